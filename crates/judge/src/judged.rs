@@ -2,7 +2,7 @@
 
 use brunt_record::{Histogram, Run};
 
-use crate::invariants::Facts;
+use crate::facts::Facts;
 use crate::precision::{Sample, response_sample, successes_interval};
 use crate::verdict::{ConnectionsShow, Verdict};
 use crate::{
@@ -17,7 +17,7 @@ pub struct Judged<'a> {
     pub run: &'a Run,
     /// The figures of the run.
     pub summary: Summary,
-    /// The invariants of the run, in the order of [`crate::INVARIANTS`].
+    /// The invariants of the run, in the order of their table.
     pub findings: Vec<Finding>,
     /// What the hypervisor left of the window; absent where it took nothing.
     pub clean: Option<Clean>,

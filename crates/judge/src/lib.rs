@@ -8,6 +8,7 @@ mod behaviour;
 mod capacity;
 mod comparison;
 mod elasticity;
+mod facts;
 mod figures;
 mod invariants;
 mod judged;
@@ -18,6 +19,7 @@ mod round_record;
 mod run_figures;
 mod statistics;
 mod sweep;
+pub mod units;
 mod verdict;
 
 pub use attainment::ObjectiveOutcome;
@@ -49,7 +51,7 @@ pub use figures::bandwidth::{Bandwidth, BandwidthInterval, CountBeside};
 pub use figures::figure::{ABSENT_KEY, Figure};
 pub use figures::held::Held;
 pub use figures::summary::Summary;
-pub use invariants::{Finding, INVARIANTS, Invariant, InvariantStatus, Scope, check, is_valid};
+pub use invariants::{Finding, InvariantStatus, check, is_valid};
 pub use judged::Judged;
 pub use precision::ResponseQuantiles;
 pub use precision::confidence::{Interval, NoInterval, RateInterval, samples_needed};
@@ -63,7 +65,4 @@ pub use sweep::{
     SweepKind, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
     VerdictTurn,
 };
-pub use verdict::{
-    Grade, Judgement, OwnPart, SIGNALS, Side, Signal, SignalId, SignalRule, VERDICT_RULES, Verdict,
-    VerdictRule, shell_word,
-};
+pub use verdict::{Grade, Judgement, OwnPart, Side, Signal, SignalId, Verdict, shell_word};

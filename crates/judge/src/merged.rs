@@ -13,9 +13,8 @@ use crate::invariants::sample::{
     MS, deal, http2_run, nonzero, open_run, replaced_after, run, schedule_of, sessions_run,
     set_stages, steady_run, with_counts,
 };
-use crate::{
-    Figure, Grade, INVARIANTS, InvariantStatus, Judged, RunFigures, Summary, Verdict, check,
-};
+use crate::invariants::{INVARIANTS, Scope};
+use crate::{Figure, Grade, InvariantStatus, Judged, RunFigures, Summary, Verdict, check};
 
 /// `run` as the run of the agent `id`.
 fn as_agent(mut run: Run, id: &str) -> Run {
@@ -329,13 +328,11 @@ fn what_one_agent_breaks_is_broken() {
         assert!(detail.contains("agent 2"), "{id}: {detail}");
         assert!(!detail.contains("agent 1"), "{id}: {detail}");
     }
-    let of_agents = INVARIANTS
-        .iter()
-        .filter(|it| it.scope == crate::Scope::Agent);
-    let known = of_agents.clone().filter(|it| {
-        let is_broken = faults.iter().any(|(id, _)| *id == it.id);
+    let of_agents = INVARIANTS.iter().filter(|it| it.1 == Scope::Agent);
+    let known = of_agents.clone().filter(|(known, ..)| {
+        let is_broken = faults.iter().any(|(id, _)| id == known);
         // The way to the server is not known in these runs.
-        is_broken || it.id == "I6"
+        is_broken || *known == "I6"
     });
     assert_eq!(known.count(), of_agents.count());
 }
@@ -648,7 +645,7 @@ fn a_signal_is_that_of_the_agent_where_it_is_worst() {
         let signal = judgement
             .signals
             .into_iter()
-            .find(|signal| signal.id.name() == id);
+            .find(|signal| signal.id.to_string() == id);
         let signal = signal.unwrap_or_else(|| panic!("no {id}"));
         (signal.grade, signal.detail)
     };

@@ -23,13 +23,13 @@ mod spectrum;
 mod stored;
 mod stored_size;
 mod summary;
-pub mod units;
 mod wrap;
 
 use std::fmt;
 use std::io;
 
 use brunt_judge::Judged;
+pub use brunt_judge::units;
 #[cfg(doc)]
 use brunt_record::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;

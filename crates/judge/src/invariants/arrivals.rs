@@ -1,50 +1,61 @@
 //! L2, L5 and L6: arrivals as planned, requests without an end, overload.
 
 use brunt_load::{ArrivalProcess, Schedule};
-use brunt_record::{ArrivalCounts, FailureKind, StageRecord, counted};
+use brunt_record::{ArrivalCounts, FailureKind, StageRecord};
 
-use super::facts::{Facts, sum};
-use super::outcome::{Outcome, Problems, time};
-use crate::Quantile;
+use super::outcome::{Checked, Outcome, Problems, only_if};
+use super::sums::{self, sum};
+use crate::facts::Facts;
+use crate::units::exact::time;
+use crate::units::plural;
+use crate::{Quantile, ResponseQuantiles};
 
 /// How far a Poisson count may be from its mean, in standard deviations.
 const DEVIATIONS_MOST: f64 = 6.0;
+/// The quantiles that reports print.
+const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 /// L2.
-pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
+pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
     let (run, summary) = (facts.run, &facts.summary);
     let mut problems = Problems::default();
+    sums::check("L2", facts, &mut problems);
     for worker in facts.workers() {
         let number = facts.number(worker);
         let (window, all) = (&worker.arrivals, &worker.arrivals_all);
-        add_up(window, &format!("worker {number}, window"), &mut problems);
-        add_up(all, &format!("worker {number}, all phases"), &mut problems);
+        for (counts, when) in [(window, "in the window"), (all, "in all")] {
+            let (sent, waited) = (counts.sent, counts.waited);
+            let by_end = counts.sent_by_end.unwrap_or(0);
+            problems.expect(by_end <= sent && waited <= sent, || {
+                format!(
+                    "worker {number}, {when}: {by_end} sent by the end of the window and {waited} \
+                     waited, of {sent} sent"
+                )
+            });
+        }
         let pairs = fields(window).into_iter().zip(fields(all));
         problems.expect(pairs.into_iter().all(|(window, all)| window <= all), || {
             format!("worker {number}: more arrivals in the window than in all phases")
         });
     }
     let arrivals = &summary.arrivals;
-    add_up(arrivals, "all workers", &mut problems);
     let Some(schedule) = run.plan.model.schedule() else {
         let planned = summary.arrivals_all.planned;
         problems.expect(planned == 0, || {
             format!("{planned} arrivals in a closed loop")
         });
-        return problems
-            .broken()
-            .unwrap_or_else(|| Outcome::not_applicable("a closed loop plans no arrivals"));
+        problems.none()?;
+        let words = "a closed loop plans no arrivals";
+        return Err(Outcome::not_applicable(words));
     };
     if facts.is_sessions() {
-        let (opened, sent) = (
-            summary.lifetime.connections_opened,
-            summary.arrivals_all.sent,
-        );
+        let opened = summary.lifetime.connections_opened;
+        let sent = summary.arrivals_all.sent;
         let used = run.generator_use().and_then(|(used, _)| used.sessions);
         let again = used.map_or(0, |sessions| sessions.reconnected);
         problems.expect(opened <= sent.saturating_add(again), || {
-            let opened = counted(opened, "connection", "connections");
-            let sent = counted(sent, "arrival", "arrivals");
+            let opened = plural(opened, "connection");
+            let sent = plural(sent, "arrival");
             format!("{opened} opened, of {sent} and {again} more for sessions")
         });
     }
@@ -63,8 +74,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
     if is_whole && !facts.interrupted() && !facts.no_window() {
         let expected = run.expected_arrivals().unwrap_or(0.0);
         words = format!("{words}; the schedule has {expected:.1}");
-        let mut on_plan = true;
-        for agent in facts.agents {
+        let is_on_plan = facts.agents.iter().all(|agent| {
             // Agents that have the same seed are off by chance in the same direction.
             let planned = sum(agent.workers.iter().map(|worker| worker.arrivals.planned));
             let expected = agent.expected_arrivals.unwrap_or(0.0);
@@ -72,9 +82,9 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Outcome {
             if schedule.process() == ArrivalProcess::Poisson {
                 tolerance += DEVIATIONS_MOST * expected.max(0.0).sqrt();
             }
-            on_plan &= (planned as f64 - expected).abs() <= tolerance;
-        }
-        problems.expect(on_plan, || words.clone());
+            (planned as f64 - expected).abs() <= tolerance
+        });
+        problems.expect(is_on_plan, || words.clone());
     }
     problems.or_held(words)
 }
@@ -85,8 +95,8 @@ fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems
     if stages.is_empty() {
         return;
     }
-    problems.expect(stages.len() == schedule.stages().len(), || {
-        let (recorded, planned) = (stages.len(), schedule.stages().len());
+    let (recorded, planned) = (stages.len(), schedule.stages().len());
+    problems.expect(recorded == planned, || {
         format!("{recorded} stages recorded, {planned} planned")
     });
     let mut sum = StageRecord::default();
@@ -106,61 +116,20 @@ fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems
 }
 
 fn fields(counts: &ArrivalCounts) -> [u64; 7] {
-    let ArrivalCounts {
-        planned,
-        sent,
-        waited,
-        sent_by_end,
-        skipped_full,
-        skipped_late,
-        unsent,
-    } = *counts;
-    let by_end = sent_by_end.unwrap_or(0);
-    [
-        planned,
-        sent,
-        waited,
-        by_end,
-        skipped_full,
-        skipped_late,
-        unsent,
-    ]
-}
-
-fn add_up(counts: &ArrivalCounts, whose: &str, problems: &mut Problems) {
-    let [planned, sent, waited, by_end, full, late, unsent] = fields(counts);
-    problems.expect(
-        sum([sent, full, late, unsent]) == u128::from(planned),
-        || {
-            format!(
-                "{whose}: {planned} planned, but {sent} sent, {full} and {late} skipped, {unsent} \
-             unsent"
-            )
-        },
-    );
-    problems.expect(by_end <= sent, || {
-        format!("{whose}: {by_end} sent by the end of the window, {sent} in all")
-    });
-    problems.expect(waited <= sent, || {
-        format!("{whose}: {waited} waited, {sent} sent")
-    });
+    let [sent, full, late, unsent] = sums::outcomes(counts);
+    let by_end = counts.sent_by_end.unwrap_or(0);
+    let (planned, waited) = (counts.planned, counts.waited);
+    [planned, sent, waited, by_end, full, late, unsent]
 }
 
 /// L5. The time-outs among the unfinished are what the other counts leave: as many as failed at
 /// most, and all but those of requests that warm-up left at least. Where requests count from
 /// their send, those of warm-up that outlasted the window are among the unfinished.
-pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
+pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
     let (run, summary) = (facts.run, &facts.summary);
-    let mut problems = Problems::default();
     let unfinished = run.latencies.unfinished.count();
     let never_sent = if facts.is_open() {
-        let ArrivalCounts {
-            skipped_full,
-            skipped_late,
-            unsent,
-            ..
-        } = summary.arrivals;
-        sum([skipped_full, skipped_late, unsent])
+        facts.never_sent()
     } else {
         0
     };
@@ -170,66 +139,48 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Outcome {
     } else {
         summary.carried_in.unanswered
     };
-    let others = sum([summary.population.censored, outlasted]) + never_sent;
-    let timed_out_since = sum(facts.workers().flat_map(|worker| {
-        let tallies = &worker.tallies;
-        [&tallies.measure, &tallies.after].map(|tally| tally.failures.get(FailureKind::TimedOut))
-    }));
-    let left_by_warmup = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
+    let censored = summary.population.censored;
+    let others = sum([censored, outlasted]) + never_sent;
+    let timed_out_since: u128 = facts.sum(|worker| {
+        let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
+        let timed_out = window.failures.get(FailureKind::TimedOut);
+        timed_out.saturating_add(after.failures.get(FailureKind::TimedOut))
+    });
     let most = timed_out_since.min(summary.population.failed.into());
-    let least = timed_out_since.saturating_sub(left_by_warmup);
+    let least = timed_out_since.saturating_sub(facts.left_by_warmup());
     let is_counted = (others + least..=others + most).contains(&u128::from(unfinished));
+    let timed_out = plural(timed_out_since, "time-out");
     let words = format!(
-        "{unfinished} without an end: {} censored, {never_sent} never sent, {outlasted} in flight \
-         throughout, the rest timed out ({} since the window began)",
-        summary.population.censored,
-        counted(timed_out_since as u64, "time-out", "time-outs")
+        "{unfinished} without an end: {censored} censored, {never_sent} never sent, {outlasted} in \
+         flight throughout, the rest timed out ({timed_out} since the window began)"
     );
+    let mut problems = Problems::default();
     problems.expect(is_counted, || words.clone());
-    let samples = unfinished.saturating_add(run.latencies.response.count());
-    let share = unfinished as f64 / samples.max(1) as f64;
-    let mut at_least = Vec::new();
-    for quantile in &facts.quantiles {
-        let p = quantile.q * 100.0;
-        match quantile.printed {
-            Quantile::Known { ns, .. } => problems.expect(share <= 1.0 - quantile.q, || {
-                format!("p{p} is said to be {}; {words}", time(ns))
-            }),
-            Quantile::AtLeast { ns } => {
-                problems.expect(unfinished > 0, || {
-                    format!("p{p} is not known, though every request ended")
-                });
-                at_least.push(format!("p{p} at least {}", time(ns)));
-            }
-            Quantile::TooFew { .. } => {}
-        }
-    }
-    let words = match at_least.as_slice() {
-        [] => words,
-        at_least => format!("{words}; {}", at_least.join(", ")),
-    };
-    problems.or_held(words)
+    let bounds = QUANTILES
+        .into_iter()
+        .filter_map(|q| match run.response_quantile(q) {
+            Quantile::AtLeast { ns } => Some(format!("; p{} at least {}", q * 100.0, time(ns))),
+            Quantile::Known { .. } | Quantile::TooFew { .. } => None,
+        });
+    let bounds: Vec<String> = bounds.collect();
+    problems.or_held(words + &bounds.concat())
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
-pub(super) fn overload_told(facts: &Facts<'_>) -> Outcome {
-    if facts.run.plan.model.schedule().is_none() {
-        return Outcome::not_applicable("a closed loop waits for the server");
-    }
+pub(super) fn overload_told(facts: &Facts<'_>) -> Checked {
+    let is_planned = facts.run.plan.model.schedule().is_some();
+    only_if(is_planned, "a closed loop waits for the server")?;
     let Some(overload) = &facts.overload else {
-        return Outcome::held("what waited did not grow in number");
+        return Ok(Outcome::held("what waited did not grow in number"));
     };
-    let mut words = format!(
-        "overloaded: about {:.1} per second were answered",
-        overload.capacity_per_s
-    );
+    let per_s = overload.capacity_per_s;
+    let mut words = format!("overloaded: about {per_s:.1} per second were answered");
     if let Some(growth_ns) = overload.growth_ns_per_s {
-        words = format!(
-            "{words}, latency grows by {} per second",
-            time(growth_ns as u64)
-        );
+        let growth = time(growth_ns as u64);
+        words = format!("{words}, latency grows by {growth} per second");
     }
-    Outcome::flagged(format!("{words}; quantiles depend on the duration"))
+    let words = format!("{words}; quantiles depend on the duration");
+    Ok(Outcome::flagged(words))
 }
 
 #[cfg(test)]

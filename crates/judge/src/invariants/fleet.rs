@@ -3,11 +3,13 @@
 
 use std::ops::RangeInclusive;
 
-use brunt_record::{AgreedClock, FleetAgent, Run, counted};
+use brunt_record::{AgreedClock, FleetAgent, Run};
 
-use super::facts::Facts;
-use super::outcome::{Outcome, Problems, percent, time};
+use super::outcome::{Checked, Outcome, Problems, only_if};
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
+use crate::facts::Facts;
+use crate::units::exact::{percent, time};
+use crate::units::plural;
 
 /// Missing workers that are named, and agents.
 const RANGES_TOLD: usize = 3;
@@ -17,173 +19,157 @@ const DRIFT_FLAGGED: f64 = 200e-6;
 const DRIFT_BROKEN: f64 = 1_000e-6;
 
 /// F1.
-pub(super) fn plan_is_one(facts: &Facts<'_>) -> Outcome {
+pub(super) fn plan_is_one(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    if !are_parts(run) {
-        return Outcome::not_applicable("no plan is shared out");
-    }
+    only_if(are_parts(run), "no plan is shared out")?;
     let first = run.first();
     let mut problems = Problems::default();
     for (agent, number) in run.agents.iter().zip(1..) {
         problems.expect(agent.seeds == first.seeds, || {
             format!("agent {number} has other seeds than agent 1")
         });
-        problems.expect(
-            agent.negotiated.protocol == first.negotiated.protocol,
-            || format!("agent {number} negotiated another protocol than agent 1"),
-        );
+        let [spoken, of_first] = [agent, first].map(|it| it.negotiated.protocol);
+        problems.expect(spoken == of_first, || {
+            format!("agent {number} negotiated another protocol than agent 1")
+        });
     }
-    problems.or_held(format!(
-        "one plan and one set of seeds for {}",
-        counted(run.agents.len() as u64, "agent", "agents")
-    ))
+    let agents = plural(run.agents.len(), "agent");
+    problems.or_held(format!("one plan and one set of seeds for {agents}"))
 }
 
 /// F3.
-pub(super) fn shares_are_of_the_plan(facts: &Facts<'_>) -> Outcome {
+pub(super) fn shares_are_of_the_plan(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    if !are_parts(run) {
-        return Outcome::not_applicable("no plan is shared out");
-    }
+    only_if(are_parts(run), "no plan is shared out")?;
     let amounts = run.plan.amounts();
     let whole = run.part_of.as_ref().unwrap_or(&amounts);
     let Some(plan) = run.plan.with_amounts(whole) else {
-        return Outcome::broken("no plan has the amounts that are shared out");
+        let words = "no plan has the amounts that are shared out";
+        return Err(Outcome::broken(words));
     };
     let mut problems = Problems::default();
     for (agent, place) in run.agents.iter().zip(1..) {
         let numbers = agent.workers.iter().map(|worker| worker.worker);
         let first = numbers.min().unwrap_or(0);
-        let workers = first..first.saturating_add(agent.workers.len() as u32);
-        let share = plan.part(workers.clone()).map(|part| part.amounts());
+        let end = first.saturating_add(agent.workers.len() as u32);
+        let share = plan.part(first..end).map(|part| part.amounts());
         problems.expect(share.is_some_and(|it| it.is_about(&agent.share)), || {
-            format!(
-                "agent {place} had not what workers {} to {} have of the plan",
-                workers.start,
-                workers.end.max(1) - 1
-            )
+            let last = end.max(1) - 1;
+            format!("agent {place} had not what workers {first} to {last} have of the plan")
         });
     }
+    let connections = plural(whole.connections, "connection");
+    let agents = plural(run.agents.len(), "agent");
     problems.or_held(format!(
-        "{} among {}, each its exact share",
-        counted(whole.connections.into(), "connection", "connections"),
-        counted(run.agents.len() as u64, "agent", "agents"),
+        "{connections} among {agents}, each its exact share"
     ))
 }
 
 /// Whether the agents have parts of one plan, or all of them.
 fn are_parts(run: &Run) -> bool {
-    let numbers = run.worker_numbers();
-    let are_numbered = (0..).zip(&numbers).all(|(place, &number)| place == number);
-    run.part_of.is_some() || !run.is_plain() && are_numbered
+    run.part_of.is_some() || !run.is_plain() && are_numbered(run)
+}
+
+/// Whether the workers of all agents are numbered from 0 on, each once.
+fn are_numbered(run: &Run) -> bool {
+    (0..)
+        .zip(run.worker_numbers())
+        .all(|(place, number)| place == number)
+}
+
+fn of_fleet<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a FleetAgent> + Clone {
+    facts.agents.iter().filter_map(|agent| agent.fleet.as_ref())
 }
 
 /// F5.
-pub(super) fn agents_hold(facts: &Facts<'_>) -> Outcome {
-    let agents = facts.run.agents.iter();
-    let agents: Vec<&FleetAgent> = agents.filter_map(|agent| agent.fleet.as_ref()).collect();
-    if agents.is_empty() {
-        return Outcome::not_applicable("no agent was judged by itself");
-    }
+pub(super) fn agents_hold(facts: &Facts<'_>) -> Checked {
+    let agents = of_fleet(facts);
+    let count = agents.clone().count();
+    only_if(count > 0, "no agent was judged by itself")?;
     let mut problems = Problems::default();
-    for agent in &agents {
+    for agent in agents {
         problems.expect(agent.broken.is_empty(), || {
             format!("agent {} broke {}", agent.name, agent.broken.join(", "))
         });
     }
-    problems.or_held(format!(
-        "each part of {} holds by itself",
-        counted(agents.len() as u64, "agent", "agents")
-    ))
+    let agents = plural(count, "agent");
+    problems.or_held(format!("each part of {agents} holds by itself"))
 }
 
 /// F2.
-pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Outcome {
+pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     if !run.lost_agents.is_empty() {
-        return Outcome::broken(lost(facts));
+        return Err(Outcome::broken(lost(facts)));
     }
     let numbers = run.worker_numbers();
     let Some(whole) = &run.part_of else {
-        let are_numbered = (0..).zip(&numbers).all(|(place, &number)| place == number);
-        return match (run.is_plain(), are_numbered) {
-            (true, _) => Outcome::not_applicable("one agent has all workers"),
-            (false, true) => Outcome::held(format!(
-                "{} have the {} of the plan, each once",
-                counted(run.agents.len() as u64, "agent", "agents"),
-                counted(numbers.len() as u64, "worker", "workers"),
-            )),
-            (false, false) => Outcome::not_applicable("each agent has a plan of its own"),
-        };
+        only_if(!run.is_plain(), "one agent has all workers")?;
+        only_if(are_numbered(run), "each agent has a plan of its own")?;
+        let agents = plural(run.agents.len(), "agent");
+        let workers = plural(numbers.len(), "worker");
+        let words = format!("{agents} have the {workers} of the plan, each once");
+        return Ok(Outcome::held(words));
     };
     let missing = missing(&numbers, whole.workers);
-    let told: Vec<String> = missing
-        .iter()
-        .take(RANGES_TOLD)
-        .map(|range| match range.start() == range.end() {
-            true => range.start().to_string(),
-            false => format!("{} to {}", range.start(), range.end()),
-        })
-        .collect();
-    let more = match missing.len() > told.len() {
-        true => " and others",
-        false => "",
+    let told = missing.iter().take(RANGES_TOLD);
+    let told = told.map(|range| workers_told(*range.start(), *range.end()));
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = if missing.len() > RANGES_TOLD {
+        " and others"
+    } else {
+        ""
     };
-    let words = format!(
-        "{} of {} are here, without {}{more}",
-        numbers.len(),
-        counted(whole.workers.into(), "worker", "workers"),
-        told.join(", "),
-    );
-    match run.is_plain() {
-        // A part by itself says nothing of the others.
-        true => Outcome::not_applicable(format!("a part of a plan: {words}")),
-        false => Outcome::broken(words),
+    let all = plural(whole.workers, "worker");
+    let here = numbers.len();
+    let words = format!("{here} of {all} are here, without {told}{more}");
+    // A part by itself says nothing of the others.
+    only_if(!run.is_plain(), &format!("a part of a plan: {words}"))?;
+    Err(Outcome::broken(words))
+}
+
+fn workers_told(first: u32, last: u32) -> String {
+    if first == last {
+        first.to_string()
+    } else {
+        format!("{first} to {last}")
     }
 }
 
 /// The agents that gave no result, in words.
 fn lost(facts: &Facts<'_>) -> String {
     let lost = &facts.run.lost_agents;
-    let told: Vec<String> = lost
-        .iter()
-        .take(RANGES_TOLD)
-        .map(|agent| {
-            let last = agent.first_worker.saturating_add(agent.workers.max(1)) - 1;
-            let workers = match agent.workers {
-                0 | 1 => format!("worker {last}"),
-                _ => format!("workers {} to {last}", agent.first_worker),
-            };
-            format!("agent {} {} ({workers})", agent.name, agent.reason)
-        })
-        .collect();
-    let more = match lost.len() > told.len() {
-        true => format!("; and {} more", lost.len() - told.len()),
-        false => String::new(),
-    };
-    format!("{}{more}", told.join("; "))
+    let told = lost.iter().take(RANGES_TOLD).map(|agent| {
+        let last = agent.first_worker.saturating_add(agent.workers.max(1)) - 1;
+        let noun = if agent.workers > 1 {
+            "workers"
+        } else {
+            "worker"
+        };
+        let workers = workers_told(agent.first_worker, last);
+        format!("agent {} {} ({noun} {workers})", agent.name, agent.reason)
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    match lost.len().saturating_sub(RANGES_TOLD) {
+        0 => told,
+        more => format!("{told}; and {more} more"),
+    }
 }
 
 /// F4.
-pub(super) fn windows_are_one(facts: &Facts<'_>) -> Outcome {
+pub(super) fn windows_are_one(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    let of_fleet = || run.agents.iter().filter_map(|agent| agent.fleet.as_ref());
-    if of_fleet().next().is_none() {
-        return Outcome::not_applicable("no clocks were agreed on");
-    }
+    only_if(of_fleet(facts).next().is_some(), "no clocks were agreed on")?;
     let Some(shared_ns) = run.agreed_overlap_ns() else {
-        let unknown = of_fleet().find(|agent| agent.clock.is_none());
-        return match unknown {
-            Some(agent) => Outcome::broken(format!(
-                "the clock of agent {} contradicts itself: it was set, or drifts",
-                agent.name
-            )),
-            None => Outcome::not_applicable("not all agents were of a fleet"),
-        };
+        let unknown = of_fleet(facts).find(|agent| agent.clock.is_none());
+        let agent =
+            unknown.ok_or_else(|| Outcome::not_applicable("not all agents were of a fleet"))?;
+        let name = &agent.name;
+        let words = format!("the clock of agent {name} contradicts itself: it was set, or drifts");
+        return Err(Outcome::broken(words));
     };
-    let clocks: Vec<AgreedClock> = of_fleet().filter_map(|agent| agent.clock).collect();
-    let bounds = clocks.iter();
-    let bounds = bounds.map(|clock| clock.start_bound_ns.max(clock.end_bound_ns));
+    let clocks = of_fleet(facts).filter_map(|agent| agent.clock);
+    let bounds = clocks.map(|clock| clock.start_bound_ns.max(clock.end_bound_ns));
     let share = shared_ns as f64 / run.window_ns.max(1) as f64;
     let words = format!(
         "{} of the window at worst, clocks known to {}",
@@ -191,22 +177,19 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Outcome {
         time(bounds.max().unwrap_or(0)),
     );
     // In a short run bounds of milliseconds are a large part of it, and say nothing.
-    let missing_ns = run.window_ns.saturating_sub(shared_ns);
-    match missing_ns > WAKE_UP_NS {
-        true if share < OVERLAP_BROKEN => Outcome::broken(words),
-        true if share < OVERLAP_FLAGGED => Outcome::flagged(words),
-        _ => Outcome::held(words),
-    }
+    let is_short = run.window_ns.saturating_sub(shared_ns) <= WAKE_UP_NS;
+    let mut problems = Problems::default();
+    problems.expect(is_short || share >= OVERLAP_BROKEN, || words.clone());
+    problems.none()?;
+    let is_flagged = !is_short && share < OVERLAP_FLAGGED;
+    Ok(Outcome::held_or_flagged(is_flagged, words))
 }
 
 /// F8.
-pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Outcome {
-    let run = facts.run;
-    let clocks = run.agents.iter().filter_map(|agent| agent.fleet.as_ref());
-    let clocks: Vec<AgreedClock> = clocks.filter_map(|agent| agent.clock).collect();
-    if clocks.is_empty() {
-        return Outcome::not_applicable("no clocks were agreed on");
-    }
+pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Checked {
+    let clocks = of_fleet(facts).filter_map(|agent| agent.clock);
+    let clocks: Vec<AgreedClock> = clocks.collect();
+    only_if(!clocks.is_empty(), "no clocks were agreed on")?;
     // What the bounds leave open is neither drift nor lateness.
     let most = |of: fn(&AgreedClock) -> (u64, u64)| {
         let sure = clocks.iter().map(|clock| {
@@ -221,18 +204,15 @@ pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Outcome {
     });
     let (sure_skew_ns, skew_ns) =
         most(|clock| (clock.start_skew_ns.unsigned_abs(), clock.start_bound_ns));
-    let words = format!(
-        "begun {} from the agreed instant at most, apart by {} more at the end",
-        time(skew_ns),
-        time(drift_ns),
-    );
-    let drifts = |limit: f64| sure_drift_ns as f64 > run.window_ns as f64 * limit;
-    match (drifts(DRIFT_BROKEN), sure_skew_ns > WAKE_UP_NS) {
-        (true, _) => Outcome::broken(words),
-        (false, true) => Outcome::flagged(words),
-        (false, false) if drifts(DRIFT_FLAGGED) => Outcome::flagged(words),
-        (false, false) => Outcome::held(words),
+    let [skew, drift] = [skew_ns, drift_ns].map(time);
+    let words =
+        format!("begun {skew} from the agreed instant at most, apart by {drift} more at the end");
+    let drifts = |limit: f64| sure_drift_ns as f64 > facts.run.window_ns as f64 * limit;
+    if drifts(DRIFT_BROKEN) {
+        return Err(Outcome::broken(words));
     }
+    let is_flagged = sure_skew_ns > WAKE_UP_NS || drifts(DRIFT_FLAGGED);
+    Ok(Outcome::held_or_flagged(is_flagged, words))
 }
 
 /// The numbers below `all` that are not among these, which are in order.

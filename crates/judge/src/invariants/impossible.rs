@@ -1,11 +1,13 @@
 //! I1 to I5, I7: figures that no run can have.
 
-use brunt_load::LoadModel;
-use brunt_record::{Backend, CarriedIn, WorkerRecord, after_ns, counted};
+use brunt_record::{Backend, WorkerRecord, after_ns, counted};
 
-use super::facts::{Facts, sum};
-use super::outcome::{Outcome, Problems, time};
+use super::outcome::{Checked, Outcome, Problems, only_if};
 use super::streams;
+use super::sums::{self, sum};
+use crate::facts::Facts;
+use crate::units::exact::time;
+use crate::units::plural;
 
 /// The factor by which rate times service time may exceed the connections, because of rounding and
 /// clock readings.
@@ -37,22 +39,20 @@ const CPU_REPLIES_LEAST: u64 = 100_000;
 /// requests that cross the window's edges, and the integral of requests in flight, which has no
 /// edges. Downwards the integral alone. The integral itself must be that of the requests whose
 /// times are in the histograms and of those that warm-up left.
-pub(super) fn little(facts: &Facts<'_>) -> Outcome {
+pub(super) fn little(facts: &Facts<'_>) -> Checked {
     let (run, summary) = (facts.run, &facts.summary);
-    if facts.no_window() {
-        return Outcome::not_applicable("there is no window");
-    }
-    if run.is_streams() {
-        return Outcome::not_applicable("streams have no requests, hence no response times");
-    }
+    only_if(!facts.no_window(), "there is no window")?;
+    let streams = "streams have no requests, hence no response times";
+    only_if(!run.is_streams(), streams)?;
     let depth = f64::from(run.depth().max(1));
+    let mean_of = |ns: u64| ns as f64 / facts.window_ns() as f64;
     // Attempts to connect take places for connections, and not connections.
     let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
-    let live_mean = summary.live.connection_ns as f64 / facts.window_ns() as f64;
     // What waits to be sent again is under way, and has no place on any connection.
-    let awaiting_again = summary.awaiting_again_ns as f64 / facts.window_ns() as f64;
+    let awaiting_again = mean_of(summary.awaiting_again_ns);
+    let live_mean = mean_of(summary.live.connection_ns);
     let room = attempts_most.map_or(live_mean, f64::from) * depth + awaiting_again;
-    let busy = summary.in_flight_ns as f64 / facts.window_ns() as f64;
+    let busy = mean_of(summary.in_flight_ns);
     let mut words = format!("mean in flight {busy:.2}, connections times depth {room:.2}");
     if awaiting_again > 0.0 {
         words = format!("{words}, {awaiting_again:.2} of both waiting to be sent again");
@@ -63,35 +63,36 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
     words = format!(
         "{words}, {:.2} of the mean by requests sent before the window ({} of them in flight \
          throughout)",
-        carried_in.in_flight_ns as f64 / facts.window_ns() as f64,
+        mean_of(carried_in.in_flight_ns),
         carried_in.unanswered
     );
     let live_max = attempts_most.unwrap_or(summary.live.max);
     let places = u128::from(live_max) * u128::from(run.depth().max(1));
     if u128::from(carried_in.in_flight) > places && summary.awaiting_again_ns == 0 {
-        return Outcome::broken(format!(
-            "{} in flight when the window began, in {places} places; {words}",
-            counted(carried_in.in_flight, "request", "requests")
-        ));
+        let requests = plural(carried_in.in_flight, "request");
+        return Err(Outcome::broken(format!(
+            "{requests} in flight when the window began, in {places} places; {words}"
+        )));
     }
-    if !by_count && let Some(broken) = integral_explained(facts, carried_in) {
-        return Outcome::broken(format!("{broken}; {words}"));
+    if !by_count && let Some(broken) = integral_explained(facts) {
+        return Err(Outcome::broken(format!("{broken}; {words}")));
     }
     if !by_count && busy > room * LITTLE_OVER {
-        return Outcome::broken(words);
+        return Err(Outcome::broken(words));
     }
     let Some(product) = LittleProduct::of(facts, room, depth) else {
-        return Outcome::not_applicable(format!("there is no latency; {words}"));
+        let words = format!("there is no latency; {words}");
+        return Err(Outcome::not_applicable(words));
     };
     words = format!("{}; {words}", product.words);
     if product.value > product.most {
         let most = product.most;
-        return Outcome::broken(format!(
+        return Err(Outcome::broken(format!(
             "{words}, at most {most:.2} with the window's edges"
-        ));
+        )));
     }
     let window = &summary.window;
-    let never_idle = matches!(run.plan.model, LoadModel::Closed { .. })
+    let never_idle = facts.is_closed()
         && run.plan.think_time_ns == 0
         // A generator may have connections wait, or send nothing.
         && !run.is_generated()
@@ -105,52 +106,47 @@ pub(super) fn little(facts: &Facts<'_>) -> Outcome {
         && summary.lifetime.connections_shut == 0
         && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
     // A million first requests take seconds, and the window may begin before the last of them.
-    let not_begun = summary.live.not_begun_ns as f64 / facts.window_ns() as f64 * depth;
+    let not_begun = mean_of(summary.live.not_begun_ns) * depth;
     if not_begun > 0.0 {
         words = format!("{words}, {not_begun:.2} of them without their first request");
     }
     // Nor can anything be sent to a server that does not take it.
-    let blocked = summary.live.blocked_ns as f64 / facts.window_ns() as f64 * depth;
+    let blocked = mean_of(summary.live.blocked_ns) * depth;
     if blocked > 0.0 {
         words = format!("{words}, {blocked:.2} of them with a server that had not read");
     }
     if never_idle && busy < (room - not_begun - blocked) * LITTLE_UNDER {
-        return Outcome::broken(format!("connections that never idle were idle: {words}"));
+        let words = format!("connections that never idle were idle: {words}");
+        return Err(Outcome::broken(words));
     }
-    if product.most > room * LITTLE_OVER * (1.0 + LITTLE_EDGES) {
-        return Outcome::not_applicable(format!(
-            "the window is too short against the service time: {words}"
-        ));
-    }
-    Outcome::held(words)
+    let is_long = product.most <= room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
+    let short = format!("the window is too short against the service time: {words}");
+    only_if(is_long, &short)?;
+    Ok(Outcome::held(words))
 }
 
 /// What is wrong with the integral of requests in flight, where requests count from their send: of
 /// those sent in the window it must be the sum of their times, less what lies after the window.
 /// What failed or was censored has no time on record, and was in flight for the window at most.
-fn integral_explained(facts: &Facts<'_>, carried_in: &CarriedIn) -> Option<String> {
-    let latencies = facts.latencies();
-    let is_exact = latencies.iter().all(|(_, it)| it.sum_ns() < u64::MAX);
-    if facts.is_open() || !is_exact {
+fn integral_explained(facts: &Facts<'_>) -> Option<String> {
+    let recorded = facts.latencies().map(|(_, histogram)| histogram.sum_ns());
+    if facts.is_open() || recorded.contains(&u64::MAX) {
         return None;
     }
-    let recorded_ns = sum(latencies.map(|(_, histogram)| histogram.sum_ns()));
-    let in_flight_ns = sum(facts.workers().map(|worker| worker.in_flight_ns));
-    let of_window_ns = in_flight_ns.checked_sub(carried_in.in_flight_ns.into());
+    let recorded_ns = sum(recorded);
+    let in_flight_ns = facts.sum(|worker| worker.in_flight_ns);
+    let before_ns = facts.summary.carried_in.in_flight_ns;
+    let of_window_ns = in_flight_ns.checked_sub(before_ns.into());
     let population = &facts.summary.population;
     let without_time = sum([population.failed, population.censored]);
     let most_ns = recorded_ns + without_time * u128::from(longest_window_ns(facts));
-    let drain_ns = facts.drain_ns();
-    let drained = sum(facts
-        .workers()
-        .map(|worker| worker.tallies.after.replies.total()));
-    let least_ns = recorded_ns.saturating_sub(drained * u128::from(drain_ns));
+    let after_ns = facts.drained() * u128::from(facts.drain_ns());
+    let least_ns = recorded_ns.saturating_sub(after_ns);
     let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
     (!fits).then(|| {
         format!(
-            "{in_flight_ns} ns in flight, {} of them of requests sent before the window; the times \
-             of the others make {least_ns} to {most_ns} ns",
-            carried_in.in_flight_ns
+            "{in_flight_ns} ns in flight, {before_ns} of them of requests sent before the window; \
+             the times of the others make {least_ns} to {most_ns} ns"
         )
     })
 }
@@ -185,9 +181,9 @@ impl LittleProduct {
         // requests waited, all that did.
         let (services, sum_ns, ended, before) = if facts.is_open() {
             let service = &latencies.service;
-            let left = sum(facts.workers().map(|worker| facts.left_by_warmup(worker)));
-            let (services, sum_ns) = (service.count(), service.sum_ns().into());
-            (services, sum_ns, replies.successes(), left as f64)
+            let (count, sum_ns) = (service.count(), service.sum_ns().into());
+            let left = facts.left_by_warmup() as f64;
+            (count, sum_ns, replies.successes(), left)
         } else {
             let sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns()));
             let places = f64::from(summary.live.max) * depth;
@@ -200,26 +196,21 @@ impl LittleProduct {
         let rate = ended as f64 / window_ns;
         let before = 1.0 + before / services as f64;
         // The time after the window of what began in it: at most all of drain, for each reply.
-        let drain_ns = facts.drain_ns() as f64;
-        let drained = sum(facts
-            .workers()
-            .map(|worker| worker.tallies.after.replies.total()));
-        let after = drained as f64 * drain_ns / window_ns;
+        let after = facts.drained() as f64 * facts.drain_ns() as f64 / window_ns;
+        let (value, service) = (rate * service_ns, time(service_ns as u64));
+        let per_s = rate * 1e9;
         Some(Self {
-            value: rate * service_ns,
+            value,
             most: before * (room * LITTLE_OVER + after),
             words: format!(
-                "{:.1} replies per second times {} service time is {:.2}",
-                rate * 1e9,
-                time(service_ns as u64),
-                rate * service_ns
+                "{per_s:.1} replies per second times {service} service time is {value:.2}"
             ),
         })
     }
 }
 
 /// I2. What was planned counts from its planned instant, which lies in the window.
-pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
+pub(super) fn latency_within_run(facts: &Facts<'_>) -> Checked {
     // Of the agent for which it lasted longest.
     let lasted = facts.agents.iter().filter_map(|agent| {
         let workers = agent.workers.iter();
@@ -228,130 +219,95 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Outcome {
         Some(after_ns(first_ns, agent.clock.edges.drain_end.get()?))
     });
     let Some(lasted_ns) = lasted.max() else {
-        return Outcome::not_applicable("nothing was sent, or the drain has no end");
+        let words = "nothing was sent, or the drain has no end";
+        return Err(Outcome::not_applicable(words));
     };
     let begin = if facts.is_open() {
         "start of the window"
     } else {
         "first send"
     };
+    let lasted = time(lasted_ns);
     let mut problems = Problems::default();
-    let mut longest_ns = 0;
     for (words, histogram) in facts.latencies() {
         let max_ns = histogram.max_ns().unwrap_or(0);
         problems.expect(max_ns <= lasted_ns, || {
-            format!(
-                "{words}: {} recorded, {begin} to end of drain {}",
-                time(max_ns),
-                time(lasted_ns)
-            )
+            let max = time(max_ns);
+            format!("{words}: {max} recorded, {begin} to end of drain {lasted}")
         });
-        longest_ns = longest_ns.max(max_ns);
     }
+    let longest = time(facts.longest_ns());
     problems.or_held(format!(
-        "longest latency {}, {begin} to end of drain {}",
-        time(longest_ns),
-        time(lasted_ns)
+        "longest latency {longest}, {begin} to end of drain {lasted}"
     ))
 }
 
 /// I3. Flagged, never broken: a server may send what is taken for a reply before it was asked, such
 /// as a 408 on an idle connection, or a message of its own. The kernel's figure is of a sample of
 /// the connections, of which another one may have a shorter way.
-pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Outcome {
+pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    if !run.plan.awaits_replies() {
-        return Outcome::not_applicable("no replies are awaited");
-    }
-    let round_trip = facts
-        .workers()
-        .filter_map(|worker| worker.kernel.min_rtt_ns)
-        .min();
+    only_if(run.plan.awaits_replies(), "no replies are awaited")?;
+    let round_trip = facts.workers().filter_map(|it| it.kernel.min_rtt_ns).min();
     // From the planned instant, a reply takes longer than from the send.
-    let service = ("service time", &run.latencies.service);
-    let fastest = facts
-        .latencies()
-        .into_iter()
-        .chain([service])
-        .filter_map(|(_, h)| h.min_ns())
-        .min();
+    let [(_, successes), (_, errors)] = facts.latencies();
+    let all = [successes, errors, &run.latencies.service];
+    let fastest = all.into_iter().filter_map(|it| it.min_ns()).min();
     let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {
-        return Outcome::not_applicable("the kernel gave no round trip, or there is no latency");
+        let words = "the kernel gave no round trip, or there is no latency";
+        return Err(Outcome::not_applicable(words));
     };
     let lasted = facts.agents.iter().filter_map(|agent| {
         let edges = &agent.clock.edges;
         Some(after_ns(edges.setup_start.get()?, edges.drain_end.get()?))
     });
     let lasted_ns = lasted.max().unwrap_or(0);
-    let sampled = sum(facts
-        .workers()
-        .map(|worker| worker.kernel.connections.into()));
+    let sampled = facts.sum(|worker| worker.kernel.connections.into());
     let words = format!(
         "fastest reply {}, smallest round trip {} ({} sampled)",
         time(min_ns),
         time(rtt_ns),
-        counted(sampled as u64, "connection", "connections")
+        plural(sampled, "connection")
     );
     if min_ns.saturating_add(RTT_ROUNDING_NS) >= rtt_ns {
-        return Outcome::held(words);
+        return Ok(Outcome::held(words));
     }
-    if lasted_ns > RTT_KEPT_NS {
-        return Outcome::not_applicable(format!("the kernel forgets after 300 s; {words}"));
-    }
-    if run.plan.may_mistake_pushes() {
-        return Outcome::flagged(format!(
-            "{words}: what the server sends unasked was taken for a reply, and the response times \
-             are too short by that; with echoes it is told apart"
-        ));
-    }
-    Outcome::flagged(format!(
-        "{words}: the server sent before it was asked, or another connection had a shorter way"
-    ))
+    let forgotten = format!("the kernel forgets after 300 s; {words}");
+    only_if(lasted_ns <= RTT_KEPT_NS, &forgotten)?;
+    let why = if run.plan.may_mistake_pushes() {
+        "what the server sends unasked was taken for a reply, and the response times are too short \
+         by that; with echoes it is told apart"
+    } else {
+        "the server sent before it was asked, or another connection had a shorter way"
+    };
+    Ok(Outcome::flagged(format!("{words}: {why}")))
 }
 
 /// I4.
-pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
-    let mut problems = Problems::default();
-    if facts.run.is_streams() {
-        return Outcome::not_applicable("streams have no replies: I5 and T1 have their bytes");
-    }
+pub(super) fn bytes_explained(facts: &Facts<'_>) -> Checked {
+    let streams = "streams have no replies: I5 and T1 have their bytes";
+    only_if(!facts.run.is_streams(), streams)?;
     let reply_bytes_least = facts.run.protocol().reply_bytes_least;
+    let mut problems = Problems::default();
+    sums::check("I4", facts, &mut problems);
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
-        let (head, body) = (lifetime.reply_head_bytes, lifetime.reply_body_bytes);
-        let (discarded, overhead) = (lifetime.discarded_bytes, lifetime.overhead_bytes);
-        let (received, explained) = (
-            lifetime.bytes_received,
-            sum([head, body, discarded, overhead]),
-        );
-        problems.expect(explained == u128::from(received), || {
-            format!(
-                "worker {number}: {received} bytes received, but heads {head}, bodies {body}, \
-                 discarded {discarded}, overhead {overhead}"
-            )
-        });
-        let replies = lifetime.replies.total();
-        match worker.reply_bytes_min {
-            None => problems.expect(replies == 0, || {
-                let replies = counted(replies, "reply", "replies");
+        let count = lifetime.replies.total();
+        let replies = counted(count, "reply", "replies");
+        let Some(least) = worker.reply_bytes_min else {
+            problems.expect(count == 0, || {
                 format!("worker {number}: {replies}, none of them the smallest")
-            }),
-            Some(least) => {
-                problems.expect(least >= reply_bytes_least, || {
-                    let bytes = counted(least, "byte", "bytes");
-                    format!("worker {number}: a reply of {bytes} is no reply")
-                });
-                let at_least = u128::from(least) * u128::from(replies);
-                problems.expect(at_least <= sum([head, body]), || {
-                    format!(
-                        "worker {number}: {} of at least {} in {} bytes",
-                        counted(replies, "reply", "replies"),
-                        counted(least, "byte", "bytes"),
-                        sum([head, body])
-                    )
-                });
-            }
-        }
+            });
+            continue;
+        };
+        let bytes = plural(least, "byte");
+        problems.expect(least >= reply_bytes_least, || {
+            format!("worker {number}: a reply of {bytes} is no reply")
+        });
+        let held = sum([lifetime.reply_head_bytes, lifetime.reply_body_bytes]);
+        problems.expect(u128::from(least) * u128::from(count) <= held, || {
+            format!("worker {number}: {replies} of at least {bytes} in {held} bytes")
+        });
     }
     let lifetime = &facts.summary.lifetime;
     problems.or_held(format!(
@@ -366,55 +322,45 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Outcome {
 }
 
 /// I5. The kernel counts the FIN of a peer that has closed as one byte more.
-pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Outcome {
+pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Checked {
     if facts.run.is_streams() {
         return streams::kernel_received(facts);
     }
     let mut problems = Problems::default();
-    let (mut connections, mut bytes) = (0, 0);
     for worker in facts.workers() {
         let sample = &worker.kernel;
         let (kernel, own) = (sample.kernel_bytes_received, sample.own_bytes_received);
         let ends = u64::from(sample.connections);
         problems.expect(kernel >= own && kernel - own <= ends, || {
-            format!(
-                "worker {}: the kernel counted {kernel} bytes on {}, brunt {own}",
-                facts.number(worker),
-                counted(ends, "connection", "connections")
-            )
+            let number = facts.number(worker);
+            let sampled = plural(ends, "connection");
+            format!("worker {number}: the kernel counted {kernel} bytes on {sampled}, brunt {own}")
         });
-        connections += ends;
-        bytes += u128::from(kernel);
     }
-    if let Some(broken) = problems.broken() {
-        return broken;
-    }
-    if connections == 0 {
-        return Outcome::not_applicable("the kernel gave no account of any connection");
-    }
-    Outcome::held(format!(
-        "the kernel counted {bytes} bytes on {}, as did brunt",
-        counted(connections, "connection", "connections")
-    ))
+    problems.none()?;
+    let connections = facts.sum(|worker| worker.kernel.connections.into());
+    let none = "the kernel gave no account of any connection";
+    only_if(connections > 0, none)?;
+    let bytes = facts.sum(|worker| worker.kernel.kernel_bytes_received);
+    let sampled = plural(connections, "connection");
+    Ok(Outcome::held(format!(
+        "the kernel counted {bytes} bytes on {sampled}, as did brunt"
+    )))
 }
 
 /// I7. A CPU quota is rounded down to whole CPUs, so up to one more may have been used: that is
 /// flagged. A thread runs on one CPU at a time; its waiting for one is not looked at, because it
 /// may wait between the reading of the clock and that of the wait.
-pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
+pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
     let (agent, host) = (facts.agent(), &facts.agent().host);
     let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
     let interval_ns = host.cpu_interval_ns as f64;
-    if agent.backend == Backend::Sim {
-        return Outcome::not_applicable("simulated time has no CPU time");
-    }
-    if let Some(broken) = threads_on_one_cpu(facts).broken() {
-        return broken;
-    }
-    if cpu_ns == 0.0 || interval_ns == 0.0 || host.usable_cpus == 0 || facts.no_window() {
-        return Outcome::not_applicable("no CPU time was read over a window");
-    }
+    let is_real = agent.backend != Backend::Sim;
+    only_if(is_real, "simulated time has no CPU time")?;
+    threads_on_one_cpu(facts).none()?;
     let cpus = f64::from(host.usable_cpus);
+    let is_read = cpu_ns > 0.0 && interval_ns > 0.0 && cpus > 0.0 && !facts.no_window();
+    only_if(is_read, "no CPU time was read over a window")?;
     let used = (cpu_ns - CPU_READING_NS as f64) / interval_ns / (1.0 + CPU_READING_SHARE);
     let mut words = format!(
         "{} of CPU in {} on {} usable CPUs",
@@ -423,7 +369,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
         host.usable_cpus
     );
     if used > cpus + 1.0 {
-        return Outcome::broken(words);
+        return Err(Outcome::broken(words));
     }
     let replies = facts.summary.window.replies.total();
     if agent.negotiated.depth == 1 && replies >= CPU_REPLIES_LEAST {
@@ -431,34 +377,25 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Outcome {
         let per_reply_ns = per_window_ns / replies as f64;
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));
         if per_reply_ns < CPU_PER_REPLY_LEAST_NS {
-            return Outcome::broken(words);
+            return Err(Outcome::broken(words));
         }
     }
-    if used > cpus {
-        Outcome::flagged(words)
-    } else {
-        Outcome::held(words)
-    }
+    Ok(Outcome::held_or_flagged(used > cpus, words))
 }
 
 /// Each worker's thread against the time between its two readings.
 fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
     let mut problems = Problems::default();
-    for worker in facts.workers() {
-        let Some(thread) = &worker.thread else {
-            continue;
-        };
+    let read = facts.workers();
+    for (worker, thread) in read.filter_map(|it| Some((it, it.thread.as_ref()?))) {
         let interval_ns = thread.interval_ns as f64;
         let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
         let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
         for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
             problems.expect(used_ns as f64 <= most_ns, || {
-                format!(
-                    "worker {}: {} {words} in {}",
-                    facts.number(worker),
-                    time(used_ns),
-                    time(thread.interval_ns)
-                )
+                let number = facts.number(worker);
+                let [used, interval] = [used_ns, thread.interval_ns].map(time);
+                format!("worker {number}: {used} {words} in {interval}")
             });
         }
     }

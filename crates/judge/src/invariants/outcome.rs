@@ -1,7 +1,5 @@
 //! What a check says: how the invariant stands, and the words for it.
 
-use std::fmt::Write as _;
-
 use super::InvariantStatus;
 
 /// Problems spelt out; of the rest only the number is given.
@@ -9,142 +7,107 @@ const PROBLEMS_TOLD: usize = 3;
 
 /// How an invariant stands, with its inputs in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     pub(super) status: InvariantStatus,
     pub(super) detail: String,
 }
 
+/// What a check comes to; `Err` where something ended it early.
+pub(crate) type Checked = Result<Outcome, Outcome>;
+
 impl Outcome {
+    fn new(status: InvariantStatus, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { status, detail }
+    }
+
     pub(super) fn held(detail: impl Into<String>) -> Self {
-        Self {
-            status: InvariantStatus::Held,
-            detail: detail.into(),
-        }
+        Self::new(InvariantStatus::Held, detail)
     }
 
     pub(super) fn flagged(detail: impl Into<String>) -> Self {
-        Self {
-            status: InvariantStatus::Flagged,
-            detail: detail.into(),
-        }
+        Self::new(InvariantStatus::Flagged, detail)
     }
 
     pub(super) fn broken(detail: impl Into<String>) -> Self {
-        Self {
-            status: InvariantStatus::Broken,
-            detail: detail.into(),
-        }
+        Self::new(InvariantStatus::Broken, detail)
     }
 
     pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
-        Self {
-            status: InvariantStatus::NotApplicable,
-            detail: detail.into(),
+        Self::new(InvariantStatus::NotApplicable, detail)
+    }
+
+    pub(super) fn held_or_flagged(is_flagged: bool, detail: impl Into<String>) -> Self {
+        if is_flagged {
+            Self::flagged(detail)
+        } else {
+            Self::held(detail)
         }
     }
-}
 
-impl Outcome {
     /// What the same check came to on each of several agents: it stands as on the one where it
     /// stands worst, and the detail is of those.
-    pub(super) fn of_agents(outcomes: impl Iterator<Item = Self>) -> Self {
-        let badness = |status| match status {
+    pub(super) fn worst(mut outcomes: Vec<Self>) -> Self {
+        if outcomes.len() == 1 {
+            return outcomes.remove(0);
+        }
+        let badness = |status: &InvariantStatus| match status {
             InvariantStatus::NotApplicable => 0,
             InvariantStatus::Held => 1,
             InvariantStatus::Flagged => 2,
             InvariantStatus::Broken => 3,
         };
-        let outcomes: Vec<(usize, Self)> = (1..).zip(outcomes).collect();
-        let statuses = outcomes.iter().map(|(_, outcome)| outcome.status);
-        let worst = statuses.max_by_key(|&status| badness(status));
+        let worst = outcomes.iter().map(|it| it.status).max_by_key(badness);
         let status = worst.unwrap_or(InvariantStatus::NotApplicable);
-        let of_worst = || outcomes.iter().filter(|(_, it)| it.status == status);
-        let told = of_worst().take(PROBLEMS_TOLD);
-        let told: Vec<String> = told
-            .map(|(agent, outcome)| format!("agent {agent}: {}", outcome.detail))
-            .collect();
-        let mut detail = told.join("; ");
-        let untold = of_worst().count() - told.len();
-        if untold > 0 {
-            let _ = write!(detail, "; and {untold} more");
-        }
-        Self { status, detail }
+        let of_worst = (1..).zip(&outcomes).filter(|(_, it)| it.status == status);
+        let words = of_worst.map(|(agent, it)| format!("agent {agent}: {}", it.detail));
+        Self::new(status, first_of(&words.collect::<Vec<_>>()))
+    }
+}
+
+/// The first of these, and how many more there are.
+fn first_of(words: &[String]) -> String {
+    let told = words[..words.len().min(PROBLEMS_TOLD)].join("; ");
+    match words.len().saturating_sub(PROBLEMS_TOLD) {
+        0 => told,
+        untold => format!("{told}; and {untold} more"),
+    }
+}
+
+/// An invariant that says nothing about this run, for the reason in `words`, unless `applies`.
+pub(super) fn only_if(applies: bool, words: &str) -> Result<(), Outcome> {
+    if applies {
+        Ok(())
+    } else {
+        Err(Outcome::not_applicable(words))
     }
 }
 
 /// The problems found by a check that looks at many things.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
-    told: Vec<String>,
-    count: usize,
-}
+pub(super) struct Problems(Vec<String>);
 
 impl Problems {
     /// Notes the problem in `words` unless `holds`.
     pub(super) fn expect(&mut self, holds: bool, words: impl FnOnce() -> String) {
         if !holds {
-            self.count += 1;
-            if self.told.len() < PROBLEMS_TOLD {
-                self.told.push(words());
-            }
+            self.0.push(words());
         }
     }
 
     /// `Broken` with the problems, where there are any.
-    pub(super) fn broken(self) -> Option<Outcome> {
-        if self.count == 0 {
-            return None;
+    pub(super) fn none(self) -> Result<(), Outcome> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Outcome::broken(first_of(&self.0)))
         }
-        let mut detail = self.told.join("; ");
-        let untold = self.count - self.told.len();
-        if untold > 0 {
-            let _ = write!(detail, "; and {untold} more");
-        }
-        Some(Outcome::broken(detail))
     }
 
     /// `Broken` with the problems, or `Held` with `detail`.
-    pub(super) fn or_held(self, detail: impl Into<String>) -> Outcome {
-        self.broken().unwrap_or_else(|| Outcome::held(detail))
+    pub(super) fn or_held(self, detail: impl Into<String>) -> Checked {
+        self.none().map(|()| Outcome::held(detail))
     }
-}
-
-/// A length of time in words, four significant digits.
-pub(super) fn time(ns: u64) -> String {
-    let ns = ns as f64;
-    let (value, unit) = match ns {
-        ns if ns >= 1e9 => (ns / 1e9, "s"),
-        ns if ns >= 1e6 => (ns / 1e6, "ms"),
-        ns if ns >= 1e3 => (ns / 1e3, "µs"),
-        ns => return format!("{ns:.0} ns"),
-    };
-    significant(value, unit)
-}
-
-/// A share in words.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.2} %", share * 100.0)
-}
-
-/// A rate of bytes in words, four significant digits.
-pub(super) fn bytes_per_s(rate: f64) -> String {
-    let (value, unit) = match rate {
-        rate if rate >= 1e9 => (rate / 1e9, "GB/s"),
-        rate if rate >= 1e6 => (rate / 1e6, "MB/s"),
-        rate if rate >= 1e3 => (rate / 1e3, "kB/s"),
-        rate => return format!("{rate:.0} B/s"),
-    };
-    significant(value, unit)
-}
-
-fn significant(value: f64, unit: &str) -> String {
-    let decimals = match value {
-        value if value >= 1_000.0 => 0,
-        value if value >= 100.0 => 1,
-        value if value >= 10.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.decimals$} {unit}")
 }
 
 #[cfg(test)]
@@ -152,44 +115,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_well() {
-        let cases = [
-            (0, "0 ns"),
-            (999, "999 ns"),
-            (1_500, "1.500 µs"),
-            (12_345_678, "12.35 ms"),
-            (10_000_000_000, "10.00 s"),
-            (123_456_000_000, "123.5 s"),
-            (7_200_000_000_000, "7200 s"),
-        ];
-        for (ns, words) in cases {
-            assert_eq!(time(ns), words);
-        }
-    }
-
-    #[test]
-    fn rates_of_bytes_read_well() {
-        for (rate, words) in [
-            (0.0, "0 B/s"),
-            (1_500.0, "1.500 kB/s"),
-            (122_500_000.0, "122.5 MB/s"),
-            (12_345_678_901.0, "12.35 GB/s"),
-        ] {
-            assert_eq!(bytes_per_s(rate), words);
-        }
-    }
-
-    #[test]
     fn many_problems_are_counted_not_listed() {
         let mut problems = Problems::default();
         for number in 0..10 {
             problems.expect(number % 2 == 0, || format!("problem {number}"));
         }
-        let outcome = problems.or_held("fine");
-        assert_eq!(
-            outcome,
-            Outcome::broken("problem 1; problem 3; problem 5; and 2 more")
-        );
-        assert_eq!(Problems::default().or_held("fine"), Outcome::held("fine"));
+        let told = Outcome::broken("problem 1; problem 3; problem 5; and 2 more");
+        assert_eq!(problems.or_held("fine"), Err(told));
+        let held = Problems::default().or_held("fine");
+        assert_eq!(held, Ok(Outcome::held("fine")));
     }
 }

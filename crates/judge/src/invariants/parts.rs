@@ -1,43 +1,37 @@
 //! S1 and S2: the parts of response and service times, and the schedule lag.
 
-use brunt_record::counted;
-
-use super::facts::{Facts, sum};
-use super::outcome::{Outcome, Problems, time};
+use super::outcome::{Checked, Problems};
+use super::sums::{self, sum};
+use crate::facts::Facts;
+use crate::units::exact::time;
+use crate::units::plural;
 
 /// S1.
-pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
+pub(super) fn parts_add_up(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     let (split, response) = (&run.latencies.split, &run.latencies.response);
     let mut problems = Problems::default();
     let (mut whole_ns, mut own_ns, mut is_exact) = (0, 0, true);
     for bucket in split.buckets() {
         let (bucket_ns, bucket_own_ns) = bucket.sums.exact_sums();
-        let (from_ns, to_ns) = bucket.edges_ns();
-        let count = u128::from(bucket.count);
         if bucket.sums.is_saturated() {
             is_exact = false;
             continue;
         }
-        let fits =
-            count * u128::from(from_ns) <= bucket_ns && bucket_ns <= count * u128::from(to_ns);
-        problems.expect(fits, || {
-            format!(
-                "{count} response times of {} to {} have parts of {bucket_ns} ns in all",
-                time(from_ns),
-                time(to_ns)
-            )
+        let (from_ns, to_ns) = bucket.edges_ns();
+        let count = u128::from(bucket.count);
+        let edges_ns = count * u128::from(from_ns)..=count * u128::from(to_ns);
+        problems.expect(edges_ns.contains(&bucket_ns), || {
+            let [from, to] = [from_ns, to_ns].map(time);
+            format!("{count} response times of {from} to {to} have parts of {bucket_ns} ns in all")
         });
         whole_ns += bucket_ns;
         own_ns += bucket_own_ns;
     }
-    let count = split.count();
     if is_exact && own_ns < u64::MAX.into() {
-        problems.expect(own_ns == u128::from(split.own.sum_ns()), || {
-            format!(
-                "own shares of {} ns in all, in the parts {own_ns} ns",
-                split.own.sum_ns()
-            )
+        let own_shares_ns = split.own.sum_ns();
+        problems.expect(own_ns == u128::from(own_shares_ns), || {
+            format!("own shares of {own_shares_ns} ns in all, in the parts {own_ns} ns")
         });
     }
     if is_exact && whole_ns < u64::MAX.into() {
@@ -46,20 +40,18 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
             format!("own shares and rests of {sum_ns} ns in all, in the parts {whole_ns} ns")
         });
     }
-    problems.expect(count <= response.count(), || {
-        format!("{count} response times split, of {}", response.count())
+    let (count, all) = (split.count(), response.count());
+    problems.expect(count <= all, || {
+        format!("{count} response times split, of {all}")
     });
     let (own_max, response_max) = (split.own.max_ns(), response.max_ns());
     problems.expect(own_max <= response_max, || {
-        format!(
-            "an own share of {}, the longest response is {}",
-            time(own_max.unwrap_or(0)),
-            time(response_max.unwrap_or(0))
-        )
+        let [own, longest] = [own_max, response_max].map(|ns| time(ns.unwrap_or(0)));
+        format!("an own share of {own}, the longest response is {longest}")
     });
     if is_exact && response.sum_ns() < u64::MAX {
         let all_ns = u128::from(response.sum_ns());
-        let fits = whole_ns <= all_ns && (count < response.count() || whole_ns == all_ns);
+        let fits = whole_ns <= all_ns && (count < all || whole_ns == all_ns);
         problems.expect(fits, || {
             format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
         });
@@ -68,46 +60,47 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Outcome {
         format!("{count} response times split without stamps")
     });
     lag_counted(facts, &mut problems);
+    let [own, whole] = [own_ns, whole_ns].map(|ns| time(u64::try_from(ns).unwrap_or(u64::MAX)));
+    let lags = run.latencies.lag.count();
     problems.or_held(format!(
-        "{count} of {} response times split; own share {} of {}; {} schedule lags",
-        response.count(),
-        time(u64::try_from(own_ns).unwrap_or(u64::MAX)),
-        time(u64::try_from(whole_ns).unwrap_or(u64::MAX)),
-        run.latencies.lag.count()
+        "{count} of {all} response times split; own share {own} of {whole}; {lags} schedule lags"
     ))
+}
+
+/// Each arrival that was sent has a lag. Within connections, only some sends have one.
+fn lag_counted(facts: &Facts<'_>, problems: &mut Problems) {
+    let lags = u128::from(facts.run.latencies.lag.count());
+    let least = u128::from(facts.summary.arrivals.sent);
+    let most = if facts.is_open() {
+        least
+    } else {
+        least + u128::from(facts.summary.population.issued)
+    };
+    problems.expect((least..=most).contains(&lags), || {
+        format!("{lags} schedule lags of {least} arrivals sent, at most {most}")
+    });
 }
 
 /// S2. The recorder divides each service time at the first byte of the reply, and adds connecting
 /// to the response time of the first reply of a connection. Sums that have lost their exact value
 /// say nothing.
-pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
+pub(super) fn service_divided(facts: &Facts<'_>) -> Checked {
     let (service, latencies) = (facts.service(), &facts.run.latencies);
+    let (first_byte, transfer) = (&latencies.first_byte, &latencies.transfer);
     let mut problems = Problems::default();
+    sums::check("S2", facts, &mut problems);
     for (words, part) in [
-        ("times to first byte", &latencies.first_byte),
-        ("times of transfer", &latencies.transfer),
+        ("times to first byte", first_byte),
+        ("times of transfer", transfer),
     ] {
-        problems.expect(part.count() == service.count(), || {
-            format!(
-                "{} {words} of {} service times",
-                part.count(),
-                service.count()
-            )
-        });
-        let (longest, service_longest) = (part.max_ns(), service.max_ns());
-        problems.expect(longest <= service_longest, || {
-            format!(
-                "{words} up to {}, service times up to {}",
-                time(longest.unwrap_or(0)),
-                time(service_longest.unwrap_or(0))
-            )
+        problems.expect(part.max_ns() <= service.max_ns(), || {
+            let [longest, all] = [part, service].map(|it| time(it.max_ns().unwrap_or(0)));
+            format!("{words} up to {longest}, service times up to {all}")
         });
     }
-    let (first_byte_ns, transfer_ns) = (latencies.first_byte.sum_ns(), latencies.transfer.sum_ns());
-    let whole_ns = service.sum_ns();
-    let is_exact = [first_byte_ns, transfer_ns, whole_ns]
-        .iter()
-        .all(|&sum_ns| sum_ns < u64::MAX);
+    let sums_ns = [first_byte, transfer, service].map(|it| it.sum_ns());
+    let [first_byte_ns, transfer_ns, whole_ns] = sums_ns;
+    let is_exact = sums_ns.iter().all(|&sum_ns| sum_ns < u64::MAX);
     let divided_ns = sum([first_byte_ns, transfer_ns]);
     problems.expect(!is_exact || divided_ns == u128::from(whole_ns), || {
         format!(
@@ -116,37 +109,30 @@ pub(super) fn service_divided(facts: &Facts<'_>) -> Outcome {
         )
     });
     connecting_on_top(facts, &mut problems);
+    let [first_byte, transfer, whole] = sums_ns.map(time);
     problems.or_held(format!(
-        "{} service times: {} to first bytes and {} of transfer make {}",
-        service.count(),
-        time(first_byte_ns),
-        time(transfer_ns),
-        time(whole_ns)
+        "{} service times: {first_byte} to first bytes and {transfer} of transfer make {whole}",
+        service.count()
     ))
 }
 
 /// A connection has one first reply. Where each carries one request, all response times are those
-/// of first replies, and each is longer with its connecting. Runs of versions that did not record
-/// them have none.
+/// of first replies, and each is longer with its connecting.
 fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
     let latencies = &facts.run.latencies;
     let (with_connect, response) = (&latencies.with_connect, &latencies.response);
-    let count = with_connect.count();
+    let (count, responses) = (with_connect.count(), response.count());
     let opened = facts.summary.lifetime.connections_opened;
-    problems.expect(count <= response.count().min(opened), || {
-        format!(
-            "{count} response times with connecting, of {} and {}",
-            response.count(),
-            counted(opened, "connection", "connections")
-        )
+    problems.expect(count <= responses.min(opened), || {
+        let opened = plural(opened, "connection");
+        format!("{count} response times with connecting, of {responses} and {opened}")
     });
     if count == 0 || facts.run.plan.requests_per_connection() != Some(1) {
         return;
     }
-    problems.expect(count == response.count(), || {
+    problems.expect(count == responses, || {
         format!(
-            "{count} response times with connecting, of {} on connections of their own",
-            response.count()
+            "{count} response times with connecting, of {responses} on connections of their own"
         )
     });
     let longer = [
@@ -160,18 +146,4 @@ fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
             format!("{with} with connecting, {without} without")
         });
     }
-}
-
-/// Each arrival that was sent has a lag. Within connections, only some sends have one.
-fn lag_counted(facts: &Facts<'_>, problems: &mut Problems) {
-    let lags = u128::from(facts.run.latencies.lag.count());
-    let least = u128::from(facts.summary.arrivals.sent);
-    let most = if facts.is_open() {
-        least
-    } else {
-        sum([facts.summary.population.issued]) + least
-    };
-    problems.expect((least..=most).contains(&lags), || {
-        format!("{lags} schedule lags of {least} arrivals sent, at most {most}")
-    });
 }

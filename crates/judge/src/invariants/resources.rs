@@ -1,221 +1,194 @@
 //! R1 to R3: memory, workers and limits.
 
-use brunt_record::{AgentRecord, Backend, LoggedRequest, counted};
+use brunt_record::{AgentRecord, Backend, LoggedRequest};
 
-use super::facts::Facts;
-use super::outcome::{Outcome, Problems};
+use super::outcome::{Checked, Outcome, Problems, only_if};
+use crate::facts::Facts;
+use crate::units::plural;
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
+const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
 
-/// Memory that a run may use: a sum in which connections and workers are never multiplied.
+/// Memory that a run may use, in bytes: a sum in which connections and workers are never
+/// multiplied.
 struct Budget {
-    base_bytes: u64,
-    per_worker_bytes: u64,
-    per_connection_bytes: u64,
+    base: f64,
+    per_worker: f64,
+    per_connection: f64,
+    /// What a TLS session may keep of its own beside that: keys, and where its peer stops inside a
+    /// record, that.
+    per_tls_session: f64,
+    /// Times that what the plan itself holds may be in memory at once: a list is read and encoded.
+    plans: f64,
+    /// Times that a window that a server fills behind a gap may be in memory: what it sends in
+    /// pieces takes more room than it has bytes.
+    windows: f64,
+    /// Which of the protocol's budgets of its own state this goes with.
+    index: usize,
 }
 
 /// What an ordinary run stays under.
 const ORDINARY: Budget = Budget {
-    base_bytes: 48 * MIB,
-    per_worker_bytes: 24 * MIB,
-    per_connection_bytes: 8 * KIB,
+    base: 48.0 * MIB,
+    per_worker: 24.0 * MIB,
+    per_connection: 8.0 * KIB,
+    per_tls_session: 20.0 * KIB,
+    plans: 1.5,
+    windows: 0.0,
+    index: 0,
 };
 /// What a run may need whose server leaves a large incomplete head on every connection.
 const REFUSED: Budget = Budget {
-    base_bytes: 64 * MIB,
-    per_worker_bytes: 32 * MIB,
-    per_connection_bytes: 80 * KIB,
+    base: 64.0 * MIB,
+    per_worker: 32.0 * MIB,
+    per_connection: 80.0 * KIB,
+    per_tls_session: 64.0 * KIB,
+    plans: 2.0,
+    windows: 2.0,
+    index: 1,
 };
-/// What a TLS session may keep of its own beside an ordinary connection: keys, and where its peer
-/// stops inside a record, that.
-const TLS_BYTES: [u64; 2] = [20 * KIB, 64 * KIB];
 /// What a place for a request takes on a connection.
-const PLACE_BYTES: u64 = 128;
+const PLACE_BYTES: f64 = 128.0;
 /// Copies of a request that wait on its connection to be taken by the kernel, where each is framed
 /// or encrypted for itself: the bytes, and those of a buffer that has just grown.
-const OWNED_COPIES: u64 = 2;
-/// Times a window that a server fills behind a gap may be in memory: what it sends in pieces takes
-/// more room than it has bytes.
-const WINDOW_TIMES: u64 = 2;
+const OWNED_COPIES: f64 = 2.0;
 /// Copies of the request that the process and each worker may hold.
-const PAYLOAD_COPIES: u64 = 4;
-
-/// Times that what the plan itself holds may be in memory at once, in halves: a list is read and
-/// encoded.
-const PLANNED_HALVES: [u64; 2] = [3, 4];
-
+const PAYLOAD_COPIES: f64 = 4.0;
 /// What a waiting arrival takes, 24 bytes, in a queue that has just grown to twice its size.
-const WAITING_BYTES: u64 = 3 * 24;
+const WAITING_BYTES: f64 = 3.0 * 24.0;
+
+impl Budget {
+    fn bytes(&self, facts: &Facts<'_>) -> f64 {
+        let agent = facts.agent();
+        let (share, negotiated) = (&agent.share, &agent.negotiated);
+        let workers = f64::from(share.workers);
+        let depth = f64::from(negotiated.depth);
+        let request = negotiated.request_bytes as f64;
+        let payload = request * PAYLOAD_COPIES * depth * (workers + 1.0);
+        let queue = WAITING_BYTES * f64::from(share.queue_max.unwrap_or(0));
+        let connections = f64::from(share.connections_most());
+        self.base
+            + self.per_worker * workers
+            + self.connection_bytes(agent) * connections
+            + payload
+            + queue
+            + self.asked_bytes(facts)
+    }
+
+    /// What a connection takes, with what TLS and the protocol add to it.
+    fn connection_bytes(&self, agent: &AgentRecord) -> f64 {
+        let (share, negotiated) = (&agent.share, &agent.negotiated);
+        let cost = negotiated.protocol.cost;
+        let is_tls = negotiated.tls.is_some();
+        let mut place = PLACE_BYTES;
+        if is_tls || cost.copies_units {
+            place += OWNED_COPIES * negotiated.request_bytes as f64;
+        }
+        let tls = if is_tls { self.per_tls_session } else { 0.0 };
+        let window = cost.window.map(|it| it.of_each(share.connections_most()));
+        self.per_connection
+            + place * f64::from(negotiated.depth)
+            + tls
+            + cost.state_bytes_budgets[self.index] as f64
+            + self.windows * window.unwrap_or(0) as f64
+    }
+
+    /// What lists, the records of single requests and those of names take, which grow with what was
+    /// asked for and sent.
+    fn asked_bytes(&self, facts: &Facts<'_>) -> f64 {
+        let agent = facts.agent();
+        let issued = facts.sum(|worker| worker.population.issued);
+        let logged = issued.min(agent.limits.logged_requests_max.into()) as f64;
+        let names = facts.run.names.iter();
+        let names: f64 = names.map(|name| name.held_bytes_max() as f64).sum();
+        // Each worker keeps its own.
+        let names = names * f64::from(agent.share.workers.max(1));
+        self.plans * agent.limits.planned_bytes as f64
+            + logged * size_of::<LoggedRequest>() as f64
+            + names
+    }
+}
 
 /// R1.
-pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Outcome {
-    let (agent, host) = (facts.agent(), &facts.agent().host);
-    if agent.own_server {
-        return Outcome::not_applicable("the process also held the reference server");
-    }
-    if agent.backend == Backend::Sim {
-        return Outcome::not_applicable("the process also held the simulated network");
-    }
-    if host.peak_resident_bytes == 0 {
-        return Outcome::not_applicable("memory was not read");
-    }
-    let (share, negotiated) = (&agent.share, &agent.negotiated);
-    let workers = u64::from(share.workers);
-    let connections = u64::from(share.connections_most());
-    let waiting = share.queue_max.unwrap_or(0);
-    let queue_bytes = WAITING_BYTES * u64::from(waiting);
-    let copies = PAYLOAD_COPIES
-        .saturating_mul(u64::from(negotiated.depth))
-        .saturating_mul(workers.saturating_add(1));
-    let payload_bytes = negotiated.request_bytes.saturating_mul(copies);
-    let asked = [0, 1].map(|budget| {
-        let planned = agent.limits.planned_bytes;
-        let planned = planned.saturating_mul(PLANNED_HALVES[budget]) / 2;
-        planned.saturating_add(recorded_bytes(facts))
-    });
-    let of = |budget: Budget, session_bytes: u64| {
-        let per_connection_bytes = budget.per_connection_bytes.saturating_add(session_bytes);
-        budget
-            .base_bytes
-            .saturating_add(budget.per_worker_bytes.saturating_mul(workers))
-            .saturating_add(per_connection_bytes.saturating_mul(connections))
-            .saturating_add(payload_bytes)
-            .saturating_add(queue_bytes)
-    };
-    let [session_ordinary, session_most] = session_bytes(agent);
-    let ordinary = of(ORDINARY, session_ordinary).saturating_add(asked[0]);
-    let refused = of(REFUSED, session_most).saturating_add(asked[1]);
-    let mib = |bytes: u64| bytes as f64 / MIB as f64;
-    let kept = match asked[0] {
-        0 => String::new(),
-        bytes => format!(", and {:.1} MiB for lists, names and logs", mib(bytes)),
+pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Checked {
+    let agent = facts.agent();
+    let is_alone = !agent.own_server;
+    only_if(is_alone, "the process also held the reference server")?;
+    let is_real = agent.backend != Backend::Sim;
+    only_if(is_real, "the process also held the simulated network")?;
+    let peak = agent.host.peak_resident_bytes as f64;
+    only_if(peak > 0.0, "memory was not read")?;
+    let [ordinary, refused] = [ORDINARY, REFUSED].map(|budget| budget.bytes(facts));
+    let asked = ORDINARY.asked_bytes(facts);
+    let kept = if asked > 0.0 {
+        format!(", and {:.1} MiB for lists, names and logs", asked / MIB)
+    } else {
+        String::new()
     };
     let words = format!(
         "{:.1} MiB resident at most with {}, {} and requests of {}{kept}; budget {:.1} MiB, \
          refused over {:.1}",
-        mib(host.peak_resident_bytes),
-        counted(workers, "worker", "workers"),
-        counted(connections, "connection", "connections"),
-        counted(negotiated.request_bytes, "byte", "bytes"),
-        mib(ordinary),
-        mib(refused)
+        peak / MIB,
+        plural(agent.share.workers, "worker"),
+        plural(agent.share.connections_most(), "connection"),
+        plural(agent.negotiated.request_bytes, "byte"),
+        ordinary / MIB,
+        refused / MIB
     );
-    let is_generated = agent
-        .workers
-        .iter()
-        .any(|worker| worker.generator.is_some());
-    match host.peak_resident_bytes {
+    let is_generated = facts.workers().any(|worker| worker.generator.is_some());
+    if peak > ordinary && is_generated {
         // Nobody knows how much of that is the script's.
-        peak if peak > ordinary && is_generated => {
-            Outcome::not_applicable(format!("a script holds what it wants: {words}"))
-        }
-        peak if peak > refused => Outcome::broken(words),
-        peak if peak > ordinary => Outcome::flagged(words),
-        _ => Outcome::held(words),
+        let words = format!("a script holds what it wants: {words}");
+        return Err(Outcome::not_applicable(words));
     }
-}
-
-/// What the records of single requests and of names take, which grow with what was sent.
-fn recorded_bytes(facts: &Facts<'_>) -> u64 {
-    let agent = facts.agent();
-    let workers = agent.workers.iter();
-    let issued = workers
-        .map(|worker| worker.population.issued)
-        .fold(0, u64::saturating_add);
-    let logged = issued.min(agent.limits.logged_requests_max);
-    let log_bytes = logged.saturating_mul(size_of::<LoggedRequest>() as u64);
-    // Each worker keeps its own.
-    let names = facts.run.names.iter();
-    let names_bytes = names
-        .map(|name| name.held_bytes_max() as u64)
-        .fold(0, u64::saturating_add)
-        .saturating_mul(u64::from(agent.share.workers).max(1));
-    log_bytes.saturating_add(names_bytes)
-}
-
-/// What TLS and the protocol add to a connection: ordinarily, and at most.
-fn session_bytes(agent: &AgentRecord) -> [u64; 2] {
-    let negotiated = &agent.negotiated;
-    let depth = u64::from(negotiated.depth);
-    let is_tls = negotiated.tls.is_some();
-    let cost = negotiated.protocol.cost;
-    let owned = if is_tls || cost.copies_units {
-        OWNED_COPIES
-    } else {
-        0
-    };
-    let places = owned
-        .saturating_mul(negotiated.request_bytes)
-        .saturating_add(PLACE_BYTES)
-        .saturating_mul(depth);
-    std::array::from_fn(|budget| {
-        let tls = if is_tls { TLS_BYTES[budget] } else { 0 };
-        let kept = match cost.window {
-            Some(window) if budget == 1 => {
-                WINDOW_TIMES * window.of_each(agent.share.connections_most())
-            }
-            _ => 0,
-        };
-        let state = cost.state_bytes_budgets[budget];
-        places
-            .saturating_add(tls)
-            .saturating_add(state)
-            .saturating_add(kept)
-    })
+    if peak > refused {
+        return Err(Outcome::broken(words));
+    }
+    Ok(Outcome::held_or_flagged(peak > ordinary, words))
 }
 
 /// R2.
-pub(super) fn workers_fit(facts: &Facts<'_>) -> Outcome {
-    let (agent, host) = (facts.agent(), &facts.agent().host);
+pub(super) fn workers_fit(facts: &Facts<'_>) -> Checked {
+    let agent = facts.agent();
+    let (workers, usable) = (agent.share.workers, agent.host.usable_cpus);
     let reported = facts.workers().count();
     let words = format!(
         "{}, {reported} reported, {}",
-        counted(agent.share.workers.into(), "worker", "workers"),
-        counted(host.usable_cpus.into(), "usable CPU", "usable CPUs")
+        plural(workers, "worker"),
+        plural(usable, "usable CPU")
     );
-    if reported as u64 != u64::from(agent.share.workers) {
-        return Outcome::broken(words);
+    if reported as u64 != u64::from(workers) {
+        return Err(Outcome::broken(words));
     }
-    if agent.backend == Backend::Sim {
-        return Outcome::not_applicable(format!("simulated workers need no CPU each; {words}"));
-    }
-    if host.usable_cpus == 0 {
-        return Outcome::not_applicable(format!("usable CPUs were not read; {words}"));
-    }
-    if agent.share.workers <= host.usable_cpus {
-        return Outcome::held(words);
-    }
-    if facts.run.plan.oversubscribe {
-        Outcome::flagged(format!("{words}, as was asked for"))
+    let simulated = format!("simulated workers need no CPU each; {words}");
+    only_if(agent.backend != Backend::Sim, &simulated)?;
+    only_if(usable > 0, &format!("usable CPUs were not read; {words}"))?;
+    if workers <= usable {
+        Ok(Outcome::held(words))
+    } else if facts.run.plan.oversubscribe {
+        Ok(Outcome::flagged(format!("{words}, as was asked for")))
     } else {
-        Outcome::broken(words)
+        Err(Outcome::broken(words))
     }
 }
 
 /// R3.
-pub(super) fn limits_suffice(facts: &Facts<'_>) -> Outcome {
+pub(super) fn limits_suffice(facts: &Facts<'_>) -> Checked {
     let limits = &facts.agent().limits;
-    if facts.agent().backend == Backend::Sim {
-        return Outcome::not_applicable("a simulated network has no limits");
-    }
-    let pairs = [
-        (
-            "file descriptors",
-            Some(limits.descriptors_needed),
-            Some(limits.descriptors_limit),
-        ),
-        ("local ports", limits.ports_needed, limits.ports_available),
-        (
-            "bytes of memory",
-            Some(limits.memory_needed_bytes),
-            limits.memory_available_bytes,
-        ),
-    ];
+    let is_real = facts.agent().backend != Backend::Sim;
+    only_if(is_real, "a simulated network has no limits")?;
+    let descriptors = Some((limits.descriptors_needed, limits.descriptors_limit));
+    let ports = limits.ports_needed.zip(limits.ports_available);
+    let memory_needed = Some(limits.memory_needed_bytes);
+    let memory = memory_needed.zip(limits.memory_available_bytes);
     let mut problems = Problems::default();
     let mut held = Vec::new();
-    for (words, needed, available) in pairs {
-        if let (Some(needed), Some(available)) = (needed, available) {
+    for (words, of) in [
+        ("file descriptors", descriptors),
+        ("local ports", ports),
+        ("bytes of memory", memory),
+    ] {
+        if let Some((needed, available)) = of {
             problems.expect(needed <= available, || {
                 format!("{needed} {words} needed, {available} available")
             });

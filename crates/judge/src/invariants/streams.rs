@@ -1,10 +1,12 @@
 //! T1: what streams moved, by the kernel's account, by brunt's own and by the receiver's.
 
-use brunt_record::{ServerCount, counted};
+use brunt_record::ServerCount;
 
-use super::facts::{Facts, sum};
-use super::outcome::{Outcome, Problems};
+use super::outcome::{Checked, Outcome, Problems};
+use super::sums::sum;
 use crate::Bandwidth;
+use crate::facts::Facts;
+use crate::units::plural;
 
 /// What one buffer of a server elsewhere may hold: the most that `tcp_rmem` says on any machine
 /// that is set up for long and fast ways.
@@ -19,16 +21,15 @@ const READINGS_OFF_MOST: f64 = 0.01;
 /// acknowledged, or the acknowledgement is on its way: then it is still in our socket. Of streams
 /// that both sides ended there is nothing in any buffer. What the server sends is compared in this
 /// way, too, with its count of what it gave to its kernel.
-pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
+pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     let Some(one_way) = run.plan.one_way() else {
-        return Outcome::not_applicable("there are requests and no streams");
+        let words = "there are requests and no streams";
+        return Err(Outcome::not_applicable(words));
     };
     let bandwidth = Bandwidth::of(run, &facts.summary);
-    let (acked, waiting) = (
-        bandwidth.lifetime.bytes_acked,
-        bandwidth.unacknowledged_bytes,
-    );
+    let acked = bandwidth.lifetime.bytes_acked;
+    let waiting = bandwidth.unacknowledged_bytes;
     let handed_over = facts.summary.lifetime.bytes_sent;
     let mut words = format!(
         "{acked} bytes acknowledged and {waiting} in our sockets of {handed_over} handed to the \
@@ -43,39 +44,61 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Outcome {
         let Some(streams) = worker.streams.as_ref().filter(|it| it.readings.len() > 1) else {
             continue;
         };
-        let off = (streams.interval_ns() as f64 - window_ns).abs() / window_ns.max(1.0);
+        let interval_ns = streams.interval_ns();
+        let off = (interval_ns as f64 - window_ns).abs() / window_ns.max(1.0);
         let is_whole = facts.interrupted() || off <= READINGS_OFF_MOST;
         problems.expect(is_whole || window_ns < 1e9, || {
+            let number = facts.number(worker);
             format!(
-                "worker {}: its accounts are of {} ns, the window has {window_ns} ns",
-                facts.number(worker),
-                streams.interval_ns()
+                "worker {number}: its accounts are of {interval_ns} ns, the window has {window_ns} \
+                 ns"
             )
         });
     }
-    let counts = match (run.server_count(), run.server_sent()) {
+    let (read, sent) = match (run.server_count(), run.server_sent()) {
         (Ok(read), Ok(sent)) => (read, sent),
-        (Err(reason), _) | (_, Err(reason)) => return Outcome::not_applicable(reason),
+        (Err(reason), _) | (_, Err(reason)) => return Err(Outcome::not_applicable(reason)),
     };
     let buffers = Buffers::of(facts);
+    let held = buffers.words();
     if one_way.sends {
-        words = match &counts.0 {
+        words = match &read {
             Some(count) => format!("{words}; the receiver read {}", told(count)),
             None => format!("{words}; the receiver's own count was not read (--verify-url)"),
         };
-        if let Some(count) = &counts.0 {
-            buffers.check_read(count, acked, waiting, &words, &mut problems);
-        }
     }
-    if let Some(count) = counts.1.filter(|_| one_way.receives) {
+    if let Some(count) = read.filter(|_| one_way.sends) {
+        let read = count.counted();
+        let read = read.ok_or_else(|| went_back("receiver", &words))?;
+        let is_no_more = read <= acked.saturating_add(waiting) || !buffers.are_all_known;
+        problems.expect(is_no_more, || {
+            format!("more was read than was sent: {words}")
+        });
+        problems.expect(read.saturating_add(buffers.hold(1)) >= acked, || {
+            format!("less was read than was acknowledged: {words}; {held}")
+        });
+    }
+    if let Some(count) = sent.filter(|_| one_way.receives) {
         let received = facts.summary.lifetime.bytes_received;
         words = format!(
             "{words}; {received} bytes received of those that the server sent, {}",
             told(&count)
         );
-        buffers.check_sent(&count, received, &words, &mut problems);
+        let sent = count.counted();
+        let sent = sent.ok_or_else(|| went_back("sender", &words))?;
+        problems.expect(received <= sent, || {
+            format!("more was received than the server sent: {words}")
+        });
+        // They are in its send buffer, in our receive buffer, or were received.
+        problems.expect(received.saturating_add(buffers.hold(2)) >= sent, || {
+            format!("less was received than the server sent: {words}; {held}")
+        });
     }
-    problems.or_held(format!("{words}; {}", buffers.words()))
+    problems.or_held(format!("{words}; {held}"))
+}
+
+fn went_back(whose: &str, words: &str) -> Outcome {
+    Outcome::broken(format!("the {whose}'s count went back: {words}"))
 }
 
 /// A count of the server in words.
@@ -102,18 +125,12 @@ impl Buffers {
         let records = || facts.run.stream_records();
         let in_order: u64 = records().fold(0, |all, it| all.saturating_add(it.ended_in_order));
         let agents = facts.run.agents.iter();
-        let bytes_max = agents
-            .filter_map(|it| it.limits.server_buffer_bytes_max)
-            .max();
+        let bytes_max = agents.filter_map(|it| it.limits.server_buffer_bytes_max);
+        let bytes_max = bytes_max.max().unwrap_or(BUFFER_BYTES_ELSEWHERE);
+        let opened = facts.summary.lifetime.connections_opened;
         Self {
-            streams: facts
-                .summary
-                .lifetime
-                .connections_opened
-                .saturating_sub(in_order),
-            bytes_max: bytes_max
-                .unwrap_or(BUFFER_BYTES_ELSEWHERE)
-                .saturating_add(BUFFER_BYTES_BEYOND),
+            streams: opened.saturating_sub(in_order),
+            bytes_max: bytes_max.saturating_add(BUFFER_BYTES_BEYOND),
             are_all_known: records().all(|streams| streams.unread_accounts == 0),
         }
     }
@@ -123,8 +140,8 @@ impl Buffers {
             0 => "all streams ended with nothing in any buffer".to_owned(),
             streams => format!(
                 "{} ended with buffers that may hold {} each",
-                counted(streams, "stream", "streams"),
-                counted(self.bytes_max, "byte", "bytes")
+                plural(streams, "stream"),
+                plural(self.bytes_max, "byte")
             ),
         }
     }
@@ -135,51 +152,12 @@ impl Buffers {
             .saturating_mul(self.bytes_max)
             .saturating_mul(per_stream)
     }
-
-    fn check_read(
-        &self,
-        count: &ServerCount,
-        acked: u64,
-        waiting: u64,
-        words: &str,
-        problems: &mut Problems,
-    ) {
-        let Some(read) = count.counted() else {
-            return problems.expect(false, || format!("the receiver's count went back: {words}"));
-        };
-        let is_no_more = read <= acked.saturating_add(waiting) || !self.are_all_known;
-        problems.expect(is_no_more, || {
-            format!("more was read than was sent: {words}")
-        });
-        problems.expect(read.saturating_add(self.hold(1)) >= acked, || {
-            format!(
-                "less was read than was acknowledged: {words}; {}",
-                self.words()
-            )
-        });
-    }
-
-    /// Bytes that the server sent are in its send buffer, in our receive buffer, or were received.
-    fn check_sent(&self, count: &ServerCount, received: u64, words: &str, problems: &mut Problems) {
-        let Some(sent) = count.counted() else {
-            return problems.expect(false, || format!("the sender's count went back: {words}"));
-        };
-        problems.expect(received <= sent, || {
-            format!("more was received than the server sent: {words}")
-        });
-        problems.expect(received.saturating_add(self.hold(2)) >= sent, || {
-            format!(
-                "less was received than the server sent: {words}; {}",
-                self.words()
-            )
-        });
-    }
 }
 
 /// I5, of streams: what was taken from the sockets was received, and what was received was taken or
 /// waits. The kernel counts the end of a connection as a byte; where a stream did not end in order,
 /// what a receive took that was not looked at any more is at most what one takes at a time.
-pub(super) fn kernel_received(facts: &Facts<'_>) -> Outcome {
+pub(super) fn kernel_received(facts: &Facts<'_>) -> Checked {
     const TAKEN_AT_ONCE: u64 = 1 << 20;
     let records = || facts.workers().filter_map(|worker| worker.streams.as_ref());
     let kernel = sum(records().map(|streams| streams.lifetime.bytes_received));
@@ -189,17 +167,17 @@ pub(super) fn kernel_received(facts: &Facts<'_>) -> Outcome {
     let streams = facts.summary.lifetime.connections_opened;
     let words = format!(
         "the kernel counted {kernel} bytes on {}, brunt {own}, and {waiting} were in our sockets",
-        counted(streams, "stream", "streams")
+        plural(streams, "stream")
     );
     if unread > 0 || records().count() == 0 {
-        return Outcome::not_applicable(format!("not all accounts could be read; {words}"));
+        let words = format!("not all accounts could be read; {words}");
+        return Err(Outcome::not_applicable(words));
     }
     let in_order = sum(records().map(|streams| streams.ended_in_order));
     let not_looked_at = u128::from(streams).saturating_sub(in_order) * u128::from(TAKEN_AT_ONCE);
     let slack = u128::from(streams) + not_looked_at;
-    if own > kernel || kernel > own + waiting + slack {
-        Outcome::broken(words)
-    } else {
-        Outcome::held(words)
-    }
+    let mut problems = Problems::default();
+    let is_explained = own <= kernel && kernel <= own + waiting + slack;
+    problems.expect(is_explained, || words.clone());
+    problems.or_held(words)
 }

@@ -1,9 +1,11 @@
 //! W1 to W4, W7, W8: clocks, phases and windows.
 
-use brunt_record::{Backend, Once, after_ns, counted};
+use brunt_record::{Backend, Once, WorkerEdges, after_ns};
 
-use super::facts::Facts;
-use super::outcome::{Outcome, Problems, percent, time};
+use super::outcome::{Checked, Outcome, Problems, only_if};
+use crate::facts::Facts;
+use crate::units::exact::{percent, time};
+use crate::units::plural;
 
 /// A wall clock that moved further than this against the monotonic one was set.
 const STEP_FLAGGED_NS: u64 = 1_000_000_000;
@@ -22,95 +24,85 @@ const END_LATE_SHARE: f64 = 0.001;
 /// How far drain may overrun its limit.
 const DRAIN_OVERRUN_NS: u64 = 100_000_000;
 
+/// The edges of the phases in their order, and the phase that each ends.
+fn edges_of(facts: &Facts<'_>) -> [(&'static str, &'static str, Once); 6] {
+    let edges = &facts.agent().clock.edges;
+    [
+        ("start of set-up", "start-up", edges.setup_start),
+        ("start of warm-up", "set-up", edges.warmup_start),
+        ("start of measure", "warm-up", edges.measure_start),
+        ("end of measure", "measure", edges.measure_end),
+        ("end of drain", "drain", edges.drain_end),
+        ("end of the run", "merging", edges.finished),
+    ]
+}
+
 /// W1.
-pub(super) fn one_clock(facts: &Facts<'_>) -> Outcome {
-    let agent = facts.agent();
+pub(super) fn one_clock(facts: &Facts<'_>) -> Checked {
+    let clock = &facts.agent().clock;
+    let (setup_start, finished) = (clock.edges.setup_start, clock.edges.finished);
     let mut problems = Problems::default();
     for worker in facts.workers() {
-        let (number, edges) = (worker.worker, &worker.edges);
-        let orders: [(&str, &[Once]); 4] = [
-            (
-                "start, ready, window",
-                &[
-                    edges.started,
-                    edges.ready,
-                    edges.window_start,
-                    edges.window_end,
-                ],
-            ),
-            // A run by count ends with the last reply of all workers: this one may be done before.
-            (
-                "ready, drained, end of the run",
-                &[edges.ready, edges.drained, agent.clock.edges.finished],
-            ),
-            (
-                "start of set-up, start",
-                &[agent.clock.edges.setup_start, edges.started],
-            ),
-            ("start, first send", &[edges.started, worker.first_send]),
-        ];
-        for (words, order) in orders {
+        let number = worker.worker;
+        let WorkerEdges {
+            started,
+            ready,
+            window_start,
+            window_end,
+            drained,
+        } = worker.edges;
+        let lived = [setup_start, started, ready, window_start, window_end];
+        // A run by count ends with the last reply of all workers: this one may be done before.
+        let ended = [ready, drained, finished];
+        let sent = [started, worker.first_send];
+        for (words, order) in [
+            ("start of set-up, start, ready, window", &lived[..]),
+            ("ready, drained, end of the run", &ended),
+            ("start, first send", &sent),
+        ] {
+            let at = instants(order);
             problems.expect(in_order(order), || {
-                format!(
-                    "worker {number}: not in order: {words} ({})",
-                    instants(order)
-                )
+                format!("worker {number}: not in order: {words} ({at})")
             });
         }
     }
-    if let Some(broken) = problems.broken() {
-        return broken;
-    }
-    let step_ns = agent.clock.stepped_ns;
+    problems.none()?;
     let words = format!(
         "instants of {} in order; wall clock moved {} against the monotonic clock",
-        counted(agent.workers.len() as u64, "worker", "workers"),
-        instant(step_ns),
+        plural(facts.workers().count(), "worker"),
+        instant(clock.stepped_ns),
     );
-    if step_ns.unsigned_abs() > STEP_FLAGGED_NS {
-        Outcome::flagged(format!(
+    if clock.stepped_ns.unsigned_abs() > STEP_FLAGGED_NS {
+        return Ok(Outcome::flagged(format!(
             "{words}: it was set; only the date of the run is affected"
-        ))
-    } else {
-        Outcome::held(words)
+        )));
     }
+    Ok(Outcome::held(words))
 }
 
 /// W2.
-pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
-    let edges = &facts.agent().clock.edges;
-    if facts.interrupted() && facts.no_window() {
-        return Outcome::not_applicable("interrupted before the window");
-    }
-    let order = [
-        ("start of set-up", edges.setup_start),
-        ("start of warm-up", edges.warmup_start),
-        ("start of measure", edges.measure_start),
-        ("end of measure", edges.measure_end),
-        ("end of drain", edges.drain_end),
-        ("end of the run", edges.finished),
-    ];
+pub(super) fn phases_in_order(facts: &Facts<'_>) -> Checked {
+    let before = facts.interrupted() && facts.no_window();
+    only_if(!before, "interrupted before the window")?;
     let mut problems = Problems::default();
-    for (words, edge) in order {
+    for (words, _, edge) in edges_of(facts) {
         problems.expect(edge.get().is_some(), || format!("no {words}"));
     }
-    let order = order.map(|(_, edge)| edge);
+    let order = edges_of(facts).map(|(.., edge)| edge);
+    let at = instants(&order);
     problems.expect(in_order(&order), || {
-        format!("edges of the phases not in order ({})", instants(&order))
+        format!("edges of the phases not in order ({at})")
     });
+    let edges = &facts.agent().clock.edges;
     for (words, at_ns, edge) in [
         ("starts", 0, edges.measure_start),
         ("ends", facts.window_end_ns(), edges.measure_end),
     ] {
-        if let Some(edge_ns) = edge.get() {
-            problems.expect(at_ns == edge_ns, || {
-                format!(
-                    "the window {words} at {}, measure at {}",
-                    instant(at_ns),
-                    instant(edge_ns)
-                )
-            });
-        }
+        let edge_ns = edge.get().unwrap_or(at_ns);
+        problems.expect(at_ns == edge_ns, || {
+            let [window, measure] = [at_ns, edge_ns].map(instant);
+            format!("the window {words} at {window}, measure at {measure}")
+        });
     }
     problems.expect(!facts.no_window(), || {
         "the measure phase has no length".to_owned()
@@ -120,69 +112,54 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Outcome {
         let first_before = worker.first_send.get().is_some_and(|first_ns| first_ns < 0);
         problems.expect((sent_before > 0) == first_before, || {
             format!(
-                "worker {}: {} counted before the window, but its first was sent {}",
+                "worker {}: {} counted before the window, but its first was sent {} it",
                 worker.worker,
-                counted(sent_before, "request", "requests"),
-                if first_before { "before it" } else { "in it" },
+                plural(sent_before, "request"),
+                if first_before { "before" } else { "in" },
             )
         });
     }
     problems.or_held(format!(
-        "edges at {}; rates are counts in a window of {}",
-        instants(&order),
+        "edges at {at}; rates are counts in a window of {}",
         time(facts.window_ns())
     ))
 }
 
 /// W3.
-pub(super) fn edges_written_once(facts: &Facts<'_>) -> Outcome {
-    let edges = &facts.agent().clock.edges;
-    let mut problems = Problems::default();
-    let of_run = [
-        ("start of set-up", edges.setup_start),
-        ("start of warm-up", edges.warmup_start),
-        ("start of measure", edges.measure_start),
-        ("end of measure", edges.measure_end),
-        ("planned end of measure", edges.measure_end_planned),
-        ("end of drain", edges.drain_end),
-        ("end of the run", edges.finished),
-    ];
-    for (words, edge) in of_run {
-        problems.expect(edge.rewrites() == 0, || {
-            format!(
-                "{words}: written {} more",
-                counted(edge.rewrites().into(), "time", "times")
-            )
-        });
-    }
+pub(super) fn edges_written_once(facts: &Facts<'_>) -> Checked {
+    let planned_end = facts.agent().clock.edges.measure_end_planned;
+    let of_run = edges_of(facts).map(|(words, _, edge)| (words, edge));
+    let mut edges: Vec<(String, Once)> = of_run
+        .into_iter()
+        .chain([("planned end of measure", planned_end)])
+        .map(|(words, edge)| (words.to_owned(), edge))
+        .collect();
     for worker in facts.workers() {
-        let edges = &worker.edges;
         let of_worker = [
-            ("start", edges.started),
-            ("ready", edges.ready),
-            ("start of its window", edges.window_start),
-            ("end of its window", edges.window_end),
-            ("drained", edges.drained),
+            ("start", worker.edges.started),
+            ("ready", worker.edges.ready),
+            ("start of its window", worker.edges.window_start),
+            ("end of its window", worker.edges.window_end),
+            ("drained", worker.edges.drained),
             ("first send", worker.first_send),
         ];
-        for (words, edge) in of_worker {
-            problems.expect(edge.rewrites() == 0, || {
-                format!(
-                    "worker {}, {words}: written {} more",
-                    worker.worker,
-                    counted(edge.rewrites().into(), "time", "times")
-                )
-            });
-        }
+        let number = worker.worker;
+        edges.extend(of_worker.map(|(words, edge)| (format!("worker {number}, {words}"), edge)));
+    }
+    let mut problems = Problems::default();
+    for (words, edge) in edges {
+        let times = plural(edge.rewrites(), "time");
+        problems.expect(edge.rewrites() == 0, || {
+            format!("{words}: written {times} more")
+        });
     }
     problems.or_held("no edge was written twice")
 }
 
 /// W4.
-pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
-    if facts.interrupted() && facts.no_window() {
-        return Outcome::not_applicable("interrupted before the window");
-    }
+pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
+    let before = facts.interrupted() && facts.no_window();
+    only_if(!before, "interrupted before the window")?;
     let mut problems = Problems::default();
     problems.expect(facts.workers().next().is_some(), || {
         "no worker reported".to_owned()
@@ -192,11 +169,9 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
     let (mut earliest_start, mut latest_end) = (0, common_end);
     let mut longest_ns = facts.window_ns();
     for worker in facts.workers() {
-        let edges = (
-            worker.edges.window_start.get(),
-            worker.edges.window_end.get(),
-        );
-        let (Some(start_ns), Some(end_ns)) = edges else {
+        let edges = &worker.edges;
+        let (Some(start_ns), Some(end_ns)) = (edges.window_start.get(), edges.window_end.get())
+        else {
             problems.expect(false, || format!("worker {} had no window", worker.worker));
             continue;
         };
@@ -222,37 +197,21 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Outcome {
     problems.expect(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, || {
         words.clone()
     });
-    match problems.broken() {
-        Some(broken) => broken,
-        None if shared < OVERLAP_FLAGGED => Outcome::flagged(words),
-        None => Outcome::held(words),
-    }
+    problems.none()?;
+    Ok(Outcome::held_or_flagged(shared < OVERLAP_FLAGGED, words))
 }
 
 /// W7.
-pub(super) fn all_time_reported(facts: &Facts<'_>) -> Outcome {
+pub(super) fn all_time_reported(facts: &Facts<'_>) -> Checked {
     let clock = &facts.agent().clock;
-    let edges = &clock.edges;
-    if facts.agent().backend == Backend::Sim {
-        return Outcome::not_applicable("simulated time is not the process's time");
-    }
-    let names = [
-        "start-up", "set-up", "warm-up", "measure", "drain", "merging",
-    ];
-    let ends = [
-        edges.setup_start,
-        edges.warmup_start,
-        edges.measure_start,
-        edges.measure_end,
-        edges.drain_end,
-        edges.finished,
-    ];
+    let is_real = facts.agent().backend != Backend::Sim;
+    only_if(is_real, "simulated time is not the process's time")?;
     // A run that was interrupted early lacks edges: the phase before a missing one reaches on.
     let (mut from_ns, mut sum_ns, mut words) = (clock.process_start_ns, 0_u64, Vec::new());
-    for (name, end) in names.into_iter().zip(ends) {
+    for (_, phase, end) in edges_of(facts) {
         if let Some(end_ns) = end.get() {
             let length_ns = after_ns(from_ns, end_ns);
-            words.push(format!("{name} {}", time(length_ns)));
+            words.push(format!("{phase} {}", time(length_ns)));
             sum_ns = sum_ns.saturating_add(length_ns);
             from_ns = end_ns;
         }
@@ -264,55 +223,47 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Outcome {
         time(sum_ns),
         time(process_ns)
     );
-    if sum_ns.abs_diff(process_ns) > TIME_UNREPORTED_NS {
-        Outcome::broken(words)
-    } else {
-        Outcome::held(words)
-    }
+    let mut problems = Problems::default();
+    let is_all = sum_ns.abs_diff(process_ns) <= TIME_UNREPORTED_NS;
+    problems.expect(is_all, || words.clone());
+    problems.or_held(words)
 }
 
 /// W8.
-pub(super) fn ends_on_time(facts: &Facts<'_>) -> Outcome {
+pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let (run, edges) = (facts.run, &facts.agent().clock.edges);
-    if facts.ended_by_count() {
-        return Outcome::not_applicable("a run by count ends with its last reply");
-    }
+    let by_count = "a run by count ends with its last reply";
+    only_if(!facts.ended_by_count(), by_count)?;
     let (Some(end_ns), Some(drain_end_ns)) = (edges.measure_end.get(), edges.drain_end.get())
     else {
-        return Outcome::not_applicable("the run has no end of measure or of drain");
+        let words = "the run has no end of measure or of drain";
+        return Err(Outcome::not_applicable(words));
     };
     let drain_ns = after_ns(end_ns, drain_end_ns);
     let limit_ns = run.plan.drain_limit_ns;
-    let drain = format!(
-        "drain took {} of at most {}",
-        time(drain_ns),
-        time(limit_ns)
-    );
+    let [took, limit] = [drain_ns, limit_ns].map(time);
+    let drain = format!("drain took {took} of at most {limit}");
     if drain_ns > limit_ns.saturating_add(DRAIN_OVERRUN_NS) {
-        return Outcome::broken(drain);
+        return Err(Outcome::broken(drain));
     }
     if facts.interrupted() {
-        return Outcome::held(format!("interrupted; {drain}"));
+        return Ok(Outcome::held(format!("interrupted; {drain}")));
     }
     let Some(planned_ns) = edges.measure_end_planned.get() else {
-        return Outcome::broken(format!("a run by duration has no planned end; {drain}"));
+        let words = format!("a run by duration has no planned end; {drain}");
+        return Err(Outcome::broken(words));
     };
     let off_ns = end_ns.abs_diff(planned_ns);
     let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.window_ns());
-    let words = format!(
-        "measure ended {} {} its planned end; {drain}",
-        time(off_ns),
-        if end_ns < planned_ns {
-            "before"
-        } else {
-            "after"
-        },
-    );
-    if off_ns > END_LATE_NS || off_ns as f64 > duration_ns as f64 * END_LATE_SHARE {
-        Outcome::flagged(words)
+    let side = if end_ns < planned_ns {
+        "before"
     } else {
-        Outcome::held(words)
-    }
+        "after"
+    };
+    let off = time(off_ns);
+    let words = format!("measure ended {off} {side} its planned end; {drain}");
+    let is_late = off_ns > END_LATE_NS || off_ns as f64 > duration_ns as f64 * END_LATE_SHARE;
+    Ok(Outcome::held_or_flagged(is_late, words))
 }
 
 /// Whether those that were written do not decrease.
@@ -327,9 +278,6 @@ fn instant(ns: i64) -> String {
 }
 
 fn instants(edges: &[Once]) -> String {
-    let words: Vec<_> = edges
-        .iter()
-        .map(|edge| edge.get().map_or("none".to_owned(), instant))
-        .collect();
-    words.join(", ")
+    let told = |edge: &Once| edge.get().map_or("none".to_owned(), instant);
+    edges.iter().map(told).collect::<Vec<_>>().join(", ")
 }

@@ -7,11 +7,10 @@ use brunt_record::{FailureKind, GeneratorUse, Objective, Protocol, Run, ServerSc
 
 use super::Grade;
 use super::SignalId;
-use super::command;
 use super::facts::{RunFacts, ratio};
 use super::graded::GradedSignals;
 use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
-use super::words::truncated;
+use super::words::{length, truncated};
 use crate::{Quantile, ResponseQuantiles};
 
 /// Where others keep brunt from its CPUs, or wake it up late.
@@ -58,7 +57,7 @@ fn longer(plan: &Plan, ns: u64, option: Option<&str>) -> String {
     } else if plan.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
     } else {
-        let length = command::length(ns);
+        let length = length(ns);
         match option {
             Some(option) => format!("-d {length} {option}"),
             None => format!("-d {length}"),
@@ -286,7 +285,7 @@ fn of_capacity(run: &Run) -> Option<String> {
         return None;
     }
     let p99_ns = run.latencies.response.quantile_ns(0.99)?;
-    let length = command::length(round_ns(p99_ns.saturating_mul(2)));
+    let length = length(round_ns(p99_ns.saturating_mul(2)));
     Some(format!(
         "for its capacity: brunt find --objective 'p99 < {length}'"
     ))

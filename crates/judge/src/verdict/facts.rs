@@ -16,7 +16,7 @@ use super::thresholds::{
     IDLE_OF_ONE, LINK_WARN, OTHERS_FAIL, POLLING_CPUS, QUEUED_SAMPLES_LEAST, SERVER_THROTTLED_FAIL,
     STARVED_BELOW, STEAL_LEAST_NS, STEAL_WARN, TAKEN_FROM_SERVER_LEAST,
 };
-use super::words::{count, counted, undisturbed_told};
+use super::words::undisturbed_told;
 use crate::behaviour::outage::server_failure_of;
 use crate::behaviour::overlap::common;
 use crate::behaviour::overload::overload_of;
@@ -24,6 +24,7 @@ use crate::behaviour::steadiness::steadiness_of;
 use crate::behaviour::success::no_success_of;
 use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
 use crate::invariants::{Finding, InvariantStatus};
+use crate::units::{count, counted};
 use crate::{
     Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Overload, ServerFailure, Steadiness,
     Summary, samples_needed,

@@ -8,10 +8,11 @@ use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId;
 use super::advice;
-use super::command::shell_word;
 use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
-use super::words::{bytes, count, counted, duration, number, percent};
+use super::words::shell_word;
+use crate::units::short::{bytes, duration, number, percent};
+use crate::units::{count, counted};
 use crate::{EndedStreams, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure};
 
 pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {

@@ -4,8 +4,8 @@ use brunt_record::{FailureKind, FailureScope};
 
 use super::SignalId;
 use super::graded::{Decision, GradedSignals};
-use super::words::{count, counted};
 use crate::Held;
+use crate::units::{count, counted};
 
 /// The verdict where this machine had no room for all connections that were to be held.
 pub(super) fn no_room(graded: &GradedSignals<'_>) -> Option<Decision> {

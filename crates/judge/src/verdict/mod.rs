@@ -4,7 +4,6 @@
 //! that either turns on stands in `thresholds`.
 
 mod advice;
-mod command;
 mod disturbed;
 mod facts;
 mod failed;
@@ -13,7 +12,6 @@ mod held;
 mod others;
 mod own;
 mod rules;
-mod signal_id;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -23,15 +21,14 @@ mod words;
 use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
+use crate::units::short::duration;
 use crate::{Clean, Effect, Finding, Summary};
-pub use command::shell_word;
 use facts::{Elasticity, RunFacts};
 use graded::{Decision, GradedSignals};
 pub use own::OwnPart;
 pub(crate) use own::own_part_of;
-pub use rules::{VERDICT_RULES, VerdictRule};
-pub use signal_id::SignalId;
-pub use signals::{SIGNALS, SignalRule};
+pub use signals::SignalId;
+pub use words::shell_word;
 pub(crate) use words::undisturbed_told;
 
 /// What limited a run.
@@ -294,7 +291,7 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
         because.push_str(&format!(
             "; most of {}, {}, is brunt's own",
             own.of,
-            words::duration(own.ns)
+            duration(own.ns)
         ));
     }
     if verdict != Verdict::Invalid {

@@ -5,8 +5,8 @@ use brunt_record::{MeanParts, Run};
 
 use super::facts::{RunFacts, ratio};
 use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_MOST_SHARE, OWN_SAMPLES_LEAST};
-use super::words::{duration, percent};
 use crate::Quantile;
+use crate::units::short::{duration, percent};
 
 /// The quantiles that reports quote.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];

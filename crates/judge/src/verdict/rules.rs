@@ -14,159 +14,75 @@ use super::thresholds::{
     DRIFT_BESIDE_CONNECTIONS, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, REFUSED_MOST,
     WINDOW_LEAST_NS,
 };
-use super::words::{duration, percent};
 use super::{Grade, Side, Verdict};
+use crate::units::short::{duration, percent};
 
-/// One rule of the verdict.
-pub struct VerdictRule {
-    /// What follows from it.
-    pub verdict: Verdict,
-    /// When the rule matches, one line.
-    pub rule: &'static str,
-    decide: fn(&GradedSignals<'_>) -> Option<Decision>,
-}
+/// What follows from a rule, and the rule.
+type VerdictRule = (Verdict, fn(&GradedSignals<'_>) -> Option<Decision>);
 
-/// All rules, the last of which always matches.
-pub const VERDICT_RULES: &[VerdictRule] = &[
-    VerdictRule {
-        verdict: Verdict::Invalid,
-        rule: "an invariant is broken",
-        decide: invalid,
-    },
-    VerdictRule {
-        verdict: Verdict::NoSuccess,
-        rule: "no request succeeded",
-        decide: failed::no_success,
-    },
-    VerdictRule {
-        verdict: Verdict::Inconclusive,
-        rule: "the agents did not measure at the same time",
-        decide: not_one_load,
-    },
-    VerdictRule {
-        verdict: Verdict::ClientLimited,
-        rule: "connections were only held, some are missing at the end, and brunt's machine had no \
-               ports or descriptors for more",
-        decide: held::no_room,
-    },
-    VerdictRule {
-        verdict: Verdict::ServerLimited,
-        rule: "connections were only held, and some are missing at the end",
-        decide: held::not_kept,
-    },
-    VerdictRule {
-        verdict: Verdict::ConcurrencyLimited,
-        rule: "connections were only held, all of them to the end",
-        decide: held::all_held,
-    },
-    VerdictRule {
-        verdict: Verdict::ServerFailed,
-        rule: "the server ended or reset as many streams as half of those asked for, or more",
-        decide: failed::streams_ended,
-    },
-    VerdictRule {
-        verdict: Verdict::ServerFailed,
-        rule: "the server was gone for a time, answered nothing for over a tenth of the window or \
-               at its end, or did not take all connections and its rate broke down",
-        decide: failed::server_failed,
-    },
-    VerdictRule {
-        verdict: Verdict::ServerFailed,
-        rule: "the server closed or reset the connections of over a tenth of the requests before \
-               they were answered",
-        decide: failed::requests_cut,
-    },
-    VerdictRule {
-        verdict: Verdict::ClientLimited,
-        rule: "the rate of an open loop was met, but over 20 % and 100 µs of its response times \
-               at p50 or p99 is brunt's own",
-        decide: rate_met_late,
-    },
-    VerdictRule {
-        verdict: Verdict::RateLimited,
-        rule: "the rate of a schedule was met without a backlog, whatever else is at its end, \
-               stolen or short; on CPUs that brunt and the server share the next but one decides",
-        decide: rate_met,
-    },
-    VerdictRule {
-        verdict: Verdict::RateLimited,
-        rule: "the server turned away a tenth of the requests or more, and said so, whoever else \
-               is at its end or disturbed",
-        decide: most_refused,
-    },
-    VerdictRule {
-        verdict: Verdict::Disturbed,
-        rule: "steal that leaves too little, or a throttled client that has time",
-        decide: disturbed::by_machine,
-    },
-    VerdictRule {
-        verdict: Verdict::Inconclusive,
-        rule: "too few samples, or drift that nothing explains and that the verdict depends on",
-        decide: doubtful,
-    },
-    VerdictRule {
-        verdict: Verdict::SharedHost,
-        rule: "client and server compete for the same CPUs",
-        decide: shared_host,
-    },
-    VerdictRule {
-        verdict: Verdict::Disturbed,
-        rule: "other programs use the CPUs of client and server, and one of these waits for a CPU",
-        decide: disturbed::by_programs,
-    },
-    VerdictRule {
-        verdict: Verdict::Inconclusive,
-        rule: "signals of two sides fail",
-        decide: contradictory,
-    },
-    VerdictRule {
-        verdict: Verdict::ClientLimited,
-        rule: "a signal of the client fails, or two of different kinds warn while it is short of \
-               time and the server's CPU is not used up",
-        decide: client_limited,
-    },
-    VerdictRule {
-        verdict: Verdict::NetworkLimited,
-        rule: "a signal of the network fails",
-        decide: network_limited,
-    },
-    VerdictRule {
-        verdict: Verdict::RateLimited,
-        rule: "the server turns requests away, or the planned rate was met",
-        decide: rate_limited,
-    },
-    VerdictRule {
-        verdict: Verdict::SharedServer,
-        rule: "the next rule holds, and others send a part of what the server receives",
-        decide: shared_server,
-    },
-    VerdictRule {
-        verdict: Verdict::ServerLimited,
-        rule: "the client is known to have time, and the server is at its end: by its CPU, quota \
-               or accept queue; or, where the network has room, by a backlog or an experiment",
-        decide: server_limited,
-    },
-    VerdictRule {
-        verdict: Verdict::ConcurrencyLimited,
-        rule: "the server did not take all connections, and answered on the others throughout",
-        decide: failed::connections_refused,
-    },
-    VerdictRule {
-        verdict: Verdict::ThinkTime,
-        rule: "the connections of a closed loop paused by plan for 10 % of the time and more",
-        decide: think_time,
-    },
-    VerdictRule {
-        verdict: Verdict::ConcurrencyLimited,
-        rule: "more connections gave more; or all are busy, none waits for another, and both sides \
-               have room",
-        decide: concurrency_limited,
-    },
-    VerdictRule {
-        verdict: Verdict::Inconclusive,
-        rule: "nothing of this: the experiment that would decide is named",
-        decide: undecided,
-    },
+/// All rules, each with when it matches; the last one always does.
+const VERDICT_RULES: &[VerdictRule] = &[
+    // An invariant is broken.
+    (Verdict::Invalid, invalid),
+    // No request succeeded.
+    (Verdict::NoSuccess, failed::no_success),
+    // The agents did not measure at the same time.
+    (Verdict::Inconclusive, not_one_load),
+    // Connections were only held, some are missing at the end, and brunt's machine had no ports or
+    // descriptors for more.
+    (Verdict::ClientLimited, held::no_room),
+    // Connections were only held, and some are missing at the end.
+    (Verdict::ServerLimited, held::not_kept),
+    // Connections were only held, all of them to the end.
+    (Verdict::ConcurrencyLimited, held::all_held),
+    // The server ended or reset as many streams as half of those asked for, or more.
+    (Verdict::ServerFailed, failed::streams_ended),
+    // The server was gone for a time, answered nothing for over a tenth of the window or at its
+    // end, or did not take all connections and its rate broke down.
+    (Verdict::ServerFailed, failed::server_failed),
+    // The server closed or reset the connections of over a tenth of the requests before they were
+    // answered.
+    (Verdict::ServerFailed, failed::requests_cut),
+    // The rate of an open loop was met, but over 20 % and 100 µs of its response times at p50 or
+    // p99 is brunt's own.
+    (Verdict::ClientLimited, rate_met_late),
+    // The rate of a schedule was met without a backlog, whatever else is at its end, stolen or
+    // short; on CPUs that brunt and the server share the next but one decides.
+    (Verdict::RateLimited, rate_met),
+    // The server turned away a tenth of the requests or more, and said so, whoever else is at its
+    // end or disturbed.
+    (Verdict::RateLimited, most_refused),
+    // Steal that leaves too little, or a throttled client that has time.
+    (Verdict::Disturbed, disturbed::by_machine),
+    // Too few samples, or drift that nothing explains and that the verdict depends on.
+    (Verdict::Inconclusive, doubtful),
+    // Client and server compete for the same CPUs.
+    (Verdict::SharedHost, shared_host),
+    // Other programs use the CPUs of client and server, and one of these waits for a CPU.
+    (Verdict::Disturbed, disturbed::by_programs),
+    // Signals of two sides fail.
+    (Verdict::Inconclusive, contradictory),
+    // A signal of the client fails, or two of different kinds warn while it is short of time and
+    // the server's CPU is not used up.
+    (Verdict::ClientLimited, client_limited),
+    // A signal of the network fails.
+    (Verdict::NetworkLimited, network_limited),
+    // The server turns requests away, or the planned rate was met.
+    (Verdict::RateLimited, rate_limited),
+    // The next rule holds, and others send a part of what the server receives.
+    (Verdict::SharedServer, shared_server),
+    // The client is known to have time, and the server is at its end: by its CPU, quota or accept
+    // queue; or, where the network has room, by a backlog or an experiment.
+    (Verdict::ServerLimited, server_limited),
+    // The server did not take all connections, and answered on the others throughout.
+    (Verdict::ConcurrencyLimited, failed::connections_refused),
+    // The connections of a closed loop paused by plan for 10 % of the time and more.
+    (Verdict::ThinkTime, think_time),
+    // More connections gave more; or all are busy, none waits for another, and both sides have
+    // room.
+    (Verdict::ConcurrencyLimited, concurrency_limited),
+    // Nothing of this: the experiment that would decide is named.
+    (Verdict::Inconclusive, undecided),
 ];
 
 /// What a server at its end shows by itself, the strongest first.
@@ -184,7 +100,7 @@ const CONCLUSIONS: [SignalId; 1] = [SignalId::Backlog];
 pub(super) fn decide(graded: &GradedSignals<'_>) -> (Verdict, Decision) {
     VERDICT_RULES
         .iter()
-        .find_map(|rule| Some((rule.verdict, (rule.decide)(graded)?)))
+        .find_map(|&(verdict, decide)| Some((verdict, decide(graded)?)))
         .unwrap_or((Verdict::Inconclusive, Decision::default()))
 }
 

@@ -92,7 +92,7 @@ impl Situation {
             let names = judgement
                 .decisive
                 .iter()
-                .any(|id| id.name().contains(reason));
+                .any(|id| id.to_string().contains(reason));
             assert!(
                 judgement.verdict == verdict
                     && (names || judgement.because.to_lowercase().contains(reason)),

@@ -10,9 +10,10 @@ use super::super::thresholds::{
     OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
     SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
 };
-use super::super::words::{count, counted, duration, percent};
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, held_up, missing};
+use crate::units::short::{duration, percent};
+use crate::units::{count, counted};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;

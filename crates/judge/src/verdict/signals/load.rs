@@ -6,9 +6,10 @@ use super::super::thresholds::{
     PLAN_MET, PLAN_WINDOW_LEAST_NS, QUEUED_RATIO, REFUSED_FAIL, REPLIES_LEAST, SERVER_FAIL,
     SERVER_WARN, STEAL_FAIL, STEAL_LEAST_NS, STEAL_WARN, UNQUEUED_RATIO, WINDOW_LEAST_NS,
 };
-use super::super::words::{counted, duration, number, percent, rate};
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, missing};
+use crate::units::counted;
+use crate::units::short::{duration, number, percent, rate};
 
 /// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;

@@ -10,185 +10,151 @@ mod network;
 mod programs;
 mod server;
 
+use std::fmt;
+
+use serde::Serialize;
+
+use self::SignalId as Id;
 use super::facts::{RunFacts, ratio};
 use super::thresholds::UPLOAD_BYTES;
-use super::words::{percent, truncated};
-use super::{Grade, Side, Signal, SignalId};
+use super::words::truncated;
+use super::{Grade, Side, Signal};
+use crate::units::short::percent;
 
-/// How one signal is read and graded.
-pub struct SignalRule {
-    /// The signal's name in data, such as `worker_idle`.
-    pub id: SignalId,
-    /// Whom it accuses when it is not healthy.
-    pub side: Side,
-    /// What is looked at and where it turns, one line.
-    pub rule: &'static str,
-    read: fn(&RunFacts<'_>) -> Reading,
+/// A signal by its name, such as `worker_idle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalId {
+    /// How idle the least idle worker is.
+    WorkerIdle,
+    /// Brunt's own share of response times.
+    OwnShare,
+    /// How late planned requests were sent, and how many were not though they could be.
+    ScheduleLag,
+    /// How long workers waited for a CPU.
+    RunQueueWait,
+    /// Whether a CPU quota stopped brunt.
+    Throttling,
+    /// Whether brunt did not run for long.
+    Pauses,
+    /// Whether brunt's sockets were full, or the kernel dropped what brunt had not read.
+    UnreadData,
+    /// Whether brunt's send buffers were full.
+    SendBuffer,
+    /// Whether brunt ran out of ports or descriptors.
+    ClientLimits,
+    /// Segments that were sent again or overtaken, and round trips that grew with them.
+    LostSegments,
+    /// How full the link was.
+    LinkUse,
+    /// How much of its CPU the server used.
+    ServerCpu,
+    /// Whether a CPU quota stopped the server.
+    ServerThrottling,
+    /// Whether the server's accept queue overflowed.
+    AcceptQueue,
+    /// Whether the server did not read.
+    ReceiveWindow,
+    /// Whether others load the server as well.
+    OtherClients,
+    /// Whether other programs took CPUs that brunt or the server needed.
+    OtherPrograms,
+    /// Whether brunt and server shared CPUs.
+    SharedHost,
+    /// Whether the server refused work.
+    Refusals,
+    /// Whether the planned rate was met.
+    PlannedRate,
+    /// Whether planned requests piled up.
+    Backlog,
+    /// How busy the connections were.
+    ConnectionsBusy,
+    /// How the rate grows with the connections.
+    Elasticity,
+    /// How much the hypervisor took.
+    Steal,
+    /// Whether the rate was steady.
+    Drift,
+    /// Whether there are responses enough.
+    Samples,
 }
 
-/// All signals, in the order in which they are listed.
-pub const SIGNALS: &[SignalRule] = &[
-    SignalRule {
-        id: SignalId::WorkerIdle,
-        side: Side::Client,
-        rule: "the least idle worker is idle 20 % of the time; at 5 % it can do no more",
-        read: client::worker_idle,
-    },
-    SignalRule {
-        id: SignalId::OwnShare,
-        side: Side::Client,
-        rule: "brunt's own share of response times and above p99 is under 2 %; of all 10 % at most",
-        read: client::own_share,
-    },
-    SignalRule {
-        id: SignalId::ScheduleLag,
-        side: Side::Client,
-        rule: "p99 of schedule lag is under 50 µs, 1 ms at most; 99 % of what could be sent was",
-        read: client::schedule_lag,
-    },
-    SignalRule {
-        id: SignalId::RunQueueWait,
-        side: Side::Client,
-        rule: "no worker waits for a CPU for 1 % of its time; 5 % at most",
-        read: client::run_queue_wait,
-    },
-    SignalRule {
-        id: SignalId::Throttling,
-        side: Side::Client,
-        rule: "brunt's CPU quota does not hold it back; in 1 % of its periods at most",
-        read: client::throttling,
-    },
-    SignalRule {
-        id: SignalId::Pauses,
-        side: Side::Client,
-        rule: "brunt runs throughout the window; it stands still for 1 % of it at most",
-        read: client::pauses,
-    },
-    SignalRule {
-        id: SignalId::UnreadData,
-        side: Side::Client,
-        rule: "no full receive buffer is advertised and nothing thrown away unread; 0.01 % at most",
-        read: client::unread_data,
-    },
-    SignalRule {
-        id: SignalId::SendBuffer,
-        side: Side::Client,
-        rule: "uploads wait for our send buffer for under 1 % of their time; 5 % at most",
-        read: client::send_buffer,
-    },
-    SignalRule {
-        id: SignalId::ClientLimits,
-        side: Side::Client,
-        rule: "no lack of ports, descriptors or tracked connections",
-        read: client::client_limits,
-    },
-    SignalRule {
-        id: SignalId::LostSegments,
-        side: Side::Network,
-        rule: "0.01 % of segments at most are sent again, 0.1 % out of order; fails at 0.5, 1 %",
-        read: network::lost_segments,
-    },
-    SignalRule {
-        id: SignalId::LinkUse,
-        side: Side::Network,
-        rule: "the link is used to under 80 %; 90 % at most",
-        read: network::link_use,
-    },
-    SignalRule {
-        id: SignalId::ServerCpu,
-        side: Side::Server,
-        rule: "the server uses under 80 % of its CPUs; under 95 %, and not all threads, at most",
-        read: server::server_cpu,
-    },
-    SignalRule {
-        id: SignalId::ServerThrottling,
-        side: Side::Server,
-        rule: "the server's CPU quota, mostly used, holds it back in 10 % of its periods at most",
-        read: server::server_throttling,
-    },
-    SignalRule {
-        id: SignalId::AcceptQueue,
-        side: Side::Server,
-        rule: "no connection finds the accept queue full, or takes a second to open",
-        read: server::accept_queue,
-    },
-    SignalRule {
-        id: SignalId::ReceiveWindow,
-        side: Side::Server,
-        rule: "uploads wait for the server to read for under 1 % of their time; 10 % at most",
-        read: server::receive_window,
-    },
-    SignalRule {
-        id: SignalId::OtherClients,
-        side: Side::Doubt,
-        rule: "others send under 1 % of what the server receives; 5 % at most",
-        read: server::other_clients,
-    },
-    SignalRule {
-        id: SignalId::OtherPrograms,
-        side: Side::Doubt,
-        rule: "other programs use under 5 % of the CPUs of client and server, or neither waits",
-        read: programs::other_programs,
-    },
-    SignalRule {
-        id: SignalId::SharedHost,
-        side: Side::Doubt,
-        rule: "client and server do not compete for the same CPUs",
-        read: server::shared_host,
-    },
-    SignalRule {
-        id: SignalId::Refusals,
-        side: Side::Rate,
-        rule: "under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused)",
-        read: load::refusals,
-    },
-    SignalRule {
-        id: SignalId::PlannedRate,
-        side: Side::Rate,
-        rule: "fails where 99 % of a schedule was answered: the plan was the limit",
-        read: load::planned_rate,
-    },
-    SignalRule {
-        id: SignalId::Backlog,
-        side: Side::Server,
-        rule: "arrivals do not pile up; fails where it is known behind whom",
-        read: load::backlog,
-    },
-    SignalRule {
-        id: SignalId::ConnectionsBusy,
-        side: Side::Concurrency,
-        rule: "fails where all connections are busy, the server has room and requests do not queue",
-        read: load::connections_busy,
-    },
-    SignalRule {
-        id: SignalId::Elasticity,
-        side: Side::Concurrency,
-        rule: "fails where the rate grows with the connections",
-        read: load::elasticity,
-    },
-    SignalRule {
-        id: SignalId::Steal,
-        side: Side::Doubt,
-        rule: "the hypervisor takes under 0.5 % of the CPUs; 5 % at most",
-        read: load::steal,
-    },
-    SignalRule {
-        id: SignalId::Drift,
-        side: Side::Doubt,
-        rule: "the rate holds still over the window, to 3 % and chance; to 10 % by halves at most",
-        read: load::drift,
-    },
-    SignalRule {
-        id: SignalId::Samples,
-        side: Side::Doubt,
-        rule: "there are 100 replies, in half a second",
-        read: load::samples,
-    },
+impl fmt::Display for SignalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A signal, whom it accuses when it is not healthy, and the function that reads it.
+type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> Reading);
+
+/// All signals, in the order in which they are listed, each with when it is healthy.
+pub(super) const SIGNALS: &[SignalRow] = &[
+    // The least idle worker is idle 20 % of the time; at 5 % it can do no more.
+    (Id::WorkerIdle, Side::Client, client::worker_idle),
+    // Brunt's own share of response times and above p99 is under 2 %; of all 10 % at most.
+    (Id::OwnShare, Side::Client, client::own_share),
+    // p99 of schedule lag is under 50 µs, 1 ms at most; 99 % of what could be sent was.
+    (Id::ScheduleLag, Side::Client, client::schedule_lag),
+    // No worker waits for a CPU for 1 % of its time; 5 % at most.
+    (Id::RunQueueWait, Side::Client, client::run_queue_wait),
+    // Brunt's CPU quota does not hold it back; in 1 % of its periods at most.
+    (Id::Throttling, Side::Client, client::throttling),
+    // Brunt runs throughout the window; it stands still for 1 % of it at most.
+    (Id::Pauses, Side::Client, client::pauses),
+    // No full receive buffer is advertised and nothing thrown away unread; 0.01 % at most.
+    (Id::UnreadData, Side::Client, client::unread_data),
+    // Uploads wait for our send buffer for under 1 % of their time; 5 % at most.
+    (Id::SendBuffer, Side::Client, client::send_buffer),
+    // No lack of ports, descriptors or tracked connections.
+    (Id::ClientLimits, Side::Client, client::client_limits),
+    // 0.01 % of segments at most are sent again, 0.1 % out of order; fails at 0.5, 1 %.
+    (Id::LostSegments, Side::Network, network::lost_segments),
+    // The link is used to under 80 %; 90 % at most.
+    (Id::LinkUse, Side::Network, network::link_use),
+    // The server uses under 80 % of its CPUs; under 95 %, and not all threads, at most.
+    (Id::ServerCpu, Side::Server, server::server_cpu),
+    // The server's CPU quota, mostly used, holds it back in 10 % of its periods at most.
+    (
+        Id::ServerThrottling,
+        Side::Server,
+        server::server_throttling,
+    ),
+    // No connection finds the accept queue full, or takes a second to open.
+    (Id::AcceptQueue, Side::Server, server::accept_queue),
+    // Uploads wait for the server to read for under 1 % of their time; 10 % at most.
+    (Id::ReceiveWindow, Side::Server, server::receive_window),
+    // Others send under 1 % of what the server receives; 5 % at most.
+    (Id::OtherClients, Side::Doubt, server::other_clients),
+    // Other programs use under 5 % of the CPUs of client and server, or neither waits.
+    (Id::OtherPrograms, Side::Doubt, programs::other_programs),
+    // Client and server do not compete for the same CPUs.
+    (Id::SharedHost, Side::Doubt, server::shared_host),
+    // Under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused).
+    (Id::Refusals, Side::Rate, load::refusals),
+    // Fails where 99 % of a schedule was answered: the plan was the limit.
+    (Id::PlannedRate, Side::Rate, load::planned_rate),
+    // Arrivals do not pile up; fails where it is known behind whom.
+    (Id::Backlog, Side::Server, load::backlog),
+    // Fails where all connections are busy, the server has room and requests do not queue.
+    (
+        Id::ConnectionsBusy,
+        Side::Concurrency,
+        load::connections_busy,
+    ),
+    // Fails where the rate grows with the connections.
+    (Id::Elasticity, Side::Concurrency, load::elasticity),
+    // The hypervisor takes under 0.5 % of the CPUs; 5 % at most.
+    (Id::Steal, Side::Doubt, load::steal),
+    // The rate holds still over the window, to 3 % and chance; to 10 % by halves at most.
+    (Id::Drift, Side::Doubt, load::drift),
+    // There are 100 replies, in half a second.
+    (Id::Samples, Side::Doubt, load::samples),
 ];
 
 /// What was read of one signal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reading {
+pub(super) struct Reading {
     grade: Grade,
     /// Whom it accuses in this run, where that is not whom it does in general.
     side: Option<Side>,
@@ -262,13 +228,12 @@ fn missing(facts: &RunFacts<'_>, field: &str, otherwise: &str) -> Reading {
 pub(super) fn read_all(cases: &[RunFacts<'_>]) -> Vec<Signal> {
     SIGNALS
         .iter()
-        .map(|rule| {
-            let readings = cases.iter().map(|facts| (rule.read)(facts)).collect();
-            let reading = worst(readings, rule.side);
+        .map(|&(id, side, read)| {
+            let reading = worst(cases.iter().map(read).collect(), side);
             Signal {
-                id: rule.id,
+                id,
                 grade: reading.grade,
-                side: reading.side.unwrap_or(rule.side),
+                side: reading.side.unwrap_or(side),
                 detail: reading.detail,
             }
         })

@@ -9,8 +9,9 @@ use super::super::thresholds::{
     BULK_REPLY_BYTES, LINK_FAIL, LINK_WARN, OUT_OF_ORDER_FAIL, OUT_OF_ORDER_WARN,
     QUEUEING_LEAST_NS, QUEUEING_RATIO, RARE_LEAST, RETRANSMITS_FAIL, RETRANSMITS_WARN,
 };
-use super::super::words::{count, duration, number, percent};
 use super::{Reading, grade_above, missing};
+use crate::units::count;
+use crate::units::short::{duration, number, percent};
 
 /// Payload of a segment on Ethernet.
 const SEGMENT_BYTES: f64 = 1448.0;

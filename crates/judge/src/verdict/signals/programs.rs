@@ -2,9 +2,10 @@
 
 use super::super::facts::{RunFacts, ratio};
 use super::super::thresholds::{RUN_WAIT_FAIL, SERVER_FAIL, TAKEN_BY_OTHERS_FAIL};
-use super::super::words::{cpus, percent, program};
+use super::super::words::program;
 use super::Reading;
 use crate::CpuLedger;
+use crate::units::short::{cpus, percent};
 
 /// What other programs used of the CPUs that brunt or the server may use. A server on this machine
 /// that was not watched is one of those programs: then nobody knows who took what from whom.

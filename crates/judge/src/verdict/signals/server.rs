@@ -10,9 +10,11 @@ use super::super::thresholds::{
     SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST,
     SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST,
 };
-use super::super::words::{counted, cpus, name, number, percent};
+use super::super::words::name;
 use super::network::loses_segments;
 use super::{Reading, grade_above, held_up, missing};
+use crate::units::counted;
+use crate::units::short::{cpus, number, percent};
 
 pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
     let Some(server) = facts.server() else {

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::bend::*;
 use super::sample::{closed, open, overloaded, remote};
+use crate::invariants::INVARIANTS;
 use crate::invariants::sample::over_tls;
-use crate::verdict::{Grade, SIGNALS, Side, Verdict};
-use crate::{INVARIANTS, RunFigures, SignalId, check};
+use crate::verdict::signals::SIGNALS;
+use crate::verdict::{Grade, Side, Verdict};
+use crate::{RunFigures, SignalId, check};
 
 /// Numbers in `value`, without those of histograms, which are checked when they are read.
 fn numbers(value: &Value) -> usize {

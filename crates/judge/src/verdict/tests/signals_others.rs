@@ -122,6 +122,6 @@ fn agents_of_one_run_are_no_others() {
     others(&mut run, 8, 16_000);
     run.agents.push(run.agents[0].clone());
     let signals = read_all(&cases_of(&run));
-    let found = signals.iter().find(|signal| signal.id.name() == ID);
+    let found = signals.iter().find(|signal| signal.id.to_string() == ID);
     assert_eq!(found.map(|signal| signal.grade), Some(HEALTHY), "{found:?}");
 }

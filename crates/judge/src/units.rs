@@ -1,7 +1,8 @@
 //! Numbers in words for people: durations, counts, bytes, rates and shares.
 //!
 //! Pure functions. Three significant digits where a value is measured, thousands separators where
-//! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes).
+//! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes). Invariants tell one digit more
+//! ([`exact`]), and the evidence of a verdict is told in two or three ([`short`]).
 
 pub use brunt_record::{count, counted};
 
@@ -10,65 +11,48 @@ const DIGITS: usize = 3;
 /// What stands in place of a value that is not finite.
 const UNDEFINED: &str = "undefined";
 
+/// The first unit, and those that are each 1,000 of the one before.
+type Units = &'static [&'static str];
+const DURATIONS: Units = &["ns", "µs", "ms", "s"];
+const BYTES: Units = &["B", "kB", "MB", "GB", "TB"];
+const BYTES_PER_S: Units = &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+const BITS_PER_S: Units = &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+
+/// A count and its noun, the plural of which ends in s: `1 connection`, `64 connections`.
+pub(crate) fn plural(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    counted(number, noun, &format!("{noun}s"))
+}
+
 /// A duration with three significant digits in its natural unit: `612 µs`, `1.24 ms`, `1,240 s`.
 pub fn duration(ns: u64) -> String {
-    if ns < 1_000 {
-        return format!("{ns} ns");
-    }
-    scaled(ns as f64, &[(1e3, "µs"), (1e6, "ms"), (1e9, "s")])
+    whole_or_scaled(ns, DIGITS, DURATIONS)
 }
 
 /// A duration in seconds with a fixed number of decimals: `10.000 s`.
 pub fn seconds(ns: u64, decimals: usize) -> String {
-    format!(
-        "{} s",
-        grouped(&format!("{:.*}", decimals, ns as f64 / 1e9))
-    )
+    format!("{} s", fixed(ns as f64 / 1e9, decimals))
 }
 
 /// An amount of memory or data: `12.1 MB`.
 pub fn bytes(bytes: u64) -> String {
-    if bytes < 1_000 {
-        return format!("{bytes} B");
-    }
-    scaled(
-        bytes as f64,
-        &[(1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
-    )
+    whole_or_scaled(bytes, DIGITS, BYTES)
 }
 
 /// A data rate: `50.1 MB/s`.
 pub fn bytes_per_s(rate: f64) -> String {
-    scaled(
-        rate,
-        &[
-            (1.0, "B/s"),
-            (1e3, "kB/s"),
-            (1e6, "MB/s"),
-            (1e9, "GB/s"),
-            (1e12, "TB/s"),
-        ],
-    )
+    scaled(rate, DIGITS, BYTES_PER_S)
 }
 
 /// A data rate in bits, as networks count: `38.2 Gbit/s`.
 pub fn bits_per_s(rate: f64) -> String {
-    scaled(
-        rate,
-        &[
-            (1.0, "bit/s"),
-            (1e3, "kbit/s"),
-            (1e6, "Mbit/s"),
-            (1e9, "Gbit/s"),
-            (1e12, "Tbit/s"),
-        ],
-    )
+    scaled(rate, DIGITS, BITS_PER_S)
 }
 
 /// Events per second without a unit: whole from 100 up (`155,310`), three significant digits below
 /// (`12.5`).
 pub fn rate(per_s: f64) -> String {
-    significant(per_s)
+    significant(per_s, DIGITS)
 }
 
 /// A share of 1 in percent: whole from 10 % up (`61 %`), one decimal below (`2.5 %`).
@@ -145,11 +129,20 @@ pub fn date_time(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
+/// What is whole in the first unit is told without decimals there.
+fn whole_or_scaled(value: u64, digits: usize, units: Units) -> String {
+    if value < 1_000 {
+        format!("{value} {}", units[0])
+    } else {
+        scaled(value as f64, digits, units)
+    }
+}
+
 /// `value` in the first unit in which it prints below 1,000, or in the last.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+fn scaled(value: f64, digits: usize, units: Units) -> String {
     let mut text = UNDEFINED.to_owned();
-    for &(scale, unit) in units {
-        let number = significant(value / scale);
+    for (power, unit) in (0..).zip(units) {
+        let number = significant(value / 1_000_f64.powi(power), digits);
         text = format!("{number} {unit}");
         // The comma tells values that reach 1,000 by rounding as well.
         if !number.contains(',') {
@@ -159,8 +152,8 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     text
 }
 
-/// Three significant digits, more where the whole part has more.
-fn significant(value: f64) -> String {
+/// So many significant digits, more where the whole part has more.
+fn significant(value: f64, most: usize) -> String {
     if !value.is_finite() {
         return UNDEFINED.to_owned();
     }
@@ -168,23 +161,28 @@ fn significant(value: f64) -> String {
         return "0".to_owned();
     }
     let leading_zeros = (-value.abs().log10()).floor().clamp(-1.0, 9.0);
-    let mut decimals = (DIGITS as f64 + leading_zeros) as usize;
+    let mut decimals = (most as f64 + leading_zeros) as usize;
     loop {
         let text = format!("{value:.decimals$}");
         let digits = text.chars().filter(char::is_ascii_digit);
-        if decimals == 0 || digits.skip_while(|&digit| digit == '0').count() <= DIGITS {
+        if decimals == 0 || digits.skip_while(|&digit| digit == '0').count() <= most {
             return fixed(value, decimals);
         }
         decimals -= 1;
     }
 }
 
-/// `value` with so many decimals and commas between thousands. Zero has no sign.
+/// `value` with so many decimals and commas between thousands.
 fn fixed(value: f64, decimals: usize) -> String {
+    grouped(&unsigned_zero(value, decimals))
+}
+
+/// `value` with so many decimals. Zero has no sign.
+fn unsigned_zero(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let is_zero = !text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
     let digits = text.strip_prefix('-').filter(|_| is_zero);
-    grouped(digits.unwrap_or(&text))
+    digits.unwrap_or(&text).to_owned()
 }
 
 /// `number` with commas between the thousands of its whole part.
@@ -200,6 +198,112 @@ fn grouped(number: &str) -> String {
         text.push(digit);
     }
     text + decimals
+}
+
+/// As invariants tell numbers: four significant digits.
+pub(crate) mod exact {
+    use super::{BYTES_PER_S, DURATIONS, scaled, whole_or_scaled};
+
+    const DIGITS: usize = 4;
+
+    /// A length of time: `12.35 ms`.
+    pub(crate) fn time(ns: u64) -> String {
+        whole_or_scaled(ns, DIGITS, DURATIONS)
+    }
+
+    /// A share: `99.95 %`.
+    pub(crate) fn percent(share: f64) -> String {
+        format!("{:.2} %", share * 100.0)
+    }
+
+    /// A data rate: `122.5 MB/s`.
+    pub(crate) fn bytes_per_s(rate: f64) -> String {
+        scaled(rate, DIGITS, BYTES_PER_S)
+    }
+}
+
+/// As the evidence of a verdict tells numbers: two or three digits, and nothing that is not a
+/// number.
+pub(crate) mod short {
+    use super::{BYTES, DURATIONS, Units, count, unsigned_zero};
+
+    /// What is told in place of figures beyond all that makes sense.
+    const MOST: f64 = 1e15;
+
+    fn told(value: f64) -> f64 {
+        if value.is_nan() {
+            0.0
+        } else {
+            value.clamp(-MOST, MOST)
+        }
+    }
+
+    /// A share of 1 in percent: `41 %`, `2.5 %`, `0.02 %`.
+    pub(crate) fn percent(share: f64) -> String {
+        let value = told(share * 100.0);
+        let decimals = match value.abs() {
+            size if size >= 9.95 || size == 0.0 => 0,
+            size if size >= 0.095 => 1,
+            size if size >= 0.0095 => 2,
+            _ => 3,
+        };
+        format!("{} %", unsigned_zero(value, decimals))
+    }
+
+    /// A plain number: `155310`, `41`, `7.1`, `0.35`.
+    pub(crate) fn number(value: f64) -> String {
+        let value = told(value);
+        let decimals = match value.abs() {
+            size if size >= 99.5 || size == 0.0 => 0,
+            size if size >= 0.95 => 1,
+            _ => 2,
+        };
+        let text = unsigned_zero(value, decimals);
+        text.strip_suffix(".0").unwrap_or(&text).to_owned()
+    }
+
+    /// A rate: `155,310`, `12.5`.
+    pub(crate) fn rate(per_s: f64) -> String {
+        let per_s = told(per_s).max(0.0);
+        if per_s >= 99.5 {
+            count(per_s.round() as u64)
+        } else {
+            number(per_s)
+        }
+    }
+
+    /// A length of time: `612 µs`, `1.2 ms`.
+    pub(crate) fn duration(ns: f64) -> String {
+        in_unit(ns, DURATIONS)
+    }
+
+    /// Bytes: `17 B`, `1.2 MB`.
+    pub(crate) fn bytes(bytes: f64) -> String {
+        in_unit(bytes, &BYTES[..4])
+    }
+
+    /// `value` in the largest unit of which it holds one.
+    fn in_unit(value: f64, units: Units) -> String {
+        let value = told(value);
+        let scales = (0..)
+            .zip(units)
+            .map(|(power, unit)| (1_000_f64.powi(power), unit));
+        match scales
+            .skip(1)
+            .filter(|(scale, _)| value.abs() >= *scale)
+            .last()
+        {
+            Some((scale, unit)) => format!("{} {unit}", number(value / scale)),
+            None => format!("{} {}", unsigned_zero(value, 0), units[0]),
+        }
+    }
+
+    /// CPUs: `1 CPU`, `0.35 CPUs`.
+    pub(crate) fn cpus(cpus: f64) -> String {
+        let text = number(cpus);
+        let unit = if text == "1" { "CPU" } else { "CPUs" };
+        format!("{text} {unit}")
+    }
 }
 
 #[cfg(test)]
@@ -342,6 +446,12 @@ mod tests {
                 cpus_used(value, Some(value)),
                 cpus_used(value, None),
                 cpu_limit(value),
+                short::percent(value),
+                short::number(value),
+                short::rate(value),
+                short::duration(value),
+                short::bytes(value),
+                short::cpus(value),
             ] {
                 let has_value = text.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
                 assert!(has_value || !text.contains('-'), "{value:e}: {text}");
@@ -381,5 +491,72 @@ mod tests {
             assert_eq!(date_time(unix_s * 1_000), text);
         }
         assert!(date_time(u64::MAX).ends_with(" UTC"));
+    }
+
+    #[test]
+    fn figures_are_short() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (0.41, "41 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (0.025, "2.5 %"),
+            (0.0002, "0.02 %"),
+            (0.00002, "0.002 %"),
+            (-0.081, "-8.1 %"),
+            (f64::NAN, "0 %"),
+        ] {
+            assert_eq!(short::percent(share), text);
+        }
+        for (value, text) in [
+            (0.0, "0"),
+            (0.351, "0.35"),
+            (1.0, "1"),
+            (7.12, "7.1"),
+            (41.0, "41"),
+            (155_310.4, "155310"),
+            (f64::INFINITY, "1000000000000000"),
+        ] {
+            assert_eq!(short::number(value), text);
+        }
+        for (per_s, text) in [(155_310.4, "155,310"), (12.54, "12.5"), (-1.0, "0")] {
+            assert_eq!(short::rate(per_s), text);
+        }
+        for (ns, text) in [
+            (7.0, "7 ns"),
+            (50_000.0, "50 µs"),
+            (1.24e6, "1.2 ms"),
+            (3e9, "3 s"),
+        ] {
+            assert_eq!(short::duration(ns), text);
+        }
+        for (cpus, text) in [(1.0, "1 CPU"), (0.35, "0.35 CPUs")] {
+            assert_eq!(short::cpus(cpus), text);
+        }
+        for (number, text) in [(1, "1 reader"), (1_234_567, "1,234,567 readers")] {
+            assert_eq!(plural(number, "reader"), text);
+        }
+    }
+
+    #[test]
+    fn invariants_tell_four_digits() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_500, "1.500 µs"),
+            (12_345_678, "12.35 ms"),
+            (999_999_999, "1.000 s"),
+            (123_456_000_000, "123.5 s"),
+            (7_200_000_000_000, "7,200 s"),
+        ] {
+            assert_eq!(exact::time(ns), text);
+        }
+        for (rate, text) in [
+            (0.0, "0 B/s"),
+            (1_500.0, "1.500 kB/s"),
+            (122.5e6, "122.5 MB/s"),
+        ] {
+            assert_eq!(exact::bytes_per_s(rate), text);
+        }
     }
 }
