@@ -1,13 +1,13 @@
 //! Whether a run reached what it was asked to: judged at the end of the interval that speaks
 //! against it, so that a run that is too short to tell has not reached it.
 
-use brunt_record::{NameRecord, Objective, Share, count};
+use brunt_record::{Histogram, NameRecord, Objective, Share, count};
 
 use crate::precision::mean_interval::mean_at_most_ns;
 use crate::precision::{Limits, Sample, is_planned_to_vary, worth_of};
 use crate::statistics::binomial::{is_share_below, share_at_most};
 use crate::verdict::undisturbed_told;
-use crate::{Judged, NoInterval, Quantile, ResponseQuantiles};
+use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
 
 /// Names that are told where one is not among them.
 const NAMES_TOLD: usize = 8;
@@ -54,27 +54,36 @@ impl ObjectiveOutcome {
             | Objective::Named { .. } => false,
         }
     }
+}
 
-    /// The outcome, with the part of the window that it is of.
-    fn of_part(self, part: &str) -> Self {
-        let of = format!("of {part}");
-        let reason = match self.reason {
-            Some(reason) => format!("{reason}, {of}"),
-            None => of,
-        };
+/// What was found of an objective: an [`ObjectiveOutcome`] without it.
+#[derive(Default)]
+struct Found {
+    measured: Option<f64>,
+    bound: Option<f64>,
+    is_met: bool,
+    reason: Option<String>,
+}
+
+impl Found {
+    fn unknown(measured: Option<f64>, reason: impl ToString) -> Self {
         Self {
-            reason: Some(reason),
-            ..self
+            measured,
+            reason: Some(reason.to_string()),
+            ..Self::default()
         }
     }
 
-    pub(crate) fn unknown(objective: Objective, measured: Option<f64>, reason: String) -> Self {
-        Self {
-            objective,
-            measured,
-            bound: None,
-            is_met: false,
-            reason: Some(reason),
+    /// The outcome, with the part of the window that it is of, where that is not all.
+    fn of(self, asked: &Objective, part: Option<String>) -> ObjectiveOutcome {
+        let part = part.map(|part| format!("of {part}"));
+        let reasons: Vec<String> = self.reason.into_iter().chain(part).collect();
+        ObjectiveOutcome {
+            objective: asked.clone(),
+            measured: self.measured,
+            bound: self.bound,
+            is_met: self.is_met,
+            reason: (!reasons.is_empty()).then(|| reasons.join(", ")),
         }
     }
 }
@@ -83,9 +92,7 @@ impl Judged<'_> {
     /// Whether the run reached each of its objectives, in the order in which they were asked.
     pub fn objectives(&self) -> Vec<ObjectiveOutcome> {
         let objectives = self.run.objectives.iter();
-        objectives
-            .map(|objective| self.outcome(objective))
-            .collect()
+        objectives.map(|asked| self.outcome(asked)).collect()
     }
 
     /// As [`Self::objectives`], but quantiles are those of the parts of the window in which the
@@ -96,7 +103,7 @@ impl Judged<'_> {
         let objectives = self.run.objectives.iter();
         let outcome = |asked: &Objective| match *asked {
             Objective::ResponseQuantile { q, below_ns } if self.withheld().is_none() => {
-                quantile_outcome(&clean.sample(), q, below_ns)
+                of_quantile(&clean.sample(), q, below_ns).of(asked, None)
             }
             _ => self.outcome(asked),
         };
@@ -105,36 +112,31 @@ impl Judged<'_> {
 
     fn outcome(&self, asked: &Objective) -> ObjectiveOutcome {
         if let Some(reason) = self.withheld() {
-            return ObjectiveOutcome::unknown(asked.clone(), None, reason);
+            return Found::unknown(None, reason).of(asked, None);
         }
-        let outcome = self.outcome_unless_withheld(asked);
-        match self.undisturbed().filter(|_| is_over_time(asked)) {
-            Some(clean) => outcome.of_part(&undisturbed_told(clean)),
-            None => outcome,
-        }
+        let part = self.undisturbed().filter(|_| is_over_time(asked));
+        self.found(asked).of(asked, part.map(undisturbed_told))
     }
 
-    fn outcome_unless_withheld(&self, asked: &Objective) -> ObjectiveOutcome {
-        let objective = asked.clone();
-        match *asked {
-            Objective::Named {
-                ref name,
-                objective: ref of_name,
-            } => match self.run.names.iter().find(|it| *it.name == **name) {
-                Some(found) => ObjectiveOutcome {
-                    objective,
-                    ..outcome_of_name(found, of_name)
-                },
-                None => ObjectiveOutcome::unknown(objective, None, self.no_such_name()),
-            },
-            Objective::ResponseMax { below_ns } => self.max_outcome(below_ns),
-            Objective::ResponseMean { below_ns } => self.mean_outcome(below_ns),
-            Objective::ResponseQuantile { q, below_ns } => {
-                quantile_outcome(&self.sample(), q, below_ns)
+    fn found(&self, asked: &Objective) -> Found {
+        match asked {
+            Objective::Named { name, objective } => {
+                match self.run.names.iter().find(|it| *it.name == **name) {
+                    Some(found) => of_name(found, objective),
+                    None => Found::unknown(None, self.no_such_name()),
+                }
             }
-            Objective::Errors { below } => self.errors_outcome(objective, Some(below)),
-            Objective::NoErrors => self.errors_outcome(objective, None),
-            Objective::SuccessesPerS { above } => self.rate_outcome(above),
+            Objective::ResponseMax { below_ns } => {
+                let unfinished = &self.run.latencies.unfinished;
+                of_max(self.response(), unfinished, *below_ns)
+            }
+            Objective::ResponseMean { below_ns } => self.of_mean(*below_ns),
+            Objective::ResponseQuantile { q, below_ns } => {
+                of_quantile(&self.sample(), *q, *below_ns)
+            }
+            Objective::Errors { below } => self.of_errors(Some(*below)),
+            Objective::NoErrors => self.of_errors(None),
+            Objective::SuccessesPerS { above } => self.of_rate(*above),
         }
     }
 
@@ -169,89 +171,52 @@ impl Judged<'_> {
 
     fn no_such_name(&self) -> String {
         let names: Vec<&str> = self.run.names.iter().map(|it| &*it.name).collect();
-        match names.as_slice() {
-            [] => format!("this run has no {} by name", self.run.unit().many),
-            names => {
-                let told = names[..names.len().min(NAMES_TOLD)].join(", ");
-                let more = if names.len() > NAMES_TOLD {
-                    ", ..."
-                } else {
-                    ""
-                };
-                format!("nothing has this name; there are {told}{more}")
-            }
+        if names.is_empty() {
+            return format!("this run has no {} by name", self.run.unit().many);
         }
+        let told = names[..names.len().min(NAMES_TOLD)].join(", ");
+        let more = if names.len() > NAMES_TOLD {
+            ", ..."
+        } else {
+            ""
+        };
+        format!("nothing has this name; there are {told}{more}")
     }
 
-    /// A maximum is that of this run: it has no interval.
-    fn max_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
-        let max_ns = self.response().max_ns();
-        let waited_ns = self.run.latencies.unfinished.max_ns();
-        max_of(
-            Objective::ResponseMax { below_ns },
-            below_ns,
-            max_ns,
-            waited_ns,
-        )
-    }
-
-    fn mean_outcome(&self, below_ns: u64) -> ObjectiveOutcome {
-        let objective = Objective::ResponseMean { below_ns };
+    fn of_mean(&self, below_ns: u64) -> Found {
         let sample = self.sample();
         let unanswered = sample.unfinished.count() > 0;
         let measured = match sample.finished.mean_ns() {
             Some(mean_ns) if !unanswered => mean_ns,
-            mean_ns => {
-                let reason = NoInterval::Unanswered.to_string();
-                return ObjectiveOutcome::unknown(objective, mean_ns, reason);
-            }
+            mean_ns => return Found::unknown(mean_ns, NoInterval::Unanswered),
         };
-        let bound = match is_planned_to_vary(self.run) {
-            true => None,
-            false => mean_at_most_ns(sample.intervals, measured),
+        if is_planned_to_vary(self.run) {
+            return Found {
+                is_met: measured < below_ns as f64,
+                ..Found::unknown(Some(measured), NoInterval::PlannedToVary)
+            };
+        }
+        let Some(bound) = mean_at_most_ns(sample.intervals, measured) else {
+            let reason = "too few parts of the window have replies for an interval";
+            return Found::unknown(Some(measured), reason);
         };
-        let reason = match bound {
-            Some(_) => None,
-            None if is_planned_to_vary(self.run) => Some(NoInterval::PlannedToVary.to_string()),
-            None => {
-                let reason = "too few parts of the window have replies for an interval".to_owned();
-                return ObjectiveOutcome::unknown(objective, Some(measured), reason);
-            }
-        };
-        ObjectiveOutcome {
-            objective,
+        Found {
             measured: Some(measured),
-            bound,
-            is_met: bound.unwrap_or(measured) < below_ns as f64,
-            reason,
+            bound: Some(bound),
+            is_met: bound < below_ns as f64,
+            reason: None,
         }
     }
 
-    /// The outcome of an objective on errors. It counts all requests of the window and all arrivals
-    /// planned in it that were never sent. Without the limit `below`, none may have failed.
-    fn errors_outcome(&self, objective: Objective, below: Option<f64>) -> ObjectiveOutcome {
+    /// It counts all requests of the window and all arrivals planned in it that were never sent.
+    fn of_errors(&self, below: Option<f64>) -> Found {
         let arrivals = &self.summary.arrivals;
         let never_sent = arrivals.planned.saturating_sub(arrivals.sent);
         let asked = self.summary.population.issued.saturating_add(never_sent);
-        if asked == 0 {
-            let reason = "no request was sent".to_owned();
-            return ObjectiveOutcome::unknown(objective, None, reason);
-        }
         let errors = asked.saturating_sub(self.run.latencies.response.count());
         let apart = never_sent.saturating_add(self.summary.population.censored);
         let worth = self.errors_worth(errors as f64, apart as f64, asked as f64);
-        let scale = worth / asked as f64;
-        let count = errors as f64 * scale;
-        ObjectiveOutcome {
-            objective,
-            measured: Some(errors as f64 / asked as f64),
-            bound: below.map(|_| share_at_most(count, worth)),
-            is_met: match below {
-                Some(below) => is_share_below(count, worth, below),
-                None => errors == 0,
-            },
-            reason: None,
-        }
+        of_errors(errors, asked, worth, below)
     }
 
     /// The effective sample size of the share of errors: as many independent requests would tell as
@@ -273,28 +238,25 @@ impl Judged<'_> {
         worth.unwrap_or(asked / errors)
     }
 
-    fn rate_outcome(&self, above: f64) -> ObjectiveOutcome {
-        let objective = Objective::SuccessesPerS { above };
+    fn of_rate(&self, above: f64) -> Found {
         let rate = match self.successes_per_s() {
-            crate::Figure::Known(rate) => rate,
-            crate::Figure::Absent(reason) => {
-                return ObjectiveOutcome::unknown(objective, None, reason);
-            }
+            Figure::Known(rate) => rate,
+            Figure::Absent(reason) => return Found::unknown(None, reason),
         };
-        let interval = self.successes_interval();
-        let bound = match interval {
-            Ok(interval) => interval.low_per_s,
-            Err(NoInterval::PlannedToVary | NoInterval::NotOverTime) => rate,
+        match self.successes_interval() {
+            Ok(interval) => Found {
+                measured: Some(rate),
+                bound: Some(interval.low_per_s),
+                is_met: interval.low_per_s > above,
+                reason: None,
+            },
             Err(reason) => {
-                return ObjectiveOutcome::unknown(objective, Some(rate), reason.to_string());
+                let stands = [NoInterval::PlannedToVary, NoInterval::NotOverTime];
+                Found {
+                    is_met: stands.contains(&reason) && rate > above,
+                    ..Found::unknown(Some(rate), reason)
+                }
             }
-        };
-        ObjectiveOutcome {
-            objective,
-            measured: Some(rate),
-            bound: interval.is_ok().then_some(bound),
-            is_met: bound > above,
-            reason: interval.err().map(|reason| reason.to_string()),
         }
     }
 }
@@ -310,140 +272,122 @@ fn is_over_time(asked: &Objective) -> bool {
     }
 }
 
-/// A quantile of response times against its limit.
-fn quantile_outcome(sample: &Sample<'_>, q: f64, below_ns: u64) -> ObjectiveOutcome {
-    let objective = Objective::ResponseQuantile { q, below_ns };
-    let quantile = sample.quantile(q);
-    let measured = match quantile {
-        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+/// A share of errors against its limit, of requests that tell as much as `worth` independent ones;
+/// without a limit, none may have failed.
+fn of_errors(errors: u64, asked: u64, worth: f64, below: Option<f64>) -> Found {
+    if asked == 0 {
+        return Found::unknown(None, "no request was sent");
+    }
+    let scale = worth / asked as f64;
+    let count = errors as f64 * scale;
+    Found {
+        measured: Some(errors as f64 / asked as f64),
+        bound: below.map(|_| share_at_most(count, worth)),
+        is_met: below.map_or(errors == 0, |below| is_share_below(count, worth, below)),
+        reason: None,
+    }
+}
+
+/// A quantile, nanoseconds, or that it is not known.
+fn measured_ns(quantile: Quantile) -> Result<u64, Found> {
+    match quantile {
+        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => Ok(ns),
         Quantile::TooFew { samples, needed } => {
-            let reason = too_few(samples, needed);
-            return ObjectiveOutcome::unknown(objective, None, reason);
+            let [samples, needed] = [samples, needed].map(count);
+            let reason =
+                format!("too few replies to tell: {samples} of the {needed} that are needed");
+            Err(Found::unknown(None, reason))
         }
-    };
-    let limits = match Limits::of(sample, q) {
-        Some(limits) if !sample.is_planned_to_vary => limits,
-        // A rate that is planned to vary says nothing against the quantile of all.
-        _ => {
-            let reason = NoInterval::PlannedToVary.to_string();
-            let is_known = matches!(quantile, Quantile::Known { .. });
-            return ObjectiveOutcome {
-                is_met: is_known && measured < below_ns,
-                ..ObjectiveOutcome::unknown(objective, Some(measured as f64), reason)
-            };
-        }
-    };
-    let bound = limits.upper_end_ns(below_ns);
-    let reason = bound.is_none().then_some(NoInterval::Unanswered);
-    ObjectiveOutcome {
-        objective,
-        measured: Some(measured as f64),
-        bound: bound.map(|ns| ns as f64),
-        is_met: limits.is_below(below_ns),
+    }
+}
+
+/// A quantile of which `ns` was measured and that lies below `bound_ns`.
+fn below(ns: u64, bound_ns: Option<u64>, is_met: bool) -> Found {
+    let reason = bound_ns.is_none().then_some(NoInterval::Unanswered);
+    Found {
+        measured: Some(ns as f64),
+        bound: bound_ns.map(|ns| ns as f64),
+        is_met,
         reason: reason.map(|reason| reason.to_string()),
     }
 }
 
-/// Why a quantile is not known.
-fn too_few(samples: u64, needed: u64) -> String {
-    let (samples, needed) = (count(samples), count(needed));
-    format!("too few replies to tell: {samples} of the {needed} that are needed")
+/// A quantile of response times against its limit.
+fn of_quantile(sample: &Sample<'_>, q: f64, below_ns: u64) -> Found {
+    let quantile = sample.quantile(q);
+    let ns = match measured_ns(quantile) {
+        Ok(ns) => ns,
+        Err(unknown) => return unknown,
+    };
+    match Limits::of(sample, q) {
+        Some(limits) if !sample.is_planned_to_vary => {
+            below(ns, limits.upper_end_ns(below_ns), limits.is_below(below_ns))
+        }
+        // A rate that is planned to vary says nothing against the quantile of all.
+        _ => Found {
+            is_met: matches!(quantile, Quantile::Known { .. }) && ns < below_ns,
+            ..Found::unknown(Some(ns as f64), NoInterval::PlannedToVary)
+        },
+    }
 }
 
-/// A longest response time against its limit; `waited_ns`: the longest time for which an answer
-/// was waited for in vain.
-fn max_of(
-    objective: Objective,
-    below_ns: u64,
-    max_ns: Option<u64>,
-    waited_ns: Option<u64>,
-) -> ObjectiveOutcome {
+/// A longest response time, which is that of this run and has no interval, against its limit.
+fn of_max(finished: &Histogram, unfinished: &Histogram, below_ns: u64) -> Found {
+    let (max_ns, waited_ns) = (finished.max_ns(), unfinished.max_ns());
     let measured = max_ns.max(waited_ns).map(|ns| ns as f64);
-    match (max_ns, waited_ns) {
-        (_, Some(_)) => {
-            ObjectiveOutcome::unknown(objective, measured, NoInterval::Unanswered.to_string())
-        }
-        (None, None) => ObjectiveOutcome::unknown(objective, None, "there was no reply".to_owned()),
-        (Some(max_ns), None) => ObjectiveOutcome {
-            objective,
-            measured,
-            bound: None,
-            is_met: max_ns < below_ns,
-            reason: None,
-        },
+    if waited_ns.is_some() {
+        return Found::unknown(measured, NoInterval::Unanswered);
+    }
+    let Some(max_ns) = max_ns else {
+        return Found::unknown(None, "there was no reply");
+    };
+    Found {
+        measured,
+        is_met: max_ns < below_ns,
+        ..Found::default()
     }
 }
 
 /// Whether the requests of a name reached an objective. Intervals take them for independent, since
 /// it is not recorded how they vary over the window.
-fn outcome_of_name(of: &NameRecord, asked: &Objective) -> ObjectiveOutcome {
-    let objective = asked.clone();
+fn of_name(of: &NameRecord, asked: &Objective) -> Found {
     let (response, unfinished) = (of.response.expand(), of.unfinished().expand());
     match *asked {
         Objective::ResponseQuantile { q, below_ns } => {
-            let measured = match of.response_quantile(q) {
-                Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns as f64,
-                Quantile::TooFew { samples, needed } => {
-                    let reason = too_few(samples, needed);
-                    return ObjectiveOutcome::unknown(objective, None, reason);
-                }
+            let ns = match measured_ns(of.response_quantile(q)) {
+                Ok(ns) => ns,
+                Err(unknown) => return unknown,
             };
             let all = response.count().saturating_add(unfinished.count()) as f64;
             let is_below = |ns: u64| {
                 let reach = response.count_from(ns).saturating_add(unfinished.count());
                 is_share_below(reach as f64, all, 1.0 - q)
             };
-            let bound = least_ns(response.max_ns().unwrap_or(0).saturating_mul(2), is_below);
-            let reason = bound.is_none().then(|| NoInterval::Unanswered.to_string());
-            ObjectiveOutcome {
-                objective,
-                measured: Some(measured),
-                bound: bound.map(|ns| ns as f64),
-                is_met: is_below(below_ns),
-                reason,
-            }
+            let bound_ns = least_ns(response.max_ns().unwrap_or(0).saturating_mul(2), is_below);
+            below(ns, bound_ns, is_below(below_ns))
         }
-        Objective::ResponseMax { below_ns } => {
-            max_of(objective, below_ns, response.max_ns(), unfinished.max_ns())
-        }
+        Objective::ResponseMax { below_ns } => of_max(&response, &unfinished, below_ns),
         Objective::ResponseMean { below_ns } => {
             let measured = response.mean_ns();
-            let is_known = unfinished.count() == 0;
-            let reason = match is_known {
-                true => "a mean by name has no interval".to_owned(),
-                false => NoInterval::Unanswered.to_string(),
-            };
-            ObjectiveOutcome {
-                is_met: is_known && measured.is_some_and(|ns| ns < below_ns as f64),
-                ..ObjectiveOutcome::unknown(objective, measured, reason)
+            if unfinished.count() > 0 {
+                return Found::unknown(measured, NoInterval::Unanswered);
+            }
+            Found {
+                is_met: measured.is_some_and(|ns| ns < below_ns as f64),
+                ..Found::unknown(measured, "a mean by name has no interval")
             }
         }
         Objective::Errors { .. } | Objective::NoErrors => {
             let asked_for = of.population().issued;
-            if asked_for == 0 {
-                let reason = "no request was sent".to_owned();
-                return ObjectiveOutcome::unknown(objective, None, reason);
-            }
             let errors = asked_for.saturating_sub(response.count());
-            let (count, all) = (errors as f64, asked_for as f64);
             let below = match asked {
                 Objective::Errors { below } => Some(*below),
                 _ => None,
             };
-            ObjectiveOutcome {
-                objective,
-                measured: Some(count / all),
-                bound: below.map(|_| share_at_most(count, all)),
-                is_met: match below {
-                    Some(below) => is_share_below(count, all, below),
-                    None => errors == 0,
-                },
-                reason: None,
-            }
+            of_errors(errors, asked_for, asked_for as f64, below)
         }
         Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
-            let reason = "this is asked of all requests together".to_owned();
-            ObjectiveOutcome::unknown(objective, None, reason)
+            Found::unknown(None, "this is asked of all requests together")
         }
     }
 }
@@ -457,9 +401,10 @@ fn least_ns(most_ns: u64, is_true: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut below, mut at) = (0, most_ns);
     while at - below > 1 {
         let middle = u64::midpoint(below, at);
-        match is_true(middle) {
-            true => at = middle,
-            false => below = middle,
+        if is_true(middle) {
+            at = middle;
+        } else {
+            below = middle;
         }
     }
     Some(at)
@@ -633,7 +578,7 @@ mod tests {
             let mut run = run;
             run.objectives = vec![Objective::SuccessesPerS { above }];
             let judged = Judged::of(&run);
-            judged.rate_outcome(above)
+            judged.outcome(&run.objectives[0])
         };
         let found = rate(1_000.0);
         let (measured, bound) = (found.measured.unwrap(), found.bound.unwrap());

@@ -21,7 +21,11 @@ pub(crate) struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// The facts of all agents together.
     pub(crate) fn of(run: &'a Run) -> Self {
-        let summary = Summary::of(run, &run.agents);
+        Self::with(run, Summary::of(run, &run.agents))
+    }
+
+    /// The same, of a run whose summary is at hand.
+    pub(crate) fn with(run: &'a Run, summary: Summary) -> Self {
         Self {
             run,
             agents: &run.agents,

@@ -159,11 +159,15 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
     let bounds = QUANTILES
         .into_iter()
         .filter_map(|q| match run.response_quantile(q) {
-            Quantile::AtLeast { ns } => Some(format!("; p{} at least {}", q * 100.0, time(ns))),
+            Quantile::AtLeast { ns } => Some(format!("p{} at least {}", q * 100.0, time(ns))),
             Quantile::Known { .. } | Quantile::TooFew { .. } => None,
         });
-    let bounds: Vec<String> = bounds.collect();
-    problems.or_held(words + &bounds.concat())
+    let bounds = bounds.collect::<Vec<_>>().join(", ");
+    problems.or_held(if bounds.is_empty() {
+        words
+    } else {
+        format!("{words}; {bounds}")
+    })
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.

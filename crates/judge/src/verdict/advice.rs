@@ -6,13 +6,20 @@ use brunt_load::{LoadModel, Plan};
 use brunt_record::{FailureKind, GeneratorUse, Objective, Protocol, Run, ServerScope, cpu_list};
 
 use super::Grade;
-use super::SignalId;
+use super::SignalId as Id;
 use super::facts::{RunFacts, ratio};
 use super::graded::GradedSignals;
 use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::words::{length, truncated};
 use crate::{Quantile, ResponseQuantiles};
 
+const QUOTA: &str = "raise the CPU quota of brunt's cgroup (cpu.max)";
+const LET_RUN: &str =
+    "let brunt run: something stopped it (SIGSTOP, a frozen cgroup, a paused machine)";
+const MORE_ROOM: &str = "keep connections alive, add --source-address, or raise \
+                         net.ipv4.ip_local_port_range and ulimit -n";
+const CHEAPER_SCRIPT: &str = "a cheaper script: texts made beforehand, response() without the \
+                              parameters that it does not use";
 /// Where others keep brunt from its CPUs, or wake it up late.
 const CPUS_OF_ITS_OWN: &str = "give brunt CPUs that nothing else uses: taskset -c LIST brunt";
 /// The length that advice gives at least to a run that is to be longer, nanoseconds.
@@ -30,38 +37,30 @@ const WATCH: &str = "watch the server's process: --watch PID";
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
-pub(super) fn of_doubts(doubts: &[SignalId], plan: &Plan) -> Vec<String> {
-    let mut advice = Vec::new();
-    for doubt in doubts {
-        advice.push(match *doubt {
-            SignalId::Steal => {
-                let longer = longer(plan, longer_ns(plan), None);
-                format!("use a machine with CPUs of its own, or measure for longer: {longer}")
-            }
-            SignalId::Throttling => "raise the CPU quota of brunt's cgroup (cpu.max)".to_owned(),
-            SignalId::Drift => {
-                let ns = LONG_NS.max(longer_ns(plan));
-                let longer = longer(plan, ns, Some("--warmup 10s"));
-                format!("let it settle first: {longer}")
-            }
-            _ => format!("a longer run: {}", longer(plan, longer_ns(plan), None)),
-        });
-    }
-    advice
+pub(super) fn of_doubts(doubts: &[Id], plan: &Plan) -> Vec<String> {
+    let advice = doubts.iter().map(|doubt| match *doubt {
+        Id::Steal => {
+            let longer = longer(plan, longer_ns(plan), "");
+            format!("use a machine with CPUs of its own, or measure for longer: {longer}")
+        }
+        Id::Throttling => QUOTA.to_owned(),
+        Id::Drift => {
+            let longer = longer(plan, LONG_NS.max(longer_ns(plan)), " --warmup 10s");
+            format!("let it settle first: {longer}")
+        }
+        _ => format!("a longer run: {}", longer(plan, longer_ns(plan), "")),
+    });
+    advice.collect()
 }
 
 /// How to have a run of this length, with a further option. Counts and stages end by themselves.
-fn longer(plan: &Plan, ns: u64, option: Option<&str>) -> String {
+fn longer(plan: &Plan, ns: u64, option: &str) -> String {
     if has_stages(plan) {
         "longer --stages".to_owned()
     } else if plan.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
     } else {
-        let length = length(ns);
-        match option {
-            Some(option) => format!("-d {length} {option}"),
-            None => format!("-d {length}"),
-        }
+        format!("-d {}{option}", length(ns))
     }
 }
 
@@ -82,7 +81,7 @@ pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
     };
     let ns = (run.window_ns as f64 * times) as u64;
     let seconds_ns = ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS);
-    let longer = longer(&run.plan, seconds_ns, None);
+    let longer = longer(&run.plan, seconds_ns, "");
     advice.insert(0, format!("for enough replies: {longer}"));
 }
 
@@ -94,11 +93,11 @@ fn of_other_connections(run: &Run) -> Option<String> {
     let is_closed = matches!(plan.model, LoadModel::Closed { .. }) && !run.own_server();
     (run.is_plain() && is_of_requests && is_closed).then(|| {
         let now = u64::from(plan.connections.get());
-        let values = [now / MORE, now, now.saturating_mul(MORE)].into_iter();
-        let values = values.filter(|&count| count > 0);
-        let values: Vec<String> = values.map(|count| count.to_string()).collect();
-        let values = values.join(",");
-        format!("brunt sweep -c {values}")
+        let more = now.saturating_mul(MORE);
+        match now / MORE {
+            0 => format!("brunt sweep -c {now},{more}"),
+            half => format!("brunt sweep -c {half},{now},{more}"),
+        }
     })
 }
 
@@ -118,22 +117,16 @@ fn longer_ns(plan: &Plan) -> u64 {
 /// CPUs that the server leaves.
 pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
     let elsewhere = "run brunt on another machine".to_owned();
-    match server_bound(facts) {
-        Some(line) if facts.agent.bound_cpus().is_some() => {
-            vec![
-                format!("give the server CPUs of its own: {line}"),
-                elsewhere,
-            ]
-        }
-        Some(line) => vec![
-            format!("give the server CPUs of its own: {line}, and let brunt place its workers"),
-            elsewhere,
-        ],
-        None => vec![
-            elsewhere,
-            "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
-        ],
-    }
+    let Some(line) = server_bound(facts) else {
+        let each = "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt";
+        return vec![elsewhere, each.to_owned()];
+    };
+    let placed = match facts.agent.bound_cpus() {
+        Some(_) => "",
+        None => ", and let brunt place its workers",
+    };
+    let own = format!("give the server CPUs of its own: {line}{placed}");
+    vec![own, elsewhere]
 }
 
 /// `taskset` for the server's processes, with the CPUs that workers leave it, or all but one.
@@ -159,77 +152,46 @@ fn server_bound(facts: &RunFacts<'_>) -> Option<String> {
     }
 }
 
-pub(super) fn of_other_clients() -> Vec<String> {
-    vec![
-        "stop the other clients, and repeat".to_owned(),
-        "or measure them all: run each as brunt -o FILE, then brunt merge FILE...".to_owned(),
-    ]
-}
-
 pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let run = facts.run;
     let usable = facts.agent.host.usable_cpus;
     let (workers, connections) = (facts.agent.share.workers, facts.agent.share.connections);
-    let shows = |ids: &[SignalId], grade| ids.iter().any(|&id| graded.grade(id) == grade);
     let mut advice = Vec::new();
     for grade in [Grade::Fail, Grade::Warn] {
-        if shows(&[SignalId::Throttling], grade) {
-            advice.push("raise the CPU quota of brunt's cgroup (cpu.max)".to_owned());
-        }
-        if shows(&[SignalId::Pauses], grade) {
-            advice.push(
-                "let brunt run: something stopped it (SIGSTOP, a frozen cgroup, a paused machine)"
-                    .to_owned(),
-            );
-        }
-        if shows(&[SignalId::ClientLimits], grade) {
-            advice.push(
-                "keep connections alive, add --source-address, or raise \
-                 net.ipv4.ip_local_port_range and ulimit -n"
-                    .to_owned(),
-            );
-        }
-        if shows(&[SignalId::RunQueueWait], grade) {
-            advice.push(CPUS_OF_ITS_OWN.to_owned());
-        }
-        let is_slow = [
-            SignalId::WorkerIdle,
-            SignalId::OwnShare,
-            SignalId::ScheduleLag,
-            SignalId::UnreadData,
-        ];
-        if shows(&is_slow, grade) && script_share(facts).is_some() {
-            advice.push(
-                "a cheaper script: texts made beforehand, response() without the parameters that \
-                 it does not use"
-                    .to_owned(),
-            );
-        }
-        if shows(&is_slow, grade) {
-            let more = workers
-                .saturating_mul(MORE as u32)
-                .min(usable)
-                .min(connections);
-            advice.push(if more > workers {
-                format!("more workers: -t {more}")
-            } else if run.depth() > 1 && connections < usable {
-                let option = run.protocol().depth.option;
-                format!("more workers, which need connections: -c {usable}, lower {option}")
-            } else {
-                "load from more CPUs or more machines".to_owned()
-            });
-        }
-        if shows(&[SignalId::SendBuffer], grade) {
-            advice.push("raise net.ipv4.tcp_wmem".to_owned());
+        let shows = |ids: &[Id]| ids.iter().any(|&id| graded.grade(id) == grade);
+        let is_slow = shows(&[
+            Id::WorkerIdle,
+            Id::OwnShare,
+            Id::ScheduleLag,
+            Id::UnreadData,
+        ]);
+        let more = workers
+            .saturating_mul(MORE as u32)
+            .min(usable)
+            .min(connections);
+        let workers = if more > workers {
+            format!("more workers: -t {more}")
+        } else if run.depth() > 1 && connections < usable {
+            let option = run.protocol().depth.option;
+            format!("more workers, which need connections: -c {usable}, lower {option}")
+        } else {
+            "load from more CPUs or more machines".to_owned()
+        };
+        for (applies, words) in [
+            (shows(&[Id::Throttling]), QUOTA),
+            (shows(&[Id::Pauses]), LET_RUN),
+            (shows(&[Id::ClientLimits]), MORE_ROOM),
+            (shows(&[Id::RunQueueWait]), CPUS_OF_ITS_OWN),
+            (is_slow && script_share(facts).is_some(), CHEAPER_SCRIPT),
+            (is_slow, workers.as_str()),
+            (shows(&[Id::SendBuffer]), "raise net.ipv4.tcp_wmem"),
+        ] {
+            if applies && advice.iter().all(|said| said != words) {
+                advice.push(words.to_owned());
+            }
         }
     }
-    let mut said = Vec::new();
-    advice.retain(|words| {
-        let is_new = !said.contains(words);
-        said.push(words.clone());
-        is_new
-    });
     advice.truncate(ADVICE_MAX);
     advice
 }
@@ -241,14 +203,6 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
         GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
     let share = used.share(workers, facts.run.window_ns)?;
     (share >= SCRIPT_TOLD).then_some(share)
-}
-
-pub(super) fn of_network(graded: &GradedSignals<'_>) -> Vec<String> {
-    vec![if graded.fails(SignalId::LinkUse) {
-        "a faster link, or smaller replies".to_owned()
-    } else {
-        "load from nearer to the server, or find where segments are lost".to_owned()
-    }]
 }
 
 pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {
@@ -328,30 +282,22 @@ pub(super) fn of_think_time(facts: &RunFacts<'_>) -> Vec<String> {
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
 /// time.
 pub(super) fn of_late(graded: &GradedSignals<'_>) -> Vec<String> {
-    match graded.all(RunFacts::workers_have_time) {
-        // Its workers wake up late.
-        true => vec![
-            CPUS_OF_ITS_OWN.to_owned(),
-            "or no sleep between requests: --spin on".to_owned(),
-        ],
-        false => of_client(graded),
+    if !graded.all(RunFacts::workers_have_time) {
+        return of_client(graded);
     }
-}
-
-/// The advice where other programs used the CPUs.
-pub(super) fn of_other_programs() -> Vec<String> {
-    vec!["end the other programs, and repeat".to_owned()]
+    // Its workers wake up late.
+    let no_sleep = "or no sleep between requests: --spin on".to_owned();
+    vec![CPUS_OF_ITS_OWN.to_owned(), no_sleep]
 }
 
 /// `id`: the signal that decided.
-pub(super) fn of_server(run: &Run, id: SignalId) -> Vec<String> {
-    match id {
-        SignalId::ServerThrottling => vec!["for more: raise the server's CPU quota".to_owned()],
-        SignalId::AcceptQueue => {
-            vec!["for more: a longer accept queue (listen backlog, net.core.somaxconn)".to_owned()]
-        }
-        _ => Vec::from_iter(of_capacity(run)),
-    }
+pub(super) fn of_server(run: &Run, id: Id) -> Vec<String> {
+    let more = match id {
+        Id::ServerThrottling => "raise the server's CPU quota",
+        Id::AcceptQueue => "a longer accept queue (listen backlog, net.core.somaxconn)",
+        _ => return Vec::from_iter(of_capacity(run)),
+    };
+    vec![format!("for more: {more}")]
 }
 
 pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
@@ -396,14 +342,11 @@ pub(super) fn add_of_replacements(facts: &RunFacts<'_>, advice: &mut Vec<String>
         return;
     }
     let words = "the server replaces connections after some requests (nginx: \
-                 keepalive_requests): raise that, or stay below it: --requests-per-connection"
-        .to_owned();
+                 keepalive_requests): raise that, or stay below it: --requests-per-connection";
     let share = ratio(not_processed as f64, lifetime.requests_sent as f64);
-    if share.is_some_and(|share| share >= NOT_PROCESSED_NOTICEABLE) {
-        advice.insert(0, words);
-    } else {
-        advice.push(words);
-    }
+    let is_noticeable = share.is_some_and(|share| share >= NOT_PROCESSED_NOTICEABLE);
+    let place = if is_noticeable { 0 } else { advice.len() };
+    advice.insert(place, words.to_owned());
 }
 
 /// Replies per connection opened, from which and up to which a server closes after each.
@@ -444,7 +387,7 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     let sweep = of_other_connections(facts.run);
     advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
-    if graded.grade(SignalId::ServerCpu) == Grade::Unknown && facts.is_local() {
+    if graded.grade(Id::ServerCpu) == Grade::Unknown && facts.is_local() {
         advice.push(WATCH.to_owned());
     }
     if graded.any(|facts| !facts.is_local() && !facts.network_has_room()) {
@@ -455,12 +398,12 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         advice.push(format!("more streams: -c {more}"));
     } else if facts.is_closed() {
         advice.push(format!("more connections: -c {more}"));
-    } else if graded.fails(SignalId::Backlog) || graded.grade(SignalId::Backlog) == Grade::Warn {
+    } else if graded.fails(Id::Backlog) || graded.warns(Id::Backlog) {
         let most = facts.connections_most().saturating_mul(MORE as u32);
         advice.push(format!("more connections: --max-connections {most}"));
     }
     if advice.is_empty() {
-        let longer = longer(plan, LONG_NS.max(longer_ns(plan)), None);
+        let longer = longer(plan, LONG_NS.max(longer_ns(plan)), "");
         advice.push(format!("a longer run: {longer}"));
     }
     advice

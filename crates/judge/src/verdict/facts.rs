@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::ops::Deref;
 
 use brunt_load::LoadModel;
 use brunt_record::{
@@ -19,15 +20,15 @@ use super::thresholds::{
 use super::words::undisturbed_told;
 use crate::behaviour::outage::server_failure_of;
 use crate::behaviour::overlap::common;
-use crate::behaviour::overload::overload_of;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::behaviour::success::no_success_of;
 use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
+use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
-use crate::units::{count, counted};
+use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Overload, ServerFailure, Steadiness,
-    Summary, samples_needed,
+    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, ServerFailure, Steadiness, Summary,
+    samples_needed,
 };
 
 /// What an HTTP/2 server resets a stream with when it is asked for too much.
@@ -38,11 +39,10 @@ pub(super) const REFUSING_RESETS: [(FailureKind, &str); 2] = [
 
 /// A run with what is derived from it, as one of its agents saw it.
 pub(super) struct RunFacts<'a> {
-    pub(super) run: &'a Run,
+    /// What all agents saw together.
+    pub(super) all: Facts<'a>,
     /// The agent, whose machine, network and server are looked at.
     pub(super) agent: &'a AgentRecord,
-    pub(super) summary: Summary,
-    pub(super) overload: Option<Overload>,
     pub(super) steadiness: Steadiness,
     /// Why no request succeeded, where none did.
     pub(super) no_success: Option<NoSuccess>,
@@ -110,23 +110,21 @@ impl Elasticity {
         let to_window = per_s.and_then(|per_s| elasticity_to_window(&halving, per_s));
         // A server that becomes faster seems to follow.
         let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
-        within.filter(Self::says_something).or(to_window)
+        // Its interval has to exclude that the rate followed, or that it did not.
+        let says_something = |it: &Self| it.gives_more() || it.gives_less();
+        within.filter(says_something).or(to_window)
     }
 
-    /// The elasticity from which on more connections would give more. If an experiment only showed
-    /// that half of the connections gave less, the rate must follow in full: else a lock that most
-    /// of them fill would look the same.
-    fn followed_from(&self) -> f64 {
-        if self.is_of_warm_up {
+    /// Whether more connections would give more. If an experiment only showed that half of the
+    /// connections gave less, the rate must follow in full: else a lock that most of them fill
+    /// would look the same.
+    pub(super) fn gives_more(&self) -> bool {
+        let followed_from = if self.is_of_warm_up {
             EFFECT_WHOLE
         } else {
             EFFECT_STRONG
-        }
-    }
-
-    /// Whether more connections would give more.
-    pub(super) fn gives_more(&self) -> bool {
-        self.effect.low > self.followed_from()
+        };
+        self.effect.low > followed_from
     }
 
     /// Whether more connections would give no more, or not in step.
@@ -141,11 +139,6 @@ impl Elasticity {
     /// Whether more connections would give no more at all.
     pub(super) fn gives_nothing(&self) -> bool {
         self.effect.high < EFFECT_WEAK
-    }
-
-    /// Whether the interval excludes that the rate followed, or that it did not.
-    fn says_something(&self) -> bool {
-        self.gives_more() || self.gives_less()
     }
 }
 
@@ -169,45 +162,37 @@ pub(super) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
 impl Threads {
     /// `available`: the share of the time that the hypervisor left of the CPU that it took most of.
     fn of(workers: &[WorkerRecord], available: f64) -> Option<Self> {
-        let read: Vec<&ThreadUse> = workers
-            .iter()
-            .filter_map(|worker| worker.thread.as_ref())
-            .filter(|thread| thread.interval_ns > 0)
-            .collect();
-        let idle = |thread: &&ThreadUse| {
+        let read = workers.iter().filter_map(|worker| worker.thread);
+        let read: Vec<ThreadUse> = read.filter(|thread| thread.interval_ns > 0).collect();
+        let idle = read.iter().map(|thread| {
             let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
             let busy_ns = thread.worked_ns().saturating_add(waited_ns) as f64;
             // Time that was stolen is not idle time.
             (1.0 - busy_ns / (thread.interval_ns as f64 * available)).clamp(0.0, 1.0)
-        };
+        });
         let waits = read.iter().filter_map(|thread| {
-            let waited_ns = thread.run_queue_wait_ns?;
-            let all_ns = thread_cpu_ns(thread).saturating_add(waited_ns);
-            Some(ratio(waited_ns as f64, all_ns as f64).unwrap_or(0.0))
+            let waited_ns = thread.run_queue_wait_ns? as f64;
+            let all_ns = cpu_ns(thread) as f64 + waited_ns;
+            let share = waited_ns / thread.interval_ns as f64;
+            Some((ratio(waited_ns, all_ns).unwrap_or(0.0), share))
         });
-        let waited = read.iter().filter_map(|thread| {
-            Some(thread.run_queue_wait_ns? as f64 / thread.interval_ns as f64)
-        });
+        let used = read.iter();
+        let used = used.map(|thread| cpu_ns(thread) as f64 / thread.interval_ns as f64);
         Some(Self {
             unread: workers.len() - read.len(),
-            idle_least: read.iter().map(idle).min_by(f64::total_cmp)?,
-            idle_most: read.iter().map(idle).max_by(f64::total_cmp)?,
-            run_wait: waits.max_by(f64::total_cmp),
-            waited: waited.max_by(f64::total_cmp),
-            cpus_used: read
-                .iter()
-                .map(|thread| thread_cpu_ns(thread) as f64 / thread.interval_ns as f64)
-                .sum(),
+            idle_least: idle.clone().min_by(f64::total_cmp)?,
+            idle_most: idle.max_by(f64::total_cmp)?,
+            run_wait: waits.clone().map(|(wait, _)| wait).max_by(f64::total_cmp),
+            waited: waits.map(|(_, share)| share).max_by(f64::total_cmp),
+            cpus_used: used.sum(),
         })
     }
 }
 
 /// Share of its periods in which a quota was used up.
 pub(super) fn throttled_share(throttling: Throttling) -> f64 {
-    let share = ratio(
-        throttling.throttled_periods as f64,
-        throttling.periods as f64,
-    );
+    let (throttled, all) = (throttling.throttled_periods, throttling.periods);
+    let share = ratio(throttled as f64, all as f64);
     share.unwrap_or(1.0).clamp(0.0, 1.0)
 }
 
@@ -225,8 +210,16 @@ fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
     1.0 - taken.fold(0.0, f64::max).min(0.99)
 }
 
-fn thread_cpu_ns(thread: &ThreadUse) -> u64 {
+fn cpu_ns(thread: &ThreadUse) -> u64 {
     thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
+}
+
+impl<'a> Deref for RunFacts<'a> {
+    type Target = Facts<'a>;
+
+    fn deref(&self) -> &Facts<'a> {
+        &self.all
+    }
 }
 
 impl<'a> RunFacts<'a> {
@@ -255,41 +248,37 @@ impl<'a> RunFacts<'a> {
 
     fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
         let mut kernel = KernelSample::default();
-        agent.workers.iter().for_each(|worker| {
+        for worker in &agent.workers {
             kernel.merge(&worker.kernel);
             let streams = worker.streams.as_ref();
             kernel.merge(&streams.map(KernelSample::of_streams).unwrap_or_default());
-        });
+        }
+        let (server, client_cpus) = (&agent.evidence.server, agent.client_cpus());
+        let server_cpus = server.iter().flat_map(|server| &server.cpu_list);
+        let findings = findings.iter();
+        let broken = findings.filter(|finding| finding.status == InvariantStatus::Broken);
+        let available = available(&agent.evidence, &client_cpus);
         Self {
-            overload: overload_of(run, summary),
             steadiness: steadiness_of(run, summary),
             no_success: no_success_of(run, summary),
             server_failure: server_failure_of(run, summary),
-            broken: findings
-                .iter()
-                .filter(|finding| finding.status == InvariantStatus::Broken)
-                .cloned()
-                .collect(),
-            threads: Threads::of(
-                &agent.workers,
-                available(&agent.evidence, &agent.client_cpus()),
-            ),
-            client_cpus: agent.client_cpus(),
-            server_cpus: agent
-                .evidence
-                .server
-                .iter()
-                .flat_map(|server| server.cpu_list.iter().copied())
-                .collect(),
+            broken: broken.cloned().collect(),
+            threads: Threads::of(&agent.workers, available),
+            client_cpus,
+            server_cpus: server_cpus.copied().collect(),
             kernel,
             others: others_of(run, agent, summary),
             elasticity: Elasticity::of_warm_up(run, summary),
             left: None,
             clean: None,
-            summary: summary.clone(),
             agent,
-            run,
+            all: Facts::with(run, summary.clone()),
         }
+    }
+
+    /// A sum over the times of CPUs, nanoseconds.
+    pub(super) fn sum_ns(cpus: &[&CpuTimes], ns: fn(&CpuTimes) -> u64) -> f64 {
+        cpus.iter().map(|times| ns(times) as f64).sum()
     }
 
     /// Share of the time of the CPUs that brunt or the server used that the hypervisor took, and
@@ -297,9 +286,9 @@ impl<'a> RunFacts<'a> {
     pub(super) fn steal(&self) -> Option<(f64, f64)> {
         let wanted = self.agent.cpus_of_both();
         let cpus = self.cpus(|cpu| wanted.is_empty() || wanted.contains(&cpu));
-        let all_ns: f64 = cpus.iter().map(|times| times.total_ns() as f64).sum();
-        let steal_ns: f64 = cpus.iter().map(|times| times.steal_ns as f64).sum();
-        Some((ratio(steal_ns, all_ns)?, steal_ns))
+        let steal_ns = Self::sum_ns(&cpus, |times| times.steal_ns);
+        let share = ratio(steal_ns, Self::sum_ns(&cpus, CpuTimes::total_ns))?;
+        Some((share, steal_ns))
     }
 
     /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
@@ -316,15 +305,14 @@ impl<'a> RunFacts<'a> {
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
     pub(super) fn paused_ns(&self) -> f64 {
-        let (start_ns, end_ns) = (0, i64::try_from(self.run.window_ns).unwrap_or(i64::MAX));
+        let end_ns = self.window_end_ns();
         let workers = self.agent.workers.iter();
         let pauses = common(workers.map(|worker| {
             let pauses = worker.pauses.iter();
-            pauses.map(|it| (it.from_ns.max(start_ns), it.until_ns.min(end_ns)))
+            pauses.map(|it| (it.from_ns.max(0), it.until_ns.min(end_ns)))
         }));
-        pauses.iter().fold(0.0, |sum, (from_ns, until_ns)| {
-            sum + (until_ns - from_ns) as f64
-        })
+        let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
+        lengths.sum::<i64>() as f64
     }
 
     pub(super) fn evidence(&self) -> &'a Evidence {
@@ -346,14 +334,6 @@ impl<'a> RunFacts<'a> {
         Some((ratio(up * 8.0, bits_per_s)?, bits_per_s))
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        matches!(self.run.plan.model, LoadModel::Closed { .. })
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.run.plan.model, LoadModel::Open { .. })
-    }
-
     /// Complete replies in the window, whatever their status.
     pub(super) fn replies(&self) -> u64 {
         self.summary.window.replies.total()
@@ -364,31 +344,31 @@ impl<'a> RunFacts<'a> {
         let window = &self.summary.window;
         let by_status = [429_u16, 503].map(|status| window.replies.count(status));
         let by_reset = REFUSING_RESETS.map(|(kind, _)| window.failures.get(kind));
-        let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, it| sum.saturating_add(*it));
-        let by_reset = sum(&by_reset);
+        let sum = |counts: [u64; 2]| counts[0].saturating_add(counts[1]);
+        let by_reset = sum(by_reset);
         // A reply that says when to come again is mostly one of those two.
-        let refused = sum(&by_status).max(window.retry_afters);
-        ratio(
-            refused.saturating_add(by_reset) as f64,
-            self.replies().saturating_add(by_reset) as f64,
-        )
+        let refused = sum(by_status).max(window.retry_afters);
+        let refused = refused.saturating_add(by_reset) as f64;
+        ratio(refused, self.replies().saturating_add(by_reset) as f64)
     }
 
     /// Whether every worker is known to have time to spare, so that what it does late is a matter
     /// of waking up: it lengthens response times and lowers no throughput.
     pub(super) fn workers_have_time(&self) -> bool {
+        self.are_idle_for(IDLE_HEALTHY)
+    }
+
+    fn are_idle_for(&self, share: f64) -> bool {
         self.threads
-            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_HEALTHY)
+            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= share)
     }
 
     /// Whether no worker of a closed loop had more than one request in flight, and each was idle
     /// for a part of the time: what brunt does is a part of each round trip then, and its CPU is
     /// not used up.
     pub(super) fn is_one_at_a_time(&self) -> bool {
-        let has_time = self
-            .threads
-            .is_some_and(|threads| threads.unread == 0 && threads.idle_least >= IDLE_OF_ONE);
-        self.is_closed() && self.places() <= self.run.workers().count() as u64 && has_time
+        let workers = self.run.workers().count() as u64;
+        self.is_closed() && self.places() <= workers && self.are_idle_for(IDLE_OF_ONE)
     }
 
     /// How busy the connections of a closed loop were that paused by plan.
@@ -414,13 +394,9 @@ impl<'a> RunFacts<'a> {
             Some(Route::UnixSocket | Route::Loopback) => true,
             Some(Route::Interface { .. }) => false,
             Some(Route::Unknown) | None => {
+                let address: Result<SocketAddr, _> = self.agent.negotiated.address.parse();
                 self.run.plan.target.unix_socket.is_some()
-                    || self
-                        .agent
-                        .negotiated
-                        .address
-                        .parse()
-                        .is_ok_and(|address: SocketAddr| address.ip().is_loopback())
+                    || address.is_ok_and(|address| address.ip().is_loopback())
             }
         }
     }
@@ -443,15 +419,14 @@ impl<'a> RunFacts<'a> {
     /// Whether the way to the server cannot be what limits: there is none, or its speed was given
     /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        let is_given = self.network().is_some_and(|network| {
-            matches!(
-                network.route,
-                Route::Interface {
-                    was_given: true,
-                    ..
-                }
-            )
-        });
+        let route = self.network().map(|network| &network.route);
+        let is_given = matches!(
+            route,
+            Some(Route::Interface {
+                was_given: true,
+                ..
+            })
+        );
         self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
     }
 
@@ -462,16 +437,14 @@ impl<'a> RunFacts<'a> {
             return true;
         }
         let cpus = self.cpus(|_| true);
-        let sum = |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|times| ns(times) as f64).sum();
-        ratio(sum(|times| times.busy_ns), sum(CpuTimes::total_ns))
-            .is_some_and(|busy| busy < HOST_HAS_ROOM_BELOW)
+        let busy_ns = Self::sum_ns(&cpus, |times| times.busy_ns);
+        let busy = ratio(busy_ns, Self::sum_ns(&cpus, CpuTimes::total_ns));
+        busy.is_some_and(|busy| busy < HOST_HAS_ROOM_BELOW)
     }
 
     pub(super) fn server(&self) -> Option<&'a ServerEvidence> {
-        self.evidence()
-            .server
-            .as_ref()
-            .filter(|server| server.interval_ns > 0)
+        let server = self.evidence().server.as_ref();
+        server.filter(|server| server.interval_ns > 0)
     }
 
     /// Whether it is not known if the server uses CPUs with nothing to do.
@@ -549,18 +522,13 @@ impl<'a> RunFacts<'a> {
             ratio(threads.busiest_cpu_ns as f64, server.interval_ns as f64).map(|used| 1.0 - used)
         });
         let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
-        let is_held_back = server
-            .throttling
-            .is_some_and(|found| throttled_share(found) >= SERVER_THROTTLED_FAIL);
-        let headroom = self
-            .idle_beside_one()
-            .map_or(headroom, |idle| headroom.max(idle));
-        let is_free = self.server_saturation() == Saturation::None && !is_held_back;
-        Some(if is_free {
-            headroom.clamp(0.0, 1.0)
-        } else {
-            0.0
-        })
+        let throttled = server.throttling.map_or(0.0, throttled_share);
+        let is_held_back = throttled >= SERVER_THROTTLED_FAIL;
+        if is_held_back || self.server_saturation() != Saturation::None {
+            return Some(0.0);
+        }
+        let idle = self.idle_beside_one().unwrap_or(headroom);
+        Some(headroom.max(idle).clamp(0.0, 1.0))
     }
 
     /// Whether brunt and the server take turns: there is one request, which either of them has.
@@ -626,16 +594,13 @@ impl<'a> RunFacts<'a> {
         let server_used = self.server().and_then(ServerEvidence::cpus_used);
         let both_used = threads.cpus_used + server_used.unwrap_or(0.0);
         let used = |wanted: &dyn Fn(u32) -> bool, ns: fn(&CpuTimes) -> u64| {
-            let sum: f64 = self.cpus(wanted).into_iter().map(|it| ns(it) as f64).sum();
-            sum / interval_ns
+            Self::sum_ns(&self.cpus(wanted), ns) / interval_ns
         };
         let of_tasks = |times: &CpuTimes| times.busy_ns.saturating_sub(times.softirq_ns);
         let busy = |times: &CpuTimes| times.busy_ns;
         // Most kernels count soft interrupts as the time of the thread that they interrupt, too.
-        let of_all = match both_used > used(&|_| true, of_tasks) {
-            true => busy,
-            false => of_tasks,
-        };
+        let is_counted_twice = both_used > used(&|_| true, of_tasks);
+        let of_all = if is_counted_twice { busy } else { of_tasks };
         let is_worker = |cpu: u32| self.client_cpus.contains(&cpu);
         let by_others = (used(&|_| true, of_all) - both_used).max(0.0);
         let taken = used(&is_worker, of_all) - threads.cpus_used - by_others;
@@ -674,11 +639,8 @@ impl<'a> RunFacts<'a> {
         } else {
             return None;
         };
-        let workers = self.run.workers();
-        let first_ns = workers
-            .filter_map(|worker| worker.first_service_ns_min)
-            .min();
-        let best_ns = first_ns.map_or(fastest_ns, |first_ns| first_ns.min(fastest_ns));
+        let first_ns = self.run.workers().filter_map(|it| it.first_service_ns_min);
+        let best_ns = first_ns.min().unwrap_or(fastest_ns).min(fastest_ns);
         ratio(service.mean_ns()?, best_ns as f64)
     }
 
@@ -700,11 +662,12 @@ impl<'a> RunFacts<'a> {
 
     /// The places on all connections in words: `100 connections of 10 streams`.
     pub(super) fn places_told(&self) -> String {
-        let connections = counted(self.connections_most().into(), "connection", "connections");
+        let most = self.connections_most();
+        if self.run.is_streams() {
+            return plural(most, "stream");
+        }
+        let connections = plural(most, "connection");
         match self.depth() {
-            _ if self.run.is_streams() => {
-                counted(self.connections_most().into(), "stream", "streams")
-            }
             0 | 1 => connections,
             depth => {
                 let many = self.run.protocol().depth.many;
@@ -717,16 +680,15 @@ impl<'a> RunFacts<'a> {
     /// average, which bounds the share of the time in which all were.
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
-        let live = match self.run.plan.connects_only() {
-            true => f64::from(self.connections_most()),
-            false => summary.live_mean.known()?,
+        let plan = &self.run.plan;
+        let live = if plan.connects_only() {
+            f64::from(self.connections_most())
+        } else {
+            summary.live_mean.known()?
         };
-        let busy = match self.run.plan.model {
-            LoadModel::Closed { .. }
-                if self.run.plan.think_time_ns == 0 && !self.run.is_generated() =>
-            {
-                1.0
-            }
+        let has_pauses = plan.think_time_ns > 0 || self.run.is_generated();
+        let busy = match plan.model {
+            LoadModel::Closed { .. } if !has_pauses => 1.0,
             // Nothing is in flight on them.
             LoadModel::Held { .. } => 0.0,
             LoadModel::Closed { .. } | LoadModel::Open { .. } => {
@@ -735,10 +697,8 @@ impl<'a> RunFacts<'a> {
                 let missing = summary.live.missing;
                 let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
                 let places = live + ratio(unasked_ns as f64, self.run.window_ns as f64)?;
-                ratio(
-                    summary.in_flight_mean.known()?,
-                    places * self.depth() as f64,
-                )?
+                let in_flight = summary.in_flight_mean.known()?;
+                ratio(in_flight, places * self.depth() as f64)?
             }
             LoadModel::Sessions { .. } => {
                 ratio(live + self.opening_mean()?, f64::from(summary.live.most))?
@@ -755,10 +715,9 @@ impl<'a> RunFacts<'a> {
             return None;
         }
         let (window, latencies) = (&self.summary.window, &self.run.latencies);
-        let timed_out = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut]
-            .map(|kind| window.failures.get(kind));
-        let in_vain_ns =
-            timed_out.iter().sum::<u64>() as f64 * self.run.plan.connect_timeout_ns as f64;
+        let kinds = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut];
+        let timed_out: u64 = kinds.map(|kind| window.failures.get(kind)).iter().sum();
+        let in_vain_ns = timed_out as f64 * self.run.plan.connect_timeout_ns as f64;
         let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
         ratio(opened_ns + in_vain_ns, self.run.window_ns as f64)
     }

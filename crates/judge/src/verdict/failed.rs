@@ -6,23 +6,24 @@ use brunt_load::{RequestOutline, TlsSpec};
 use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, FailureScope, Run};
 
-use super::SignalId;
+use super::SignalId as Id;
 use super::advice;
 use super::facts::{RunFacts, ratio};
 use super::graded::{Decision, GradedSignals};
 use super::words::shell_word;
 use crate::units::short::{bytes, duration, number, percent};
-use crate::units::{count, counted};
+use crate::units::{count, counted, plural};
 use crate::{EndedStreams, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure};
 
 pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let found = facts.no_success?;
-    let what = match facts.run.is_streams() {
-        true => "no byte was moved".to_owned(),
-        false => format!("no {} succeeded", facts.run.unit().one),
+    let cause = cause_words(facts, &found);
+    let because = if facts.run.is_streams() {
+        format!("no byte was moved: {cause}")
+    } else {
+        format!("no {} succeeded: {cause}", facts.run.unit().one)
     };
-    let because = format!("{what}: {}", cause_words(facts, &found));
     Some(graded.decision(because, [], advice_on(facts, found.cause)))
 }
 
@@ -34,34 +35,28 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
         NoSuccessPopulation::Issued | NoSuccessPopulation::Ended => (unit.one, unit.many),
         NoSuccessPopulation::Attempts => ("attempt to connect", "attempts to connect"),
     };
-    let whole = found.count == found.total;
-    let which = match (found.total, whole) {
-        (1, _) => format!("the only {one}"),
-        (total, true) => format!("all {} {many}", count(total)),
-        (total, false) => format!("{} of {} {many}", count(found.count), count(total)),
+    let [count, total] = [found.count, found.total].map(count);
+    let mut which = if found.total == 1 {
+        format!("the only {one}")
+    } else if found.count == found.total {
+        format!("all {total} {many}")
+    } else {
+        format!("{count} of {total} {many}")
     };
-    let which = match found.counted {
-        NoSuccessPopulation::Issued => which,
-        NoSuccessPopulation::Ended | NoSuccessPopulation::Attempts => {
-            format!("{which} since the window began")
-        }
-    };
+    if found.counted != NoSuccessPopulation::Issued {
+        which.push_str(" since the window began");
+    }
+    let mostly = if found.is_uniform { "" } else { "mostly " };
     match found.cause {
         NoSuccessCause::Status(status) if found.is_uniform => {
             format!("{which} had status {status}")
         }
         NoSuccessCause::Status(status) => format!("{which} had error statuses, mostly {status}"),
         NoSuccessCause::Error => format!("{which} had an error for an answer"),
-        NoSuccessCause::Failure(kind) if found.is_uniform => {
-            format!("{which} failed ({})", kind.label())
-        }
-        NoSuccessCause::Failure(kind) => format!("{which} failed (mostly {})", kind.label()),
+        NoSuccessCause::Failure(kind) => format!("{which} failed ({mostly}{})", kind.label()),
         NoSuccessCause::Unanswered => {
-            let window_ns = facts.run.window_ns as f64;
-            format!(
-                "{which} got no reply in a window of {}",
-                duration(window_ns)
-            )
+            let window = duration(facts.run.window_ns as f64);
+            format!("{which} got no reply in a window of {window}")
         }
         NoSuccessCause::NothingSent => "none was sent".to_owned(),
         NoSuccessCause::NothingMoved => {
@@ -73,105 +68,106 @@ fn cause_words(facts: &RunFacts<'_>, found: &NoSuccess) -> String {
 /// What to do about requests that all end in `cause`.
 fn advice_on(facts: &RunFacts<'_>, cause: NoSuccessCause) -> Vec<String> {
     use FailureKind as Kind;
-    if facts.run.agents.iter().any(|agent| agent.speaks_tls) {
-        return vec![tls_advice(&facts.run.plan.target.url)];
+    use NoSuccessCause as Cause;
+    let run = facts.run;
+    let speaks_tls = run.agents.iter().any(|agent| agent.speaks_tls);
+    if speaks_tls || cause == Cause::Failure(Kind::TlsExpected) {
+        return vec![tls_advice(&run.plan.target.url)];
     }
     if let Some(words) = unmatched(facts) {
         return vec![words];
     }
-    let by_hand = by_hand(facts.run);
-    let look = |before: &str| format!("{before}: {by_hand}");
-    let advice = match cause {
-        NoSuccessCause::Status(status) => match status {
-            401 | 403 | 407 if has_authorization(facts.run) => {
-                "the server refuses the Authorization that is sent: check -u, or that of -H"
-            }
-            401 | 403 | 407 => "send what the server asks for, such as -H 'Authorization: ...'",
-            404 | 410 => "check the path of the URL, the method (-m) and the Host header",
-            405 | 501 => "another method: -m",
-            429 | 503 => {
-                "the server turns requests away: raise its limit, or stay below it: -r RATE"
-            }
-            409 if facts.run.plan.requests.counts_numbers() => {
-                "where the server had the numbers of {{seq}} before: --seq-from N, or {{uuid}}"
-            }
-            400..=499 => {
-                let mut advice = vec![look(
-                    "the server finds fault with the request: look at one reply",
-                )];
-                advice.extend(certificate_advice(facts.run));
-                return advice;
-            }
-            _ => return vec![look("look into the server's log, and at one reply")],
+    let unit = run.unit().one;
+    let log = format!("look into the server's log, and at one {unit}");
+    let answered = format!("see whether one {unit} is answered");
+    // What to look at with one exchange by hand, and what follows that.
+    let (look, then) = match cause {
+        Cause::Failure(Kind::TimedOut) => (answered.as_str(), "; a longer limit: -T"),
+        Cause::Unanswered => (answered.as_str(), "; a longer run: -d"),
+        _ => match words_on(run, cause) {
+            Ok(advice) => return vec![advice.to_owned()],
+            Err("") => (log.as_str(), ""),
+            Err(look) => (look, ""),
         },
-        NoSuccessCause::Error => "look into the server's log, and at one reply",
-        NoSuccessCause::Failure(kind) => match kind {
-            Kind::TlsExpected => return vec![tls_advice(&facts.run.plan.target.url)],
-            Kind::TimedOut => {
-                let one = look(&format!(
-                    "see whether one {} is answered",
-                    facts.run.unit().one
-                ));
-                return vec![format!("{one}; a longer limit: -T")];
-            }
-            Kind::ConnectRefused => {
-                "start the server, or check host and port: nothing listens there"
-            }
-            Kind::ConnectTimedOut | Kind::ConnectUnreachable => {
-                "check host, port and firewall: nothing answers there"
-            }
-            Kind::ConnectNoPort | Kind::ConnectNoDescriptor => {
-                "raise net.ipv4.ip_local_port_range or ulimit -n"
-            }
-            Kind::HandshakeTimedOut
-            | Kind::HandshakeCut
-            | Kind::TlsAlert
-            | Kind::TlsCertificate
-            | Kind::TlsFailed
-            | Kind::TlsBroken => {
-                let mut advice = vec![look("look into the server's log, and at one handshake")];
-                advice.extend(certificate_advice(facts.run));
-                return advice;
-            }
-            Kind::OpeningRefused => {
-                "the server refuses what --first sends: try it by hand, as with redis-cli or \
-                 websocat"
-            }
-            Kind::OtherProtocol => "name the protocol: --http1 or --http2",
-            kind if kind.is_malformed() => facts.run.protocol().malformed_advice,
-            _ => {
-                let unit = facts.run.unit().one;
-                return vec![look(&format!(
-                    "look into the server's log, and at one {unit}"
-                ))];
-            }
-        },
-        NoSuccessCause::Unanswered => {
-            let one = look(&format!(
-                "see whether one {} is answered",
-                facts.run.unit().one
-            ));
-            return vec![format!("{one}; a longer run: -d")];
+    };
+    let mut advice = vec![format!("{look}: {}{then}", by_hand(run))];
+    let asks_for_certificate = match cause {
+        Cause::Status(status) => status / 100 == 4,
+        Cause::Failure(kind) => is_of_handshake(kind),
+        _ => false,
+    };
+    // Over TLS a server may ask for a certificate that brunt was not given.
+    if asks_for_certificate && run.plan.tls().is_some_and(|tls| tls.identity.is_none()) {
+        let words = "or, if the server asks for a certificate of the client: --cert and --key";
+        advice.push(words.to_owned());
+    }
+    advice
+}
+
+/// What to do about requests that all end in `cause`. `Err`: what to look at by hand; empty where
+/// that is the server's log.
+fn words_on(run: &Run, cause: NoSuccessCause) -> Result<&'static str, &'static str> {
+    use FailureKind as Kind;
+    use NoSuccessCause as Cause;
+    Ok(match cause {
+        Cause::Status(401 | 403 | 407) if has_authorization(run) => {
+            "the server refuses the Authorization that is sent: check -u, or that of -H"
         }
-        NoSuccessCause::NothingSent => "a longer run (-d), or a higher rate",
-        NoSuccessCause::NothingMoved => {
+        Cause::Status(401 | 403 | 407) => {
+            "send what the server asks for, such as -H 'Authorization: ...'"
+        }
+        Cause::Status(404 | 410) => {
+            "check the path of the URL, the method (-m) and the Host header"
+        }
+        Cause::Status(405 | 501) => "another method: -m",
+        Cause::Status(429 | 503) => {
+            "the server turns requests away: raise its limit, or stay below it: -r RATE"
+        }
+        Cause::Status(409) if run.plan.requests.counts_numbers() => {
+            "where the server had the numbers of {{seq}} before: --seq-from N, or {{uuid}}"
+        }
+        Cause::Status(400..=499) => {
+            return Err("the server finds fault with the request: look at one reply");
+        }
+        Cause::Status(_) => return Err("look into the server's log, and at one reply"),
+        Cause::Error => "look into the server's log, and at one reply",
+        Cause::NothingSent => "a longer run (-d), or a higher rate",
+        Cause::NothingMoved => {
             "see whether the server reads (--send) or sends without being asked (--receive)"
         }
-    };
-    vec![advice.to_owned()]
+        Cause::Failure(Kind::ConnectRefused) => {
+            "start the server, or check host and port: nothing listens there"
+        }
+        Cause::Failure(Kind::ConnectTimedOut | Kind::ConnectUnreachable) => {
+            "check host, port and firewall: nothing answers there"
+        }
+        Cause::Failure(Kind::ConnectNoPort | Kind::ConnectNoDescriptor) => {
+            "raise net.ipv4.ip_local_port_range or ulimit -n"
+        }
+        Cause::Failure(Kind::OpeningRefused) => {
+            "the server refuses what --first sends: try it by hand, as with redis-cli or websocat"
+        }
+        Cause::Failure(Kind::OtherProtocol) => "name the protocol: --http1 or --http2",
+        Cause::Failure(kind) if is_of_handshake(kind) => {
+            return Err("look into the server's log, and at one handshake");
+        }
+        Cause::Failure(kind) if kind.is_malformed() => run.protocol().malformed_advice,
+        Cause::Failure(_) | Cause::Unanswered => return Err(""),
+    })
+}
+
+fn is_of_handshake(kind: FailureKind) -> bool {
+    let is_before_tls = matches!(
+        kind,
+        FailureKind::HandshakeTimedOut | FailureKind::HandshakeCut
+    );
+    is_before_tls || kind.is_of_tls()
 }
 
 fn has_authorization(run: &Run) -> bool {
     let first = run.plan.requests.outline().first;
     let mut names = first.iter().flat_map(|first| &first.header_names);
     names.any(|name| name.eq_ignore_ascii_case("authorization"))
-}
-
-/// Over TLS a server may ask for a certificate that brunt was not given.
-fn certificate_advice(run: &Run) -> Option<String> {
-    let tls = run.plan.tls()?;
-    let words = "or, if the server asks for a certificate of the client: --cert and --key";
-    tls.identity.is_none().then(|| words.to_owned())
 }
 
 /// Whether curl, called with the URL and little else, sends the same request.
@@ -213,9 +209,8 @@ pub(super) fn add_of_client_errors(facts: &RunFacts<'_>, advice: &mut Vec<String
     let Some(share) = share.filter(|&share| share > CLIENT_ERRORS_MOST) else {
         return;
     };
-    let statuses = replies
-        .iter()
-        .filter(|&(status, _)| status / 100 == 4 && status != 429);
+    let statuses = replies.iter();
+    let statuses = statuses.filter(|&(status, _)| status / 100 == 4 && status != 429);
     let Some((status, _)) = statuses.max_by_key(|&(_, count)| count) else {
         return;
     };
@@ -225,10 +220,8 @@ pub(super) fn add_of_client_errors(facts: &RunFacts<'_>, advice: &mut Vec<String
     } else {
         format!("had a status of 400 to 499, mostly {status}")
     };
-    advice.insert(
-        0,
-        format!("{} of the replies {which}: {remedy}", percent(share)),
-    );
+    let share = percent(share);
+    advice.insert(0, format!("{share} of the replies {which}: {remedy}"));
 }
 
 /// The advice where the server speaks TLS and brunt spoke clear text, with the URL to give.
@@ -239,10 +232,8 @@ fn tls_advice(url: &str) -> String {
         Some(format!("{secure}:{rest}"))
     });
     let secure = secure.unwrap_or_else(|| "https://...".to_owned());
-    format!(
-        "the server speaks TLS at that port: {}",
-        shell_word(&secure)
-    )
+    let secure = shell_word(&secure);
+    format!("the server speaks TLS at that port: {secure}")
 }
 
 /// A command that shows one exchange with the server of `run`.
@@ -251,31 +242,29 @@ fn by_hand(run: &Run) -> String {
     let address = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let authority = address.split('/').next().unwrap_or(address);
     let is_secure = run.plan.tls().is_some();
+    let socket = run.plan.target.unix_socket.as_deref();
     match run.protocol().by_hand {
         ByHand::Curl if !is_plain_get(run) => {
             "the same command with -n 1 -c 1 --show-errors".to_owned()
         }
         ByHand::Curl => {
-            let mut words = vec!["curl -v".to_owned()];
-            let is_insecure = run.plan.tls().is_some_and(|tls| tls.insecure);
-            words.extend(is_insecure.then(|| "-k".to_owned()));
-            let socket = run.plan.target.unix_socket.as_deref();
-            words.extend(socket.map(|path| format!("--unix-socket {}", path_word(path))));
-            words.push(shell_word(url));
-            words.join(" ")
+            let mut words = "curl -v".to_owned();
+            if run.plan.tls().is_some_and(|tls| tls.insecure) {
+                words.push_str(" -k");
+            }
+            if let Some(path) = socket {
+                words = format!("{words} --unix-socket {}", path_word(path));
+            }
+            format!("{words} {}", shell_word(url))
         }
         ByHand::Websocat => format!("websocat -v {}", shell_word(url)),
-        ByHand::Netcat if is_secure => {
-            format!("openssl s_client -connect {authority}")
-        }
-        ByHand::Netcat => match &run.plan.target.unix_socket {
-            Some(path) => format!("nc -U {}", path_word(path)),
-            None => match authority.rsplit_once(':') {
-                Some((host, port)) => {
-                    format!("nc {} {port}", host.trim_matches(['[', ']']))
-                }
-                None => format!("nc {authority}"),
-            },
+        ByHand::Netcat if is_secure => format!("openssl s_client -connect {authority}"),
+        ByHand::Netcat => match (socket, authority.rsplit_once(':')) {
+            (Some(path), _) => format!("nc -U {}", path_word(path)),
+            (None, Some((host, port))) => {
+                format!("nc {} {port}", host.trim_matches(['[', ']']))
+            }
+            (None, None) => format!("nc {authority}"),
         },
     }
 }
@@ -290,13 +279,7 @@ fn path_word(path: &Path) -> String {
 pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let found = EndedStreams::of(facts.run).filter(|it| !it.do_last())?;
-    let EndedStreams {
-        ended,
-        reset,
-        asked,
-        ..
-    } = found;
-    let how = match (ended, reset) {
+    let how = match (found.ended, found.reset) {
         (_, 0) => "ended",
         (0, _) => "reset",
         _ => "ended or reset",
@@ -305,7 +288,7 @@ pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
         "streams do not last: {} {how} in the window where {} to last as long as it; a stream \
          moved {} in {} on average",
         counted(found.all(), "was", "were"),
-        counted(asked, "is", "are"),
+        counted(found.asked, "is", "are"),
         bytes(found.bytes_mean),
         duration(found.life_ns_mean),
     );
@@ -319,15 +302,13 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let found = facts.server_failure.as_ref()?;
     if !found.silences.is_empty() {
-        return Some(graded.decision(
-            silent_words(facts, found),
-            [SignalId::ServerCpu],
-            vec![SILENT_ADVICE.to_owned()],
-        ));
+        let because = silent_words(facts, found);
+        let advice = vec![SILENT_ADVICE.to_owned()];
+        return Some(graded.decision(because, [Id::ServerCpu], advice));
     }
     // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
-    let is_explained = graded.fails(SignalId::ClientLimits)
-        || graded.fails(SignalId::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
+    let is_explained = graded.fails(Id::ClientLimits)
+        || graded.fails(Id::AcceptQueue) && found.kind == Some(FailureKind::ConnectTimedOut);
     if is_explained || found.answered_throughout {
         return None;
     }
@@ -335,7 +316,6 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
         [] => missing_words(facts, found),
         [outage] => format!("the server was gone {}", when(*outage, facts)),
         [first, ..] => {
-            let down_ns = found.down_ns(facts.run.window_ns) as f64;
             let back = if found.is_down_at_end() {
                 ", and it did not come back"
             } else {
@@ -344,29 +324,24 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
             format!(
                 "the server was gone {} times for {} in all, first at {} of the window{back}",
                 found.outages.len(),
-                duration(down_ns),
+                duration(found.down_ns(facts.run.window_ns) as f64),
                 duration(first.from_ns as f64)
             )
         }
     };
     because.push_str(&format!("; {}", losses(facts, found)));
-    if let Some(asked) = facts.run.plan.stop.requests {
-        let unsent = facts
-            .summary
-            .unsent
-            .saturating_add(facts.summary.arrivals.unsent);
-        if unsent > 0 {
-            let answered = facts.summary.population.recorded;
-            because.push_str(&format!(
-                "; of {} {} were answered and {} never sent",
-                counted(asked, facts.run.unit().one, facts.run.unit().many),
-                count(answered),
-                count(unsent)
-            ));
-        }
+    let summary = &facts.summary;
+    let unsent = summary.unsent.saturating_add(summary.arrivals.unsent);
+    if let Some(asked) = facts.run.plan.stop.requests.filter(|_| unsent > 0) {
+        let unit = facts.run.unit();
+        let asked = counted(asked, unit.one, unit.many);
+        let [answered, unsent] = [summary.population.recorded, unsent].map(count);
+        because.push_str(&format!(
+            "; of {asked} {answered} were answered and {unsent} never sent"
+        ));
     }
     let advice = "look into the server's log for why it ended, and repeat".to_owned();
-    Some(graded.decision(because, [SignalId::ServerCpu], vec![advice]))
+    Some(graded.decision(because, [Id::ServerCpu], vec![advice]))
 }
 
 /// Share of the replies with a status of 400 to 499 from which on they are most of them.
@@ -380,36 +355,33 @@ const CUT_LEAST: f64 = 0.1;
 pub(super) fn requests_cut(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let window = &facts.summary.window;
-    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
-    let of_requests = || {
-        let failures = window.failures.iter();
-        failures.filter(|(kind, _)| kind.scope() == FailureScope::Request)
-    };
-    let cut = sum(&mut of_requests().filter_map(|(kind, count)| kind.is_cut().then_some(count)));
-    let failed = sum(&mut of_requests().map(|(_, count)| count));
-    let ended = failed.saturating_add(window.replies.total());
-    let share = ratio(cut as f64, ended as f64).filter(|&share| share > CUT_LEAST)?;
+    let failures = window.failures.iter();
+    let of_requests = failures.filter(|(kind, _)| kind.scope() == FailureScope::Request);
+    let (mut cut, mut ended) = (0.0, window.replies.total() as f64);
+    for (kind, count) in of_requests {
+        ended += count as f64;
+        cut += if kind.is_cut() { count as f64 } else { 0.0 };
+    }
+    let share = ratio(cut, ended).filter(|&share| share > CUT_LEAST)?;
+    let (share, many) = (percent(share), facts.run.unit().many);
     let because = format!(
-        "the server closed or reset the connections of {} of the {} before they were answered",
-        percent(share),
-        facts.run.unit().many
+        "the server closed or reset the connections of {share} of the {many} before they were \
+         answered"
     );
-    let fewer = match facts.is_open() {
-        true => "--max-connections",
-        false => "-c",
+    let fewer = if facts.is_open() {
+        "--max-connections"
+    } else {
+        "-c"
     };
     let advice = advice::of_silent_closes(facts).unwrap_or_else(|| {
+        let most = count(facts.summary.live.max.into());
         format!(
-            "look into the server's log; where it takes fewer connections than {} (nginx: \
-             worker_connections), raise its limit, or open fewer: {fewer}",
-            count(facts.summary.live.max.into())
+            "look into the server's log; where it takes fewer connections than {most} (nginx: \
+             worker_connections), raise its limit, or open fewer: {fewer}"
         )
     });
-    Some(graded.decision(
-        because,
-        [SignalId::ServerCpu, SignalId::WorkerIdle],
-        vec![advice],
-    ))
+    let decisive = [Id::ServerCpu, Id::WorkerIdle];
+    Some(graded.decision(because, decisive, vec![advice]))
 }
 
 /// What to do about a server that answers nothing for a time.
@@ -420,14 +392,13 @@ const SILENT_ADVICE: &str =
 fn silent_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
     let mut words = match found.silences.as_slice() {
         [silence] => format!("no reply {}", when_silent(*silence)),
-        silences => format!(
+        [first, ..] => format!(
             "no reply for {} in all, {} times, first {}",
             duration(found.down_ns(facts.run.window_ns) as f64),
-            silences.len(),
-            silences
-                .first()
-                .map_or(String::new(), |it| when_silent(*it))
+            found.silences.len(),
+            when_silent(*first)
         ),
+        [] => String::new(),
     };
     words.push_str(", with requests in flight");
     let unit = facts.run.unit();
@@ -476,31 +447,24 @@ pub(super) fn connections_refused(graded: &GradedSignals<'_>) -> Option<Decision
         "raise the server's limit of connections, or ask for about {} of them",
         number(open.floor())
     );
-    Some(graded.decision(
-        because,
-        [SignalId::ServerCpu, SignalId::WorkerIdle],
-        vec![advice],
-    ))
+    let decisive = [Id::ServerCpu, Id::WorkerIdle];
+    Some(graded.decision(because, decisive, vec![advice]))
 }
 
 /// When the server was gone, in words.
 fn when(outage: Outage, facts: &RunFacts<'_>) -> String {
+    let window_ns = facts.run.window_ns;
+    let length = |until_ns: u64| duration(until_ns.saturating_sub(outage.from_ns) as f64);
     let from = duration(outage.from_ns as f64);
     match (outage.from_ns, outage.until_ns) {
-        (0, Some(until_ns)) => {
-            format!("for the first {} of the window", duration(until_ns as f64))
-        }
+        (0, Some(until_ns)) => format!("for the first {} of the window", length(until_ns)),
         (0, None) => "for the whole window".to_owned(),
-        (from_ns, Some(until_ns)) => format!(
-            "for {}, from {from} of the window on",
-            duration((until_ns - from_ns) as f64)
-        ),
-        (from_ns, None) => {
-            let rest_ns = facts.run.window_ns.saturating_sub(from_ns);
-            format!(
-                "from {from} of the window on, and did not come back in {}",
-                duration(rest_ns as f64)
-            )
+        (_, Some(until_ns)) => {
+            format!("for {}, from {from} of the window on", length(until_ns))
+        }
+        (_, None) => {
+            let rest = length(window_ns);
+            format!("from {from} of the window on, and did not come back in {rest}")
         }
     }
 }
@@ -509,20 +473,15 @@ fn when(outage: Outage, facts: &RunFacts<'_>) -> String {
 fn losses(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
     let unit = facts.run.unit();
     let label = found.kind.map_or("", FailureKind::label);
-    let mut words = format!(
-        "{} failed ({label})",
-        counted(
-            found.attempts_failed,
-            "attempt to connect",
-            "attempts to connect"
-        )
-    );
+    let failed = found.attempts_failed;
+    let attempts = counted(failed, "attempt to connect", "attempts to connect");
+    let mut words = format!("{attempts} failed ({label})");
     if found.requests_failed > 0 {
         let requests = counted(found.requests_failed, unit.one, unit.many);
         words = format!("{requests} and {words}");
     }
     if found.connections_opened > 0 {
-        let opened = counted(found.connections_opened, "connection", "connections");
+        let opened = plural(found.connections_opened, "connection");
         words.push_str(&format!(", {opened} opened anew"));
     }
     words

@@ -2,7 +2,7 @@
 
 use super::SignalId;
 use super::facts::RunFacts;
-use super::{Grade, Side, Signal};
+use super::{Grade, Side, Signal, signals};
 
 /// Names of signals told in a short report.
 pub(super) const DECISIVE_MAX: usize = 3;
@@ -33,10 +33,19 @@ pub(super) struct GradedSignals<'a> {
     pub(super) facts: &'a RunFacts<'a>,
     /// The run as each agent saw it.
     pub(super) cases: &'a [RunFacts<'a>],
-    pub(super) signals: &'a [Signal],
+    pub(super) signals: Vec<Signal>,
 }
 
 impl<'a> GradedSignals<'a> {
+    /// The signals of the run that the agents saw so.
+    pub(super) fn read(cases: &'a [RunFacts<'a>]) -> Self {
+        Self {
+            facts: &cases[0],
+            cases,
+            signals: signals::read_all(cases),
+        }
+    }
+
     /// Whether `is_so` holds for every agent.
     pub(super) fn all(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().all(is_so)
@@ -52,8 +61,8 @@ impl<'a> GradedSignals<'a> {
     }
 
     pub(super) fn grade(&self, id: SignalId) -> Grade {
-        self.signal(id)
-            .map_or(Grade::Unknown, |signal| signal.grade)
+        let signal = self.signal(id);
+        signal.map_or(Grade::Unknown, |signal| signal.grade)
     }
 
     pub(super) fn fails(&self, id: SignalId) -> bool {
@@ -70,23 +79,9 @@ impl<'a> GradedSignals<'a> {
 
     /// Names of those of `side` that stand at `grade`, in the order of the table.
     pub(super) fn of(&self, side: Side, grade: Grade) -> Vec<SignalId> {
-        self.signals
-            .iter()
-            .filter(|signal| signal.side == side && signal.grade == grade)
-            .map(|signal| signal.id)
-            .collect()
-    }
-
-    /// The first of these that are known, without repetition.
-    pub(super) fn strongest(&self, ids: impl IntoIterator<Item = SignalId>) -> Vec<SignalId> {
-        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
-        for id in ids {
-            let is_known = self.grade(id) != Grade::Unknown;
-            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
-                strongest.push(id);
-            }
-        }
-        strongest
+        let signals = self.signals.iter();
+        let found = signals.filter(|signal| signal.side == side && signal.grade == grade);
+        found.map(|signal| signal.id).collect()
     }
 
     pub(super) fn decision(
@@ -95,9 +90,17 @@ impl<'a> GradedSignals<'a> {
         decisive: impl IntoIterator<Item = SignalId>,
         advice: Vec<String>,
     ) -> Decision {
+        // The first of these that are known, without repetition.
+        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
+        for id in decisive {
+            let is_known = self.grade(id) != Grade::Unknown;
+            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
+                strongest.push(id);
+            }
+        }
         Decision {
             because: because.into(),
-            decisive: self.strongest(decisive),
+            decisive: strongest,
             advice,
         }
     }

@@ -2,7 +2,7 @@
 
 use brunt_record::{FailureKind, FailureScope};
 
-use super::SignalId;
+use super::SignalId as Id;
 use super::graded::{Decision, GradedSignals};
 use crate::Held;
 use crate::units::{count, counted};
@@ -10,34 +10,30 @@ use crate::units::{count, counted};
 /// The verdict where this machine had no room for all connections that were to be held.
 pub(super) fn no_room(graded: &GradedSignals<'_>) -> Option<Decision> {
     let held = short_of(graded)?;
-    if !graded.fails(SignalId::ClientLimits) {
+    if !graded.fails(Id::ClientLimits) {
         return None;
     }
     let because = format!(
         "{}: {}",
         missing_words(&held),
-        graded.detail(SignalId::ClientLimits)
+        graded.detail(Id::ClientLimits)
     );
     let advice = "more ports: --source-address, net.ipv4.ip_local_port_range; more descriptors: \
-                  ulimit -n, or --backend uring"
-        .to_owned();
-    Some(graded.decision(because, [SignalId::ClientLimits], vec![advice]))
+                  ulimit -n, or --backend uring";
+    let advice = vec![advice.to_owned()];
+    Some(graded.decision(because, [Id::ClientLimits], advice))
 }
 
 /// The server, or the way to it, did not take all of them, or did not keep them.
 pub(super) fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
     let held = short_of(graded)?;
-    let failures = &graded.facts.summary.lifetime.failures;
-    let kinds = failures.iter();
+    let kinds = graded.facts.summary.lifetime.failures.iter();
     let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
     let most = attempts.max_by_key(|&(_, count)| count);
     let mut because = missing_words(&held);
     if let Some((kind, times)) = most {
-        because.push_str(&format!(
-            "; {} failed ({})",
-            counted(times, "attempt to connect", "attempts to connect"),
-            kind.label()
-        ));
+        let attempts = counted(times, "attempt to connect", "attempts to connect");
+        because.push_str(&format!("; {attempts} failed ({})", kind.label()));
     }
     because.push_str(&closed_words(&held));
     let advice = match most.map(|(kind, _)| kind) {
@@ -47,7 +43,7 @@ pub(super) fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
         }
         _ => "raise the server's limits of connections, descriptors and idle time",
     };
-    let decisive = [SignalId::AcceptQueue, SignalId::ServerCpu];
+    let decisive = [Id::AcceptQueue, Id::ServerCpu];
     Some(graded.decision(because, decisive, vec![advice.to_owned()]))
 }
 
@@ -55,16 +51,15 @@ pub(super) fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
 pub(super) fn all_held(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let held = Held::of(facts.run, &facts.summary)?;
-    let because = format!(
-        "{} held to the end; how many more the server takes was not measured{}",
-        match held.asked {
-            1 => "the connection was".to_owned(),
-            asked => format!("all {} connections were", count(asked)),
-        },
-        closed_words(&held)
-    );
+    let all = match held.asked {
+        1 => "the connection was".to_owned(),
+        asked => format!("all {} connections were", count(asked)),
+    };
+    let closed = closed_words(&held);
+    let because =
+        format!("{all} held to the end; how many more the server takes was not measured{closed}");
     let advice = format!("for the limit: -c {}", held.asked.saturating_mul(2));
-    let decisive = [SignalId::ServerCpu, SignalId::WorkerIdle];
+    let decisive = [Id::ServerCpu, Id::WorkerIdle];
     Some(graded.decision(because, decisive, vec![advice]))
 }
 

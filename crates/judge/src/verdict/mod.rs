@@ -156,46 +156,14 @@ pub struct Judgement {
 impl Judgement {
     /// Whether a reader may take the figures for those of what was measured, whatever limited it.
     pub fn is_sound(&self) -> bool {
-        let is_sound = match self.verdict {
-            Verdict::Invalid
-            | Verdict::NoSuccess
-            | Verdict::ClientLimited
-            | Verdict::NetworkLimited
-            | Verdict::ServerFailed
-            | Verdict::SharedHost
-            | Verdict::SharedServer
-            | Verdict::Disturbed
-            | Verdict::Inconclusive => false,
+        let is_sound = matches!(
+            self.verdict,
             Verdict::ServerLimited
-            | Verdict::RateLimited
-            | Verdict::ThinkTime
-            | Verdict::ConcurrencyLimited => true,
-        };
+                | Verdict::RateLimited
+                | Verdict::ThinkTime
+                | Verdict::ConcurrencyLimited
+        );
         is_sound && self.mostly_own.is_none()
-    }
-}
-
-/// On which part of the window a verdict was found, in words; empty where on all of it, or where it
-/// is not about figures.
-fn on_what(verdict: Verdict, facts: &RunFacts<'_>) -> String {
-    let is_on_figures = match verdict {
-        Verdict::Invalid
-        | Verdict::NoSuccess
-        | Verdict::ServerFailed
-        | Verdict::Disturbed
-        | Verdict::RateLimited
-        | Verdict::ThinkTime
-        | Verdict::Inconclusive => false,
-        Verdict::ClientLimited
-        | Verdict::NetworkLimited
-        | Verdict::ServerLimited
-        | Verdict::ConcurrencyLimited
-        | Verdict::SharedServer
-        | Verdict::SharedHost => true,
-    };
-    match facts.clean_told() {
-        Some(told) if is_on_figures => format!(" (from {told})"),
-        _ => String::new(),
     }
 }
 
@@ -246,13 +214,7 @@ pub(crate) fn verdict_if(
             is_of_warm_up: false,
         });
     }
-    let signals = signals::read_all(&cases);
-    let graded = GradedSignals {
-        facts: &cases[0],
-        cases: &cases,
-        signals: &signals,
-    };
-    rules::decide(&graded).0
+    rules::decide(&GradedSignals::read(&cases)).0
 }
 
 /// What limited `run`, whose figures and invariants are at hand.
@@ -267,51 +229,53 @@ pub(crate) fn judge(
 
 /// What limited the run that the agents saw so.
 fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
-    let signals = signals::read_all(cases);
-    let graded = GradedSignals {
-        facts: &cases[0],
-        cases,
-        signals: &signals,
-    };
+    let graded = GradedSignals::read(cases);
+    let facts = graded.facts;
     let (verdict, decision) = rules::decide(&graded);
     let Decision {
         mut because,
         decisive,
         mut advice,
     } = decision;
-    because.push_str(&on_what(verdict, &cases[0]));
+    let is_of_figures = matches!(
+        verdict,
+        Verdict::ClientLimited
+            | Verdict::NetworkLimited
+            | Verdict::ServerLimited
+            | Verdict::ConcurrencyLimited
+            | Verdict::SharedServer
+            | Verdict::SharedHost
+    );
+    if let Some(told) = facts.clean_told().filter(|_| is_of_figures) {
+        because.push_str(&format!(" (from {told})"));
+    }
     let has_figures = !matches!(
         verdict,
         Verdict::Invalid | Verdict::NoSuccess | Verdict::ServerFailed
     );
-    let mostly_own = cases[0].mostly_own().filter(|_| has_figures);
-    if let Some(own) = mostly_own
-        && verdict != Verdict::ClientLimited
-    {
-        because.push_str(&format!(
-            "; most of {}, {}, is brunt's own",
-            own.of,
-            duration(own.ns)
-        ));
+    let mostly_own = facts.mostly_own().filter(|_| has_figures);
+    if let Some(own) = mostly_own.filter(|_| verdict != Verdict::ClientLimited) {
+        let length = duration(own.ns);
+        because.push_str(&format!("; most of {}, {length}, is brunt's own", own.of));
     }
     if verdict != Verdict::Invalid {
-        advice::add_of_replacements(&cases[0], &mut advice);
-        let silent = advice::of_silent_closes(&cases[0]);
+        advice::add_of_replacements(facts, &mut advice);
+        let silent = advice::of_silent_closes(facts);
         advice.splice(0..0, silent.filter(|line| !advice.contains(line)));
     }
     if has_figures {
-        advice::add_of_objectives(cases[0].run, &mut advice);
+        advice::add_of_objectives(facts.run, &mut advice);
     }
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
-        failed::add_of_client_errors(&cases[0], &mut advice);
+        failed::add_of_client_errors(facts, &mut advice);
     }
     Judgement {
         verdict,
         because,
         decisive,
         advice,
-        signals,
         mostly_own,
-        rests_on_clean: has_figures && cases[0].clean.is_some(),
+        rests_on_clean: has_figures && facts.clean.is_some(),
+        signals: graded.signals,
     }
 }

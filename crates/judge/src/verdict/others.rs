@@ -24,23 +24,19 @@ pub(super) fn others_of(
     agent: &AgentRecord,
     summary: &Summary,
 ) -> Result<Others, &'static str> {
-    let seen = match &agent.evidence.server_connections {
+    let by_kernel = match &agent.evidence.server_connections {
         Some(seen) => of_connections(run, summary, seen),
         None => Err("the server's connections were not counted"),
     };
-    let by_kernel = seen.map(|share| Others {
+    let (share, counted_by_server) = match (of_count(run, summary), by_kernel) {
+        (Some(by_server), Ok(by_kernel)) if by_kernel > by_server => (by_kernel, false),
+        (Some(by_server), _) => (by_server, true),
+        (None, by_kernel) => (by_kernel?, false),
+    };
+    Ok(Others {
         share,
-        counted_by_server: false,
-    });
-    let by_server = of_count(run, summary).map(|share| Others {
-        share,
-        counted_by_server: true,
-    });
-    match (by_server, by_kernel) {
-        (Some(by_server), Ok(by_kernel)) if by_kernel.share > by_server.share => Ok(by_kernel),
-        (Some(by_server), _) => Ok(by_server),
-        (None, by_kernel) => by_kernel,
-    }
+        counted_by_server,
+    })
 }
 
 /// The share of the requests counted by the server that brunt did not send. Bytes of streams that
@@ -70,17 +66,16 @@ fn of_connections(
     }
     let (received, own) = accounts(run, summary, seen);
     if seen.connections <= u64::from(summary.live.max) {
-        return if received < own / 2.0 {
-            Err("brunt's connections come and go too fast to be told from those of others")
-        } else {
-            Ok(0.0)
-        };
+        let is_known = received >= own / 2.0;
+        let too_fast = "brunt's connections come and go too fast to be told from those of others";
+        return is_known.then_some(0.0).ok_or(too_fast);
     }
     // Were brunt's the most active ones: what connections did before they were replaced is not
     // known, neither of brunt's nor of others'.
-    let least = match run.is_plain() {
-        true => seen.segments_received_beyond as f64 / seen.segments_received as f64,
-        false => 0.0,
+    let least = if run.is_plain() {
+        seen.segments_received_beyond as f64 / seen.segments_received as f64
+    } else {
+        0.0
     };
     let beyond = 1.0 - own / received.max(1.0);
     Ok(beyond.max(least).clamp(0.0, 1.0))
@@ -96,10 +91,8 @@ fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64
     // Sent before the first reading, and received after it.
     let under_way = f64::from(summary.live.max) * f64::from(run.depth().max(1));
     let is_secure = run.plan.tls().is_some();
-    let handshakes = match is_secure {
-        true => window.connections_opened as f64,
-        false => 0.0,
-    };
+    let opened = window.connections_opened as f64;
+    let handshakes = if is_secure { opened } else { 0.0 };
     if run.depth() <= 1 && run.request_bytes() <= ONE_SEGMENT_BYTES {
         let own = requests + under_way + handshakes * HANDSHAKE_SEGMENTS;
         return (seen.segments_received as f64, own);

@@ -3,7 +3,7 @@
 //! The order is what keeps the one error out that must not happen: no rule that speaks of the
 //! server, of the rate or of the connections is reached while a signal of the client fails.
 
-use super::SignalId;
+use super::SignalId as Id;
 use super::advice;
 use super::disturbed;
 use super::facts::{Elasticity, RunFacts};
@@ -67,8 +67,10 @@ const VERDICT_RULES: &[VerdictRule] = &[
     (Verdict::ClientLimited, client_limited),
     // A signal of the network fails.
     (Verdict::NetworkLimited, network_limited),
-    // The server turns requests away, or the planned rate was met.
-    (Verdict::RateLimited, rate_limited),
+    // The server turns requests away.
+    (Verdict::RateLimited, refused),
+    // The planned rate was met.
+    (Verdict::RateLimited, planned_rate),
     // The next rule holds, and others send a part of what the server receives.
     (Verdict::SharedServer, shared_server),
     // The client is known to have time, and the server is at its end: by its CPU, quota or accept
@@ -86,15 +88,9 @@ const VERDICT_RULES: &[VerdictRule] = &[
 ];
 
 /// What a server at its end shows by itself, the strongest first.
-const SERVER_SIGNALS: [SignalId; 3] = [
-    SignalId::ServerThrottling,
-    SignalId::AcceptQueue,
-    SignalId::ServerCpu,
-];
+const SERVER_SIGNALS: [Id; 3] = [Id::ServerThrottling, Id::AcceptQueue, Id::ServerCpu];
 /// Hard facts that explain a lack of replies, and a rate that drifts.
-const HARD_FACTS: [SignalId; 2] = [SignalId::ClientLimits, SignalId::AcceptQueue];
-/// Conclusions from other signals: they contradict none.
-const CONCLUSIONS: [SignalId; 1] = [SignalId::Backlog];
+const HARD_FACTS: [Id; 2] = [Id::ClientLimits, Id::AcceptQueue];
 
 /// The first match.
 pub(super) fn decide(graded: &GradedSignals<'_>) -> (Verdict, Decision) {
@@ -106,15 +102,17 @@ pub(super) fn decide(graded: &GradedSignals<'_>) -> (Verdict, Decision) {
 
 fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
     let broken = &graded.facts.broken;
-    let first = broken.first()?;
+    let detail = &broken.first()?.detail;
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
-    let told = names.len().min(DECISIVE_MAX);
-    let mut because = names[..told].join(", ");
-    if names.len() > told {
-        because.push_str(&format!(" and {} more", names.len() - told));
-    }
-    because.push_str(if names.len() == 1 { " is" } else { " are" });
-    because.push_str(&format!(" broken: {}", first.detail));
+    let told = names[..names.len().min(DECISIVE_MAX)].join(", ");
+    let because = match names.len() {
+        1 => format!("{told} is broken: {detail}"),
+        2..=DECISIVE_MAX => format!("{told} are broken: {detail}"),
+        all => {
+            let more = all - DECISIVE_MAX;
+            format!("{told} and {more} more are broken: {detail}")
+        }
+    };
     Some(graded.decision(because, [], Vec::new()))
 }
 
@@ -127,8 +125,7 @@ fn not_one_load(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of
 /// the server: a client that is held back is so with ups and downs, and lost segments come in
-/// bursts. Nor does a small one make doubtful what more connections
-/// would give.
+/// bursts. Nor does a small one make doubtful what more connections would give.
 fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
     let is_hard = HARD_FACTS.iter().any(|&id| graded.fails(id));
     // A server that is at its end all the time is so at any rate, and with few replies.
@@ -136,26 +133,22 @@ fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
     let is_beside =
         is_small_drift(graded) && (more_gives_nothing(graded) || more_would_give(graded).is_some());
     let is_long = graded.facts.run.window_ns >= WINDOW_LEAST_NS;
+    let limits = [Side::Client, Side::Network].map(|side| graded.of(side, Grade::Fail));
     let is_explained = is_hard
         || is_server
         || is_beside
-        || graded.fails(SignalId::SharedHost)
-        || graded.fails(SignalId::OtherPrograms)
-        || [Side::Client, Side::Network]
-            .into_iter()
-            .any(|side| !graded.of(side, Grade::Fail).is_empty());
-    let doubts: Vec<SignalId> = graded
-        .of(Side::Doubt, Grade::Fail)
-        .into_iter()
-        .filter(|id| match *id {
-            SignalId::SharedHost | SignalId::OtherClients | SignalId::OtherPrograms => false,
-            SignalId::Drift => !is_explained,
-            SignalId::Samples => !(is_hard || is_server && is_long),
-            _ => true,
-        })
-        .collect();
+        || graded.fails(Id::SharedHost)
+        || graded.fails(Id::OtherPrograms)
+        || !limits.concat().is_empty();
+    let mut doubts = graded.of(Side::Doubt, Grade::Fail);
+    doubts.retain(|id| match *id {
+        Id::SharedHost | Id::OtherClients | Id::OtherPrograms => false,
+        Id::Drift => !is_explained,
+        Id::Samples => !(is_hard || is_server && is_long),
+        _ => true,
+    });
     let because = match *doubts.first()? {
-        SignalId::Drift => "the rate was not steady: no single figure describes it",
+        Id::Drift => "the rate was not steady: no single figure describes it",
         _ => "too little was measured to judge by",
     };
     let advice = advice::of_doubts(&doubts, &graded.facts.run.plan);
@@ -163,93 +156,76 @@ fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
 }
 
 fn shared_host(graded: &GradedSignals<'_>) -> Option<Decision> {
-    graded.fails(SignalId::SharedHost).then(|| {
-        graded.decision(
-            "client and server competed for the same CPUs; the figures describe the pair",
-            [
-                SignalId::SharedHost,
-                SignalId::RunQueueWait,
-                SignalId::ServerCpu,
-                SignalId::WorkerIdle,
-            ],
-            advice::of_shared_host(graded.facts),
-        )
+    let because = "client and server competed for the same CPUs; the figures describe the pair";
+    let decisive = [Id::SharedHost, Id::RunQueueWait, Id::ServerCpu];
+    let decisive = decisive.into_iter().chain([Id::WorkerIdle]);
+    graded.fails(Id::SharedHost).then(|| {
+        let advice = advice::of_shared_host(graded.facts);
+        graded.decision(because, decisive, advice)
     })
 }
 
-/// What was planned was done: nobody kept brunt from it. How late it was stands beside that.
-fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
+/// Whether what was planned was done: nobody kept brunt from it.
+fn is_rate_met(graded: &GradedSignals<'_>) -> bool {
     let is_planned = !graded.facts.is_closed() || graded.facts.paced_share().is_some();
-    let is_spoilt = [SignalId::Pauses, SignalId::Refusals, SignalId::SharedHost];
-    let is_spoilt = is_spoilt.into_iter().any(|id| graded.fails(id));
-    (is_planned && !is_spoilt)
-        .then(|| planned_rate(graded))
-        .flatten()
+    let spoilt = [Id::Pauses, Id::Refusals, Id::SharedHost];
+    is_planned && !spoilt.into_iter().any(|id| graded.fails(id)) && graded.fails(Id::PlannedRate)
+}
+
+/// How late brunt was stands beside that.
+fn rate_met(graded: &GradedSignals<'_>) -> Option<Decision> {
+    is_rate_met(graded).then(|| at_planned_rate(graded))
 }
 
 /// All that was planned was sent and answered, but the response times are brunt's own.
 fn rate_met_late(graded: &GradedSignals<'_>) -> Option<Decision> {
     // The rule of the rate that was met says what others took.
-    let disturbed = [SignalId::Steal, SignalId::OtherPrograms];
-    let is_disturbed = disturbed.into_iter().any(|id| graded.fails(id));
-    if !graded.facts.is_open() || is_disturbed || rate_met(graded).is_none() {
+    let is_disturbed = graded.fails(Id::Steal) || graded.fails(Id::OtherPrograms);
+    if !graded.facts.is_open() || is_disturbed || !is_rate_met(graded) {
         return None;
     }
     let late = graded.facts.own_of_quantiles()?;
     // A little steal delays a few requests, not half of them.
-    if graded.warns(SignalId::Steal) && late.is_of_tail() {
+    if graded.warns(Id::Steal) && late.is_of_tail() {
         return None;
     }
+    let (share, of, length) = (percent(late.share), late.of, duration(late.ns));
     let because = format!(
-        "the rate asked for was met, but {} of {}, {}, is brunt's own: the latencies are not the \
-         server's",
-        percent(late.share),
-        late.of,
-        duration(late.ns)
+        "the rate asked for was met, but {share} of {of}, {length}, is brunt's own: the latencies \
+         are not the server's"
     );
-    let decisive = [
-        SignalId::ScheduleLag,
-        SignalId::OwnShare,
-        SignalId::PlannedRate,
-        SignalId::WorkerIdle,
-    ];
+    let decisive = [Id::ScheduleLag, Id::OwnShare, Id::PlannedRate];
+    let decisive = decisive.into_iter().chain([Id::WorkerIdle]);
     Some(graded.decision(because, decisive, advice::of_late(graded)))
 }
 
 /// Nobody was at its end: the load was no larger than this.
 fn think_time(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let busy = graded.facts.paused_by_plan()?;
+    let paused = percent(1.0 - graded.facts.paused_by_plan()?);
     let because = format!(
-        "connections paused by plan for {} of the time: the capacity was not measured",
-        percent(1.0 - busy)
+        "connections paused by plan for {paused} of the time: the capacity was not measured"
     );
-    let decisive = [
-        SignalId::ConnectionsBusy,
-        SignalId::WorkerIdle,
-        SignalId::ServerCpu,
-    ];
+    let decisive = [Id::ConnectionsBusy, Id::WorkerIdle, Id::ServerCpu];
     let words = with_own_share(graded.facts, because) + &disturbed_latency(graded);
     Some(graded.decision(words, decisive, advice::of_think_time(graded.facts)))
 }
 
 fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
     // A brunt that was stopped now and then may have brought a server to its end in between.
-    if graded.fails(SignalId::Pauses) || is_behind_full_server(graded) {
+    if graded.fails(Id::Pauses) || is_behind_full_server(graded) {
         return None;
     }
-    let mut sides = Vec::new();
-    let mut firsts = Vec::new();
-    for (side, words) in [
+    let sides = [
         (Side::Client, "the client"),
         (Side::Network, "the network"),
         (Side::Server, "the server"),
-    ] {
-        let fails = graded.of(side, Grade::Fail);
-        if let Some(first) = fails.into_iter().find(|id| !CONCLUSIONS.contains(id)) {
-            sides.push(words);
-            firsts.push(first);
-        }
-    }
+    ];
+    let failing = sides.into_iter().filter_map(|(side, words)| {
+        let mut fails = graded.of(side, Grade::Fail).into_iter();
+        // A backlog is concluded from other signals: it contradicts none.
+        Some((words, fails.find(|id| *id != Id::Backlog)?))
+    });
+    let (sides, firsts): (Vec<&str>, Vec<Id>) = failing.unzip();
     if sides.len() < 2 {
         return None;
     }
@@ -267,86 +243,81 @@ fn client_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
     let warnings = graded.client_warnings();
     // A server whose CPU is used up limits, however near its end the client is [tuned]: beside
     // nginx with one worker brunt is idle for some 20 % of its time, and warns half of the time.
-    let server_is_full = graded.fails(SignalId::ServerCpu);
+    let server_is_full = graded.fails(Id::ServerCpu);
     if fails.is_empty() && (warnings.len() < 2 || server_is_full) || is_behind_full_server(graded) {
         return None;
     }
     // Of the agents that see the server.
     let headrooms = graded.cases.iter().filter_map(RunFacts::server_headroom);
-    let server_has_room = headrooms
-        .min_by(f64::total_cmp)
-        .is_some_and(|headroom| headroom >= HEADROOM_LEAST);
-    let server = if server_has_room { "can" } else { "may" };
-    let stopped = match graded.fails(SignalId::Pauses) {
-        true => format!("{}: ", graded.detail(SignalId::Pauses)),
-        false => String::new(),
-    };
-    let script = advice::script_share(graded.facts).map_or(String::new(), |share| {
-        format!(", {} of its workers' time in the script", percent(share))
-    });
-    let because = format!("{stopped}brunt was the limit{script}; the server {server} do more");
-    let decisive = fails
-        .into_iter()
-        .chain(warnings)
-        .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
+    let least = headrooms.min_by(f64::total_cmp);
+    let has_room = least.is_some_and(|headroom| headroom >= HEADROOM_LEAST);
+    let server = if has_room { "can" } else { "may" };
+    let mut because = "brunt was the limit".to_owned();
+    if graded.fails(Id::Pauses) {
+        because = format!("{}: {because}", graded.detail(Id::Pauses));
+    }
+    if let Some(share) = advice::script_share(graded.facts) {
+        because = format!(
+            "{because}, {} of its workers' time in the script",
+            percent(share)
+        );
+    }
+    let because = format!("{because}; the server {server} do more");
+    let decisive = [fails, warnings, vec![Id::WorkerIdle, Id::ServerCpu]].concat();
     Some(graded.decision(because, decisive, advice::of_client(graded)))
 }
 
 fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let fails = graded.of(Side::Network, Grade::Fail);
-    if fails.is_empty() {
+    let mut decisive = graded.of(Side::Network, Grade::Fail);
+    if decisive.is_empty() {
         return None;
     }
-    let because = if graded.fails(SignalId::LinkUse) {
-        "the link is full: the figures describe it, not the server"
+    decisive.extend([Id::WorkerIdle, Id::ServerCpu]);
+    let [because, advice] = if graded.fails(Id::LinkUse) {
+        [
+            "the link is full: the figures describe it, not the server",
+            "a faster link, or smaller replies",
+        ]
     } else {
-        "the network loses or delays segments: the figures describe it, not the server"
+        [
+            "the network loses or delays segments: the figures describe it, not the server",
+            "load from nearer to the server, or find where segments are lost",
+        ]
     };
-    let advice = advice::of_network(graded);
-    let decisive = fails
-        .into_iter()
-        .chain([SignalId::WorkerIdle, SignalId::ServerCpu]);
-    Some(graded.decision(because, decisive, advice))
-}
-
-fn rate_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    refused(graded).or_else(|| planned_rate(graded))
+    Some(graded.decision(because, decisive, vec![advice.to_owned()]))
 }
 
 /// A limiter that answers is no matter of CPUs, and no steady rate of successes is to be had of it.
 fn most_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
     let share = graded.facts.refused_share()?;
-    (share >= REFUSED_MOST).then(|| refused(graded)).flatten()
+    let is_most = share >= REFUSED_MOST && graded.fails(Id::Refusals);
+    is_most.then(|| at_refusals(graded))
 }
 
 /// The server turns requests away.
 fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let decisive = [
-        SignalId::Refusals,
-        SignalId::ServerCpu,
-        SignalId::WorkerIdle,
-    ];
-    graded.fails(SignalId::Refusals).then(|| {
-        let advice = advice::of_refusals(graded.facts);
-        graded.decision(graded.detail(SignalId::Refusals), decisive, advice)
-    })
+    let fails = graded.fails(Id::Refusals);
+    fails.then(|| at_refusals(graded))
+}
+
+fn at_refusals(graded: &GradedSignals<'_>) -> Decision {
+    let decisive = [Id::Refusals, Id::ServerCpu, Id::WorkerIdle];
+    let advice = advice::of_refusals(graded.facts);
+    graded.decision(graded.detail(Id::Refusals), decisive, advice)
 }
 
 fn planned_rate(graded: &GradedSignals<'_>) -> Option<Decision> {
-    graded.fails(SignalId::PlannedRate).then(|| {
-        let words = "the rate asked for was met, the capacity not measured";
-        let words = with_own_share(graded.facts, words.to_owned());
-        graded.decision(
-            words + &disturbed_latency(graded),
-            [
-                SignalId::PlannedRate,
-                SignalId::WorkerIdle,
-                SignalId::ServerCpu,
-                SignalId::ScheduleLag,
-            ],
-            advice::of_planned_rate(graded.facts.run),
-        )
-    })
+    let is_met = graded.fails(Id::PlannedRate);
+    is_met.then(|| at_planned_rate(graded))
+}
+
+fn at_planned_rate(graded: &GradedSignals<'_>) -> Decision {
+    let words = "the rate asked for was met, the capacity not measured".to_owned();
+    let because = with_own_share(graded.facts, words) + &disturbed_latency(graded);
+    let decisive = [Id::PlannedRate, Id::WorkerIdle, Id::ServerCpu];
+    let decisive = decisive.into_iter().chain([Id::ScheduleLag]);
+    let advice = advice::of_planned_rate(graded.facts.run);
+    graded.decision(because, decisive, advice)
 }
 
 /// How much of the response times is brunt's own, where that is too much for them to be the
@@ -355,54 +326,47 @@ fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
     if facts.run.is_streams() {
         return None;
     }
-    let too_much = |share: &f64| *share > OWN_SHARE_FAIL;
-    let of = |share: f64, what: &str| format!("{} of {what} is brunt's own", percent(share));
-    let in_all = facts.own_share().filter(too_much);
-    let of_p99 = facts.own_share_of_p99().filter(too_much);
-    let lag = facts.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS);
-    in_all
-        .map(|share| of(share, "the response time"))
-        .or_else(|| of_p99.map(|share| of(share, "the latency above p99")))
-        .or_else(|| lag.map(|ns| format!("p99 of brunt's lag is {}", duration(ns))))
-        .or_else(|| {
-            let is_unknown = facts.own_share().is_none();
-            is_unknown.then(|| "brunt's own share of the latency is not known".to_owned())
-        })
+    let in_all = facts.own_share();
+    for (share, what) in [
+        (in_all, "the response time"),
+        (facts.own_share_of_p99(), "the latency above p99"),
+    ] {
+        if let Some(share) = share.filter(|share| *share > OWN_SHARE_FAIL) {
+            return Some(format!("{} of {what} is brunt's own", percent(share)));
+        }
+    }
+    if let Some(lag_ns) = facts.lag_ns_p99().filter(|&ns| ns > LAG_FAIL_NS) {
+        return Some(format!("p99 of brunt's lag is {}", duration(lag_ns)));
+    }
+    let is_unknown = in_all.is_none();
+    is_unknown.then(|| "brunt's own share of the latency is not known".to_owned())
 }
 
 /// What of the latencies of a rate that was met is not to be trusted where time was stolen, or
 /// other programs had the CPUs.
 fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
-    match graded.facts.clean_told() {
-        Some(told) => format!("; latencies without steal are those of {told}"),
-        None if graded.fails(SignalId::Steal) || graded.warns(SignalId::Steal) => {
-            let steal = graded.detail(SignalId::Steal);
-            format!(
-                "; the latencies are not the server's alone: the hypervisor took CPUs ({steal})"
-            )
-        }
-        None if graded.fails(SignalId::OtherPrograms) => {
-            let others = graded.detail(SignalId::OtherPrograms);
-            format!("; the latencies are not the server's alone: {others}")
-        }
-        None => String::new(),
-    }
+    let disturbance = if let Some(told) = graded.facts.clean_told() {
+        return format!("; latencies without steal are those of {told}");
+    } else if graded.fails(Id::Steal) || graded.warns(Id::Steal) {
+        format!("the hypervisor took CPUs ({})", graded.detail(Id::Steal))
+    } else if graded.fails(Id::OtherPrograms) {
+        graded.detail(Id::OtherPrograms).to_owned()
+    } else {
+        return String::new();
+    };
+    format!("; the latencies are not the server's alone: {disturbance}")
 }
 
 /// Whether the server is known to have been at its end all the time, and the client not.
 fn server_is_full(graded: &GradedSignals<'_>) -> bool {
-    let signals = [SignalId::ServerCpu, SignalId::ServerThrottling];
-    graded.client_has_time() && signals.into_iter().any(|id| graded.fails(id))
+    let is_full = graded.fails(Id::ServerCpu) || graded.fails(Id::ServerThrottling);
+    graded.client_has_time() && is_full
 }
 
 /// Whether an open loop waits for a server that used up its CPUs, while brunt, which has time left,
 /// is late at most: that lengthens response times, and keeps nothing from the server.
 fn is_behind_full_server(graded: &GradedSignals<'_>) -> bool {
-    let late = [
-        SignalId::OwnShare,
-        SignalId::ScheduleLag,
-        SignalId::RunQueueWait,
-    ];
+    let late = [Id::OwnShare, Id::ScheduleLag, Id::RunQueueWait];
     let fails = graded.of(Side::Client, Grade::Fail);
     graded.facts.is_open()
         && graded.facts.overload.is_some()
@@ -420,8 +384,8 @@ fn with_own_share(facts: &RunFacts<'_>, words: String) -> String {
 
 /// A verdict that trusts the figures, with a clause about a rate that drifted.
 fn with_drift(graded: &GradedSignals<'_>, words: String) -> String {
-    if graded.fails(SignalId::Drift) {
-        format!("{words}; {}", graded.detail(SignalId::Drift))
+    if graded.fails(Id::Drift) {
+        format!("{words}; {}", graded.detail(Id::Drift))
     } else {
         words
     }
@@ -437,83 +401,79 @@ fn is_small_drift(graded: &GradedSignals<'_>) -> bool {
         && is_small(found.trend, 2.0 * DRIFT_BESIDE_CONNECTIONS)
 }
 
-/// A server at its end for several clients is not measured by one of them.
-fn shared_server(graded: &GradedSignals<'_>) -> Option<Decision> {
-    if !graded.fails(SignalId::OtherClients) {
-        return None;
-    }
-    let alone = server_limited(graded)?;
-    let others = graded.detail(SignalId::OtherClients);
-    let because = format!("{others}; all clients together bring it to its limit");
-    let decisive = [SignalId::OtherClients].into_iter().chain(alone.decisive);
-    Some(graded.decision(because, decisive, advice::of_other_clients()))
-}
-
-fn server_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let because = |words: &str| {
-        let what = if latency_is_ours(graded.facts).is_some() {
-            "the throughput describes"
-        } else {
-            "the figures describe"
+/// The signal that shows that the server was at its end, and what it did; absent where none does.
+fn end_of_server(graded: &GradedSignals<'_>) -> Option<(Id, &'static str)> {
+    let client_has_time = graded.client_has_time();
+    let is_at_end = |id: &Id| client_has_time && graded.fails(*id);
+    if let Some(id) = SERVER_SIGNALS.into_iter().find(is_at_end) {
+        let words = match id {
+            Id::ServerThrottling => "used up its CPU quota",
+            Id::AcceptQueue => "had a full accept queue",
+            _ => "used up its CPU",
         };
-        let words = with_own_share(graded.facts, format!("the server {words}; {what} it"));
-        with_drift(graded, words)
-    };
-    let decide = |words: &str, id: SignalId| {
-        let drift = graded.fails(SignalId::Drift).then_some(SignalId::Drift);
-        let decisive = [Some(id), drift].into_iter().flatten().chain([
-            SignalId::WorkerIdle,
-            SignalId::OwnShare,
-            SignalId::ServerCpu,
-        ]);
-        graded.decision(
-            because(words),
-            decisive,
-            advice::of_server(graded.facts.run, id),
-        )
-    };
-    if graded.client_has_time()
-        && let Some(id) = SERVER_SIGNALS.into_iter().find(|&id| graded.fails(id))
-    {
-        return Some(match id {
-            SignalId::ServerThrottling => decide("used up its CPU quota", id),
-            SignalId::AcceptQueue => decide("had a full accept queue", id),
-            _ => decide("used up its CPU", id),
-        });
+        return Some((id, words));
     }
+    let does_not_read = graded.fails(Id::ReceiveWindow);
     // Of each stream the kernel knows what held it up.
-    let is_streams = graded.facts.run.is_streams() && graded.client_has_time();
-    if is_streams && graded.fails(SignalId::ReceiveWindow) {
-        let words = "does not read as fast as brunt sends";
-        return Some(decide(words, SignalId::ReceiveWindow));
+    if does_not_read && client_has_time && graded.facts.run.is_streams() {
+        return Some((Id::ReceiveWindow, "does not read as fast as brunt sends"));
     }
     // What follows tells of something behind the client, which may be the network.
     if !graded.rest_is_out() {
         return None;
     }
     if more_gives_nothing(graded) {
-        let decisive = [
-            SignalId::Elasticity,
-            SignalId::WorkerIdle,
-            SignalId::ServerCpu,
-        ];
-        return Some(graded.decision(
-            because("did no more with more connections"),
-            decisive,
-            advice::of_server(graded.facts.run, SignalId::Elasticity),
-        ));
+        return Some((Id::Elasticity, "did no more with more connections"));
     }
     // Weaker signs need a client that is beyond doubt.
-    if !graded.client_has_time() || graded.grade(SignalId::WorkerIdle) == Grade::Warn {
+    if !client_has_time || graded.warns(Id::WorkerIdle) {
         return None;
     }
-    let backlog = graded.signal(SignalId::Backlog)?;
+    let backlog = graded.signal(Id::Backlog)?;
     if backlog.grade == Grade::Fail && backlog.side == Side::Server {
-        return Some(decide("did not keep up with the rate", SignalId::Backlog));
+        return Some((Id::Backlog, "did not keep up with the rate"));
     }
-    graded
-        .fails(SignalId::ReceiveWindow)
-        .then(|| decide("does not read", SignalId::ReceiveWindow))
+    does_not_read.then_some((Id::ReceiveWindow, "does not read"))
+}
+
+/// What decided that the server was at its end.
+fn of_end(graded: &GradedSignals<'_>, id: Id) -> Vec<Id> {
+    if id == Id::Elasticity {
+        return vec![id, Id::WorkerIdle, Id::ServerCpu];
+    }
+    let drift = graded.fails(Id::Drift).then_some(Id::Drift);
+    let decisive = [Some(id), drift].into_iter().flatten();
+    let decisive = decisive.chain([Id::WorkerIdle, Id::OwnShare, Id::ServerCpu]);
+    decisive.collect()
+}
+
+/// A server at its end for several clients is not measured by one of them.
+fn shared_server(graded: &GradedSignals<'_>) -> Option<Decision> {
+    if !graded.fails(Id::OtherClients) {
+        return None;
+    }
+    let (id, _) = end_of_server(graded)?;
+    let others = graded.detail(Id::OtherClients);
+    let because = format!("{others}; all clients together bring it to its limit");
+    let decisive = [vec![Id::OtherClients], of_end(graded, id)].concat();
+    let advice = [
+        "stop the other clients, and repeat",
+        "or measure them all: run each as brunt -o FILE, then brunt merge FILE...",
+    ];
+    Some(graded.decision(because, decisive, advice.map(str::to_owned).into()))
+}
+
+fn server_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let (id, words) = end_of_server(graded)?;
+    let what = if latency_is_ours(graded.facts).is_some() {
+        "the throughput describes"
+    } else {
+        "the figures describe"
+    };
+    let words = with_own_share(graded.facts, format!("the server {words}; {what} it"));
+    let because = with_drift(graded, words);
+    let advice = advice::of_server(graded.facts.run, id);
+    Some(graded.decision(because, of_end(graded, id), advice))
 }
 
 /// Whether an experiment says that more connections give nothing, and what brunt does takes nothing
@@ -523,52 +483,43 @@ fn more_gives_nothing(graded: &GradedSignals<'_>) -> bool {
     // A plan that is met gives no more with more connections either.
     let may_give_more = facts.is_closed() || facts.overload.is_some();
     let work_is_hidden = graded.all(RunFacts::workers_have_time);
-    let gives_nothing = facts
-        .elasticity
-        .as_ref()
-        .is_some_and(Elasticity::gives_nothing);
+    let elasticity = facts.elasticity.as_ref();
+    let gives_nothing = elasticity.is_some_and(Elasticity::gives_nothing);
     may_give_more && work_is_hidden && gives_nothing && graded.rest_is_out()
 }
 
 /// The signal that shows that more connections would give more; absent where none does.
-fn more_would_give(graded: &GradedSignals<'_>) -> Option<SignalId> {
+fn more_would_give(graded: &GradedSignals<'_>) -> Option<Id> {
     let elasticity = graded.facts.elasticity.as_ref();
     if elasticity.is_some_and(Elasticity::gives_more) {
-        return Some(SignalId::Elasticity);
+        return Some(Id::Elasticity);
     }
     let are_busy =
-        graded.fails(SignalId::ConnectionsBusy) && graded.client_has_time() && graded.rest_is_out();
-    (are_busy && !elasticity.is_some_and(Elasticity::gives_less))
-        .then_some(SignalId::ConnectionsBusy)
+        graded.fails(Id::ConnectionsBusy) && graded.client_has_time() && graded.rest_is_out();
+    let gives_less = elasticity.is_some_and(Elasticity::gives_less);
+    (are_busy && !gives_less).then_some(Id::ConnectionsBusy)
 }
 
 fn concurrency_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
     let first = more_would_give(graded)?;
     let more = match first {
-        SignalId::ConnectionsBusy if graded.facts.run.depth() > 1 => {
+        Id::ConnectionsBusy if facts.run.depth() > 1 => {
             "every stream was busy; more of them would give more"
         }
-        SignalId::ConnectionsBusy => "every connection was busy; more of them would give more",
+        Id::ConnectionsBusy => "every connection was busy; more of them would give more",
         _ => "more connections would give more",
     };
-    let words = match graded.facts.own_share() {
+    let words = match facts.own_share().map(percent) {
         // Each request waits for the one before it, and for what brunt does with that.
-        Some(own) if graded.facts.places() == 1 => format!(
-            "one request at a time, {} of whose round trip is brunt's own",
-            percent(own)
-        ),
-        _ => with_own_share(graded.facts, more.to_owned()),
+        Some(own) if facts.places() == 1 => {
+            format!("one request at a time, {own} of whose round trip is brunt's own")
+        }
+        _ => with_own_share(facts, more.to_owned()),
     };
-    Some(graded.decision(
-        with_drift(graded, words),
-        [
-            first,
-            SignalId::ConnectionsBusy,
-            SignalId::ServerCpu,
-            SignalId::WorkerIdle,
-        ],
-        advice::of_concurrency(graded.facts),
-    ))
+    let decisive = [first, Id::ConnectionsBusy, Id::ServerCpu, Id::WorkerIdle];
+    let advice = advice::of_concurrency(facts);
+    Some(graded.decision(with_drift(graded, words), decisive, advice))
 }
 
 fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -577,18 +528,13 @@ fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
     } else {
         "it is not known whether brunt was the limit"
     };
-    let server = match graded.grade(SignalId::ServerCpu) {
+    let server = match graded.grade(Id::ServerCpu) {
         Grade::Unknown => "the server's CPU use is not known",
         Grade::Warn => "the server's CPU was nearly used up",
         Grade::Healthy | Grade::Fail => "the server had CPU to spare",
     };
     let because = format!("{client}, and {server}");
-    let decisive = [
-        SignalId::ServerCpu,
-        SignalId::WorkerIdle,
-        SignalId::Elasticity,
-        SignalId::OwnShare,
-        SignalId::Backlog,
-    ];
+    let decisive = [Id::ServerCpu, Id::WorkerIdle, Id::Elasticity];
+    let decisive = decisive.into_iter().chain([Id::OwnShare, Id::Backlog]);
     Some(graded.decision(because, decisive, advice::to_decide(graded)))
 }

@@ -13,7 +13,7 @@ use super::super::thresholds::{
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, held_up, missing};
 use crate::units::short::{duration, percent};
-use crate::units::{count, counted};
+use crate::units::{count, counted, plural};
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -32,16 +32,18 @@ pub(super) fn worker_idle(facts: &RunFacts<'_>) -> Reading {
         _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
         _ => format!("busiest worker idle {}", percent(idle)),
     };
-    if idle < IDLE_FAIL {
-        Reading::fail(words)
-    } else if threads.unread > 0 {
+    if idle >= IDLE_FAIL && threads.unread > 0 {
         let unread = counted(threads.unread as u64, "worker was", "workers were");
-        Reading::unknown(format!("{words}; {unread} not read"))
-    } else if idle < IDLE_HEALTHY {
-        Reading::warn(words)
-    } else {
-        Reading::healthy(words)
+        return Reading::unknown(format!("{words}; {unread} not read"));
     }
+    let grade = if idle < IDLE_FAIL {
+        Grade::Fail
+    } else if idle < IDLE_HEALTHY {
+        Grade::Warn
+    } else {
+        Grade::Healthy
+    };
+    Reading::new(grade, words)
 }
 
 pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
@@ -97,16 +99,17 @@ fn lateness(facts: &RunFacts<'_>) -> Reading {
         return Reading::unknown("too few arrivals for p99 of the schedule lag");
     };
     // With a schedule of connections it is they that are late.
+    let latencies = &facts.run.latencies;
     let response = if facts.is_open() {
-        &facts.run.latencies.response
+        &latencies.response
     } else {
-        &facts.run.latencies.first_reply
+        &latencies.first_reply
     };
-    let quantile_ns = |q| response.quantile_ns(q).unwrap_or(0) as f64;
+    let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| response.quantile_ns(q).unwrap_or(0) as f64);
     let words = format!("schedule lag p99 {}", duration(lag_ns));
-    if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * quantile_ns(0.5)) {
+    if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * p50_ns) {
         Reading::healthy(words)
-    } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * quantile_ns(0.99)) {
+    } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * p99_ns) {
         // Against a fast server a wake-up is a tenth of the response time, and one stop of 20 ms is
         // p99 of two seconds: with time to spare the plan is kept all the same [tuned].
         Reading::fail(words).warn_at_most(facts.workers_have_time(), WAKING_UP)
@@ -128,10 +131,8 @@ fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     // dropped beyond the arrivals of that time was dropped while some were free.
     let planned = arrivals.planned as f64;
     let while_free = (dropped as f64 - facts.connections_busy()? * planned).max(0.0) / planned;
-    let words = format!(
-        "{} of the plan not sent though connections were free",
-        percent(while_free)
-    );
+    let share = percent(while_free);
+    let words = format!("{share} of the plan not sent though connections were free");
     match 1.0 - while_free {
         sent if sent >= SENT_HEALTHY => None,
         sent if sent >= SENT_FAIL => Some(Reading::warn(words)),
@@ -167,10 +168,8 @@ pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy("CPU quota never used up");
     }
     let share = throttled_share(throttling);
-    let words = format!(
-        "brunt's CPU quota held it back in {} of the periods",
-        percent(share)
-    );
+    let told = percent(share);
+    let words = format!("brunt's CPU quota held it back in {told} of the periods");
     if share < THROTTLED_FAIL {
         return Reading::warn(words);
     }
@@ -194,20 +193,16 @@ pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
         return missing(facts, "network.tcp", "TCP counters were not read");
     };
     let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
-    let words = format!(
-        "{} full receive buffers advertised, {} segments thrown away unread",
-        count(full),
-        count(thrown_away)
-    );
+    let [told, thrown] = [full, thrown_away].map(count);
+    let words =
+        format!("{told} full receive buffers advertised, {thrown} segments thrown away unread");
     let events = full.max(thrown_away);
     if events == 0 {
         return Reading::healthy(words);
     }
     let share = ratio(events as f64, tcp.segments_received as f64).unwrap_or(1.0);
-    if events < RARE_LEAST || share < NOT_READ_FAIL {
-        return Reading::warn(words);
-    }
-    Reading::fail(words).warn_at_most(facts.is_local(), "the server's sockets count as well")
+    not_read(events, share, words)
+        .warn_at_most(facts.is_local(), "the server's sockets count as well")
 }
 
 /// The same over datagrams, of which each socket says what it had no room for.
@@ -226,10 +221,12 @@ fn unread_datagrams(facts: &RunFacts<'_>) -> Reading {
     if dropped == 0 {
         return Reading::healthy(words);
     }
-    if dropped < RARE_LEAST || share < NOT_READ_FAIL {
-        return Reading::warn(words);
-    }
-    Reading::fail(words)
+    not_read(dropped, share, words)
+}
+
+fn not_read(events: u64, share: f64, words: String) -> Reading {
+    let is_rare = events < RARE_LEAST || share < NOT_READ_FAIL;
+    Reading::new(if is_rare { Grade::Warn } else { Grade::Fail }, words)
 }
 
 pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
@@ -239,20 +236,17 @@ pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
-    let (window, lifetime) = (
-        &facts.summary.window.failures,
-        &facts.summary.lifetime.failures,
-    );
+    let (window, lifetime) = (&facts.summary.window, &facts.summary.lifetime);
     let (mut fails, mut warns) = (Vec::new(), Vec::new());
     for (kind, what) in [
         (FailureKind::ConnectNoPort, "no free local port"),
         (FailureKind::ConnectNoDescriptor, "no free descriptor"),
     ] {
-        let (now, ever) = (window.get(kind), lifetime.get(kind));
+        let [now, ever] = [window, lifetime].map(|it| it.failures.get(kind));
         if now > 0 {
-            fails.push(format!("{what} {}", counted(now, "time", "times")));
+            fails.push(format!("{what} {}", plural(now, "time")));
         } else if ever > 0 {
-            let times = counted(ever, "time", "times");
+            let times = plural(ever, "time");
             warns.push(format!("{what} {times}, outside of the window"));
         }
     }
@@ -260,7 +254,7 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         let fill = ratio(table.entries as f64, table.entries_max as f64).unwrap_or(0.0);
         let words = format!("table of tracked connections {} full", percent(fill));
         if table.dropped_packets > 0 {
-            let dropped = counted(table.dropped_packets, "packet", "packets");
+            let dropped = plural(table.dropped_packets, "packet");
             fails.push(format!("{words}, {dropped} dropped"));
         } else if fill >= CONNTRACK_FAIL {
             fails.push(words);
@@ -272,7 +266,7 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         Reading::fail(fails.join(", "))
     } else if !warns.is_empty() {
         Reading::warn(warns.join(", "))
-    } else if facts.summary.lifetime.connections_opened == 0 {
+    } else if lifetime.connections_opened == 0 {
         Reading::unknown("no connection was opened")
     } else {
         Reading::healthy("ports and descriptors sufficed")
@@ -291,12 +285,5 @@ pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
         "brunt did not run for {} of the window",
         duration(paused_ns)
     );
-    Reading::new(
-        if share >= PAUSED_FAIL {
-            Grade::Fail
-        } else {
-            Grade::Warn
-        },
-        words,
-    )
+    Reading::new(grade_above(share, 0.0, PAUSED_FAIL), words)
 }

@@ -16,28 +16,23 @@ const MORE_CONNECTIONS: f64 = 1.1;
 
 pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
     let window = &facts.summary.window;
-    let mut statuses: Vec<(u16, u64)> = window
-        .replies
-        .iter()
-        .filter(|(status, _)| matches!(status, 429 | 503))
-        .collect();
-    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-    let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
     let Some(share) = facts.refused_share() else {
         return Reading::unknown("no reply in the window");
     };
     if share == 0.0 {
         return Reading::healthy("no request refused");
     }
-    let mut names: Vec<String> = statuses
-        .iter()
-        .map(|(status, _)| status.to_string())
+    let statuses = window.replies.iter();
+    let mut statuses: Vec<(u16, u64)> = statuses
+        .filter(|(status, _)| matches!(status, 429 | 503))
         .collect();
-    if window.retry_afters > 0 {
-        names.push("Retry-After".to_owned());
-    }
-    let resets = resets.iter().filter(|(count, _)| *count > 0);
-    names.extend(resets.map(|(_, name)| (*name).to_owned()));
+    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    let statuses = statuses.into_iter().map(|(status, _)| status.to_string());
+    let retry_after = (window.retry_afters > 0).then(|| "Retry-After".to_owned());
+    let resets = REFUSING_RESETS.into_iter();
+    let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
+    let resets = resets.map(|(_, name)| name.to_owned());
+    let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
     let words = format!(
         "the server refused {} of the requests ({})",
         percent(share),
@@ -55,10 +50,7 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
             percent(share.min(1.0)),
             rate(bits_per_s)
         );
-        return match share >= PLAN_MET {
-            true => Reading::fail(words),
-            false => Reading::healthy(words),
-        };
+        return Reading::healthy_if(share < PLAN_MET, words);
     }
     if facts.is_closed() {
         return Reading::unknown("closed loop: no rate was asked for");
@@ -86,11 +78,8 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     } else {
         "connections/s"
     };
-    let words = format!(
-        "{} of {} {unit}",
-        percent(share.min(1.0)),
-        rate(planned_per_s)
-    );
+    let [share_told, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
+    let words = format!("{share_told} of {planned} {unit}");
     if share >= PLAN_MET && facts.overload.is_none() {
         Reading::fail(format!("{words} answered"))
     } else {
@@ -111,9 +100,8 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
         rate(overload.capacity_per_s)
     );
     // With connections to spare, the server has had more to do than it did.
-    let all_busy = facts
-        .connections_busy()
-        .is_none_or(|busy| busy >= CONNECTIONS_BUSY);
+    let busy = facts.connections_busy();
+    let all_busy = busy.is_none_or(|busy| busy >= CONNECTIONS_BUSY);
     let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
     let is_at_its_end = facts.server_saturation() == Saturation::Busy
         || facts.server_use().is_some_and(|used| used >= limit);
@@ -121,19 +109,15 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
         return Reading::fail(words).accusing(Side::Server);
     }
     // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
+    let headroom = facts.server_headroom();
+    let has_room = headroom.is_some_and(|headroom| headroom >= HEADROOM_LEAST);
     match facts.queueing() {
-        Some(times) if times < QUEUED_RATIO && has_room_at_server(facts) => {
+        Some(times) if times < QUEUED_RATIO && has_room => {
             let words = format!("{words}, all connections busy");
             Reading::fail(words).accusing(Side::Concurrency)
         }
         _ => Reading::warn(words),
     }
-}
-
-fn has_room_at_server(facts: &RunFacts<'_>) -> bool {
-    facts
-        .server_headroom()
-        .is_some_and(|headroom| headroom >= HEADROOM_LEAST)
 }
 
 pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
@@ -144,38 +128,26 @@ pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
     if busy < CONNECTIONS_BUSY || (!facts.is_closed() && facts.overload.is_none()) {
         return Reading::healthy(format!("{places}, {} busy", percent(busy)));
     }
+    let words = format!("{places}, all busy");
     let Some(headroom) = facts.server_headroom() else {
-        return Reading::unknown(format!(
-            "{places}, all busy; whether the server has room is not known"
-        ));
+        return Reading::unknown(format!("{words}; whether the server has room is not known"));
     };
     // A single request has nothing to wait for but itself: more of them use all that is left.
-    let is_single = facts.places() == 1;
-    let least = if is_single {
-        HEADROOM_OF_ONE
+    let (least, queueing) = if facts.places() == 1 {
+        (HEADROOM_OF_ONE, Some(1.0))
     } else {
-        HEADROOM_LEAST
+        (HEADROOM_LEAST, facts.queueing())
     };
     if headroom < least {
-        return Reading::healthy(format!("{places}, all busy; the server has no room"));
+        return Reading::healthy(format!("{words}; the server has no room"));
     }
-    let Some(times) = (if is_single {
-        Some(1.0)
-    } else {
-        facts.queueing()
-    }) else {
-        return Reading::unknown(format!(
-            "{places}, all busy; too few samples to see a queue"
-        ));
-    };
-    if times > UNQUEUED_RATIO {
-        let words = format!(
-            "{places}, all busy; service time {}× its best",
-            number(times)
-        );
-        return Reading::warn(words);
+    match queueing {
+        None => Reading::unknown(format!("{words}; too few samples to see a queue")),
+        Some(times) if times > UNQUEUED_RATIO => {
+            Reading::warn(format!("{words}; service time {}× its best", number(times)))
+        }
+        Some(_) => Reading::fail(format!("{places}, always busy")),
     }
-    Reading::fail(format!("{places}, always busy"))
 }
 
 pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
@@ -188,19 +160,18 @@ pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
         });
     };
     let effect = elasticity.effect;
-    let when = match elasticity.is_of_warm_up {
-        true => "in the warm-up, ",
-        false => "",
+    let when = if elasticity.is_of_warm_up {
+        "in the warm-up, "
+    } else {
+        ""
     };
     let gain = |value: f64| MORE_CONNECTIONS.powf(value) - 1.0;
-    let (share, which) = match gain(effect.value) {
-        loss if loss < 0.0 => (-loss, "less"),
-        gain => (gain, "more"),
-    };
+    let value = gain(effect.value);
+    let which = if value < 0.0 { "less" } else { "more" };
     let words = format!(
         "{when}{} more connections give {} {which} throughput ({} to {})",
         percent(MORE_CONNECTIONS - 1.0),
-        percent(share),
+        percent(value.abs()),
         percent(gain(effect.low)),
         percent(gain(effect.high))
     );
@@ -224,11 +195,7 @@ pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
     let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
     if let Some(told) = facts.clean_told() {
         // The verdict is found without what was stolen.
-        let grade = if grade == Grade::Fail {
-            Grade::Warn
-        } else {
-            grade
-        };
+        let grade = grade_above(share, STEAL_WARN, f64::INFINITY);
         return Reading::new(grade, format!("{words}; judged on {told}"));
     }
     let left_ns = facts.left.and_then(|left| left.clean_ns);
@@ -241,9 +208,8 @@ pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
 
 pub(super) fn drift(facts: &RunFacts<'_>) -> Reading {
     let found = &facts.steadiness;
-    let by_halves = found
-        .halves_differ
-        .map(|change| format!("the second half was {} than the first", compared(change)));
+    let by_halves = found.halves_differ.map(compared);
+    let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
     if !found.drifts {
         return match by_halves {
             Some(words) => Reading::healthy(words),
@@ -251,19 +217,19 @@ pub(super) fn drift(facts: &RunFacts<'_>) -> Reading {
         };
     }
     let by_trend = || {
-        let change = found.trend?;
-        Some(format!("its end was {} than its start", compared(change)))
+        Some(format!(
+            "its end was {} than its start",
+            compared(found.trend?)
+        ))
     };
     let Some(words) = by_halves.or_else(by_trend) else {
         return Reading::fail("the rate drifted from nothing");
     };
-    let words = format!("the rate drifted: {words}");
     let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
-    if exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND) {
-        Reading::fail(words)
-    } else {
-        Reading::warn(words)
-    }
+    let is_much =
+        exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND);
+    let grade = if is_much { Grade::Fail } else { Grade::Warn };
+    Reading::new(grade, format!("the rate drifted: {words}"))
 }
 
 /// A change of a rate in words: `38 % slower`.
@@ -273,30 +239,14 @@ fn compared(change: f64) -> String {
 }
 
 pub(super) fn samples(facts: &RunFacts<'_>) -> Reading {
-    if facts.run.is_streams() {
-        let window_ns = facts.run.window_ns;
-        let words = format!("streams over {}", duration(window_ns as f64));
-        return match window_ns >= WINDOW_LEAST_NS {
-            true => Reading::healthy(words),
-            false => Reading::fail(words),
-        };
-    }
     let (replies, window_ns) = match facts.clean {
         Some(clean) => (clean.replies, clean.clean_ns),
         None => (facts.replies(), facts.run.window_ns),
     };
-    let words = format!(
-        "{} in {}",
-        counted(replies, "reply", "replies"),
-        duration(window_ns as f64)
-    );
-    let is_enough = replies >= REPLIES_LEAST && window_ns >= WINDOW_LEAST_NS;
-    Reading::new(
-        if is_enough {
-            Grade::Healthy
-        } else {
-            Grade::Fail
-        },
-        words,
-    )
+    let (is_long, length) = (window_ns >= WINDOW_LEAST_NS, duration(window_ns as f64));
+    if facts.run.is_streams() {
+        return Reading::healthy_if(is_long, format!("streams over {length}"));
+    }
+    let words = format!("{} in {length}", counted(replies, "reply", "replies"));
+    Reading::healthy_if(is_long && replies >= REPLIES_LEAST, words)
 }

@@ -170,6 +170,12 @@ impl Reading {
         }
     }
 
+    /// Healthy where something `holds`, else a failure.
+    fn healthy_if(holds: bool, detail: impl Into<String>) -> Self {
+        let grade = if holds { Grade::Healthy } else { Grade::Fail };
+        Self::new(grade, detail)
+    }
+
     fn healthy(detail: impl Into<String>) -> Self {
         Self::new(Grade::Healthy, detail)
     }
@@ -197,8 +203,7 @@ impl Reading {
     fn warn_at_most(mut self, is_harmless: bool, why: &str) -> Self {
         if is_harmless && self.grade == Grade::Fail {
             self.grade = Grade::Warn;
-            self.detail.push_str(": ");
-            self.detail.push_str(why);
+            self.detail = format!("{}: {why}", self.detail);
         }
         self
     }
@@ -251,18 +256,14 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
         Grade::Healthy => u8::from(is_shared),
     };
     let are_alike = readings.windows(2).all(|pair| pair[0] == pair[1]);
-    let numbered = (1..).zip(readings);
     // The first of those that stand alike.
-    let (agent, mut reading) = numbered
-        .reduce(|(first, worst), (number, reading)| {
-            match badness(reading.grade) > badness(worst.grade) {
-                true => (number, reading),
-                false => (first, worst),
-            }
-        })
-        .unwrap_or((1, Reading::unknown("there is no agent")));
+    let numbered = readings.into_iter().enumerate().rev();
+    let worst = numbered.max_by_key(|(_, reading)| badness(reading.grade));
+    let Some((agent, mut reading)) = worst else {
+        return Reading::unknown("there is no agent");
+    };
     if !are_alike {
-        reading.detail = format!("agent {agent}: {}", reading.detail);
+        reading.detail = format!("agent {}: {}", agent + 1, reading.detail);
     }
     reading
 }
@@ -271,10 +272,13 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 /// kept account, graded by two shares.
 fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, (warn, fail): (f64, f64)) -> Reading {
     if facts.run.request_bytes() < UPLOAD_BYTES {
-        return Reading::unknown(match facts.run.is_streams() {
-            true => "nothing is sent",
-            false => "requests are small",
-        });
+        let is_streams = facts.run.is_streams();
+        let what = if is_streams {
+            "nothing is sent"
+        } else {
+            "requests are small"
+        };
+        return Reading::unknown(what);
     }
     let Some(share) = ratio(limited_ns as f64, facts.kernel.busy_ns as f64) else {
         return Reading::unknown("no connection was sampled while it sent");

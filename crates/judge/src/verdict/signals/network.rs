@@ -55,21 +55,14 @@ fn worse(counts: [Option<Rare>; 2]) -> Option<Rare> {
     })
 }
 
-/// Segments sent again: of the sampled connections, and of all of the namespace, without
-/// connection requests.
-fn sent_again(facts: &RunFacts<'_>) -> Option<Rare> {
-    let kernel = &facts.kernel;
-    let sampled = Rare {
-        events: kernel.segments_retransmitted,
-        segments: kernel.segments_sent,
-    };
-    let all = ours(facts).map(|tcp| Rare {
-        events: tcp
-            .segments_retransmitted
-            .saturating_sub(tcp.syn_retransmits),
-        segments: tcp.segments_sent,
-    });
-    worse([Some(sampled), all])
+/// The worse of what was counted of the sampled connections, and of all of the namespace.
+fn of_segments(
+    facts: &RunFacts<'_>,
+    sampled: [u64; 2],
+    all: fn(&TcpCounters) -> [u64; 2],
+) -> Option<Rare> {
+    let rare = |[events, segments]: [u64; 2]| Rare { events, segments };
+    worse([Some(rare(sampled)), ours(facts).map(|tcp| rare(all(tcp)))])
 }
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
@@ -83,43 +76,32 @@ fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
         2.. => 0.0,
     };
     let own = of_requests + of_bytes / SEGMENT_BYTES;
-    facts
-        .tcp()
-        .filter(|tcp| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64)
+    let is_ours = |tcp: &&TcpCounters| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64;
+    facts.tcp().filter(is_ours)
 }
 
-fn out_of_order_segments(facts: &RunFacts<'_>) -> Option<Rare> {
-    let kernel = &facts.kernel;
-    let sampled = Rare {
-        events: kernel.segments_out_of_order,
-        segments: kernel.segments_received,
-    };
-    let all = ours(facts).map(|tcp| Rare {
-        events: tcp.segments_out_of_order,
-        segments: tcp.segments_received,
-    });
-    worse([Some(sampled), all])
-}
-
-/// How segments sent again and those out of order stand, for those that were counted.
+/// How segments sent again (without connection requests) and those out of order stand, for those
+/// that were counted.
 fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
-    let graded = |rare: Option<Rare>, warn, fail, what: &str| {
-        rare.map(|rare| (rare.grade(warn, fail), rare.words(what)))
-    };
-    [
-        graded(
-            sent_again(facts),
-            RETRANSMITS_WARN,
-            RETRANSMITS_FAIL,
-            "sent again",
-        ),
-        graded(
-            out_of_order_segments(facts),
-            OUT_OF_ORDER_WARN,
-            OUT_OF_ORDER_FAIL,
-            "out of order",
-        ),
-    ]
+    let kernel = &facts.kernel;
+    let sent = [kernel.segments_retransmitted, kernel.segments_sent];
+    let again = of_segments(facts, sent, |tcp| {
+        let again = tcp.segments_retransmitted;
+        [again.saturating_sub(tcp.syn_retransmits), tcp.segments_sent]
+    });
+    let received = [kernel.segments_out_of_order, kernel.segments_received];
+    let overtaken = of_segments(facts, received, |tcp| {
+        [tcp.segments_out_of_order, tcp.segments_received]
+    });
+    let again = again.map(|rare| {
+        let grade = rare.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL);
+        (grade, rare.words("sent again"))
+    });
+    let overtaken = overtaken.map(|rare| {
+        let grade = rare.grade(OUT_OF_ORDER_WARN, OUT_OF_ORDER_FAIL);
+        (grade, rare.words("out of order"))
+    });
+    [again, overtaken]
 }
 
 /// Whether segments were lost or overtaken more than rarely.
@@ -190,11 +172,8 @@ fn queueing(facts: &RunFacts<'_>) -> Option<String> {
     let largest_ns = facts.kernel.receive_rtt_ns_max? as f64;
     let times = ratio(largest_ns, facts.kernel.min_rtt_ns? as f64)?;
     (times > QUEUEING_RATIO && largest_ns > QUEUEING_LEAST_NS).then(|| {
-        format!(
-            "round trip of data up to {}, {}× the smallest",
-            duration(largest_ns),
-            number(times)
-        )
+        let (largest, times) = (duration(largest_ns), number(times));
+        format!("round trip of data up to {largest}, {times}× the smallest")
     })
 }
 
@@ -206,10 +185,10 @@ pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {
         (Route::UnixSocket | Route::Loopback, _) => {
             Reading::unknown("client and server share a machine")
         }
-        (Route::Interface { .. }, Some(used)) => Reading::new(
-            grade_above(used, LINK_WARN, LINK_FAIL),
-            format!("link used to {}", percent(used)),
-        ),
+        (Route::Interface { .. }, Some(used)) => {
+            let words = format!("link used to {}", percent(used));
+            Reading::new(grade_above(used, LINK_WARN, LINK_FAIL), words)
+        }
         (Route::Interface { .. }, None) => {
             Reading::unknown("the link's speed is not known: `--link-speed`")
         }

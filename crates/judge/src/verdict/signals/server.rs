@@ -13,7 +13,7 @@ use super::super::thresholds::{
 use super::super::words::name;
 use super::network::loses_segments;
 use super::{Reading, grade_above, held_up, missing};
-use crate::units::counted;
+use crate::units::plural;
 use crate::units::short::{cpus, number, percent};
 
 pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
@@ -34,16 +34,14 @@ pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
         // Where requests wait for each other, there is work for it.
         let has_queue = facts.queueing().is_some_and(|times| times >= QUEUED_RATIO);
         let idle = facts.idle_beside_one();
-        let without = format!(
-            "without a request in {} of the time",
-            percent(idle.unwrap_or(0.0))
-        );
+        let share = percent(idle.unwrap_or(0.0));
+        let without = format!("without a request in {share} of the time");
         return Reading::fail(words)
             .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling")
             .warn_at_most(idle.is_some(), &without);
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
-    let threads = counted(saturated.into(), "thread", "threads");
+    let threads = plural(saturated, "thread");
     match facts.server_saturation() {
         Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
         Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
@@ -64,10 +62,8 @@ pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy("no CPU quota held the server back");
     };
     let share = throttled_share(throttling);
-    let words = format!(
-        "its CPU quota held the server back in {} of the periods",
-        percent(share)
-    );
+    let told = percent(share);
+    let words = format!("its CPU quota held the server back in {told} of the periods");
     // Now and then a burst is held back that an average has room for.
     let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
     let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
@@ -85,41 +81,28 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
     let is_of_window = tried as f64 >= OF_WINDOW_LEAST * connect.count() as f64;
     let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
     let had_trouble = slow > 0 || timed_out > 0;
-    let (overflows, drops, retried) = match facts.tcp() {
-        // What listens is in this namespace on loopback alone.
-        Some(tcp) if facts.is_local() => {
-            (tcp.listen_overflows, tcp.listen_drops, tcp.syn_retransmits)
-        }
-        Some(tcp) => (0, 0, tcp.syn_retransmits),
-        None => (0, 0, 0),
-    };
+    let counters = facts.tcp().copied().unwrap_or_default();
+    let retried = counters.syn_retransmits;
+    // What listens is in this namespace on loopback alone.
+    let of_server = |count: u64| if facts.is_local() { count } else { 0 };
+    let overflows = of_server(counters.listen_overflows);
+    let connections = |count: u64, what: &str| format!("{} {what}", plural(count, "connection"));
     let mut found = Vec::new();
     if overflows > 0 {
-        let connections = counted(overflows, "connection", "connections");
-        found.push(format!("{connections} met a full accept queue"));
-    } else if drops > 0 {
-        found.push(format!(
-            "{} dropped on arrival",
-            counted(drops, "connection", "connections")
-        ));
+        found.push(connections(overflows, "met a full accept queue"));
+    } else if of_server(counters.listen_drops) > 0 {
+        found.push(connections(counters.listen_drops, "dropped on arrival"));
     }
     if retried > 0 {
-        found.push(format!(
-            "{} asked for again",
-            counted(retried, "connection", "connections")
-        ));
+        found.push(connections(retried, "asked for again"));
     }
     if is_slow {
-        found.push(format!(
-            "{} of the connections took a second and more",
-            percent(slow_share)
-        ));
+        let share = percent(slow_share);
+        found.push(format!("{share} of the connections took a second and more"));
     }
     if timed_out > 0 {
-        found.push(format!(
-            "{} not answered in time",
-            counted(timed_out, "attempt", "attempts")
-        ));
+        let attempts = plural(timed_out, "attempt");
+        found.push(format!("{attempts} not answered in time"));
     }
     if found.is_empty() {
         return if connect.count() == 0 && facts.tcp().is_none() {
@@ -163,9 +146,10 @@ pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
     if share <= 0.0 {
         return Reading::healthy("nobody else loads the server");
     }
-    let what = match others.counted_by_server {
-        true => "the requests that the server counts",
-        false => "what the server receives",
+    let what = if others.counted_by_server {
+        "the requests that the server counts"
+    } else {
+        "what the server receives"
     };
     let mut words = format!("other clients send {} of {what}", percent(share));
     let used = facts.server().and_then(|server| server.cpus_used());
@@ -190,6 +174,7 @@ pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
             Reading::healthy("client and server do not share a machine")
         };
     }
+    let sum = RunFacts::sum_ns;
     let common = facts.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
     if client_list.is_empty() || facts.evidence().host.cpus.is_empty() {
         return missing(facts, "host.cpus", "the machine's CPUs were not read");
@@ -197,14 +182,12 @@ pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
     if common.is_empty() {
         return Reading::healthy("client and server have CPUs of their own");
     }
-    if let Some(taken) = facts.taken_from_workers() {
-        let share = taken / client_list.len().max(1) as f64;
-        if share < TAKEN_LEAST {
-            return Reading::healthy(format!(
-                "workers had their CPUs, of which the server used {}",
-                percent(share)
-            ));
-        }
+    let taken = facts.taken_from_workers();
+    let share = taken.map(|taken| taken / client_list.len().max(1) as f64);
+    if let Some(share) = share.filter(|share| *share < TAKEN_LEAST) {
+        let share = percent(share);
+        let words = format!("workers had their CPUs, of which the server used {share}");
+        return Reading::healthy(words);
     }
     let (Some(client_used), Some(server_used), Some(interval_ns)) = (
         facts.client_cpus_used(),
@@ -213,32 +196,23 @@ pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
     ) else {
         return Reading::unknown("what client and server used is not known");
     };
-    let sum = |cpus: &[&CpuTimes], ns: fn(&CpuTimes) -> u64| -> f64 {
-        cpus.iter().map(|times| ns(times) as f64).sum()
-    };
     let all_ns = sum(&common, CpuTimes::total_ns);
     // Polling leaves a CPU to whoever needs it.
     let worked_ns = (sum(&common, |times| times.busy_ns) - facts.spun_ns()).max(0.0);
     let Some(busy) = ratio(worked_ns, all_ns) else {
         return Reading::unknown("the machine's CPUs were not read");
     };
-    let count = counted(common.len() as u64, "CPU", "CPUs");
-    let words = match facts.taken_from_workers() {
-        // What it used elsewhere is its own.
-        Some(taken) => format!(
-            "client {client_used:.2} and server {:.2} of the same {count}",
-            taken.min(server_used)
-        ),
-        None => format!("client {client_used:.2} and server {server_used:.2} of the same {count}"),
-    };
+    let count = plural(common.len(), "CPU");
+    // What it used elsewhere is its own.
+    let here = taken.map_or(server_used, |taken| taken.min(server_used));
+    let words = format!("client {client_used:.2} and server {here:.2} of the same {count}");
     // Unknown counts as long: it is not known that nobody waits.
     let waits = [
         facts.threads.and_then(|threads| threads.run_wait),
         facts.server_run_wait(),
     ];
-    let nobody_waits = waits
-        .iter()
-        .all(|wait| wait.is_some_and(|wait| wait < RUN_WAIT_WARN));
+    let is_short = |wait: &Option<f64>| wait.is_some_and(|wait| wait < RUN_WAIT_WARN);
+    let nobody_waits = waits.iter().all(is_short);
     let somebody_waits = waits.iter().flatten().any(|&wait| wait >= RUN_WAIT_WARN);
     let pressure_ns = facts.evidence().host.pressure_ns.unwrap_or(0) as f64;
     let is_pressed = pressure_ns / interval_ns >= PRESSURE_WARN && somebody_waits;
