@@ -9,9 +9,14 @@ use super::Grade;
 use super::SignalId as Id;
 use super::facts::{RunFacts, ratio};
 use super::graded::GradedSignals;
-use super::thresholds::{NOT_PROCESSED_NOTICEABLE, SCRIPT_TOLD};
 use super::words::{length, truncated};
 use crate::{Quantile, ResponseQuantiles};
+
+/// Requests that a server that replaces connections did not process, per request sent, from which
+/// on what to do about them comes before all other advice.
+const NOT_PROCESSED_NOTICEABLE: f64 = 0.01;
+/// Share of its workers' time from which on the script is named where brunt is slow [tuned].
+const SCRIPT_TOLD: f64 = 0.2;
 
 const QUOTA: &str = "raise the CPU quota of brunt's cgroup (cpu.max)";
 const LET_RUN: &str =

@@ -2,10 +2,19 @@
 
 use brunt_record::{AgentRecord, Run, ServerConnections};
 
-use super::thresholds::{
-    FRAMING_BYTES, HANDSHAKE_BYTES, HANDSHAKE_SEGMENTS, ONE_SEGMENT_BYTES, OTHERS_SEGMENTS_LEAST,
-};
 use crate::Summary;
+
+/// Requests that fit into a segment of any path, bytes.
+const ONE_SEGMENT_BYTES: u64 = 1_000;
+/// What TLS or HTTP/2 adds to a request on its way at most, with a share of the frames about the
+/// whole connection, bytes.
+const FRAMING_BYTES: f64 = 40.0;
+/// Bytes that a handshake sends at most, without a client's certificate.
+const HANDSHAKE_BYTES: f64 = 4_096.0;
+/// Segments that a handshake sends at most, without a client's certificate.
+const HANDSHAKE_SEGMENTS: f64 = 4.0;
+/// Segments of all clients together below which shares of them are chance.
+const OTHERS_SEGMENTS_LEAST: u64 = 20;
 
 /// The share of the server's traffic that is not brunt's, and who counted it.
 #[derive(Clone, Copy, Debug, PartialEq)]

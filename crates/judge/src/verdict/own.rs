@@ -4,9 +4,19 @@ use brunt_load::LoadModel;
 use brunt_record::{MeanParts, Run};
 
 use super::facts::{RunFacts, ratio};
-use super::thresholds::{OWN_LARGE_NS, OWN_LARGE_SHARE, OWN_MOST_SHARE, OWN_SAMPLES_LEAST};
+use super::thresholds::OWN_SAMPLES_LEAST;
 use crate::Quantile;
 use crate::units::short::{duration, percent};
+
+/// Brunt's own part of an open loop's response times at p50 or p99, as a share of them. Above this
+/// and [`OWN_LARGE_NS`], they are not the server's. Either alone is a clause beside the verdict.
+const OWN_LARGE_SHARE: f64 = 0.20;
+/// Brunt's own part of an open loop's response times at p50 or p99, nanoseconds. Above this and
+/// [`OWN_LARGE_SHARE`], they are not the server's.
+const OWN_LARGE_NS: f64 = 100_000.0;
+/// Brunt's own part of a quantile that is quoted, as a share of it. Above this and
+/// [`OWN_LARGE_NS`], no report calls the figures sound.
+const OWN_MOST_SHARE: f64 = 0.50;
 
 /// The quantiles that reports quote.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];

@@ -10,12 +10,16 @@ use super::facts::{Elasticity, RunFacts};
 use super::failed;
 use super::graded::{DECISIVE_MAX, Decision, GradedSignals};
 use super::held;
-use super::thresholds::{
-    DRIFT_BESIDE_CONNECTIONS, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, REFUSED_MOST,
-    WINDOW_LEAST_NS,
-};
+use super::thresholds::{HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, WINDOW_LEAST_NS};
 use super::{Grade, Side, Verdict};
 use crate::units::short::{duration, percent};
+
+/// Replies that turned the request away, from which on nothing else is looked at. A server at its
+/// end that sheds load turns away a few [tuned].
+const REFUSED_MOST: f64 = 0.1;
+/// Second half of the window against the first, as a ratio less 1. Up to this, the drift does not
+/// shake what more connections would give: twice as many that are free give twice as much [tuned].
+const DRIFT_BESIDE_CONNECTIONS: f64 = 0.30;
 
 /// What follows from a rule, and the rule.
 type VerdictRule = (Verdict, fn(&GradedSignals<'_>) -> Option<Decision>);

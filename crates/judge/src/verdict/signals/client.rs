@@ -5,15 +5,47 @@ use brunt_record::FailureKind;
 
 use super::super::facts::{RunFacts, ratio, throttled_share};
 use super::super::thresholds::{
-    CONNTRACK_FAIL, CONNTRACK_WARN, IDLE_FAIL, IDLE_HEALTHY, LAG_FAIL_NS, LAG_FAIL_OF_P99,
-    LAG_HEALTHY_NS, LAG_HEALTHY_OF_P50, NOT_READ_FAIL, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL,
-    OWN_SHARE_WARN, PAUSED_FAIL, RARE_LEAST, RUN_WAIT_FAIL, RUN_WAIT_WARN, SEND_BUFFER_FAIL,
-    SEND_BUFFER_WARN, SENT_FAIL, SENT_HEALTHY, THROTTLED_FAIL,
+    IDLE_HEALTHY, LAG_FAIL_NS, OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, RARE_LEAST, RUN_WAIT_FAIL,
+    RUN_WAIT_WARN,
 };
 use super::super::{Grade, Side};
 use super::{Reading, grade_above, held_up, missing};
 use crate::units::short::{duration, percent};
 use crate::units::{count, counted, plural};
+
+/// Share of the time in which the least idle worker has nothing to do. Below this, it is at its
+/// end.
+const IDLE_FAIL: f64 = 0.05;
+/// Brunt's own share of the response time, from which on the signal warns.
+const OWN_SHARE_WARN: f64 = 0.02;
+/// Schedule lag at p99 that never matters, nanoseconds.
+const LAG_HEALTHY_NS: f64 = 50_000.0;
+/// Schedule lag at p99 that does not matter, as a share of the median response time.
+const LAG_HEALTHY_OF_P50: f64 = 0.02;
+/// Schedule lag at p99 that spoils latencies, as a share of the response time at p99.
+const LAG_FAIL_OF_P99: f64 = 0.10;
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// warns.
+const SENT_HEALTHY: f64 = 0.999;
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// fails.
+const SENT_FAIL: f64 = 0.99;
+/// Share of the periods in which brunt's quota held it back. The proposal was any: a single period
+/// at the edge of a long window moves no figure [tuned].
+const THROTTLED_FAIL: f64 = 0.01;
+/// Share of the window in which no worker ran, though each was to.
+const PAUSED_FAIL: f64 = 0.01;
+/// Zero windows and pruned segments per segment received. The proposal was any: the counters are
+/// of the whole network namespace, and one may be another's [tuned].
+const NOT_READ_FAIL: f64 = 0.0001;
+/// Share of the sending time held up by our send buffer, from which on the signal warns.
+const SEND_BUFFER_WARN: f64 = 0.01;
+/// Share of the sending time held up by our send buffer, from which on the signal fails.
+const SEND_BUFFER_FAIL: f64 = 0.05;
+/// Fill of the table of tracked connections, from which on the signal warns.
+const CONNTRACK_WARN: f64 = 0.80;
+/// Fill of the table of tracked connections, from which on the signal fails.
+const CONNTRACK_FAIL: f64 = 0.95;
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;

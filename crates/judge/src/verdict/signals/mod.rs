@@ -16,10 +16,12 @@ use serde::Serialize;
 
 use self::SignalId as Id;
 use super::facts::{RunFacts, ratio};
-use super::thresholds::UPLOAD_BYTES;
 use super::words::truncated;
 use super::{Grade, Side, Signal};
 use crate::units::short::percent;
+
+/// Bytes of a request from which on the limits of sending say something.
+const UPLOAD_BYTES: u64 = 16_384;
 
 /// A signal by its name, such as `worker_idle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

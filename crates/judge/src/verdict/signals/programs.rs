@@ -1,11 +1,15 @@
 //! The signal of other programs on the CPUs of client and server.
 
 use super::super::facts::{RunFacts, ratio};
-use super::super::thresholds::{RUN_WAIT_FAIL, SERVER_FAIL, TAKEN_BY_OTHERS_FAIL};
+use super::super::thresholds::{RUN_WAIT_FAIL, SERVER_FAIL};
 use super::super::words::program;
 use super::Reading;
 use crate::CpuLedger;
 use crate::units::short::{cpus, percent};
+
+/// Share of the CPUs of client and server that other programs used, from which on they disturb
+/// whoever waits for one.
+const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 
 /// What other programs used of the CPUs that brunt or the server may use. A server on this machine
 /// that was not watched is one of those programs: then nobody knows who took what from whom.

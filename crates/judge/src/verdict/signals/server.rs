@@ -5,16 +5,49 @@ use brunt_record::{CpuTimes, FailureKind};
 use super::super::Grade;
 use super::super::facts::{RunFacts, Saturation, ratio, throttled_share};
 use super::super::thresholds::{
-    OF_WINDOW_LEAST, OTHERS_FAIL, OTHERS_WARN, PRESSURE_WARN, QUEUED_RATIO, RARE_LEAST,
-    RECEIVE_WINDOW_FAIL, RECEIVE_WINDOW_WARN, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
-    SERVER_WARN, SHARED_BUSY_FAIL, SHARED_BUSY_PRESSED, SHARED_OTHERS_MOST, SHARED_USE_LEAST,
-    SLOW_CONNECT_FAIL, SLOW_CONNECT_NS, TAKEN_LEAST,
+    OTHERS_FAIL, QUEUED_RATIO, RARE_LEAST, RUN_WAIT_WARN, SERVER_FAIL, SERVER_THROTTLED_FAIL,
+    SERVER_WARN,
 };
 use super::super::words::name;
 use super::network::loses_segments;
 use super::{Reading, grade_above, held_up, missing};
 use crate::units::plural;
 use crate::units::short::{cpus, number, percent};
+
+/// Share of the time in which some task had no CPU, from which on there is pressure.
+const PRESSURE_WARN: f64 = 0.05;
+/// Share of the sending time held up by the server's receive window, from which on the signal
+/// warns.
+const RECEIVE_WINDOW_WARN: f64 = 0.01;
+/// Share of the sending time held up by the server's receive window, from which on the signal
+/// fails.
+const RECEIVE_WINDOW_FAIL: f64 = 0.10;
+/// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
+const SLOW_CONNECT_NS: u64 = 900_000_000;
+/// Connections opened in the window, as a share of all, from which on their times are those of the
+/// window.
+const OF_WINDOW_LEAST: f64 = 0.1;
+/// Share of the connections that may take [`SLOW_CONNECT_NS`] or longer.
+const SLOW_CONNECT_FAIL: f64 = 0.001;
+/// Share of what a server receives that others send it, from which on the signal warns. A browser,
+/// or somebody who looks whether the server is alive, stays below.
+const OTHERS_WARN: f64 = 0.01;
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other.
+const SHARED_BUSY_FAIL: f64 = 0.90;
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other if there is also pressure. The proposal had no such bound: on a machine with CPUs to spare
+/// somebody always waits a little. Beside a server that follows a database and brunt on two CPUs,
+/// each a third idle, more connections and fewer gave the same [tuned].
+const SHARED_BUSY_PRESSED: f64 = 0.70;
+/// CPUs that others used, per common CPU, from which on client and server are not a pair but two
+/// of several [tuned].
+const SHARED_OTHERS_MOST: f64 = 0.20;
+/// Share of the CPUs that workers are bound to which the server used, from which on it is one of
+/// two there. Less is how exact the accounts are.
+const TAKEN_LEAST: f64 = 0.05;
+/// CPUs that both must have used to be competitors.
+const SHARED_USE_LEAST: f64 = 0.02;
 
 pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
     let Some(server) = facts.server() else {
