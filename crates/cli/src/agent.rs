@@ -9,7 +9,7 @@ use brunt_fleet::{AgentHost, Generators, Host, NamedBroker, Program, Service};
 use brunt_load::{Part, Plan};
 use brunt_record::Run;
 
-use crate::fleet_args::AgentArguments;
+use crate::commands::AgentArguments;
 use crate::origin::Origin;
 use crate::session::of_part;
 use crate::signals::{Interrupts, Second};

@@ -1,136 +1,29 @@
-//! What was typed: the options of every command, before anything is looked up or opened.
+//! What can be typed of a load: the options that commands share, before anything is looked up or
+//! opened.
 
-use std::ffi::OsString;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_judge::ChangeLimit;
-use brunt_load::{ArrivalProcess, ServerCounter, ThinkTime, Watch, units};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-
-use crate::broker_args::BrokerArguments;
-use crate::experiment_help::{COMPARE, FIND, SWEEP};
-use crate::fail_if::change_limit;
-use crate::fleet_args::{AgentArguments, AgentsArguments, FLEET_HELP, of_fleet};
-use crate::output_args::OutputArguments;
-use crate::part_args::PartArguments;
-use crate::program_help::PROGRAM_HELP;
-use crate::protocol_args::ProtocolArguments;
-use crate::refusals::Given;
-use crate::serve_args::ServeArguments;
-use crate::source::{Fields, Source};
-use crate::sweep_values::{Varied, body_sizes, varied};
-use crate::tcp_args::{ExchangeArguments, FramingArguments, TCP_HELP, of_messages};
-use crate::tcp_streams::StreamArguments;
-use crate::values::{
-    Stages, Unshown, header, length, method, pairs, positive_duration, request_timeout, requests,
-    sequence_start, server_counter, stages, sweep_rounds, think_time, watch, whole_u32, whole_u64,
-    workers,
+use brunt_load::{
+    ArrivalProcess, BackendChoice, Plan, ReplyMatch, RequestOrder, ServerCounter, Spin, Stamps,
+    ThinkTime, TlsVersion, Watch, units,
 };
-use crate::websocket_args::WebSocketArguments;
+use brunt_proto::messages::Framing;
+use brunt_report::Format;
+use clap::{Args, ValueEnum};
 
-/// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
-///
-/// Without a URL it starts its own reference server on loopback, which works for 10 us on each
-/// request, and loads that.
-#[derive(Debug, Parser)]
-#[command(
-    name = "brunt",
-    version,
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    after_help = PROGRAM_HELP
-)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-    #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) websocket: WebSocketArguments,
-    /// Print what packages install beside the program, and exit: man, man-COMMAND, complete-bash,
-    /// complete-zsh or complete-fish
-    #[arg(long, value_name = "KIND", exclusive = true, hide = true)]
-    pub(crate) generate: Option<String>,
-}
+use crate::objectives::{Objectives, objectives};
+use crate::source::{Fields, Source};
+use crate::values::{
+    NumberedPart, Stages, TLS_VERSIONS, Unshown, header, length, method, numbered_part, one_of,
+    positive_duration, reply_match, request_timeout, requests, sequence_start, server_counter,
+    server_name, stages, think_time, unix_ns, watch, whole_u32, whole_u64, workers,
+};
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Run the reference server, whose answers are known exactly
-    Serve(ServeArguments),
-    /// Measure which of several servers is faster, from rounds of load that take turns
-    Compare(Box<CompareArguments>),
-    /// Measure how a server scales: rounds of load at several values of one setting
-    Sweep(Box<SweepArguments>),
-    /// Find the highest rate at which a server meets objectives
-    Find(Box<FindArguments>),
-    /// Load a server that takes messages over TCP, in any framing
-    Tcp(Box<TcpArguments>),
-    /// Print a report from a stored run or experiment
-    Report(ReportArguments),
-    /// Merge stored runs of one plan, made on several machines or by several processes at once
-    Merge(MergeArguments),
-    /// Make one load with several agents, on this machine or on others
-    Fleet(Box<FleetArguments>),
-    /// Make a part of the load that brunt fleet asks for
-    Agent(AgentArguments),
-}
-
-/// The backend, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendName {
-    /// io_uring where the kernel allows it, else epoll
-    Auto,
-    /// io_uring; epoll where it is refused, and the report says so
-    Uring,
-    /// epoll
-    Epoll,
-}
-
-/// An arrival process, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ArrivalsName {
-    /// In even steps
-    Constant,
-    /// As from many independent users
-    Poisson,
-    /// One at a random instant of each step
-    Uniform,
-}
-
-/// On which connections the kernel's receive time stamps are taken, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StampsName {
-    /// All connections
-    Full,
-    /// One connection in 16
-    Sampled,
-    /// None: brunt's own share of the response times is not known
-    Off,
-}
-
-/// Whether workers poll while they wait, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpinName {
-    /// With planned arrivals, where CPUs are to spare
-    Auto,
-    /// Always: each worker uses a whole CPU
-    On,
-    /// Never
-    Off,
-}
-
-/// The order of a list of requests, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OrderName {
-    /// One after the other, over and over
-    Turns,
-    /// One after the other on each connection by itself, which begins with the first one
-    Connection,
-    /// A random one each time, likely in proportion to its weight
-    Random,
-}
+/// The seed of a plan that is shared out, unless one was typed.
+const PART_SEED: u64 = 1;
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
@@ -206,8 +99,11 @@ pub(crate) struct LoadArguments {
           allow_hyphen_values = true)]
     pub(crate) connection_rate: Option<f64>,
     /// How arrivals are spread around their rate [default: constant]
-    #[arg(long, value_name = "PROCESS", help_heading = "Arrivals")]
-    pub(crate) arrivals: Option<ArrivalsName>,
+    #[arg(long, value_name = "PROCESS", help_heading = "Arrivals", value_parser = one_of(&[
+              ("constant", "In even steps", ArrivalProcess::Constant),
+              ("poisson", "As from many independent users", ArrivalProcess::Poisson),
+              ("uniform", "One at a random instant of each step", ArrivalProcess::Uniform)]))]
+    pub(crate) arrivals: Option<ArrivalProcess>,
     /// Seed of all that is random: arrivals, think times, --order random and numbers that are
     /// filled in [default: a fresh one, named in the report]
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
@@ -219,12 +115,7 @@ pub(crate) struct LoadArguments {
 
     /// Requests to send, a URL per line, all of one server; with a URL on the command line, paths
     /// suffice. weight=3 after a URL sends it three times as often; - is standard input
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "targets",
-        help_heading = "Request"
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets"], help_heading = "Request")]
     pub(crate) urls: Option<PathBuf>,
     /// Requests to send, as vegeta's targets: METHOD URL, perhaps weight=N, header fields and
     /// @BODYFILE, or JSON lines; - is standard input
@@ -243,14 +134,14 @@ pub(crate) struct LoadArguments {
     pub(crate) sessions: Option<PathBuf>,
     /// Order of the requests of a list: in turns, or at random with the seed of --seed. Either
     /// keeps to their weights
-    #[arg(
-        long,
-        value_name = "ORDER",
-        value_enum,
-        default_value = "turns",
-        help_heading = "Request"
-    )]
-    pub(crate) order: OrderName,
+    #[arg(long, value_name = "ORDER", default_value = "turns", help_heading = "Request",
+          value_parser = one_of(&[
+              ("turns", "One after the other, over and over", RequestOrder::Turns),
+              ("connection", "One after the other on each connection by itself, which begins with \
+               the first one", RequestOrder::ConnectionTurns),
+              ("random", "A random one each time, likely in proportion to its weight",
+               RequestOrder::Random { seed: 0 })]))]
+    pub(crate) order: RequestOrder,
     /// Run a script in Lua, as wrk does: it makes the requests and looks at the responses. Words
     /// after the URL are its arguments; options among them come after `--`. See docs/scripts.md
     #[arg(short, long, value_name = "FILE", requires = "url", help_heading = "Request",
@@ -297,12 +188,7 @@ pub(crate) struct LoadArguments {
     pub(crate) protocol: ProtocolArguments,
 
     /// Connect through a Unix socket; the URL gives Host and path
-    #[arg(
-        long,
-        value_name = "PATH",
-        requires = "url",
-        help_heading = "Connections"
-    )]
+    #[arg(long, value_name = "PATH", requires_all = ["url"], help_heading = "Connections")]
     pub(crate) unix_socket: Option<PathBuf>,
     /// Local address to connect from; repeatable, each offers its own ports
     #[arg(
@@ -326,30 +212,28 @@ pub(crate) struct LoadArguments {
           help_heading = "Connections")]
     pub(crate) drain: Option<u64>,
     /// Kernel interface
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "auto",
-        hide_possible_values = false,
-        help_heading = "Connections"
-    )]
-    pub(crate) backend: BackendName,
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Connections",
+          value_parser = one_of(&[
+              ("auto", "io_uring where the kernel allows it, else epoll", BackendChoice::Auto),
+              ("uring", "io_uring; epoll where it is refused, and the report says so",
+               BackendChoice::Uring),
+              ("epoll", "epoll", BackendChoice::Epoll)]))]
+    pub(crate) backend: BackendChoice,
     /// Connections on which the kernel notes when replies arrive
-    #[arg(
-        long,
-        value_name = "WHICH",
-        default_value = "sampled",
-        help_heading = "Connections"
-    )]
-    pub(crate) stamps: StampsName,
+    #[arg(long, value_name = "WHICH", default_value = "sampled", help_heading = "Connections",
+          value_parser = one_of(&[
+              ("full", "All connections", Stamps::Full),
+              ("sampled", "One connection in 16", Stamps::Sampled),
+              ("off", "None: brunt's own share of the response times is not known",
+               Stamps::Off)]))]
+    pub(crate) stamps: Stamps,
     /// Poll for the next instant instead of sleeping
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "auto",
-        help_heading = "Connections"
-    )]
-    pub(crate) spin: SpinName,
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Connections",
+          value_parser = one_of(&[
+              ("auto", "With planned arrivals, where CPUs are to spare", Spin::Auto),
+              ("on", "Always: each worker uses a whole CPU", Spin::On),
+              ("off", "Never", Spin::Off)]))]
+    pub(crate) spin: Spin,
     /// Allow more worker threads than usable CPUs
     #[arg(long, help_heading = "Connections")]
     pub(crate) oversubscribe: bool,
@@ -379,15 +263,49 @@ pub(crate) struct LoadArguments {
     pub(crate) no_evidence: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ReportArguments {
-    /// A run or experiment stored by --output FILE.json; - is standard input
-    pub(crate) file: PathBuf,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
+impl LoadArguments {
+    /// Whether a server is named. Else it is brunt's own.
+    pub(crate) fn has_server(&self) -> bool {
+        self.url.is_some() || self.urls.is_some() || self.targets.is_some()
+    }
+
+    /// Has the window of a plan be so long, where nothing that was typed says how long it is.
+    pub(crate) fn set_window(&self, plan: &mut Plan, window_ns: u64) {
+        if self.duration.is_none() && self.stages.is_none() && self.requests.is_none() {
+            plan.stop.duration_ns = Some(window_ns);
+        }
+    }
+
+    /// Whether requests come from elsewhere than the plan.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.script.is_some() || self.sessions.is_some()
+    }
+
+    /// The seed of all that is random: a fresh one, unless one was typed or other parts are to have
+    /// the same.
+    pub(crate) fn seed(&self) -> u64 {
+        let chosen = || match self.part.part {
+            Some(_) => PART_SEED,
+            None => fresh_seed(),
+        };
+        self.seed.unwrap_or_else(chosen)
+    }
+
+    /// The order of a list, with the seed of what is random.
+    pub(crate) fn request_order(&self) -> RequestOrder {
+        match self.order {
+            RequestOrder::Random { .. } => RequestOrder::Random { seed: self.seed() },
+            order => order,
+        }
+    }
 }
 
-/// The load of an experiment: what it speaks follows from the URL.
+/// A seed that the operating system chose, short enough to be typed again.
+pub(crate) fn fresh_seed() -> u64 {
+    RandomState::new().hash_one(()) >> u32::BITS
+}
+
+/// A load of any kind: what it speaks follows from the URL.
 #[derive(Debug, Args)]
 pub(crate) struct AnyLoadArguments {
     #[command(flatten)]
@@ -398,374 +316,181 @@ pub(crate) struct AnyLoadArguments {
     pub(crate) framing: FramingArguments,
 }
 
-/// A search for the capacity of a server.
-#[derive(Debug, Args)]
-pub(crate) struct SearchArguments {
-    /// Highest rate to try, requests per second
-    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
-    pub(crate) max_rate: f64,
+/// Options of a part.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PartArguments {
+    /// Make part I of N of this load, as in 2/4, here: with its share of the workers and of what
+    /// they share. Each part is given the same options, in a process of its own, on any machine;
+    /// brunt merge makes one run of what they store
+    #[arg(long, value_name = "I/N", value_parser = numbered_part, help_heading = "Load",
+          requires_all = ["threads", "url"], conflicts_with = "requests")]
+    pub(crate) part: Option<NumberedPart>,
+    /// When the load begins, by the clocks of the machines: seconds since 1970-01-01 UTC, as in
+    /// $(date -d '20 seconds' +%s). Connections are opened before that
+    #[arg(long, value_name = "SECONDS", value_parser = unix_ns, requires = "part",
+          help_heading = "Load")]
+    pub(crate) start_at: Option<u64>,
 }
 
-/// Sweeps that are often wanted, as typed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS, HTTP/2 and HTTP/3")]
+pub(crate) struct ProtocolArguments {
+    /// Speak HTTP/1.1 [default: over TLS what the server chooses (ALPN), in clear text HTTP/1.1]
+    #[arg(long, conflicts_with_all = ["http2", "http3", "streams"])]
+    pub(crate) http1: bool,
+    /// Speak HTTP/2; in clear text without asking whether the server does (prior knowledge)
+    #[arg(long, conflicts_with = "pipeline")]
+    pub(crate) http2: bool,
+    /// Speak HTTP/3, over UDP, without asking whether the server does (prior knowledge); without a
+    /// URL the built-in server does
+    #[arg(long, conflicts_with_all = ["http2", "pipeline", "raw", "unix_socket"])]
+    pub(crate) http3: bool,
+    /// Requests in flight per connection in HTTP/2 and HTTP/3; the server may allow fewer
+    /// [default: 1]
+    #[arg(long, value_name = "N", value_parser = whole_u32)]
+    pub(crate) streams: Option<NonZeroU32>,
+    /// Server name to ask for (SNI) and to verify [default: the URL's host]
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    pub(crate) sni: Option<String>,
+    /// PEM file of the roots to trust [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// PEM file of the client's certificate, followed by those that lead to its root
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of the private key that goes with --cert [default: the same file]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Accept any certificate of the server
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// Oldest version of TLS to offer [default: 1.2]
+    #[arg(long, value_name = "VERSION", value_parser = one_of(TLS_VERSIONS))]
+    pub(crate) tls_min: Option<TlsVersion>,
+    /// Newest version of TLS to offer [default: 1.3]
+    #[arg(long, value_name = "VERSION", value_parser = one_of(TLS_VERSIONS))]
+    pub(crate) tls_max: Option<TlsVersion>,
+    /// Let a connection resume the session of an earlier one [default: each makes a full
+    /// handshake]
+    #[arg(long, conflicts_with = "http3")]
+    pub(crate) tls_resume: bool,
+}
+
+/// What is sent in place of requests.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket (ws:// and wss://)")]
+pub(crate) struct MessageArguments {
+    /// Message to send: text with \n, \xHH and the like, {conn}, {seq}, {rand:N} and {now}, or
+    /// @FILE, @-, @env:NAME as they are. Several are sent in turns, or as --order says
+    #[arg(long = "message", value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) messages: Vec<Source>,
+    /// Message that each connection sends once, before all others
+    #[arg(long, value_name = "MESSAGE", value_parser = Source::of)]
+    pub(crate) first: Option<Source>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "WebSocket (ws:// and wss://)")]
+pub(crate) struct WebSocketArguments {
+    #[command(flatten)]
+    pub(crate) list: MessageArguments,
+    /// Send binary messages instead of texts
+    #[arg(long)]
+    pub(crate) binary: bool,
+    /// Messages of the server that answer one of brunt's; with 0, a message is done when the kernel
+    /// has taken it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) replies: u32,
+    /// Which messages of the server are answers: any (all that begin while a message is in flight),
+    /// echo (those equal to the message), or contains=TEXT (those that contain it); the others are
+    /// counted as pushes
+    #[arg(long, value_name = "MATCH", default_value = "any", value_parser = reply_match)]
+    pub(crate) reply_match: ReplyMatch,
+    /// Messages in flight per connection, answered in their order
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) depth: NonZeroU32,
+    /// Send a ping on each connection at this interval
+    #[arg(long, value_name = "INTERVAL", value_parser = positive_duration)]
+    pub(crate) ping: Option<u64>,
+    /// Offer this subprotocol; the server has to choose one of those offered. Repeatable
+    #[arg(long = "subprotocol", value_name = "NAME")]
+    pub(crate) subprotocols: Vec<String>,
+}
+
+/// Where replies end, and what comes before the first message.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Messages")]
+pub(crate) struct FramingArguments {
+    /// Where the reply to a message ends: one of the framings at the end of `brunt tcp --help`;
+    /// none: a message is done when the kernel has taken it
+    #[arg(long, value_name = "FRAMING")]
+    pub(crate) reply: Option<Framing>,
+    /// Where the reply to --first ends; brunt waits for it [default: as --reply]
+    #[arg(long, value_name = "FRAMING", requires = "first")]
+    pub(crate) first_reply: Option<Framing>,
+}
+
+/// The form of the progress, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SweepPreset {
-    /// -c 1..256:x2 --rounds 3 -d 500ms
-    Quick,
-    /// -c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make
-    Classic,
+pub(crate) enum ProgressName {
+    /// A live line on a terminal, else a line now and then
+    Text,
+    /// One object per line: when a phase begins, and each second
+    Json,
 }
 
 #[derive(Debug, Args)]
-#[command(
-    mut_args(|option| SWEEP.of(option)),
-    override_usage = "brunt sweep [OPTIONS] -c 1..1000:10 URL\n       \
-        brunt sweep [OPTIONS] --preset classic URL",
-    after_help = "One of -c, -r, -t, --streams, -n and --body-size has several values:\n  \
-        1..1000:10   from 1 in steps of 10 up to 1000\n  \
-        1..10k:x2    from 1, each twice the one before, up to 10k\n  \
-        1,10,100     these; parts may be mixed, as in 1,2,10..100:10\n\
-        See docs/experiments.md."
-)]
-pub(crate) struct SweepArguments {
-    /// Rounds of each value; of 6 and more the report has 95 % intervals of the medians
-    #[arg(long, value_name = "N", default_value = "3", value_parser = sweep_rounds,
-          help_heading = "Sweep")]
-    pub(crate) rounds: NonZeroU32,
-    /// The option that is varied, and its values: connections=1..1000:10 is -c 1..1000:10
-    #[arg(long, value_name = "NAME=VALUES", value_parser = varied, help_heading = "Sweep")]
-    pub(crate) vary: Vec<Varied>,
-    /// Sizes of each request's body, bytes
-    #[arg(long, value_name = "VALUES", value_parser = body_sizes, help_heading = "Sweep",
-          conflicts_with_all = ["body", "urls", "targets", "preset"])]
-    pub(crate) body_size: Option<Varied>,
-    /// A sweep that is often wanted
-    #[arg(long, value_name = "NAME", help_heading = "Sweep",
-          conflicts_with_all = ["vary", "connections", "rounds", "duration"])]
-    pub(crate) preset: Option<SweepPreset>,
-    /// The values in ascending order in each round [default: shuffled anew in each, by --seed]
-    #[arg(long, help_heading = "Sweep")]
-    pub(crate) fixed_order: bool,
-    /// Load at the start of each round, not counted; --warmup is before all of them, at the largest
-    /// value
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = units::duration_ns,
-          help_heading = "Sweep")]
-    pub(crate) round_warmup: u64,
-    #[command(flatten)]
-    pub(crate) typed: AnyLoadArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(|option| FIND.of(option)),
-    override_usage = "brunt find [OPTIONS] --objective 'p99 < 10ms, errors < 0.1%' URL",
-    after_help = "Open loop: low load shows whether any rate can meet the objectives. Then the \
-        rate is doubled until an objective is missed (or lowered until all are met). The gap \
-        between the two rates is halved until they differ by 2 %. The rate that holds is measured \
-        three times more, each for three times as long, and the rate that missed once before that \
-        and once after it. After an overload the search waits at low load until the server has \
-        recovered. Where brunt is the limit, the search goes on below \
-        that rate. When --budget is over, the answer is what is known by then. An objective is met \
-        only if the pessimistic end of its 95 % interval meets it; windows are as long as that \
-        needs. -r is the first rate, -d the shortest window [default: 2s], --warmup that of each \
-        step [default: 500ms], -c the connections that are held, --max-connections those that may \
-        be opened [default: 1k].\n\
-        Exit codes: 0 a rate holds (when the budget is over: at least that rate), or brunt was the \
-        limit before the server; 1 no rate holds. See docs/experiments.md."
-)]
-pub(crate) struct FindArguments {
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
-    /// Longest time that the search may take; when it is over, the answer is what is known by then
-    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
-    pub(crate) budget: u64,
-    #[command(flatten)]
-    pub(crate) typed: AnyLoadArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(|option| COMPARE.of(option)),
-    override_usage = "brunt compare [OPTIONS] URL URL...\n       \
-        brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
-        brunt compare OLD.json NEW.json...",
-    after_help = "Rounds of the servers take turns, in pairs of random order, so that a change of \
-        the machine affects all alike. A closed loop compares throughput at equal connections, -r \
-        response times at an equal rate, and --objective the highest rates that hold objectives, \
-        by a search of each in turns (-r is its first rate). Stored runs are compared by the \
-        interval that each has by itself: it does not include how runs vary from one to the \
-        next.\n\
-        --start, --ready, --warmup-command and --stop are given once for each URL, in the order of \
-        the URLs, and '' where there is none. With --start only one server runs at a time, so that \
-        two builds can use one port:\n  \
-        brunt compare --start './old -p 8080' --start './new -p 8080' URL URL\n\
-        Exit codes: 0 compared; 1 a limit of --fail-if is exceeded, or nothing can be said of it; \
-        4 nothing can be said of a server. See docs/experiments.md."
-)]
-pub(crate) struct CompareArguments {
-    /// Pairs of rounds that count [default: 10]. brunt makes further pairs in place of those that
-    /// do not count, half as many at most
-    #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
-          help_heading = "Comparison")]
-    pub(crate) pairs: Option<NonZeroU32>,
-    /// Go on until each --fail-if is shown to be exceeded or kept, for this long at most. brunt
-    /// looks four times at most, each time at twice as many pairs
-    #[arg(long, value_name = "TIME", value_parser = positive_duration, requires = "fail_if",
-          conflicts_with_all = ["pairs", "objective"], help_heading = "Comparison")]
-    pub(crate) until_decided: Option<u64>,
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
-    /// Exit code 1 where the whole interval of a server's difference from the first one is beyond
-    /// this, or where nothing can be said: 'cpu > +3%' (CPU time per reply), 'rate < -5%', with -r
-    /// 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%'; may be given again
-    #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
-    pub(crate) fail_if: Vec<ChangeLimit>,
-    /// What this URL's side, or this stored run, is called in reports [default: its --start command
-    /// where the URLs are the same]; may be given once for each, in their order
-    #[arg(long, value_name = "TEXT", help_heading = "Comparison")]
-    pub(crate) label: Vec<String>,
-    /// Start the server of this URL before each of its rounds, with sh -c, and end it after the
-    /// round: SIGTERM to its process group, SIGKILL after 5 s
-    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
-    pub(crate) start: Vec<String>,
-    /// The server is ready when this answers with 200 [default: when it takes a connection]
-    #[arg(long, value_name = "URL", requires = "start", help_heading = "Servers")]
-    pub(crate) ready: Vec<String>,
-    /// Longest wait for a server to be ready
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
-          requires = "start", help_heading = "Servers")]
-    pub(crate) ready_timeout: u64,
-    /// Run this to its end before each round of this URL's server, to fill caches, for example
-    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
-    pub(crate) warmup_command: Vec<String>,
-    /// Run this to end the server, before its process group is ended: for one that --start leaves
-    /// to run by itself, such as a container
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArguments {
+    /// Write the report to this file, and text to the terminal; - is standard output. May be given
+    /// again, each in the form that its name ends in
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
+    /// Form of the report [default: text, or with --output what the file's name ends in: .json,
+    /// .html, .csv, .txt, .md, and json without an ending]
+    #[arg(long, value_name = "FORM", value_parser = one_of(&[
+              ("text", "Aligned lines for people", Format::Text),
+              ("json", "The whole run, readable by `brunt report`", Format::Json),
+              ("summary", "One line of JSON with 34 keys, for programs", Format::Summary),
+              ("csv", "A header and one row", Format::Csv),
+              ("markdown", "A few lines for a pull request", Format::Markdown),
+              ("html", "A page with charts, in one file that needs no network", Format::Html)]))]
+    pub(crate) format: Option<Format>,
+    /// No progress on standard error; with --output, nothing on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Form of the progress on standard error; docs/reports.md describes the fields of JSON
     #[arg(
         long,
-        value_name = "COMMAND",
-        requires = "start",
-        help_heading = "Servers"
+        value_name = "FORM",
+        default_value = "text",
+        conflicts_with = "quiet"
     )]
-    pub(crate) stop: Vec<String>,
-    #[command(flatten)]
-    pub(crate) typed: AnyLoadArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(of_messages),
-    override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT\n       \
-                      brunt tcp [OPTIONS] --hold | --connect-only HOST:PORT\n       \
-                      brunt tcp [OPTIONS] --send | --receive | --both HOST:PORT",
-    after_help = TCP_HELP
-)]
-pub(crate) struct TcpArguments {
-    #[command(flatten)]
-    pub(crate) exchange: ExchangeArguments,
-    #[command(flatten)]
-    pub(crate) streams: StreamArguments,
-    #[command(flatten)]
-    pub(crate) load: LoadArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(of_fleet),
-    override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
-        brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
-        brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
-        brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
-        brunt fleet find --local N [OPTIONS] --objective 'p99 < 10ms' URL\n       \
-        brunt fleet tcp --local N [OPTIONS] HOST:PORT",
-    after_help = FLEET_HELP,
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true
-)]
-pub(crate) struct FleetArguments {
-    #[command(subcommand)]
-    pub(crate) command: Option<FleetCommand>,
-    #[command(flatten)]
-    pub(crate) agents: AgentsArguments,
-    #[command(flatten)]
-    pub(crate) typed: AnyLoadArguments,
-    #[command(flatten)]
-    pub(crate) broker: BrokerArguments,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum FleetCommand {
-    /// Measure how a server scales, as brunt sweep does
-    Sweep(Box<FleetSweepArguments>),
-    /// Find the highest rate at which a server meets objectives, as brunt find does
-    Find(Box<FleetFindArguments>),
-    /// Load a server that takes messages over TCP, as brunt tcp does
-    Tcp(Box<FleetTcpArguments>),
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(of_fleet),
-    override_usage = "brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
-        brunt fleet sweep --ssh HOSTS [OPTIONS] -c 2..1000:x2 URL\n       \
-        brunt fleet sweep --agents N --nats URL [OPTIONS] -c 2..1000:x2 URL"
-)]
-pub(crate) struct FleetSweepArguments {
-    #[command(flatten)]
-    pub(crate) agents: AgentsArguments,
-    #[command(flatten)]
-    pub(crate) sweep: SweepArguments,
-    #[command(flatten)]
-    pub(crate) broker: BrokerArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(of_fleet),
-    override_usage = "brunt fleet find --local N [OPTIONS] --objective TEXT URL\n       \
-        brunt fleet find --ssh HOSTS [OPTIONS] --objective TEXT URL\n       \
-        brunt fleet find --agents N --nats URL [OPTIONS] --objective TEXT URL"
-)]
-pub(crate) struct FleetFindArguments {
-    #[command(flatten)]
-    pub(crate) agents: AgentsArguments,
-    #[command(flatten)]
-    pub(crate) find: FindArguments,
-    #[command(flatten)]
-    pub(crate) broker: BrokerArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    mut_args(|option| of_messages(of_fleet(option))),
-    override_usage = "brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
-        brunt fleet tcp --ssh HOSTS [OPTIONS] HOST:PORT\n       \
-        brunt fleet tcp --agents N --nats URL [OPTIONS] HOST:PORT",
-    after_help = TCP_HELP
-)]
-pub(crate) struct FleetTcpArguments {
-    #[command(flatten)]
-    pub(crate) agents: AgentsArguments,
-    #[command(flatten)]
-    pub(crate) exchange: ExchangeArguments,
-    #[command(flatten)]
-    pub(crate) streams: StreamArguments,
-    #[command(flatten)]
-    pub(crate) load: LoadArguments,
-    #[command(flatten)]
-    pub(crate) broker: BrokerArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MergeArguments {
-    /// Runs stored by --output FILE.json, two or more: of the same plan, but for its connections,
-    /// workers, requests and rates; - is standard input
-    #[arg(value_name = "FILE", required = true, num_args = 2..)]
-    pub(crate) files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
-}
-
-impl Arguments {
-    /// Reads a command line, its first word included, and which options were typed.
-    ///
-    /// # Errors
-    ///
-    /// It is wrong, or it asks for the help or the version.
-    pub(crate) fn read(
-        words: impl Iterator<Item = OsString>,
-    ) -> Result<(Self, Given), clap::Error> {
-        let words: Vec<OsString> = words.collect();
-        if let Some(found) = Self::read_load(&words) {
-            return Ok(found);
-        }
-        let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(words)?;
-        let given = Given::of(&command, &matches);
-        let arguments = Self::from_arg_matches(&matches);
-        let arguments = arguments.map_err(|error| error.format(&mut command))?;
-        Ok((arguments, given))
-    }
-
-    /// Reads a command line that asks for a run, and for nothing else. Absent where it may be
-    /// wrong, or ask for something else.
-    fn read_load(words: &[OsString]) -> Option<(Self, Given)> {
-        let typed: Vec<&str> = words.iter().skip(1).filter_map(|it| it.to_str()).collect();
-        if typed.iter().any(|word| is_command(word)) {
-            return None;
-        }
-        let mut command = described(&typed);
-        let matches = command.try_get_matches_from_mut(words).ok()?;
-        let arguments = Self {
-            command: None,
-            load: LoadArguments::from_arg_matches(&matches).ok()?,
-            websocket: WebSocketArguments::from_arg_matches(&matches).ok()?,
-            generate: None,
-        };
-        Some((arguments, Given::of(&command, &matches)))
-    }
-}
-
-/// Whether the word is one of the commands.
-pub(crate) fn is_command(word: &str) -> bool {
-    word == "help" || Command::has_subcommand(word)
-}
-
-/// The options that the words behind the program's name are read by: those of all commands, where
-/// the first word is one, else those of a run. To describe all commands takes several times as long
-/// as to read a command line.
-pub(crate) fn described(typed: &[impl AsRef<str>]) -> clap::Command {
-    match typed.first().is_some_and(|it| is_command(it.as_ref())) {
-        true => Arguments::command(),
-        false => {
-            let command = LoadArguments::augment_args(clap::Command::new("brunt"));
-            WebSocketArguments::augment_args(command)
-        }
-    }
-}
-
-impl ArrivalsName {
-    /// The process that it names.
-    pub(crate) fn process(self) -> ArrivalProcess {
-        match self {
-            Self::Constant => ArrivalProcess::Constant,
-            Self::Poisson => ArrivalProcess::Poisson,
-            Self::Uniform => ArrivalProcess::Uniform,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_definition_of_the_arguments_is_sound() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn a_run_is_read_as_among_all_commands() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        for line in [
-            "brunt",
-            "brunt -c 4 -d 1s http://h/ -H a:b --http2",
-            "brunt -m a ws://h/ --depth 3 -- x",
-        ] {
-            let (found, _) = Arguments::read_load(&words(line)).expect(line);
-            let all = Arguments::try_parse_from(words(line)).expect(line);
-            assert_eq!(format!("{found:?}"), format!("{all:?}"));
-        }
-        for line in [
-            "brunt --version",
-            "brunt --help",
-            "brunt help",
-            "brunt --generate man",
-            "brunt sweep -c 1,2 http://h/",
-            "brunt -c 4 sweep",
-            "brunt --nope",
-            "brunt -c 0",
-        ] {
-            assert!(Arguments::read_load(&words(line)).is_none(), "{line}");
-        }
-    }
+    pub(crate) progress: ProgressName,
+    /// Everything in the text report: all signals of the verdict, resources, invariants and status
+    /// codes
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Leave out what may be secret: queries of URLs, messages, subprotocols and the commands of
+    /// --start are neither printed nor stored. Header values, bodies, --first and the arguments of
+    /// scripts never are
+    #[arg(long)]
+    pub(crate) redact: bool,
+    /// The full percentile spectrum in the text report
+    #[arg(long)]
+    pub(crate) latency: bool,
+    /// Write response times over time to this file, as an HdrHistogram interval log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr_log: Option<PathBuf>,
+    /// Write the percentiles of the response times to this file, as HdrHistogram's tools do
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hgrm: Option<PathBuf>,
+    /// What the run is to reach, as in 'p99 < 10ms, errors < 0.1%, rate > 5k', errors = 0,
+    /// max < 1s, mean < 2ms, or of one name, 'login: p99 < 50ms'; may be given again. Exit code 1
+    /// where that is not shown with 95 % confidence
+    #[arg(long, value_name = "TEXT", value_parser = objectives)]
+    pub(crate) objective: Vec<Objectives>,
+    /// Write the objectives as test results to this file, in JUnit's form
+    #[arg(long, value_name = "FILE", requires = "objective")]
+    pub(crate) junit: Option<PathBuf>,
 }

@@ -4,7 +4,7 @@ use clap::{ArgAction, Command};
 
 use brunt_load::{HIDDEN, redact_field, redact_queries};
 
-use crate::args::described;
+use crate::commands::described;
 use crate::peer::Peer;
 
 /// Options whose values may be secret, unless they only say where to read them.
@@ -157,7 +157,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Arguments;
+    use crate::commands::Arguments;
 
     #[test]
     fn secrets_are_hidden_however_they_are_typed() {

@@ -4,28 +4,28 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use brunt_engine::RunObserver;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::clock;
 use brunt_judge::{
-    Compared, ComparedRounds, ComparedSide, ComparisonOutcome, Course, EndedEarly, PAIRS_MAX,
-    SIDES_MAX, pairs_least,
+    Compared, ComparedRounds, ComparedSide, Course, EndedEarly, PAIRS_MAX, SIDES_MAX, pairs_least,
 };
 use brunt_load::{Plan, Round};
-use brunt_record::counted;
-use brunt_report::Experiment;
+use brunt_record::{Run, counted};
+use brunt_report::{Experiment, side_name};
 
-use crate::args::{AnyLoadArguments, CompareArguments};
-use crate::compare_sides::Sides;
+use crate::args::{AnyLoadArguments, fresh_seed};
+use crate::commands::CompareArguments;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::find::{self, Search};
 use crate::output::Destination;
-use crate::plan::fresh_seed;
-use crate::progress::Line;
+use crate::progress::{Doing, Line};
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted};
-use crate::session::is_interrupt;
+use crate::session::{SessionOptions, is_interrupt};
 use crate::side_server::SideCommands;
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, EXIT_UNDECIDED, compare_stored, message};
+use crate::signals::Interrupts;
+use crate::{compare_stored, experiment_exit_code, message};
 
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -86,30 +86,19 @@ fn report(
     let exceeded = brunt_report::exceeded_limits(&compared);
     let not_judged = brunt_report::limits_not_judged(&compared);
     let open = brunt_report::limits_open(&compared);
-    let code = exit_code(&compared);
-    write(&Experiment::Comparison(compared))?;
-    for words in &exceeded {
-        message::print(&format_args!("exceeded {words}"));
-    }
-    for words in &not_judged {
-        message::print(&format_args!("not judged {words}"));
-    }
-    for words in &open {
-        message::print(&format_args!("open {words}"));
+    let experiment = Experiment::Comparison(compared);
+    let code = experiment_exit_code(&experiment);
+    write(&experiment)?;
+    for (outcome, limits) in [
+        ("exceeded", exceeded),
+        ("not judged", not_judged),
+        ("open", open),
+    ] {
+        for words in limits {
+            message::print(&format_args!("{outcome} {words}"));
+        }
     }
     Ok(code)
-}
-
-/// What a comparison exits with, as it is made and from its file.
-pub(crate) fn exit_code(compared: &ComparedRounds) -> ExitCode {
-    if compared.ended_early == Some(EndedEarly::Interrupted) {
-        return ExitCode::from(EXIT_INTERRUPTED);
-    }
-    match compared.outcome() {
-        ComparisonOutcome::Passed => ExitCode::SUCCESS,
-        ComparisonOutcome::Failed => ExitCode::from(EXIT_MISSED),
-        ComparisonOutcome::Undecided => ExitCode::from(EXIT_UNDECIDED),
-    }
 }
 
 /// How many pairs of rounds are to count, where so many figures are compared at once.
@@ -159,8 +148,8 @@ fn plans(
 }
 
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
-    let plan = typed.plan(given, Some(url), None, WINDOW_NS)?;
-    let mut plan = plan.with_context(|| format!("{url} is not a target"))?;
+    let mut plan = typed.typed(given).plan(Some(url), None)?;
+    typed.load.set_window(&mut plan, WINDOW_NS);
     plan.warmup_ns = typed.load.warmup.unwrap_or(WARMUP_NS);
     plan.halves_warmup = false;
     Ok(plan)
@@ -198,7 +187,8 @@ fn measure(
     let rounds = |pairs: usize| (pairs * plans.len()) as u64;
     let expected_ns = round_ns.saturating_mul(rounds(pairs));
     let expected_ns = arguments.until_decided.unwrap_or(expected_ns);
-    let mut line = Line::of_comparison(output, first, expected_ns);
+    let mut line = Line::of_experiment(output, first, Doing::Comparison);
+    line.expect_left(expected_ns);
     let round = Round::of(first);
     let mut found = new_comparison(figures, &arguments.fail_if);
     found.sides = plans
@@ -257,7 +247,8 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
     };
     let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
     let left_ns = |searches: &[Search]| searches.iter().map(Search::expected_ns).sum();
-    let mut line = Line::of_search(&load.output, first, left_ns(&searches));
+    let mut line = Line::of_experiment(&load.output, first, Doing::Search);
+    line.expect_left(left_ns(&searches));
     // Each turn has a step of every side that has no result yet.
     for side in turns(plans.len(), usize::MAX) {
         let mut measure = |plan: &Plan| sides.round(side, &Round::of(plan), &mut line);
@@ -286,4 +277,45 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         })
         .collect();
     Ok(found)
+}
+
+// The rounds of compared servers each have a session of their own. How connections fall on the
+// threads and processes of a server stays for as long as they are open: in a session that lasts it
+// would be a difference of the sides, and with new connections it is what rounds vary by.
+
+/// The servers that are compared.
+#[derive(Clone, Copy, Debug)]
+struct Sides<'a> {
+    plans: &'a [Plan],
+    commands: &'a [SideCommands],
+    interrupts: &'a Interrupts,
+}
+
+impl Sides<'_> {
+    /// Measures a round of a side.
+    fn round(&self, side: usize, round: &Round, observer: &mut dyn RunObserver) -> Result<Run> {
+        let interrupts = self.interrupts;
+        let (plan, commands) = (&self.plans[side], &self.commands[side]);
+        let server = commands.start(plan, interrupts)?;
+        let run = commands.warm_up(interrupts).and_then(|()| {
+            let options = SessionOptions::default();
+            interrupts.in_session(plan.clone(), options, |session| {
+                Ok(session.round(round, observer)?)
+            })
+        });
+        let stopped = match server {
+            Some(server) => {
+                server.report_its_end();
+                server.stop()
+            }
+            None => Ok(()),
+        };
+        let run = run.with_context(|| format!("a round of {} failed", self.name(side)))?;
+        stopped?;
+        Ok(run)
+    }
+
+    fn name(&self, side: usize) -> String {
+        format!("{} ({})", side_name(side), self.plans[side].target.url)
+    }
 }

@@ -10,7 +10,7 @@ use brunt_load::Plan;
 use brunt_record::{AgentRecord, MachineDescription, Run, ServerDescription};
 use serde_json::{Value, json};
 
-use crate::args::CompareArguments;
+use crate::commands::CompareArguments;
 use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::merge::shown;
 use crate::output::is_standard;

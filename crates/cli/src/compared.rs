@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use brunt_judge::{ChangeLimit, Compared, ComparedRounds, ComparisonKind};
 use brunt_record::counted;
 
-use crate::args::CompareArguments;
+use crate::commands::CompareArguments;
 use crate::environment::environment;
 
 /// The quantiles of the response time that are compared at equal rates.

@@ -7,19 +7,17 @@ use anyhow::{Context, Result, bail};
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan};
 use brunt_load::{LoadModel, Plan};
-use brunt_record::{Objective, Run};
+use brunt_record::{Environment, Objective, Run};
 use brunt_report::Experiment;
 
-use crate::args::{AnyLoadArguments, FindArguments, LoadArguments};
-use crate::broker_args::BrokerArguments;
+use crate::args::{AnyLoadArguments, LoadArguments};
+use crate::commands::FindArguments;
 use crate::environment::environment;
-use crate::fleet_args::AgentsArguments;
-use crate::fleet_executor::executor_of;
+use crate::executor::{self, AskedFleet, Course, Executor};
 use crate::output::Destination;
-use crate::progress::Line;
+use crate::progress::{Doing, Line};
 use crate::refusals::{self, Given};
-use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::{EXIT_INTERRUPTED, EXIT_MISSED, habits, objectives};
+use crate::{habits, objectives};
 
 /// Lengths of a step's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -34,79 +32,27 @@ const CONNECTIONS_MAX: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
 pub(crate) fn run(
     arguments: &FindArguments,
     given: &Given,
-    of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
+    fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SEARCH)?;
-    habits::refuse_objective(&arguments.typed.load)?;
-    if let Some(other) = arguments.typed.load.behind_url.first() {
+    let (typed, most) = (&arguments.typed.load, arguments.search.max_rate);
+    habits::refuse_objective(typed)?;
+    if let Some(other) = typed.behind_url.first() {
         bail!("the capacity of one server is searched for; leave out {other}, or compare them");
     }
-    let url = arguments.typed.load.url.as_ref();
+    let url = typed.url.as_ref();
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
-    check_rates(arguments.typed.load.rate, arguments.search.max_rate)?;
-    let mut plan = plan(&arguments.typed, given, url, arguments.search.max_rate)?;
-    let asked = asked(&arguments.typed.load)?;
-    let (first, most) = (arguments.typed.load.rate, arguments.search.max_rate);
+    check_rates(typed.rate, most)?;
+    let plan = plan(&arguments.typed, given, url, most)?;
+    let asked = asked(typed)?;
     check_budget(arguments.budget, &plan)?;
-    let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
-    let pipeline = Pipeline::open(Destination::open(&arguments.typed.load.output)?)?;
-    let typed = &arguments.typed.load;
-    let mut executor = executor_of(of_fleet, typed, &plan.target, &pipeline.interrupts)?;
-    if typed.threads.is_none() {
-        plan.workers = executor.workers(&plan.model).min(plan.connections);
-    }
-    executor.check(&plan)?;
-    let mut search = Search::new(&plan, wanted);
-    let mut line = Line::of_search(&arguments.typed.load.output, &plan, search.expected_ns());
-    let outcome = executor.software(&plan).and_then(|software| {
-        if let Some(software) = software {
-            search.capacity.environment.name_software(software);
-        }
-        executor.in_session(&plan, true, &mut |source| {
-            while search.step(&mut |plan| source.round(plan, &mut line))? {
-                line.expect_left(search.expected_ns());
-            }
-            Ok(())
-        })
-    });
-    line.clear();
-    drop(executor);
-    let was_interrupted = match was_interrupted(outcome) {
-        Ok(was_interrupted) => was_interrupted,
-        Err(error) if search.capacity.steps.is_empty() => return Err(error),
-        Err(error) => {
-            let mut capacity = search.capacity;
-            let error = error.context(format!(
-                "the search of {} broke off in step {}",
-                capacity.plan.url,
-                capacity.steps.len() + 1
-            ));
-            capacity.broke_off = Some(format!("{error:#}"));
-            pipeline.report(&Experiment::Capacity(capacity))?;
-            return Err(error);
-        }
-    };
-    let capacity = search.capacity;
-    if capacity.steps.is_empty() {
-        return interrupted("interrupted before a step was measured");
-    }
-    let code = if was_interrupted {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else {
-        exit_code(&capacity)
-    };
-    pipeline.report(&Experiment::Capacity(capacity))?;
-    Ok(code)
-}
-
-/// What a search exits with, as it is made and from its file.
-pub(crate) fn exit_code(capacity: &Capacity) -> ExitCode {
-    if capacity.result().has_passed() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(EXIT_MISSED)
-    }
+    let destination = Destination::open(&typed.output)?;
+    executor::run(typed, fleet, destination, plan, |plan, executor| {
+        executor.check(plan)?;
+        let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
+        Ok(Search::new(plan, wanted))
+    })
 }
 
 /// A search on one server.
@@ -158,6 +104,51 @@ impl Search {
     }
 }
 
+impl Course for Search {
+    fn doing(&self) -> Doing {
+        Doing::Search
+    }
+
+    fn is_one_session(&self) -> bool {
+        true
+    }
+
+    fn environment(&mut self) -> &mut Environment {
+        &mut self.capacity.environment
+    }
+
+    fn measure(
+        &mut self,
+        _plan: &Plan,
+        executor: &mut Executor<'_>,
+        line: &mut Line,
+    ) -> Result<()> {
+        line.expect_left(self.expected_ns());
+        while self.step(&mut |plan| executor.round(plan, line))? {
+            line.expect_left(self.expected_ns());
+        }
+        Ok(())
+    }
+
+    fn has_rounds(&self) -> bool {
+        !self.capacity.steps.is_empty()
+    }
+
+    fn break_off(&mut self, error: anyhow::Error) -> anyhow::Error {
+        let error = error.context(format!(
+            "the search of {} broke off in step {}",
+            self.capacity.plan.url,
+            self.capacity.steps.len() + 1
+        ));
+        self.capacity.broke_off = Some(format!("{error:#}"));
+        error
+    }
+
+    fn experiment(self) -> Experiment {
+        Experiment::Capacity(self.capacity)
+    }
+}
+
 /// The objectives, of which a rate is none: it is what is searched for.
 pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
     let asked = objectives::asked(&arguments.output.objective)
@@ -202,8 +193,8 @@ pub(crate) fn plan(
     most_per_s: f64,
 ) -> Result<Plan> {
     let arguments = &typed.load;
-    let plan = typed.plan(given, Some(url), Some(most_per_s), WINDOW_NS)?;
-    let mut plan = plan.with_context(|| format!("{url} is not a target"))?;
+    let mut plan = typed.typed(given).plan(Some(url), Some(most_per_s))?;
+    arguments.set_window(&mut plan, WINDOW_NS);
     if let LoadModel::Open {
         connections_max, ..
     } = &mut plan.model

@@ -1,77 +1,62 @@
 //! `brunt fleet`: one load made by several agents, and one report of it.
 
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use brunt_fleet::{Program, merged};
 use brunt_judge::Judged;
 use brunt_load::Plan;
 
-use crate::args::{FleetArguments, FleetCommand, FleetSweepArguments};
-use crate::fleet_executor::AskedFleet;
+use crate::args::LoadArguments;
+use crate::commands::{FleetArguments, FleetCommand};
+use crate::executor::{AskedFleet, gather};
 use crate::fleet_kept::keep;
 use crate::output::Destination;
+use crate::plan::{self, set_workers};
 use crate::progress::Line;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::signals::{Interrupts, Second};
 use crate::{
     EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, message, objectives, script, sessions,
-    sweep, tcp,
+    sweep,
 };
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> {
-    match arguments.command {
-        None => {}
-        Some(FleetCommand::Tcp(tcp)) => {
-            given.refuse(refusals::FLEET)?;
-            let (target, load) = tcp::of_fleet(&tcp, given)?;
-            let asked = AskedFleet {
-                agents: &tcp.agents,
-                broker: &tcp.broker,
-                typed: &tcp.load,
-            };
-            let plan = load.plan(asked.typed, target, NonZeroU32::MIN, None);
-            return make(asked, plan);
-        }
-        Some(FleetCommand::Sweep(sweep)) => {
-            given.refuse(refusals::FLEET)?;
-            let FleetSweepArguments {
-                agents,
-                sweep,
-                broker,
-            } = *sweep;
-            return sweep::run(sweep, given, Some((&agents, &broker)));
-        }
-        Some(FleetCommand::Find(find)) => {
-            given.refuse(refusals::FLEET)?;
-            return find::run(&find.find, given, Some((&find.agents, &find.broker)));
-        }
-    }
-    let typed = &arguments.typed.load;
     given.refuse(refusals::FLEET)?;
-    // They are for the script, where there is one.
-    let further = typed.behind_url.first().filter(|_| typed.script.is_none());
-    if let Some(other) = further {
-        bail!("one server is loaded at a time; leave out {other}");
+    match arguments.command {
+        Some(FleetCommand::Tcp(it)) => {
+            let plan = plan::of_tcp(&it.command, given)?;
+            make((&it.agents, &it.broker), &it.command.load, plan)
+        }
+        Some(FleetCommand::Sweep(it)) => {
+            sweep::run(it.command, given, Some((&it.agents, &it.broker)))
+        }
+        Some(FleetCommand::Find(it)) => {
+            find::run(&it.command, given, Some((&it.agents, &it.broker)))
+        }
+        None => {
+            let typed = &arguments.typed.load;
+            // They are for the script, where there is one.
+            let further = typed.behind_url.first().filter(|_| typed.script.is_none());
+            if let Some(other) = further {
+                bail!("one server is loaded at a time; leave out {other}");
+            }
+            if !typed.has_server() {
+                bail!("give the URL of the server: agents have none of their own");
+            }
+            let plan = arguments
+                .typed
+                .typed(given)
+                .plan(typed.url.as_deref(), None)?;
+            make((&arguments.agents, &arguments.broker), typed, plan)
+        }
     }
-    let url = typed.url.as_deref();
-    let (target, load) = arguments.typed.load(given, url, None)?;
-    let target = target.context("give the URL of the server: agents have none of their own")?;
-    let asked = AskedFleet {
-        agents: &arguments.agents,
-        broker: &arguments.broker,
-        typed,
-    };
-    let plan = load.plan(typed, target, NonZeroU32::MIN, None);
-    make(asked, plan)
 }
 
 /// Makes the load of `plan`, whose workers are as many as the agents have.
-fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
-    let typed = asked.typed;
+fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
     let destination = Destination::open(&typed.output)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     let program = match (&typed.script, &typed.sessions) {
@@ -85,10 +70,8 @@ fn make(asked: AskedFleet<'_>, mut plan: Plan) -> Result<ExitCode> {
         }
         (None, None) => None,
     };
-    let mut agents = asked.gather(&plan.target, &interrupts)?;
-    if typed.threads.is_none() {
-        plan.workers = agents.workers(&plan.model).min(plan.connections);
-    }
+    let mut agents = gather(asked, typed, &plan.target, &interrupts)?;
+    set_workers(&mut plan, typed, |model| agents.workers(model));
     // It was that of a state for the script, and of one thread.
     plan.held_beside_bytes = plan.held_beside_bytes / 2 * (u64::from(plan.workers.get()) + 1);
     let mut line = Line::new(&typed.output, &plan);

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use brunt_fleet::AgentResult;
 
+use crate::args::OutputArguments;
 use crate::message;
 use crate::output::is_standard;
-use crate::output_args::OutputArguments;
 use crate::redact::redact;
 
 /// What files are called where no report goes to a file.
@@ -81,7 +81,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::Arguments;
+    use crate::commands::Arguments;
 
     const RUN: &[u8] = include_bytes!("../../report/tests/golden/complete.json");
 

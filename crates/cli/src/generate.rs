@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::args::Arguments;
+use crate::commands::Arguments;
 use crate::message;
 use crate::peer::PEERS;
 

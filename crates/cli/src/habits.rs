@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::{LoadArguments, is_command};
+use crate::args::LoadArguments;
+use crate::commands::is_command;
 use crate::source::Source;
 
 /// Options of other load generators, and what brunt has in their place.
@@ -154,7 +155,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::Arguments;
+    use crate::commands::Arguments;
 
     /// What is said of words that are refused.
     fn explained(typed: &str) -> String {

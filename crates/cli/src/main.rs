@@ -3,27 +3,22 @@
 mod address_space;
 mod agent;
 mod args;
-mod broker_args;
 mod command_line;
+mod commands;
 mod compare;
-mod compare_sides;
 mod compare_stored;
 mod compared;
 mod dropin;
 mod environment;
 mod executor;
-mod experiment_help;
 mod fail_if;
 mod find;
 mod fleet;
-mod fleet_args;
-mod fleet_executor;
 mod fleet_kept;
 mod generate;
 mod habits;
 mod intervals;
 mod last_calls;
-mod list;
 mod load;
 mod merge;
 mod message;
@@ -31,14 +26,9 @@ mod messages;
 mod objectives;
 mod origin;
 mod output;
-mod output_args;
-mod part_args;
 mod peer;
 mod plan;
-mod program_help;
 mod progress;
-mod protocol;
-mod protocol_args;
 mod redact;
 mod refusals;
 mod replace;
@@ -47,29 +37,23 @@ mod request;
 mod run;
 mod script;
 mod serve;
-mod serve_args;
-mod serve_tcp_args;
 mod server_software;
 mod session;
 mod sessions;
 mod side_server;
 mod signals;
 mod source;
-mod spoken;
 mod stored;
 mod sweep;
 mod sweep_values;
-mod tcp;
-mod tcp_args;
-mod tcp_streams;
 mod time_wait;
 mod values;
-mod websocket;
-mod websocket_args;
 
 use std::process::ExitCode;
 
-use args::{Arguments, Command};
+use brunt_judge::{ComparisonOutcome, EndedEarly, Judged, Sweep, Verdict};
+use brunt_report::Experiment;
+use commands::{Arguments, Command};
 
 #[global_allocator]
 static HEAP: brunt_io::heap::Heap = brunt_io::heap::Heap;
@@ -86,17 +70,59 @@ const EXIT_UNDECIDED: u8 = 4;
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// What a run that was reported in full exits with, unless a signal cut it short.
-fn exit_code(judged: &brunt_judge::Judged<'_>) -> ExitCode {
+fn exit_code(judged: &Judged<'_>) -> ExitCode {
     if !judged.is_valid() {
         ExitCode::from(EXIT_INVALID)
     } else if matches!(
         judged.judgement.verdict,
-        brunt_judge::Verdict::NoSuccess | brunt_judge::Verdict::ServerFailed
+        Verdict::NoSuccess | Verdict::ServerFailed
     ) || judged.objectives().iter().any(|outcome| !outcome.is_met)
     {
         ExitCode::from(EXIT_MISSED)
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+/// What an experiment exits with, as it is made and from its file.
+fn experiment_exit_code(experiment: &Experiment) -> ExitCode {
+    let is_every_round = |sweep: &Sweep, verdict| {
+        let mut rounds = sweep.rounds.iter();
+        rounds.all(|round| round.record.verdict == verdict)
+    };
+    match experiment {
+        // A sweep of which no round is worth anything has failed.
+        Experiment::Sweep(it) if is_every_round(it, Verdict::Invalid) => EXIT_INVALID.into(),
+        Experiment::Sweep(it) if is_every_round(it, Verdict::NoSuccess) => EXIT_MISSED.into(),
+        Experiment::Capacity(it) if !it.result().has_passed() => EXIT_MISSED.into(),
+        Experiment::Comparison(it) if it.ended_early == Some(EndedEarly::Interrupted) => {
+            EXIT_INTERRUPTED.into()
+        }
+        Experiment::Comparison(it) => match it.outcome() {
+            ComparisonOutcome::Passed => ExitCode::SUCCESS,
+            ComparisonOutcome::Failed => EXIT_MISSED.into(),
+            ComparisonOutcome::Undecided => EXIT_UNDECIDED.into(),
+        },
+        Experiment::Sweep(_) | Experiment::Capacity(_) => ExitCode::SUCCESS,
+    }
+}
+
+/// Runs the load that was typed without a command.
+fn run(arguments: &Arguments, given: &refusals::Given) -> anyhow::Result<ExitCode> {
+    let load = &arguments.load;
+    let url = habits::only_url(load)?;
+    let typed = plan::Typed {
+        load,
+        messages: &arguments.websocket.list,
+        websocket: Some(&arguments.websocket),
+        framing: None,
+        given,
+    };
+    let plan = typed.plan(url, None)?;
+    match (&load.script, &load.sessions) {
+        (Some(path), _) => script::run(load, path, plan),
+        (None, Some(path)) => sessions::run(load, path, plan),
+        (None, None) => load::run(load, plan),
     }
 }
 
@@ -111,14 +137,10 @@ fn main() -> ExitCode {
     if let Some(called) = dropin::Called::here() {
         return dropin::run(&called);
     }
-    let mut words: Vec<_> = std::env::args_os().collect();
-    if sweep_values::is_sweep(&words) {
-        words = sweep_values::rewritten(words);
-    }
-    let (arguments, given) = Arguments::read(words.into_iter()).unwrap_or_else(|error| {
+    let (arguments, given) = Arguments::read(std::env::args_os()).unwrap_or_else(|error| {
         let typed = habits::typed();
         if error.kind() == clap::error::ErrorKind::DisplayHelp && habits::is_short(&typed) {
-            message::exit_with_help(program_help::SHORT_HELP)
+            message::exit_with_help(include_str!("help/short.txt"))
         }
         message::exit_with_usage(&habits::explain(error, &typed))
     });
@@ -127,20 +149,15 @@ fn main() -> ExitCode {
         Some(Command::Compare(compare)) => compare::run(&compare, &given),
         Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given, None),
         Some(Command::Find(find)) => find::run(&find, &given, None),
-        Some(Command::Tcp(tcp)) => tcp::run(&tcp, &given),
+        Some(Command::Tcp(tcp)) => {
+            plan::of_tcp(&tcp, &given).and_then(|plan| load::run(&tcp.load, plan))
+        }
         Some(Command::Report(report)) => report::run(&report, &given),
         Some(Command::Merge(merge)) => merge::run(&merge),
         Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
         Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),
-        None if websocket::is_meant(&arguments.load, &given) => {
-            websocket::run(&arguments.load, &arguments.websocket, &given)
-        }
-        None => match (&arguments.load.script, &arguments.load.sessions) {
-            (Some(path), _) => script::run(&arguments.load, path),
-            (None, Some(path)) => sessions::run(&arguments.load, path),
-            (None, None) => load::run(&arguments.load),
-        },
+        None => run(&arguments, &given),
     };
     let code = outcome.unwrap_or_else(|error| {
         message::print(&format_args!("{error:#}"));

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use brunt_judge::Judged;
 use brunt_record::{MergeError, Run};
 
-use crate::args::MergeArguments;
+use crate::commands::MergeArguments;
 use crate::objectives;
 use crate::output::{Destination, is_standard};
 use crate::redact::redact;

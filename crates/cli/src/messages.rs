@@ -4,29 +4,22 @@ use anyhow::{Context, Result, anyhow, bail};
 use brunt_load::{MessageSpec, RequestSet, message_name};
 use brunt_proto::messages::Template;
 
-use crate::args::LoadArguments;
-use crate::list::order;
+use crate::args::{LoadArguments, MessageArguments};
 use crate::request::BODY_BYTES_MAX;
 use crate::source::Source;
-use crate::websocket_args::{MessageArguments, is_websocket};
 
 /// Characters of a message that name it.
 const NAME_LENGTH_MAX: usize = 60;
 
-/// The messages that `option` gave.
+/// The messages that `option` gave; `example` is one.
 pub(crate) fn message_set(
     list: &MessageArguments,
     option: &str,
+    example: &str,
     load: &LoadArguments,
 ) -> Result<RequestSet> {
     let sources = &list.messages;
     if sources.is_empty() {
-        // Over TCP a message has the end that its framing wants; WebSocket frames by itself.
-        let url = load.url.as_deref().unwrap_or_default();
-        let example = match option {
-            "--message" if is_websocket(url) => "hello",
-            _ => "PING\\r\\n",
-        };
         bail!("there is no message; give one with {option}, as in {option} '{example}'");
     }
     let readers = sources.iter().chain(&list.first);
@@ -48,7 +41,7 @@ pub(crate) fn message_set(
             template,
         });
     }
-    RequestSet::messages_in(order(load), messages).with_context(|| {
+    RequestSet::messages_in(load.request_order(), messages).with_context(|| {
         format!(
             "there are more than {} messages; leave some out",
             RequestSet::REQUESTS_MAX

@@ -3,7 +3,7 @@
 
 use brunt_record::{Objective, Run};
 
-use crate::output_args::OutputArguments;
+use crate::args::OutputArguments;
 use crate::redact::redact;
 use crate::{command_line, objectives};
 

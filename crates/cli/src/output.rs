@@ -13,7 +13,7 @@ use brunt_judge::Judged;
 use brunt_load::Plan;
 use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
 
-use crate::output_args::{FormatName, OutputArguments};
+use crate::args::OutputArguments;
 use crate::redact::redact_experiment;
 use crate::replace::{self, replace};
 use crate::{exit_code, message, objectives};
@@ -83,7 +83,7 @@ impl Destination {
     }
 
     fn in_any_form(arguments: &OutputArguments) -> Result<Self> {
-        let asked = arguments.format.map(format_of);
+        let asked = arguments.format;
         let reports = reports(&arguments.output, asked)?;
         let others = [
             (&arguments.hdr_log, Content::HdrLog),
@@ -343,7 +343,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 }
 
 fn check_no_summary(arguments: &OutputArguments) -> Result<()> {
-    if arguments.format == Some(FormatName::Summary) {
+    if arguments.format == Some(Format::Summary) {
         return Err(ReportError::SummaryOfOneRun.into());
     }
     Ok(())
@@ -399,17 +399,6 @@ fn format_by_name(path: &Path) -> Result<Format> {
              .md, or say which one with --format",
             path.display()
         ),
-    }
-}
-
-fn format_of(name: FormatName) -> Format {
-    match name {
-        FormatName::Text => Format::Text,
-        FormatName::Json => Format::Json,
-        FormatName::Summary => Format::Summary,
-        FormatName::Csv => Format::Csv,
-        FormatName::Markdown => Format::Markdown,
-        FormatName::Html => Format::Html,
     }
 }
 

@@ -1,260 +1,378 @@
-//! From what was typed to a plan. What contradicts itself is said here, before anything is opened.
+//! From what was typed to a plan, in one pass. What contradicts itself is said here, before
+//! anything is opened.
 
-use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use anyhow::{Result, bail};
+use brunt_io::cpu::usable_cpus;
 use brunt_load::{
-    ArrivalProcess, BackendChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, ServerCounter, SocketOptions, Spin, Spoken, Stamps, Stop, Streams, Target, ThinkTime,
+    ClientIdentity, HttpChoice, LoadModel, MessageExchange, OpeningMessage, Placement, Plan,
+    RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme, ServerCounter, SocketOptions,
+    Spoken, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange, WebSocketOpening,
 };
-use brunt_proto::http2::ClientSettings;
+use brunt_proto::messages::Framing;
 
-use crate::args::{ArrivalsName, BackendName, LoadArguments, OrderName, SpinName, StampsName};
-use crate::protocol::ProtocolChoice;
-use crate::request::request;
+use crate::args::{
+    AnyLoadArguments, FramingArguments, LoadArguments, MessageArguments, ProtocolArguments,
+    WebSocketArguments,
+};
+use crate::commands::{StreamArguments, TcpArguments};
+use crate::messages::{message_set, template};
+use crate::refusals::{self, Given};
+use crate::request::{listed, request};
 
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
 const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
-/// The seed of a plan that is shared out, unless one was typed.
-const PART_SEED: u64 = 1;
+/// What is asked of brunt's own server. Without work of its own it takes as long for a request as
+/// brunt does, and it would be a toss-up which of the two is the limit.
+pub(crate) const OWN_PATH: &str = "/compute/10us";
 
-/// The part of a plan that follows from the arguments alone.
-#[derive(Clone, Debug)]
-pub(crate) struct Load {
-    pub(crate) model: LoadModel,
-    pub(crate) connections: NonZeroU32,
-    protocol: ProtocolChoice,
-    /// In place of HTTP.
-    spoken: Option<Spoken>,
-    sockets: SocketOptions,
-    /// In place of `--pipeline`.
-    depth: Option<NonZeroU32>,
-    reuse: Reuse,
-    stop: Stop,
-    warmup_ns: u64,
-    request: RequestSpec,
-    /// Whether random numbers are filled into it.
-    draws: bool,
-    /// In place of it.
-    list: Option<RequestSet>,
-    think_time: ThinkTime,
+/// What was typed of a load. What is spoken follows from its URL.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    pub(crate) load: &'a LoadArguments,
+    pub(crate) messages: &'a MessageArguments,
+    /// Absent for `brunt tcp`.
+    pub(crate) websocket: Option<&'a WebSocketArguments>,
+    /// Absent for a run that is no command.
+    pub(crate) framing: Option<&'a FramingArguments>,
+    pub(crate) given: &'a Given,
 }
 
-impl Load {
-    /// Looks at the arguments for a load on `target`, and reads the files of header fields and
-    /// body. Without a target it is the built-in server.
-    pub(crate) fn new(arguments: &LoadArguments, target: Option<&Target>) -> Result<Self> {
-        let load = Self::at(arguments, target, None)?;
-        // What is random in a list is known when it is read.
-        let may_draw = target.is_some_and(|it| !it.scheme.protocol().carries_http)
-            || load.draws
-            || has_list(arguments);
-        refuse_useless_seed(arguments, may_draw)?;
-        Ok(load)
-    }
-
-    /// The same with planned requests at this rate, where it is given, whatever rate was typed.
-    pub(crate) fn at(
-        arguments: &LoadArguments,
-        target: Option<&Target>,
-        rate: Option<f64>,
-    ) -> Result<Self> {
-        let rate = rate.or(arguments.rate);
-        let protocol = ProtocolChoice::new(arguments, target)?;
-        let reuse = if arguments.no_keepalive {
-            Reuse::Requests(NonZeroU64::MIN)
-        } else {
-            arguments
-                .requests_per_connection
-                .map_or(Reuse::Unlimited, Reuse::Requests)
-        };
-        // Arrivals and think times share it, so that one number repeats a run.
-        let seed = seed(arguments);
-        let mut request = request(arguments)?;
-        let draws = fill_in(arguments, target, &mut request)?;
-        let (model, connections) = model(arguments, rate, reuse, seed)?;
-        let requests = arguments.requests.map(NonZeroU64::get);
-        let default = |ns| requests.is_none().then_some(ns);
-        let stages_ns = model.schedule().and_then(Schedule::duration_ns);
-        let stop = Stop {
-            duration_ns: arguments
-                .duration
-                .or(stages_ns)
-                .or(default(Plan::DURATION_NS_DEFAULT)),
-            requests,
-        };
-        Ok(Self {
-            model,
-            connections,
-            protocol,
-            spoken: None,
-            sockets: SocketOptions::default(),
-            depth: None,
-            reuse,
-            stop,
-            warmup_ns: arguments
-                .warmup
-                .or(default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold))
-                .unwrap_or(0),
-            request,
-            draws,
-            list: None,
-            think_time: ThinkTime {
-                seed,
-                ..arguments.think_time.unwrap_or_default()
-            },
-        })
-    }
-
-    /// The one request, without its path.
-    pub(crate) fn request(&self) -> &RequestSpec {
-        &self.request
-    }
-
-    /// The same with a list of requests.
-    pub(crate) fn with_list(mut self, list: Option<RequestSet>) -> Self {
-        self.list = list;
-        self
-    }
-
-    /// The same with something else than HTTP spoken.
-    pub(crate) fn speaking(mut self, spoken: impl Into<Spoken>) -> Self {
-        self.spoken = Some(spoken.into());
-        self
-    }
-
-    /// The same with connections that are opened and closed again, in place of requests.
-    pub(crate) fn connecting(mut self) -> Self {
-        self.reuse = Reuse::Requests(NonZeroU64::MIN);
-        self.with_list(Some(RequestSet::nothing()))
-            .speaking(Spoken::Connections)
-    }
-
-    /// The same with so many messages in flight per connection.
-    pub(crate) fn with_depth(mut self, depth: NonZeroU32) -> Self {
-        self.depth = Some(depth);
-        self
-    }
-
-    /// The same with these options of its sockets.
-    pub(crate) fn over(mut self, sockets: SocketOptions) -> Self {
-        self.sockets = sockets;
-        self
-    }
-
-    /// The same with streams, of which there is one unless a number was typed.
-    pub(crate) fn streaming(mut self, streams: Streams, connections: Option<NonZeroU32>) -> Self {
-        self.connections = connections.unwrap_or(NonZeroU32::MIN);
-        self.speaking(streams)
-    }
-
-    /// The plan, with what depends on the machine: the workers where `-t` gives no number, at most,
-    /// and the CPUs that they are to be bound to, if any.
-    pub(crate) fn plan(
-        self,
-        arguments: &LoadArguments,
-        target: Target,
-        workers_default: NonZeroU32,
-        cpus: Option<Vec<u32>>,
-    ) -> Plan {
-        let placement = match (arguments.threads, cpus) {
-            (Some(_), _) => Placement::Given,
-            (None, Some(cpus)) => Placement::Bound(cpus),
-            (None, None) => Placement::Auto,
-        };
-        // Where nothing is received, there is nothing to be stamped.
-        let spoken = self.spoken.as_ref();
-        let is_stamped = spoken.is_none_or(|it| !it.connects_only());
-        // Reports and messages show no more of a target than this.
-        let shown = |target: Target| match arguments.output.redact {
-            true => target.redacted(),
-            false => target,
-        };
-        let requests = self.list.unwrap_or_else(|| {
-            let mut request = RequestSpec {
-                path: target.path.clone(),
-                ..self.request
-            };
-            if !is_generated(arguments) {
-                // What is wrong with it was said before.
-                let _ = request.fill_in();
-            }
-            RequestSet::one(request)
-        });
-        Plan {
-            further_targets: Vec::new(),
-            target: shown(target),
-            requests,
-            is_generated: false,
-            model: self.model,
-            connections: self.connections,
-            workers: arguments
-                .threads
-                .unwrap_or(workers_default.min(self.connections)),
-            placement,
-            spoken: self.spoken.unwrap_or_else(|| self.protocol.http.into()),
-            tls: self.protocol.tls,
-            pipeline: self.depth.unwrap_or(arguments.pipeline),
-            streams: self.protocol.streams,
-            http2: ClientSettings::default(),
-            reuse: self.reuse,
-            think_time_ns: self.think_time.mean_ns,
-            think_spread: self.think_time.spread,
-            think_seed: self.think_time.seed,
-            held_beside_bytes: 0,
-            stop: self.stop,
-            sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
-            has_equal_parts: false,
-            warmup_ns: self.warmup_ns,
-            halves_warmup: true,
-            keeps_errors: arguments.show_errors,
-            logged_requests_max: 0,
-            logged_responses_max: 0,
-            timeout_ns: arguments.timeout,
-            sends_again: true,
-            setup_timeout_ns: None,
-            connect_timeout_ns: arguments.connect_timeout,
-            drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
-            backend: backend_choice(arguments.backend),
-            sockets: self.sockets,
-            source_addresses: arguments.source_addresses.clone(),
-            stamps: match arguments.stamps {
-                _ if !is_stamped => Stamps::Off,
-                StampsName::Full => Stamps::Full,
-                StampsName::Sampled => Stamps::Sampled,
-                StampsName::Off => Stamps::Off,
-            },
-            spin: match arguments.spin {
-                SpinName::Auto => Spin::Auto,
-                SpinName::On => Spin::On,
-                SpinName::Off => Spin::Off,
-            },
-            oversubscribe: arguments.oversubscribe,
-            observe: !arguments.no_evidence,
-            watch: arguments.watch.clone(),
-            server_counter: arguments.verify_url.clone().map(|counter| ServerCounter {
-                target: shown(counter.target),
-                path: counter.path,
-            }),
-            link_bits_per_s: arguments.link_speed,
+impl AnyLoadArguments {
+    pub(crate) fn typed<'a>(&'a self, given: &'a Given) -> Typed<'a> {
+        Typed {
+            load: &self.load,
+            messages: &self.websocket.list,
+            websocket: Some(&self.websocket),
+            framing: Some(&self.framing),
+            given,
         }
     }
 }
 
-/// Whether the requests are those of a list, which says so where a seed is of no use to it.
-pub(crate) fn has_list(arguments: &LoadArguments) -> bool {
-    let files = [&arguments.urls, &arguments.targets];
-    files.iter().any(|file| file.is_some()) || !arguments.raw.is_empty()
+impl Typed<'_> {
+    /// The plan of a load on the server of `url`; with planned requests at `rate`, where it is
+    /// given, whatever rate was typed. Without a URL the server is that of a list, or brunt's own,
+    /// whose address is not known yet.
+    pub(crate) fn plan(self, url: Option<&str>, rate: Option<f64>) -> Result<Plan> {
+        let scheme = url.and_then(|url| url.split_once("://"));
+        let scheme = scheme.map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match (scheme.as_deref(), url) {
+            (Some("ws" | "wss"), Some(url)) => self.over_websocket(url, rate),
+            (Some("tcp" | "tls"), _) if self.framing.is_some() => {
+                for refusal in [refusals::NOT_WEBSOCKET, refusals::PIPELINE] {
+                    self.given.refuse(refusal)?;
+                }
+                self.given.refuse(refusals::MESSAGES)?;
+                self.given.refuse(refusals::TCP)?;
+                let target = Target::parse_tcp(url, false, self.load.unix_socket.clone())?;
+                let mut plan = self.over_tcp(target, rate)?;
+                if let Some(websocket) = self.websocket {
+                    plan.pipeline = websocket.depth;
+                }
+                Ok(plan)
+            }
+            _ => self.over_http(url, rate),
+        }
+    }
+
+    fn over_http(self, url: Option<&str>, rate: Option<f64>) -> Result<Plan> {
+        let load = self.load;
+        self.given.refuse(refusals::NOT_TCP)?;
+        self.given.refuse(match self.framing {
+            Some(_) => refusals::HTTP,
+            None => refusals::RUN_OF_HTTP,
+        })?;
+        let socket = || load.unix_socket.clone();
+        let target = match url {
+            Some(url) if load.is_generated() => Target::parse(url, socket())?,
+            Some(url) => Target::parse_to_fill_in(url, socket())?,
+            None if load.protocol.http3 => own_target("https", "127.0.0.1")?,
+            None => own_target("http", "127.0.0.1")?,
+        };
+        let (target, requests) = listed(load, url.is_some(), target)?;
+        if load.seq_from.is_some() && !requests.counts_numbers() {
+            bail!("--seq-from is about {{{{seq}}}}, and no request has it; leave it out");
+        }
+        plan(load, target, requests, rate)
+    }
+
+    fn over_websocket(self, url: &str, rate: Option<f64>) -> Result<Plan> {
+        let load = self.load;
+        for refusal in [refusals::NOT_TCP, refusals::MESSAGES, refusals::PIPELINE] {
+            self.given.refuse(refusal)?;
+        }
+        let target = Target::parse_websocket(url, load.unix_socket.clone())?;
+        let messages = self.message_set("--message", "hello")?;
+        let Some(typed) = self.websocket else {
+            bail!("messages of WebSocket are sent by brunt {url}");
+        };
+        let mut opening = request(load)?;
+        opening.fill_in_nothing()?;
+        let first = self.messages.first.as_ref();
+        let first = first.map(|source| template(source, "--first", load.output.redact));
+        let mut plan = plan(load, target, messages, rate)?;
+        plan.pipeline = typed.depth;
+        plan.spoken = Spoken::WebSocket(WebSocketExchange {
+            headers: opening.headers.into(),
+            subprotocols: typed.subprotocols.clone(),
+            is_binary: typed.binary,
+            replies: typed.replies,
+            matching: typed.reply_match.clone(),
+            opening: first.transpose()?.map(|message| WebSocketOpening {
+                message: message.into(),
+                replies: typed.replies,
+            }),
+            ping_interval_ns: typed.ping,
+            seed: plan.think_seed,
+        });
+        Ok(plan)
+    }
+
+    /// Messages over TCP.
+    fn over_tcp(self, target: Target, rate: Option<f64>) -> Result<Plan> {
+        let exchange = self.message_exchange()?;
+        let option = if self.websocket.is_some() {
+            "--message"
+        } else {
+            "-m"
+        };
+        // A message has the end that its framing wants.
+        let messages = self.message_set(option, "PING\\r\\n")?;
+        let mut plan = plan(self.load, target, messages, rate)?;
+        plan.spoken = Spoken::Messages(MessageExchange {
+            seed: plan.think_seed,
+            ..exchange
+        });
+        Ok(plan)
+    }
+
+    /// The messages that `option` gave.
+    fn message_set(self, option: &str, example: &str) -> Result<RequestSet> {
+        if !self.load.hold {
+            return message_set(self.messages, option, example, self.load);
+        }
+        if !self.messages.messages.is_empty() {
+            bail!("--hold sends no messages but that of --first; leave out {option}");
+        }
+        Ok(RequestSet::nothing())
+    }
+
+    /// How messages are exchanged over TCP, but for the seed.
+    fn message_exchange(self) -> Result<MessageExchange> {
+        let first = self.messages.first.as_ref();
+        let typed = self
+            .framing
+            .map(|it| (it.reply.clone(), it.first_reply.clone()));
+        let (reply, first_reply) = typed.unwrap_or_default();
+        let default = match (self.load.hold, first) {
+            (true, None) => Some(Framing::None),
+            (true, Some(_)) => first_reply.clone(),
+            (false, _) => None,
+        };
+        let Some(reply) = reply.or(default) else {
+            bail!(
+                "--reply says where the reply to a message ends, such as line, fixed=64, echo, or \
+                 none where nothing comes back; see brunt tcp --help"
+            );
+        };
+        let first = first.map(|source| template(source, "--first", self.load.output.redact));
+        let opening = first.transpose()?.map(|message| OpeningMessage {
+            message: message.into(),
+            reply: match first_reply {
+                Some(reply) => reply,
+                None if reply == Framing::UntilClose => Framing::None,
+                None => reply.clone(),
+            },
+        });
+        Ok(MessageExchange {
+            reply,
+            opening,
+            seed: 0,
+        })
+    }
+}
+
+/// The plan of `brunt tcp`: messages, one-way streams, or connections alone.
+pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
+    let TcpArguments {
+        exchange,
+        streams: typed,
+        load,
+    } = arguments;
+    given.refuse(refusals::MESSAGES)?;
+    given.refuse(refusals::TCP)?;
+    if let Some(other) = load.behind_url.first() {
+        bail!("one server is loaded at a time; leave out {other}");
+    }
+    let url = load.url.as_deref();
+    let target = Target::parse_tcp(url, false, load.unix_socket.clone())?;
+    let mut plan = if let Some(streams) = streams(typed)? {
+        given.refuse(refusals::STREAMS)?;
+        if target.scheme.is_secure() {
+            bail!(
+                "bandwidth is measured in clear text, since of TLS the kernel counts records and \
+                 not what is in them; leave out tls://"
+            );
+        }
+        let request = RequestSpec::get(&target.path);
+        let mut plan = plan(load, target, RequestSet::one(request), None)?;
+        plan.connections = load.connections.unwrap_or(NonZeroU32::MIN);
+        set_workers(&mut plan, load, default_workers);
+        plan.spoken = Spoken::Streams(streams);
+        plan
+    } else if exchange.connect_only {
+        let mut plan = plan(load, target, RequestSet::nothing(), None)?;
+        plan.reuse = Reuse::Requests(NonZeroU64::MIN);
+        plan.spoken = Spoken::Connections;
+        // Where nothing is received, there is nothing to be stamped.
+        plan.stamps = Stamps::Off;
+        plan
+    } else {
+        let typed = Typed {
+            load,
+            messages: &exchange.list,
+            websocket: None,
+            framing: Some(&exchange.framing),
+            given,
+        };
+        typed.over_tcp(target, None)?
+    };
+    plan.sockets = SocketOptions {
+        is_nodelay: typed.nodelay,
+        send_buffer_bytes: typed.sndbuf,
+        receive_buffer_bytes: typed.rcvbuf,
+        segment_bytes: typed.mss,
+        congestion: typed.congestion.clone(),
+        paced_bytes_per_s: None,
+        receive_bytes_min: None,
+    };
+    Ok(plan)
+}
+
+/// The streams asked for; absent where connections carry messages.
+fn streams(typed: &StreamArguments) -> Result<Option<Streams>> {
+    let streams = Streams {
+        sends: typed.send || typed.both,
+        receives: typed.receive || typed.both,
+        paced_bits_per_s: typed.bandwidth.and_then(NonZeroU64::new),
+        is_arranged: false,
+    };
+    if streams.sends || streams.receives {
+        return Ok(Some(streams));
+    }
+    if typed.bandwidth.is_some() {
+        bail!("--bandwidth is a limit of what is sent: with --send or --both");
+    }
+    Ok(None)
+}
+
+/// brunt's own server at `address`.
+pub(crate) fn own_target(scheme: &str, address: &str) -> Result<Target> {
+    Ok(Target::parse(
+        &format!("{scheme}://{address}{OWN_PATH}"),
+        None,
+    )?)
+}
+
+/// The plan of a load on `target`, over HTTP unless that speaks something else.
+fn plan(
+    arguments: &LoadArguments,
+    target: Target,
+    requests: RequestSet,
+    rate: Option<f64>,
+) -> Result<Plan> {
+    check_protocol(arguments, &target)?;
+    let reuse = if arguments.no_keepalive {
+        Reuse::Requests(NonZeroU64::MIN)
+    } else {
+        let requests = arguments.requests_per_connection;
+        requests.map_or(Reuse::Unlimited, Reuse::Requests)
+    };
+    // Arrivals and think times share it, so that one number repeats a run.
+    let seed = arguments.seed();
+    let think_time = arguments.think_time.unwrap_or_default();
+    let (model, connections) = model(arguments, rate.or(arguments.rate), reuse, seed)?;
+    let count = arguments.requests.map(NonZeroU64::get);
+    let default = |ns| count.is_none().then_some(ns);
+    let stages_ns = model.schedule().and_then(Schedule::duration_ns);
+    let duration_ns = arguments.duration.or(stages_ns);
+    let warmup_ns = default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold);
+    // Reports and messages show no more of a target than this.
+    let shown = |target: Target| match arguments.output.redact {
+        true => target.redacted(),
+        false => target,
+    };
+    let counter = arguments.verify_url.clone();
+    let mut plan = Plan {
+        connections,
+        placement: match arguments.threads {
+            Some(_) => Placement::Given,
+            None => Placement::Auto,
+        },
+        spoken: http(arguments).into(),
+        tls: tls_spec(&arguments.protocol)?,
+        pipeline: arguments.pipeline,
+        streams: arguments.protocol.streams.unwrap_or(NonZeroU32::MIN),
+        reuse,
+        think_time_ns: think_time.mean_ns,
+        think_spread: think_time.spread,
+        think_seed: seed,
+        stop: Stop {
+            duration_ns: duration_ns.or(default(Plan::DURATION_NS_DEFAULT)),
+            requests: count,
+        },
+        sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
+        warmup_ns: arguments.warmup.or(warmup_ns).unwrap_or(0),
+        keeps_errors: arguments.show_errors,
+        timeout_ns: arguments.timeout,
+        connect_timeout_ns: arguments.connect_timeout,
+        drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
+        backend: arguments.backend,
+        source_addresses: arguments.source_addresses.clone(),
+        stamps: arguments.stamps,
+        spin: arguments.spin,
+        oversubscribe: arguments.oversubscribe,
+        observe: !arguments.no_evidence,
+        watch: arguments.watch.clone(),
+        server_counter: counter.map(|counter| ServerCounter {
+            target: shown(counter.target),
+            path: counter.path,
+        }),
+        link_bits_per_s: arguments.link_speed,
+        model,
+        ..Plan::new(shown(target), requests)
+    };
+    plan.workers = arguments.threads.unwrap_or(NonZeroU32::MIN);
+    set_workers(&mut plan, arguments, default_workers);
+    Ok(plan)
+}
+
+/// Workers of a load of this model, where no number of them is typed.
+pub(crate) fn default_workers(model: &LoadModel) -> NonZeroU32 {
+    brunt_engine::default_workers(model, usable_cpus())
+}
+
+/// Has the plan as many workers as its model is to have, where no number of them is typed: at most
+/// one per connection.
+pub(crate) fn set_workers(
+    plan: &mut Plan,
+    arguments: &LoadArguments,
+    workers: impl FnOnce(&LoadModel) -> NonZeroU32,
+) {
+    if arguments.threads.is_none() {
+        plan.workers = workers(&plan.model).min(plan.connections);
+    }
 }
 
 /// Refuses a seed where nothing of a run is random; `draws` says whether anything of its requests
 /// is. An experiment has a use of its own for a seed.
 pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Result<()> {
     let is_used = draws
-        || arguments.order == OrderName::Random
+        || matches!(arguments.order, RequestOrder::Random { .. })
         || arguments.rate.is_some()
         || arguments.stages.is_some()
         || arguments.connection_rate.is_some()
@@ -269,39 +387,6 @@ pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Res
     Ok(())
 }
 
-/// Refuses a start of sequences where requests hold none; `counts` says whether some do.
-pub(crate) fn refuse_useless_start(arguments: &LoadArguments, counts: bool) -> Result<()> {
-    if arguments.seq_from.is_some() && !counts {
-        bail!("--seq-from is about {{{{seq}}}}, and no request has it; leave it out");
-    }
-    Ok(())
-}
-
-/// Whether requests come from elsewhere than the plan.
-fn is_generated(arguments: &LoadArguments) -> bool {
-    arguments.script.is_some() || arguments.sessions.is_some()
-}
-
-/// Looks for numbers to be filled into the request of a URL, and says whether some are random.
-fn fill_in(
-    arguments: &LoadArguments,
-    target: Option<&Target>,
-    request: &mut RequestSpec,
-) -> Result<bool> {
-    request.path = target.map_or_else(String::new, |target| target.path.clone());
-    let is_of_messages = target.is_some_and(|it| !it.scheme.protocol().carries_http);
-    if is_generated(arguments) || is_of_messages {
-        request.fill_in_nothing()?;
-    } else {
-        request.fill_in()?;
-    }
-    let draws = request.view().draws();
-    // A list says so itself.
-    refuse_useless_start(arguments, request.view().counts() || has_list(arguments))?;
-    request.path.clear();
-    Ok(draws)
-}
-
 /// The load model, and the connections that go with it.
 fn model(
     arguments: &LoadArguments,
@@ -309,19 +394,17 @@ fn model(
     reuse: Reuse,
     seed: u64,
 ) -> Result<(LoadModel, NonZeroU32)> {
-    let process = arguments
-        .arrivals
-        .map_or(ArrivalProcess::default(), ArrivalsName::process);
+    let process = arguments.arrivals.unwrap_or_default();
     let queue_max = Plan::QUEUE_DEFAULT;
+    let connect_per_s = arguments.connection_rate;
     let is_bounded = reuse != Reuse::Unlimited || arguments.sessions.is_some();
-    let plans_connections = arguments.connection_rate.is_some() && is_bounded;
-    let connections = arguments.connections.unwrap_or(if plans_connections {
-        SESSIONS_DEFAULT
-    } else {
-        Plan::CONNECTIONS_DEFAULT
-    });
+    let planned_per_s = connect_per_s.filter(|_| is_bounded);
+    let default = match planned_per_s {
+        Some(_) => SESSIONS_DEFAULT,
+        None => Plan::CONNECTIONS_DEFAULT,
+    };
+    let connections = arguments.connections.unwrap_or(default);
     if arguments.hold {
-        let connect_per_s = arguments.connection_rate;
         return Ok((LoadModel::Held { connect_per_s }, connections));
     }
     let schedule = match (rate, &arguments.stages) {
@@ -350,9 +433,7 @@ fn model(
              once"
         );
     }
-    if let Some(per_s) = arguments.connection_rate
-        && plans_connections
-    {
+    if let Some(per_s) = planned_per_s {
         let model = LoadModel::Sessions {
             schedule: Schedule::constant_rate(process, per_s, seed)?,
             queue_max,
@@ -365,51 +446,126 @@ fn model(
              --connection-rate with --requests-per-connection or --sessions for connections"
         );
     }
-    let model = LoadModel::Closed {
-        connect_per_s: arguments.connection_rate,
+    Ok((LoadModel::Closed { connect_per_s }, connections))
+}
+
+/// What goes with one version of HTTP only needs that version: over TLS it is the server that
+/// chooses. TLS options need something that is reached over TLS, and none may make another one
+/// idle. Where no certificate is looked at, any is taken: `--insecure` is always good.
+fn check_protocol(arguments: &LoadArguments, target: &Target) -> Result<()> {
+    let typed = &arguments.protocol;
+    let scheme = target.scheme;
+    let is_own = !scheme.is_of_messages() && !arguments.has_server();
+    let name = match is_own {
+        true => "the built-in server",
+        false => &target.url,
     };
-    Ok((model, connections))
-}
-
-/// The seed of all that is random: a fresh one, unless one was typed or other parts are to have the
-/// same.
-pub(crate) fn seed(arguments: &LoadArguments) -> u64 {
-    let chosen = || match arguments.part.part {
-        Some(_) => PART_SEED,
-        None => fresh_seed(),
-    };
-    arguments.seed.unwrap_or_else(chosen)
-}
-
-/// A seed that the operating system chose, short enough to be typed again.
-pub(crate) fn fresh_seed() -> u64 {
-    RandomState::new().hash_one(()) >> u32::BITS
-}
-
-/// The backend that goes with the name.
-pub(crate) fn backend_choice(name: BackendName) -> BackendChoice {
-    match name {
-        BackendName::Auto => BackendChoice::Auto,
-        BackendName::Uring => BackendChoice::Uring,
-        BackendName::Epoll => BackendChoice::Epoll,
+    if typed.http3 && !scheme.is_secure() {
+        bail!(
+            "--http3 is over TLS alone, and {name} is spoken to in clear text; give an https URL"
+        );
     }
+    if typed.streams.is_some() && scheme == Scheme::Http && !typed.http2 {
+        bail!(
+            "--streams is about HTTP/2, and {name} is spoken to in HTTP/1.1; add --http2, or use \
+             --pipeline"
+        );
+    }
+    // What is read beside the load may be read over TLS, whatever the load is.
+    let counter = arguments.verify_url.as_ref();
+    let has_no_use = !counter.is_some_and(|counter| counter.target.scheme.is_secure());
+    let idle = [
+        ("--sni", typed.sni.is_some()),
+        ("--cacert", typed.cacert.is_some() && has_no_use),
+        ("--cert", typed.cert.is_some() && has_no_use),
+        ("--tls-min", typed.tls_min.is_some() && has_no_use),
+        ("--tls-max", typed.tls_max.is_some() && has_no_use),
+        ("--tls-resume", typed.tls_resume),
+    ];
+    let idle = idle.iter().find(|(_, is_idle)| *is_idle);
+    if let Some((option, _)) = idle.filter(|_| !scheme.is_secure()) {
+        let remedy = match is_own {
+            true => "give the https URL of a server",
+            false if scheme.is_of_messages() => "begin the server with tls://",
+            false => "give an https URL",
+        };
+        bail!(
+            "{option} is about TLS, and {name} is spoken to in clear text; {remedy}, or leave \
+             {option} out"
+        );
+    }
+    if typed.insecure && typed.cacert.is_some() {
+        bail!(
+            "--insecure takes any certificate, and with it --cacert verifies nothing; leave one of \
+             them out"
+        );
+    }
+    Ok(())
+}
+
+/// Which HTTP is spoken. A text is one of HTTP/1.1.
+fn http(arguments: &LoadArguments) -> HttpChoice {
+    let typed = &arguments.protocol;
+    if typed.http1 || !arguments.raw.is_empty() {
+        HttpChoice::HTTP1
+    } else if typed.http2 {
+        HttpChoice::HTTP2
+    } else if typed.http3 {
+        HttpChoice::HTTP3
+    } else {
+        HttpChoice::AUTO
+    }
+}
+
+/// How TLS is spoken.
+fn tls_spec(typed: &ProtocolArguments) -> Result<TlsSpec> {
+    let default = TlsSpec::default();
+    let version_min = typed.tls_min.unwrap_or(default.version_min);
+    let version_max = typed.tls_max.unwrap_or(default.version_max);
+    if version_min > version_max {
+        bail!("--tls-min 1.3 is above --tls-max 1.2: no version is left to offer");
+    }
+    Ok(TlsSpec {
+        server_name: typed.sni.clone(),
+        roots: typed.cacert.clone().map(Into::into),
+        identity: typed.cert.as_ref().map(|certificate| ClientIdentity {
+            certificate: certificate.clone().into(),
+            key: typed.key.as_ref().unwrap_or(certificate).clone().into(),
+        }),
+        insecure: typed.insecure,
+        version_min,
+        version_max,
+        resumption: typed.tls_resume,
+        ..default
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::Watch;
-    use clap::Parser;
+    use brunt_load::{TlsVersion, Watch};
 
     use super::*;
-    use crate::args::Arguments;
+    use crate::commands::{Arguments, Command};
 
-    fn load(typed: &str) -> Result<Load> {
+    /// What the words after `brunt` make of a plan, their URL included.
+    fn plan_of(typed: &str) -> Result<Plan> {
         let words = ["brunt"].into_iter().chain(typed.split_whitespace());
-        Load::new(&Arguments::try_parse_from(words)?.load, None)
+        let (arguments, given) = Arguments::read(words.map(Into::into))?;
+        let load = &arguments.load;
+        let typed = Typed {
+            load,
+            messages: &arguments.websocket.list,
+            websocket: Some(&arguments.websocket),
+            framing: None,
+            given: &given,
+        };
+        let plan = typed.plan(load.url.as_deref(), None)?;
+        refuse_useless_seed(load, plan.requests.draws_numbers())?;
+        Ok(plan)
     }
 
-    fn good(typed: &str) -> Load {
-        load(typed).unwrap_or_else(|error| panic!("{typed}: {error}"))
+    fn good(typed: &str) -> Plan {
+        plan_of(typed).unwrap_or_else(|error| panic!("{typed}: {error}"))
     }
 
     #[test]
@@ -479,30 +635,22 @@ mod tests {
         assert!(seeds.iter().any(|&seed| seed != seeds[0]), "{seeds:?}");
     }
 
-    fn plan(typed: &str) -> Plan {
-        let words = ["brunt"].into_iter().chain(typed.split_whitespace());
-        let arguments = Arguments::try_parse_from(words).expect(typed).load;
-        let target = Target::parse("http://host/", None).expect("it is one");
-        let load = Load::new(&arguments, Some(&target)).expect(typed);
-        load.plan(&arguments, target, NonZeroU32::MIN, None)
-    }
-
     #[test]
     fn evidence_is_what_was_typed() {
-        let default = plan("");
+        let default = good("");
         assert_eq!(default.watch, Watch::Auto);
         assert_eq!(
             (default.server_counter, default.link_bits_per_s),
             (None, None)
         );
-        assert_eq!(plan("--watch off").watch, Watch::Off);
-        assert_eq!(plan("--watch 17").watch, Watch::Process(17));
-        let counter = plan("--verify-url host/status#requests").server_counter;
+        assert_eq!(good("--watch off").watch, Watch::Off);
+        assert_eq!(good("--watch 17").watch, Watch::Process(17));
+        let counter = good("--verify-url host/status#requests").server_counter;
         assert_eq!(
             counter.and_then(|counter| counter.path).as_deref(),
             Some("requests")
         );
-        let link = plan("--link-speed 2.5gbit").link_bits_per_s;
+        let link = good("--link-speed 2.5gbit").link_bits_per_s;
         assert_eq!(link, Some(2_500_000_000));
     }
 
@@ -513,7 +661,7 @@ mod tests {
             ("--verify-url http://#requests", "not a URL"),
             ("--link-speed fast", "not a link speed"),
         ] {
-            let error = load(typed).expect_err(typed).to_string();
+            let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
         }
     }
@@ -533,8 +681,222 @@ mod tests {
             ("-r 5 --think-time 1s", "--think-time"),
             ("--stages 1s:5 --think-time 1s", "--think-time"),
         ] {
-            let error = load(typed).expect_err(typed).to_string();
+            let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_protocol_is_what_was_typed() {
+        for (typed, http, streams) in [
+            ("", HttpChoice::AUTO, 1),
+            ("http://host/", HttpChoice::AUTO, 1),
+            ("https://host/", HttpChoice::AUTO, 1),
+            ("--pipeline 8 http://host/", HttpChoice::AUTO, 1),
+            (
+                "--pipeline 8 --streams 8 https://host/",
+                HttpChoice::AUTO,
+                8,
+            ),
+            ("--http1", HttpChoice::HTTP1, 1),
+            ("--http1 --pipeline 8 https://host/", HttpChoice::HTTP1, 1),
+            ("--pipeline 8 https://host/", HttpChoice::AUTO, 1),
+            ("--http2", HttpChoice::HTTP2, 1),
+            ("--http2 --streams 10", HttpChoice::HTTP2, 10),
+            (
+                "--http2 --streams 1k http://host/",
+                HttpChoice::HTTP2,
+                1_000,
+            ),
+            ("--streams 10 https://host/", HttpChoice::AUTO, 10),
+            (
+                "--http2 --unix-socket /s https://host/",
+                HttpChoice::HTTP2,
+                1,
+            ),
+        ] {
+            let plan = good(typed);
+            assert_eq!(
+                (plan.spoken, plan.streams.get()),
+                (http.into(), streams),
+                "{typed}"
+            );
+            assert_eq!(plan.tls, TlsSpec::default(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn tls_is_what_was_typed() {
+        type Change = fn(&mut TlsSpec);
+        let cases: [(&str, Change); 7] = [
+            ("--sni name.example", |spec| {
+                spec.server_name = Some("name.example".to_owned());
+            }),
+            ("--cacert ca.pem", |spec| spec.roots = Some("ca.pem".into())),
+            ("-k", |spec| spec.insecure = true),
+            ("--tls-min 1.3", |spec| spec.version_min = TlsVersion::Tls13),
+            ("--tls-max 1.2", |spec| spec.version_max = TlsVersion::Tls12),
+            ("--tls-min 1.2 --tls-max 1.3", |_| {}),
+            ("--tls-resume", |spec| spec.resumption = true),
+        ];
+        for (typed, change) in cases {
+            let mut expected = TlsSpec::default();
+            change(&mut expected);
+            let plan = good(&format!("{typed} https://host/"));
+            assert_eq!(plan.tls, expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_lie_with_its_certificate() {
+        for (typed, key) in [
+            ("--cert both.pem https://host/", "both.pem"),
+            ("--cert both.pem --key key.pem https://host/", "key.pem"),
+        ] {
+            let identity = good(typed).tls.identity.expect(typed);
+            assert_eq!(identity.certificate, "both.pem".into(), "{typed}");
+            assert_eq!(identity.key, key.into(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn tls_may_be_for_what_is_read_beside_the_load() {
+        for typed in [
+            "-k --verify-url https://host/status http://host/",
+            "--cacert ca.pem --verify-url https://host/status http://host/",
+            "--cert c --tls-min 1.3 --verify-url https://host/status http://host/",
+        ] {
+            good(typed);
+        }
+        for typed in ["--sni name", "--tls-resume"] {
+            let typed = format!("{typed} --verify-url https://host/ http://host/");
+            assert!(plan_of(&typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn contradictions_of_protocols() {
+        for (typed, words) in [
+            ("--http1 --http2", "'--http1' cannot be used with '--http2'"),
+            ("--http1 --streams 2", "cannot be used with '--streams <N>'"),
+            (
+                "--http2 --pipeline 2",
+                "cannot be used with '--pipeline <N>'",
+            ),
+            (
+                "--streams 2 --pipeline 2 http://host/",
+                "--streams is about HTTP/2",
+            ),
+            (
+                "--no-keepalive --streams 2 https://host/",
+                "cannot be used with '--streams <N>'",
+            ),
+            ("--streams 0 --http2", "at least 1"),
+            (
+                "--streams 2 http://host/",
+                "http://host/ is spoken to in HTTP/1.1",
+            ),
+            (
+                "--streams 2",
+                "the built-in server is spoken to in HTTP/1.1",
+            ),
+            ("--key key.pem https://host/", "--cert <FILE>"),
+            (
+                "-k --cacert ca.pem https://host/",
+                "--cacert verifies nothing",
+            ),
+            (
+                "--tls-min 1.3 --tls-max 1.2 https://host/",
+                "no version is left",
+            ),
+            ("--tls-min 1.1 https://host/", "1.2, 1.3"),
+            ("--sni https://host/ https://host/", "host name alone"),
+            ("-m 10 https://host/", "--streams 10"),
+            ("--http3 --tls-resume", "cannot be used with '--tls-resume'"),
+        ] {
+            let error = plan_of(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn tls_options_need_tls() {
+        for typed in [
+            "--sni name",
+            "--cacert ca.pem",
+            "--cert c.pem",
+            "--cert c.pem --key k.pem",
+            "--tls-min 1.2",
+            "--tls-max 1.3",
+            "--tls-resume",
+        ] {
+            let option = typed.split(' ').next().expect("a word");
+            for (url, name, remedy) in [
+                ("http://host/", "http://host/", "an https URL"),
+                ("", "the built-in server", "the https URL"),
+            ] {
+                let error = plan_of(&format!("{typed} {url}"))
+                    .expect_err(typed)
+                    .to_string();
+                for words in [option, name, "clear text", remedy] {
+                    assert!(error.contains(words), "{typed} {url}: {error}");
+                }
+            }
+        }
+        for typed in ["-k", "-k http://host/"] {
+            good(typed);
+        }
+    }
+
+    fn tcp(words: &str) -> Result<Plan> {
+        let words = ["brunt", "tcp"].into_iter().chain(words.split(' '));
+        let (arguments, given) = Arguments::read(words.map(Into::into))?;
+        match arguments.command {
+            Some(Command::Tcp(tcp)) => of_tcp(&tcp, &given),
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn messages_are_named_by_what_was_typed() {
+        let long = "x".repeat(70);
+        let set = |words: &str| {
+            tcp(&format!("{words} --reply line h:1"))
+                .expect(words)
+                .requests
+        };
+        let two = set(&format!("-m GET_{{seq}}\\n -m {long}"));
+        let expected = ["GET_{seq}\\n".to_owned(), format!("{}...", &long[..60])];
+        assert_eq!(two.names().collect::<Vec<_>>(), expected);
+        let typed = "{\"user\":{conn},\"name\":\"Имя\"}\\x0a";
+        assert_eq!(set(&format!("-m {typed}")).first_name(), typed);
+        assert_eq!(set("-m secret --redact").first_name(), "message 1");
+        for (words, part) in [
+            ("-m \\q", "-m '\\q'"),
+            ("-c 1", "give one with -m"),
+            ("-m @- --first @-", "only one message"),
+        ] {
+            let error = tcp(&format!("{words} --reply line h:1")).expect_err("bad");
+            assert!(format!("{error:#}").contains(part), "{words}: {error:#}");
+        }
+    }
+
+    #[test]
+    fn the_first_reply_is_framed_like_the_others_unless_it_is_said() {
+        for (words, reply) in [
+            ("--reply line", Framing::Line),
+            ("--reply line --first-reply echo", Framing::Echo),
+            ("--reply until-close", Framing::None),
+        ] {
+            let plan = tcp(&format!("-m a --first b {words} h:1")).expect(words);
+            let Spoken::Messages(exchange) = plan.spoken else {
+                panic!("{words}: no messages");
+            };
+            assert_eq!(
+                exchange.opening.expect("an opening").reply,
+                reply,
+                "{words}"
+            );
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
+use brunt_fleet::Board;
 use brunt_io::clock;
 use brunt_load::{LoadModel, Plan, Schedule};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord};
 
+use crate::args::{OutputArguments, ProgressName};
 use crate::intervals::IntervalLines;
 use crate::message;
 use crate::output::terminal_width;
-use crate::output_args::{OutputArguments, ProgressName};
 
 /// How often the line of a terminal is drawn.
 const REDRAW_NS: u64 = 200_000_000;
@@ -52,7 +53,7 @@ impl Form {
 
 /// What is going on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+pub(crate) enum Doing {
     /// A phase of the run.
     Phase(Phase),
     /// Rounds of several servers.
@@ -132,27 +133,10 @@ impl Line {
         }
     }
 
-    /// A line for rounds of several servers that take `length_ns` by plan.
-    pub(crate) fn of_comparison(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
+    /// A line for the rounds of an experiment.
+    pub(crate) fn of_experiment(output: &OutputArguments, plan: &Plan, doing: Doing) -> Self {
         Self {
-            experiment: Some((Doing::Comparison, length_ns)),
-            ..Self::new(output, plan)
-        }
-    }
-
-    /// A line for rounds at several values that take `length_ns` by plan.
-    pub(crate) fn of_sweep(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
-        Self {
-            experiment: Some((Doing::Sweep, length_ns)),
-            ..Self::new(output, plan)
-        }
-    }
-
-    /// A line for rounds at several rates, whose number is not known, that take `length_ns` as it
-    /// looks now.
-    pub(crate) fn of_search(output: &OutputArguments, plan: &Plan, length_ns: u64) -> Self {
-        Self {
-            experiment: Some((Doing::Search, length_ns)),
+            experiment: Some((doing, 0)),
             ..Self::new(output, plan)
         }
     }
@@ -243,20 +227,6 @@ impl Line {
                 }
             }
         }
-    }
-
-    /// Whether the next progress, in `phase`, draws the line.
-    pub(crate) fn is_due(&self, phase: Phase) -> bool {
-        let is_new = self.doing != Some(Doing::Phase(phase));
-        clock::now_ns() >= self.due_ns || self.form == Form::Json && is_new
-    }
-
-    /// What the next line says of agents. Their rates are those of the workers of their numbers.
-    pub(crate) fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
-        for (number, agent) in (0..).zip(&mut agents) {
-            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams);
-        }
-        self.agents = agents;
     }
 
     /// What stands below the line: a row for each agent of a run, up to a limit.
@@ -419,6 +389,25 @@ impl Line {
     }
 }
 
+impl Board for Line {
+    fn is_due(&self, phase: Phase) -> bool {
+        let is_new = self.doing != Some(Doing::Phase(phase));
+        clock::now_ns() >= self.due_ns || self.form == Form::Json && is_new
+    }
+
+    /// Their rates are those of the workers of their numbers.
+    fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
+        for (number, agent) in (0..).zip(&mut agents) {
+            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams);
+        }
+        self.agents = agents;
+    }
+
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+}
+
 impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         let doing = if let Some((experiment, _)) = self.experiment {
@@ -453,23 +442,20 @@ impl RunObserver for Line {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
+    use brunt_load::{RequestSet, Target};
     use brunt_record::SparseHistogram;
-    use clap::Parser;
 
     use super::*;
-    use crate::args::Arguments;
-    use crate::plan::Load;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn line(form: Form) -> Line {
-        let typed = ["brunt", "-d", "30s", "-c", "8"];
-        let arguments = Arguments::try_parse_from(typed)
-            .expect("they are good")
-            .load;
-        let target = brunt_load::Target::parse("http://host/", None).expect("it is one");
-        let load = Load::new(&arguments, Some(&target)).expect("they are good");
-        let plan = load.plan(&arguments, target, std::num::NonZeroU32::MIN, None);
+        let target = Target::parse("http://host/", None).expect("it is one");
+        let mut plan = Plan::new(target, RequestSet::nothing());
+        plan.connections = NonZeroU32::new(8).expect("above 0");
+        plan.stop.duration_ns = Some(30 * SECOND_NS);
         Line::of_form(form, &plan, 0)
     }
 

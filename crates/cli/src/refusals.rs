@@ -93,61 +93,69 @@ pub(crate) const NOT_WEBSOCKET: Refusal = Refusal {
     reason: "is about WebSocket; leave it out where messages go over TCP",
 };
 
+/// In a run that is no command, of which messages over TCP are none.
+pub(crate) const RUN_OF_HTTP: Refusal = Refusal {
+    options: HTTP.options,
+    reason: "is about WebSocket; give a URL that begins with ws:// or wss://",
+};
+
 /// Where requests of HTTP are sent, not messages.
 pub(crate) const HTTP: Refusal = Refusal {
     options: "messages first depth binary replies reply_match ping subprotocols",
     reason: "is about messages; give a URL that begins with ws://, wss://, tcp:// or tls://",
 };
 
-/// The options that were typed.
+/// What was typed of a command.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given(Vec<GivenOption>);
-
-#[derive(Clone, Debug)]
-struct GivenOption {
-    /// Its name in the code.
-    id: String,
-    /// Its name on the command line.
-    name: String,
+pub(crate) struct Given {
+    command: Command,
+    matches: ArgMatches,
 }
 
 impl Given {
-    /// Those that `matches` has from the command line, as `command` or its subcommand defines them,
-    /// or a subcommand of that.
+    /// What `matches` has from the command line, as `command` or its subcommand defines it, or a
+    /// subcommand of that.
     pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut matches) = (command, matches);
         while let Some((name, inner)) = matches.subcommand() {
             command = command.find_subcommand(name).unwrap_or(command);
             matches = inner;
         }
-        let options = command.get_arguments().filter(|option| {
-            let id = option.get_id().as_str();
-            let is_known = matches.try_contains_id(id).is_ok();
-            is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
-        });
-        let options = options.map(|option| {
-            let id = option.get_id().as_str();
-            GivenOption {
-                id: id.to_owned(),
-                name: format!("--{}", option.get_long().unwrap_or(id)),
-            }
-        });
-        Self(options.collect())
+        Self {
+            command: command.clone(),
+            matches: matches.clone(),
+        }
+    }
+
+    /// The text of an option's value; absent where it was not typed.
+    pub(crate) fn text(&self, id: &str) -> Option<&str> {
+        let mut values = self.matches.get_raw(id).filter(|_| self.has(id))?;
+        values.next()?.to_str()
     }
 
     /// The first option that was typed and would be refused, by its name on the command line.
-    pub(crate) fn first_of(&self, refusal: Refusal) -> Option<&str> {
+    pub(crate) fn first_of(&self, refusal: Refusal) -> Option<String> {
         self.first(|id| refusal.has(id))
     }
 
     /// The first option that was typed and is none of these, by its name on the command line.
-    pub(crate) fn first_besides(&self, options: &[&str]) -> Option<&str> {
+    pub(crate) fn first_besides(&self, options: &[&str]) -> Option<String> {
         self.first(|id| !options.contains(&id))
     }
 
-    fn first(&self, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
-        let option = self.0.iter().find(|option| is_wanted(&option.id));
-        option.map(|option| option.name.as_str())
+    fn first(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
+        let mut options = self.command.get_arguments();
+        let option = options.find(|option| {
+            let id = option.get_id().as_str();
+            is_wanted(id) && self.has(id)
+        })?;
+        let name = option.get_long().unwrap_or(option.get_id().as_str());
+        Some(format!("--{name}"))
+    }
+
+    fn has(&self, id: &str) -> bool {
+        let is_known = self.matches.try_contains_id(id).is_ok();
+        is_known && self.matches.value_source(id) == Some(ValueSource::CommandLine)
     }
 
     /// # Errors
@@ -166,7 +174,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::args::Arguments;
+    use crate::commands::Arguments;
 
     /// Every refusal, with the command that has its options.
     const ALL: [(Refusal, &str); 12] = [

@@ -7,12 +7,12 @@ use brunt_judge::Judged;
 use brunt_record::Run;
 use brunt_report::{Experiment, Stored};
 
-use crate::args::ReportArguments;
+use crate::args::OutputArguments;
+use crate::commands::ReportArguments;
 use crate::output::Destination;
-use crate::output_args::OutputArguments;
 use crate::redact::redact;
 use crate::refusals::{self, Given};
-use crate::{compare, find, objectives, stored, sweep};
+use crate::{experiment_exit_code, objectives, stored};
 
 /// Prints the report.
 pub(crate) fn run(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
@@ -50,9 +50,5 @@ fn of_experiment(
         Experiment::Comparison(_) => Destination::of_comparison(output)?,
     };
     destination.write_experiment(&experiment)?;
-    Ok(match &experiment {
-        Experiment::Sweep(it) => sweep::exit_code(it),
-        Experiment::Comparison(it) => compare::exit_code(it),
-        Experiment::Capacity(it) => find::exit_code(it),
-    })
+    Ok(experiment_exit_code(&experiment))
 }

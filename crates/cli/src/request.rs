@@ -1,16 +1,218 @@
-//! What one request holds: from the options to its method, header fields and body.
+//! What requests hold: from the options, from a list (`--urls` and `--targets`), or byte by byte
+//! (`--raw`).
 
-use anyhow::{Result, bail};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use brunt_load::RequestSpec;
+use brunt_load::request_list::{self, ListedRequest};
+use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Target};
+use brunt_proto::messages::unescape;
 
 use crate::args::LoadArguments;
-use crate::source::{FROM_ENVIRONMENT, Fields, Source, with_environment};
+use crate::source::{FROM_ENVIRONMENT, Fields, Source, read_all, with_environment};
 use crate::values::field;
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
 pub(crate) const BODY_BYTES_MAX: u64 = 256 << 20;
+/// Largest list.
+pub(crate) const LIST_BYTES_MAX: u64 = 256 << 20;
+
+/// The requests of a load on `target`, and what they load: a list that comes without a URL names
+/// its server itself.
+pub(crate) fn listed(
+    arguments: &LoadArguments,
+    has_url: bool,
+    target: Target,
+) -> Result<(Target, RequestSet)> {
+    let mut request = request(arguments)?;
+    let (option, path) = match (&arguments.urls, &arguments.targets) {
+        (Some(path), _) => ("--urls", path),
+        (None, Some(path)) => ("--targets", path),
+        (None, None) => {
+            let requests = if !arguments.raw.is_empty() {
+                raw_requests(arguments, &request.body)?
+            } else {
+                request.path.clone_from(&target.path);
+                if arguments.is_generated() {
+                    request.fill_in_nothing()?;
+                    request.path.clone_from(&target.path);
+                } else {
+                    request.fill_in()?;
+                }
+                RequestSet::one(request)
+            };
+            if requests.count() < 2 && arguments.order != RequestOrder::Turns {
+                bail!("--order is about a list of requests; give one with --urls or --targets");
+            }
+            return Ok((target, requests));
+        }
+    };
+    let named = || format!("{option} {}", path.display());
+    let text = read_list(path, "the list of requests").with_context(named)?;
+    let target = has_url.then_some(target);
+    requests_of(text, arguments, request, target.as_ref()).with_context(named)
+}
+
+/// The requests of the list in `text`, with what the options give to all of them.
+fn requests_of(
+    text: Vec<u8>,
+    arguments: &LoadArguments,
+    common: RequestSpec,
+    typed: Option<&Target>,
+) -> Result<(Target, RequestSet)> {
+    let is_url = arguments.urls.is_some();
+    let parse = || match is_url {
+        true => request_list::urls(&text, typed),
+        false => request_list::targets(&text, typed),
+    };
+    if text.contains(&b'@') && !is_url {
+        // Before any of them is read.
+        bodies_fit(parse())?;
+    }
+    let mut list = parse();
+    let mut table = RequestTableBuilder::default();
+    let mut weights = Vec::new();
+    for listed in &mut list {
+        let listed = listed?;
+        let line = listed.line;
+        weights.push(listed.weight.get());
+        let mut request = complete(listed, &common, is_url, table.bytes())?;
+        let filled = request.fill_in();
+        filled.with_context(|| format!("line {line}"))?;
+        if table.push(request).is_err() {
+            bail!(
+                "line {line}: with it the requests take more than {}, the most that a run holds; \
+                 split the list, or give shorter bodies",
+                gib(RequestSet::BYTES_MAX as u64)
+            );
+        }
+    }
+    let mut target = list.target()?;
+    drop(text);
+    target.unix_socket.clone_from(&arguments.unix_socket);
+    // It stands for all of them.
+    target.url = format!("{}://{}/", target.scheme.name(), target.authority);
+    let set = RequestSet::list(
+        table.finish(),
+        arguments.request_order(),
+        arguments.output.redact,
+    );
+    let set = set.and_then(|set| set.with_weights(&weights));
+    let Some(set) = set else {
+        bail!(
+            "the weights add up to more than {}, divided by what they have in common; give smaller \
+             ones, such as weight=3 in place of weight=3001",
+            RequestSet::TURNS_MAX
+        );
+    };
+    Ok((target, set))
+}
+
+/// The requests that are given byte by byte, each followed by `body`.
+fn raw_requests(arguments: &LoadArguments, body: &[u8]) -> Result<RequestSet> {
+    let mut requests = Vec::new();
+    let mut bytes = 0;
+    for raw in &arguments.raw {
+        let mut text = match raw {
+            Source::Typed(typed) => unescape(typed).context("--raw")?,
+            other => other.read("the request", LIST_BYTES_MAX)?,
+        };
+        text.extend(body);
+        bytes += text.len();
+        if bytes > RequestSet::BYTES_MAX {
+            bail!("--raw: the requests take more than {}", gib(bytes as u64));
+        }
+        let of_text = brunt_engine::raw_requests(&text).with_context(|| match raw {
+            Source::File(path) => format!("--raw @{}", path.display()),
+            Source::Typed(typed) if Path::new(typed).is_file() => {
+                format!("--raw takes a text; for the file write --raw @{typed}")
+            }
+            _ => "--raw".to_owned(),
+        })?;
+        requests.extend(of_text);
+    }
+    if let [only] = &requests[..] {
+        return Ok(RequestSet::one(only.clone()));
+    }
+    let set = RequestSet::of(requests, arguments.request_order());
+    set.with_context(|| {
+        let most = RequestSet::REQUESTS_MAX;
+        format!("--raw takes 1 to {most} requests")
+    })
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{} GiB", bytes >> 30)
+}
+
+/// Whether all bodies that stand in files of their own have room together.
+fn bodies_fit(list: request_list::RequestList<'_>) -> Result<()> {
+    let mut bytes = 0_u64;
+    // What is wrong with a line is said when it is read for good.
+    for listed in list.map_while(Result::ok) {
+        let file = listed.body_file.as_deref();
+        let length = file
+            .and_then(|path| path.metadata().ok())
+            .map_or(0, |it| it.len());
+        bytes = bytes.saturating_add(length);
+        if bytes > RequestSet::BYTES_MAX as u64 {
+            bail!(
+                "line {}: with its body the requests take more than {}, the most that a run \
+                 holds; give fewer or shorter bodies",
+                listed.line,
+                gib(RequestSet::BYTES_MAX as u64)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of the file, or of standard input for `-`; `what` names it in messages.
+pub(crate) fn read_list(path: &Path, what: &str) -> Result<Vec<u8>> {
+    if path == Path::new("-") {
+        return read_all(io::stdin().lock(), "standard input", what, LIST_BYTES_MAX);
+    }
+    let file = File::open(path).with_context(|| format!("cannot read {what}"))?;
+    read_all(file, &path.display().to_string(), what, LIST_BYTES_MAX)
+}
+
+/// One request of the list, with what the options give to all of them: method and body to those of
+/// a list of URLs. Those before it take `bytes`.
+fn complete(
+    listed: ListedRequest,
+    common: &RequestSpec,
+    is_url: bool,
+    bytes: u64,
+) -> Result<RequestSpec> {
+    let mut request = listed.request;
+    if is_url {
+        request.method.clone_from(&common.method);
+        request.body.clone_from(&common.body);
+    }
+    // Those of the request itself take the place of those of all.
+    let own = |name: &str| {
+        let mut names = request.headers.iter().map(|(name, _)| name);
+        names.any(|other| other.eq_ignore_ascii_case(name))
+    };
+    let headers = common.headers.iter().filter(|(name, _)| !own(name));
+    let mut headers: Vec<(String, String)> = headers.cloned().collect();
+    headers.append(&mut request.headers);
+    request.headers = headers;
+    if let Some(path) = listed.body_file {
+        let name = path.display().to_string();
+        let line = listed.line;
+        let file = File::open(&path)
+            .with_context(|| format!("line {line}: cannot read the body from {name}"))?;
+        let room = (RequestSet::BYTES_MAX as u64).saturating_sub(bytes);
+        request.body = read_all(file, &name, "the body", BODY_BYTES_MAX.min(room))
+            .with_context(|| format!("line {line}"))?;
+    }
+    Ok(request)
+}
 
 /// The request that the options ask for, without its path. Reads files, standard input and the
 /// environment.
@@ -38,21 +240,16 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
         Some(source) => source.read("the body", BODY_BYTES_MAX)?,
         None => Vec::new(),
     };
-    let default = if arguments.body.is_some() {
-        "POST"
-    } else {
-        "GET"
+    let method = match (&arguments.method, &arguments.body) {
+        (Some(method), _) => method.as_str(),
+        (None, Some(_)) => "POST",
+        (None, None) => "GET",
     };
     Ok(RequestSpec {
-        method: arguments
-            .method
-            .clone()
-            .unwrap_or_else(|| default.to_owned()),
-        path: String::new(),
+        method: method.to_owned(),
         headers,
         body,
-        text: None,
-        has_placeholders: false,
+        ..RequestSpec::get("")
     })
 }
 

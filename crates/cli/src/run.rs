@@ -12,11 +12,11 @@ use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
 use brunt_server::Running;
 
+use crate::args::LoadArguments;
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::part_args::TakenPart;
 use crate::progress::Line;
-use crate::session::{SessionOptions, Wanted, is_interrupt};
+use crate::session::{SessionOptions, TakenPart, Wanted};
 use crate::signals::{Interrupts, Second};
 use crate::{EXIT_INTERRUPTED, message};
 
@@ -42,6 +42,16 @@ impl Job {
             own_server: None,
             origin,
         }
+    }
+
+    /// The run of `plan` that was typed, or the part of it that is made here, and its progress.
+    pub(crate) fn typed(arguments: &LoadArguments, plan: Plan) -> Result<(Self, Line)> {
+        let line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
+        let job = Self {
+            part: arguments.part.of(&plan)?,
+            ..Self::new(plan, Origin::new(&arguments.output))
+        };
+        Ok((job, line))
     }
 }
 
@@ -214,15 +224,6 @@ impl RunObserver for Keeping<'_> {
 
     fn request_log(&mut self, log: RequestLog) {
         *self.log = log;
-    }
-}
-
-/// Whether a signal ended an experiment; other errors stay errors.
-pub(crate) fn was_interrupted(outcome: Result<()>) -> Result<bool> {
-    match outcome {
-        Ok(()) => Ok(false),
-        Err(error) if is_interrupt(&error) => Ok(true),
-        Err(error) => Err(error),
     }
 }
 

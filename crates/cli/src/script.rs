@@ -10,18 +10,16 @@ use brunt_engine::{RunError, RunObserver};
 use brunt_fleet::{ProgramError, ScriptText};
 use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
-use brunt_load::{Plan, RequestRef, Target};
+use brunt_load::{Plan, RequestRef};
 use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
 use brunt_script::{
     Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output,
 };
 
 use crate::args::LoadArguments;
-use crate::habits;
 use crate::last_calls::{CallError, LastCalls};
-use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::Load;
+use crate::plan::{refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::run::{FrontEnd, Job, Pipeline};
 use crate::signals::Interrupts;
@@ -101,18 +99,7 @@ pub(crate) fn of_fleet(
     check_language(path)?;
     let text = read_file(path, TEXT_BYTES_MAX);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    let url = arguments.url.clone().context("a script needs a URL")?;
-    let request = plan.requests.first().map(RequestRef::to_spec);
-    let request = request.context("a script needs a request")?;
-    let script = ScriptText {
-        name: path.display().to_string(),
-        text,
-        url,
-        method: request.method,
-        body: request.body,
-        headers: request.headers,
-        arguments: arguments.behind_url.clone(),
-    };
+    let script = script_text(arguments, path, plan, text)?;
     // Which agents there are is not known yet: one thread shows what the requests are.
     let options = options_of(&script, NonZeroU32::MIN)?;
     let scripted = ready(options, plan, interrupts)?;
@@ -121,6 +108,27 @@ pub(crate) fn of_fleet(
         Some(function) => Err(ProgramError::LastCall(function).into()),
         None => Ok(script),
     }
+}
+
+/// A script, and what of `plan` it is told.
+fn script_text(
+    arguments: &LoadArguments,
+    path: &Path,
+    plan: &Plan,
+    text: Vec<u8>,
+) -> Result<ScriptText> {
+    let url = arguments.url.clone().context("a script needs a URL")?;
+    let request = plan.requests.first().map(RequestRef::to_spec);
+    let request = request.context("a script needs a request")?;
+    Ok(ScriptText {
+        name: path.display().to_string(),
+        text,
+        url,
+        method: request.method,
+        body: request.body,
+        headers: request.headers,
+        arguments: arguments.behind_url.clone(),
+    })
 }
 
 /// Loads a script that came with `plan`, with the threads of all its workers; absent: `is_over`.
@@ -149,7 +157,9 @@ fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions>
     Ok(ScriptOptions {
         path: name.into(),
         text: Some(text),
-        target: script_target(&url)?,
+        target: ScriptTarget::from_url(&url).with_context(|| {
+            format!("`{url}` is not a URL; write it as http[s]://HOST[:PORT]/PATH")
+        })?,
         is_resolved: true,
         method: Some(method),
         body: (!body.is_empty()).then_some(body),
@@ -161,52 +171,32 @@ fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions>
     })
 }
 
-fn script_target(url: &str) -> Result<ScriptTarget> {
-    ScriptTarget::from_url(url)
-        .with_context(|| format!("`{url}` is not a URL; write it as http[s]://HOST[:PORT]/PATH"))
-}
-
-/// Runs the load of a script.
-pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
+/// Runs the load of a script, by the plan that was typed.
+pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Result<ExitCode> {
+    refuse_useless_seed(arguments, false)?;
     check_language(path)?;
-    let url = habits::only_url(arguments)?.context("a script needs a URL")?;
-    let target = Target::parse(url, arguments.unix_socket.clone())?;
-    let load = Load::new(arguments, Some(&target))?;
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let of_script = script_target(url)?;
-    let request = load.request().clone();
     // A thread of the script has variables of its own: how many there are is not left to chance.
-    let mut plan: Plan = load.plan(arguments, target, NonZeroU32::MIN, None);
-    let has_network = plan.target.unix_socket.is_none();
+    set_workers(&mut plan, arguments, |_| NonZeroU32::MIN);
+    let script = script_text(arguments, path, &plan, Vec::new())?;
     let options = ScriptOptions {
         path: path.to_owned(),
         text: None,
-        target: of_script,
-        is_resolved: has_network,
-        method: Some(request.method),
-        body: (!request.body.is_empty()).then_some(request.body),
-        headers: request.headers,
-        arguments: arguments.behind_url.clone(),
-        workers: plan.workers.get() as usize,
-        flavour: Flavour::Wrk,
-        names_max: GENERATED_NAMES_MAX,
+        is_resolved: plan.target.unix_socket.is_none(),
+        ..options_of(&script, plan.workers)?
     };
     let script = ready(options, &mut plan, &pipeline.interrupts)?;
     let mut script = LastCalls::new(script, &pipeline.interrupts);
     // What was printed until now comes before the load.
     script.flush();
     let generators = script.generators()?;
+    let (job, line) = Job::typed(arguments, plan)?;
     let mut scripted = ScriptedRun {
-        line: Line::new(&arguments.output, &arguments.part.own(&plan)?),
+        line,
         script,
         torn_down: Ok(()),
     };
-    let job = Job {
-        generators,
-        part: arguments.part.of(&plan)?,
-        ..Job::new(plan, Origin::new(&arguments.output))
-    };
-    pipeline.run(job, &mut scripted)
+    pipeline.run(Job { generators, ..job }, &mut scripted)
 }
 
 /// The script of a run, which is called when the load is over.

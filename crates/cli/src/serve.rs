@@ -15,12 +15,10 @@ use brunt_server::{
     TcpOptions, TlsOptions, TlsVersion, certificates_from_pem,
 };
 
+use crate::commands::{ServeArguments, ServeProtocolArguments, ServeTcpArguments};
 use crate::message;
 use crate::replace;
-use crate::serve_args::{ServeArguments, ServeBackendName, ServeProtocolArguments};
-use crate::serve_tcp_args::ServeTcpArguments;
 use crate::signals::{Interrupts, Second};
-use crate::values::TlsVersionName;
 
 /// How often the signal flag is looked at.
 const WATCH_NS: u64 = 50_000_000;
@@ -44,11 +42,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         .threads
         .or_else(|| NonZeroU32::new(usable_cpus()))
         .unwrap_or(NonZeroU32::MIN);
-    options.backend = match arguments.backend {
-        ServeBackendName::Auto => None,
-        ServeBackendName::Uring => Some(BackendKind::Uring),
-        ServeBackendName::Epoll => Some(BackendKind::Epoll),
-    };
+    options.backend = arguments.backend;
     options.connections_max = arguments.connections_max.get();
     options.spin = arguments.spin;
     options.idle_timeout_ns = Some(arguments.idle_timeout).filter(|&ns| ns > 0);
@@ -154,12 +148,8 @@ fn tls(arguments: &ServeProtocolArguments) -> Result<TlsOptions> {
         let roots = certificates_from_pem(&read(path)?);
         options.client_roots = Some(roots.with_context(|| path.display().to_string())?);
     }
-    if let Some(version) = arguments.tls_min {
-        options.version_min = version_of(version);
-    }
-    if let Some(version) = arguments.tls_max {
-        options.version_max = version_of(version);
-    }
+    options.version_min = arguments.tls_min.map_or(options.version_min, version_of);
+    options.version_max = arguments.tls_max.map_or(options.version_max, version_of);
     Ok(options)
 }
 
@@ -183,10 +173,10 @@ fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
     identity.with_context(|| format!("{} and {}", certificate.display(), key.display()))
 }
 
-fn version_of(name: TlsVersionName) -> TlsVersion {
-    match name {
-        TlsVersionName::Tls12 => TlsVersion::Tls12,
-        TlsVersionName::Tls13 => TlsVersion::Tls13,
+fn version_of(version: brunt_load::TlsVersion) -> TlsVersion {
+    match version {
+        brunt_load::TlsVersion::Tls12 => TlsVersion::Tls12,
+        brunt_load::TlsVersion::Tls13 => TlsVersion::Tls13,
     }
 }
 
@@ -234,12 +224,11 @@ impl Halves {
     }
 }
 
-/// Starts a server in this process, on loopback and a free port, with its half of the CPUs. With
-/// `spin` it polls; without `tls` it speaks clear text, and HTTP/3 only with it.
+/// Starts a server in this process, on loopback and a free port, with its half of the CPUs. Without
+/// `tls` it speaks clear text, and HTTP/3 only with it.
 pub(crate) fn own_server(
     halves: &Halves,
     backend: Option<BackendKind>,
-    spin: bool,
     tls: Option<TlsOptions>,
     http3: bool,
 ) -> Result<Running> {
@@ -247,7 +236,6 @@ pub(crate) fn own_server(
     options.workers = NonZeroU32::new(halves.serving).unwrap_or(NonZeroU32::MIN);
     options.cpus.clone_from(&halves.of_server);
     options.backend = backend;
-    options.spin = spin;
     options.tls = tls;
     options.http3 = http3;
     brunt_server::start(&options).context("cannot start the reference server")

@@ -1,15 +1,16 @@
 //! Sessions that signals end: the first one in good order, the second at once. Either way what was
 //! measured is reported.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use brunt_engine::{Control, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
 use brunt_io::{clock, threads};
 use brunt_load::{Part, Plan, RequestGenerator, Round};
 use brunt_record::Run;
 
+use crate::args::PartArguments;
 use crate::message;
-use crate::part_args::TakenPart;
 use crate::signals::Interrupts;
+use crate::values::NumberedPart;
 
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;
@@ -22,6 +23,40 @@ pub(crate) enum Wanted {
     Whole,
     /// What was measured until then is reported.
     Part,
+}
+
+/// A part of a plan, and when its load begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TakenPart {
+    pub(crate) part: Part,
+    /// On the run's clock, nanoseconds.
+    pub(crate) start_ns: u64,
+}
+
+impl PartArguments {
+    /// The part of `plan` that is made here; absent: all of it.
+    pub(crate) fn of(&self, plan: &Plan) -> Result<Option<TakenPart>> {
+        let Some(NumberedPart { number, of }) = self.part else {
+            return Ok(None);
+        };
+        let Some(part) = Part::nth(number.get() - 1, of, plan.workers) else {
+            bail!("each part needs a worker of its own; use -t {of} or more, the same for each");
+        };
+        let Some(unix_ns) = self.start_at else {
+            bail!(
+                "the parts are one load when they begin at once: add --start-at, the same for each"
+            );
+        };
+        let start_ns = unix_ns.saturating_sub(clock::origin_unix_ns());
+        Ok(Some(TakenPart { part, start_ns }))
+    }
+
+    /// What is made of `plan` here.
+    pub(crate) fn own(&self, plan: &Plan) -> Result<Plan> {
+        let taken = self.of(plan)?;
+        let own = taken.and_then(|taken| plan.part(taken.part.workers()));
+        Ok(own.unwrap_or_else(|| plan.clone()))
+    }
 }
 
 /// What a session has beside its plan.

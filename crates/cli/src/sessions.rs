@@ -10,18 +10,15 @@ use anyhow::{Context, Result, anyhow};
 use brunt_fleet::SessionsText;
 use brunt_load::sessions::{LoggedSteps, Replay, SessionLog, SessionReplay, SessionTexts};
 use brunt_load::{
-    HttpChoice, Plan, RequestGenerator, RequestRef, RequestSet, RequestSpec, Target, ThinkSpread,
+    HttpChoice, Plan, RequestGenerator, RequestRef, RequestSet, RequestSpec, ThinkSpread,
 };
 use brunt_proto::http1::Request;
 
 use crate::args::LoadArguments;
-use crate::habits;
-use crate::list::read_list;
-use crate::origin::Origin;
 use crate::output::Destination;
-use crate::plan::Load;
-use crate::progress::Line;
+use crate::plan::{refuse_useless_seed, set_workers};
 use crate::redact::without_query;
+use crate::request::read_list;
 use crate::run::{Job, Pipeline};
 
 /// The sessions of a log, ready to be replayed.
@@ -31,24 +28,15 @@ struct Ready {
     first: RequestSpec,
 }
 
-/// Replays the sessions of the log at `path`.
-pub(crate) fn run(arguments: &LoadArguments, path: &Path) -> Result<ExitCode> {
-    let url = habits::only_url(arguments)?.context("--sessions needs a URL")?;
-    let target = Target::parse(url, arguments.unix_socket.clone())?;
-    let load = Load::new(arguments, Some(&target))?;
-    let text = text(arguments, path, &load.request().headers)?;
-    let ready = ready(&text, &target.authority);
-    let ready = ready.with_context(|| format!("--sessions {}", path.display()))?;
-    let mut plan = load.plan(arguments, target, NonZeroU32::MIN, None);
-    fit(&mut plan, &ready);
+/// Replays the sessions of the log at `path`, by the plan that was typed.
+pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Result<ExitCode> {
+    refuse_useless_seed(arguments, false)?;
+    set_workers(&mut plan, arguments, |_| NonZeroU32::MIN);
+    let (_, ready) = fitted(arguments, path, &mut plan)?;
+    let generators = generators(&ready, 0..plan.workers.get(), plan.workers);
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let mut line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
-    let job = Job {
-        part: arguments.part.of(&plan)?,
-        generators: generators(&ready, 0..plan.workers.get(), plan.workers),
-        ..Job::new(plan, Origin::new(&arguments.output))
-    };
-    pipeline.run(job, &mut line)
+    let (job, mut line) = Job::typed(arguments, plan)?;
+    pipeline.run(Job { generators, ..job }, &mut line)
 }
 
 /// The sessions of a log for the agents of a fleet, to which `plan` is fitted.
@@ -57,13 +45,37 @@ pub(crate) fn of_fleet(
     path: &Path,
     plan: &mut Plan,
 ) -> Result<SessionsText> {
+    Ok(fitted(arguments, path, plan)?.0)
+}
+
+/// The sessions of the log at `path`, the first request of which stands for all in the reports of
+/// `plan`.
+fn fitted(
+    arguments: &LoadArguments,
+    path: &Path,
+    plan: &mut Plan,
+) -> Result<(SessionsText, Ready)> {
     let request = plan.requests.first().map(RequestRef::to_spec);
-    let headers = request.map(|request| request.headers).unwrap_or_default();
-    let text = text(arguments, path, &headers)?;
-    let ready = ready(&text, &plan.target.authority);
-    let ready = ready.with_context(|| format!("--sessions {}", path.display()))?;
-    fit(plan, &ready);
-    Ok(text)
+    let named = || format!("--sessions {}", path.display());
+    let think_time = arguments.think_time.unwrap_or_default();
+    if think_time.spread != ThinkSpread::Fixed {
+        let error =
+            anyhow!("the pauses of sessions are not random; give --think-time a TIME alone");
+        return Err(error.context(named()));
+    }
+    let text = SessionsText {
+        log: read_list(path, "the sessions").with_context(named)?,
+        think_ns: think_time.mean_ns,
+        headers: request.map(|request| request.headers).unwrap_or_default(),
+        hides_queries: arguments.output.redact,
+    };
+    let ready = ready(&text, &plan.target.authority).with_context(named)?;
+    plan.requests = RequestSet::one(ready.first.clone());
+    plan.spoken = HttpChoice::HTTP1.into();
+    plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
+    // Pauses are those of the sessions.
+    plan.think_time_ns = 0;
+    Ok((text, ready))
 }
 
 /// What replays the sessions that came with `plan`, one for each of these of its workers.
@@ -74,27 +86,6 @@ pub(crate) fn of_agent(
 ) -> Result<Vec<Box<dyn RequestGenerator>>> {
     let ready = ready(text, &plan.target.authority).context("the sessions cannot be replayed")?;
     Ok(generators(&ready, workers, plan.workers))
-}
-
-/// The sessions as they were typed.
-fn text(
-    arguments: &LoadArguments,
-    path: &Path,
-    headers: &[(String, String)],
-) -> Result<SessionsText> {
-    let think_time = arguments.think_time.unwrap_or_default();
-    let named = || format!("--sessions {}", path.display());
-    if think_time.spread != ThinkSpread::Fixed {
-        let error =
-            anyhow!("the pauses of sessions are not random; give --think-time a TIME alone");
-        return Err(error.context(named()));
-    }
-    Ok(SessionsText {
-        log: read_list(path, "the sessions").with_context(named)?,
-        think_ns: think_time.mean_ns,
-        headers: headers.to_vec(),
-        hides_queries: arguments.output.redact,
-    })
 }
 
 fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
@@ -132,15 +123,6 @@ fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
         },
         texts: Arc::new(texts),
     })
-}
-
-/// Fits the plan to sessions, the first request of which stands for all in reports.
-fn fit(plan: &mut Plan, ready: &Ready) {
-    plan.requests = RequestSet::one(ready.first.clone());
-    plan.spoken = HttpChoice::HTTP1.into();
-    plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
-    // Pauses are those of the sessions.
-    plan.think_time_ns = 0;
 }
 
 /// What replays the sessions, one for each of these workers of so many.

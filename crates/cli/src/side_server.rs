@@ -12,7 +12,7 @@ use brunt_load::{Plan, Target};
 use brunt_record::counted;
 use brunt_report::side_name;
 
-use crate::args::CompareArguments;
+use crate::commands::CompareArguments;
 use crate::message;
 use crate::signals::Interrupts;
 use brunt_io::process_group::{Ended, ProcessGroup};

@@ -1,29 +1,25 @@
 //! `brunt sweep`: how a server scales, from rounds at several values of one setting.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use brunt_experiment::{SweepBench, is_within_session, plan_at, sweep};
+use brunt_experiment::{is_within_session, plan_at, sweep_order};
 use brunt_io::clock;
-use brunt_judge::{Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound, Verdict};
+use brunt_judge::{Judged, RoundRecord, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound};
 use brunt_load::{Plan, RequestRef, RequestSet, Stop};
-use brunt_record::{Run, counted};
+use brunt_record::{Environment, counted};
 use brunt_report::Experiment;
 
-use crate::args::{LoadArguments, SweepArguments, SweepPreset};
-use crate::broker_args::BrokerArguments;
+use crate::args::{LoadArguments, fresh_seed};
+use crate::commands::{SweepArguments, SweepPreset};
 use crate::environment::environment;
-use crate::executor::{Executor, RoundSource};
-use crate::fleet_args::AgentsArguments;
-use crate::fleet_executor::executor_of;
+use crate::executor::{self, AskedFleet, Course, Executor};
+use crate::habits;
 use crate::output::Destination;
-use crate::plan::fresh_seed;
-use crate::progress::Line;
+use crate::progress::{Doing, Line};
 use crate::refusals::{self, Given};
-use crate::run::{Pipeline, interrupted, was_interrupted};
-use crate::sweep_values::{Varied, varied};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, EXIT_MISSED, habits};
+use crate::sweep_values::{OPTIONS, Varied, of_option, varied};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -33,39 +29,102 @@ const WARMUP_WINDOW_NS: u64 = 200_000_000;
 pub(crate) fn run(
     mut arguments: SweepArguments,
     given: &Given,
-    of_fleet: Option<(&AgentsArguments, &BrokerArguments)>,
+    fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
-    let Planned {
-        mut plan,
-        mut sweep_plan,
-    } = planned(&mut arguments, given)?;
+    let (plan, mut sweep_plan) = planned(&mut arguments, given)?;
     let typed = &arguments.typed.load;
-    let output = &typed.output;
-    let pipeline = Pipeline::open(Destination::of_experiment(output)?)?;
-    let mut executor = executor_of(of_fleet, typed, &plan.target, &pipeline.interrupts)?;
-    if typed.threads.is_none() {
-        plan.workers = executor.workers(&plan.model).min(plan.connections);
+    let destination = Destination::of_experiment(&typed.output)?;
+    let is_preset = arguments.preset.is_some();
+    executor::run(typed, fleet, destination, plan, |plan, executor| {
+        check(executor, plan, &mut sweep_plan, is_preset)?;
+        Ok(Sweep {
+            kind: SweepKind::Sweep,
+            format: Sweep::FORMAT,
+            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: sweep_plan,
+            load: None,
+            environment: environment(),
+            broke_off: None,
+            rounds: Vec::new(),
+        })
+    })
+}
+
+impl Course for Sweep {
+    fn doing(&self) -> Doing {
+        Doing::Sweep
     }
-    check(
-        &*executor,
-        &plan,
-        &mut sweep_plan,
-        arguments.preset.is_some(),
-    )?;
-    let mut state = State {
-        line: Line::of_sweep(output, &plan, 0),
-        sweep: new_sweep(sweep_plan),
-        begun_ns: clock::now_ns(),
-    };
-    let outcome = measure(&mut state, &mut *executor, &plan);
-    state.line.clear();
-    drop(executor);
-    finish(outcome, state.sweep, pipeline)
+
+    fn is_one_session(&self) -> bool {
+        is_within_session(self.plan.varied)
+    }
+
+    fn environment(&mut self) -> &mut Environment {
+        &mut self.environment
+    }
+
+    /// The warm-up, then the rounds.
+    fn measure(&mut self, plan: &Plan, executor: &mut Executor<'_>, line: &mut Line) -> Result<()> {
+        let order = sweep_order(&self.plan);
+        let begun_ns = clock::now_ns();
+        // As long as the rounds so far, or by plan before there are any.
+        let planned_ns = self.plan.round_warmup_ns + self.plan.window_ns.unwrap_or(WINDOW_NS);
+        let left_ns = |done: usize| {
+            let elapsed_ns = clock::now_ns().saturating_sub(begun_ns);
+            let each_ns = elapsed_ns.checked_div(done as u64).unwrap_or(planned_ns);
+            each_ns.saturating_mul((order.len() - done) as u64)
+        };
+        line.expect(left_ns(0), plan.connections.get());
+        let warm = Plan {
+            stop: Stop {
+                duration_ns: Some(WARMUP_WINDOW_NS),
+                requests: None,
+            },
+            ..plan.clone()
+        };
+        let run = executor.round(&warm, line)?;
+        self.environment.add(&run);
+        self.load = Some(Plan {
+            stop: plan.stop,
+            ..run.plan
+        });
+        let client = self.environment.client.as_ref();
+        let ports = client.and_then(|client| client.ports_available);
+        for (done, &(round, value)) in order.iter().enumerate() {
+            executor.settle(ports)?;
+            let plan = plan_at(plan, &self.plan, value);
+            line.expect(left_ns(done), plan.connections.get());
+            let run = executor.round(&plan, line).with_context(|| {
+                let axis = self.plan.varied.name();
+                format!("the round of {value} {axis} could not be measured")
+            })?;
+            self.rounds.push(SweepRound {
+                value,
+                round,
+                record: RoundRecord::of(&Judged::of(&run)),
+            });
+        }
+        Ok(())
+    }
+
+    fn has_rounds(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
+    fn break_off(&mut self, error: anyhow::Error) -> anyhow::Error {
+        self.broke_off = Some(format!("{error:#}"));
+        let rounds = counted(self.rounds.len() as u64, "round", "rounds");
+        error.context(format!("the sweep broke off after {rounds}"))
+    }
+
+    fn experiment(self) -> Experiment {
+        Experiment::Sweep(self)
+    }
 }
 
 /// Whether every round can be made. A preset leaves out the values at which it cannot.
 fn check(
-    executor: &dyn Executor,
+    executor: &Executor<'_>,
     plan: &Plan,
     sweep_plan: &mut SweepPlan,
     is_preset: bool,
@@ -91,60 +150,15 @@ fn check(
     }
 }
 
-/// Writes the report of what was measured.
-fn finish(outcome: Result<()>, mut sweep: Sweep, pipeline: Pipeline) -> Result<ExitCode> {
-    let was_interrupted = match was_interrupted(outcome) {
-        Ok(was_interrupted) => was_interrupted,
-        Err(error) if sweep.rounds.is_empty() => return Err(error),
-        Err(error) => {
-            sweep.broke_off = Some(format!("{error:#}"));
-            let rounds = counted(sweep.rounds.len() as u64, "round", "rounds");
-            pipeline.report(&Experiment::Sweep(sweep))?;
-            return Err(error.context(format!("the sweep broke off after {rounds}")));
-        }
-    };
-    if sweep.rounds.is_empty() {
-        return interrupted("interrupted before a round was measured");
-    }
-    let code = exit_code(&sweep);
-    pipeline.report(&Experiment::Sweep(sweep))?;
-    Ok(if was_interrupted {
-        ExitCode::from(EXIT_INTERRUPTED)
-    } else {
-        code
-    })
-}
-
-/// A sweep of which no round is worth anything has failed.
-pub(crate) fn exit_code(sweep: &Sweep) -> ExitCode {
-    let all = |verdict| {
-        let mut rounds = sweep.rounds.iter();
-        rounds.all(|round| round.record.verdict == verdict)
-    };
-    if all(Verdict::Invalid) {
-        ExitCode::from(EXIT_INVALID)
-    } else if all(Verdict::NoSuccess) {
-        ExitCode::from(EXIT_MISSED)
-    } else {
-        ExitCode::SUCCESS
-    }
-}
-
-/// What was typed, resolved.
-struct Planned {
-    /// The load at the largest value.
-    plan: Plan,
-    sweep_plan: SweepPlan,
-}
-
-fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
+/// The load at the largest value, and what is varied of it.
+fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, SweepPlan)> {
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SWEEP)?;
     habits::refuse_objective(&arguments.typed.load)?;
     if let Some(other) = arguments.typed.load.behind_url.first() {
         bail!("one server is swept at a time; leave out {other}");
     }
-    let varied = what_varies(arguments)?;
+    let varied = what_varies(arguments, given)?;
     if varied.axis == SweepAxis::Rate && arguments.typed.load.stages.is_some() {
         bail!("a rate is varied, and --stages has rates of its own; leave one of them out");
     }
@@ -154,11 +168,14 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
         protocol.http2 |= !(protocol.http1 || protocol.http3);
     }
     let load = &arguments.typed.load;
-    let plan = arguments
+    if !load.has_server() {
+        bail!("give the URL of the server, as in brunt sweep -c 1..1000:10 URL");
+    }
+    let mut plan = arguments
         .typed
-        .plan(given, load.url.as_deref(), None, WINDOW_NS)?;
-    let mut plan =
-        plan.context("give the URL of the server, as in brunt sweep -c 1..1000:10 URL")?;
+        .typed(given)
+        .plan(load.url.as_deref(), None)?;
+    load.set_window(&mut plan, WINDOW_NS);
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
@@ -183,11 +200,11 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<Planned> {
         warmup_ns: plan.warmup_ns,
         round_warmup_ns: arguments.round_warmup,
     };
-    Ok(Planned { plan, sweep_plan })
+    Ok((plan, sweep_plan))
 }
 
 /// The one setting that has several values.
-fn what_varies(arguments: &mut SweepArguments) -> Result<Varied> {
+fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> {
     if let Some(preset) = arguments.preset {
         let (values, rounds, window_ns) = match preset {
             SweepPreset::Quick => ("connections=1..256:x2", 3, WINDOW_NS / 2),
@@ -200,17 +217,21 @@ fn what_varies(arguments: &mut SweepArguments) -> Result<Varied> {
         arguments.rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
         return Ok(varied);
     }
-    let all: Vec<&Varied> = arguments.vary.iter().chain(&arguments.body_size).collect();
-    match all[..] {
-        [only] => {
-            let only = only.clone();
+    let mut all = arguments.vary.clone();
+    all.extend(arguments.body_size.clone());
+    for (id, axis) in OPTIONS {
+        let typed = given.text(id).and_then(|typed| of_option(axis, typed));
+        all.extend(typed.transpose().map_err(|error| anyhow!(error))?);
+    }
+    match <[Varied; 1]>::try_from(all) {
+        Ok([only]) => {
             set_largest(&mut arguments.typed.load, &only)?;
             Ok(only)
         }
-        [] => bail!(
+        Err(none) if none.is_empty() => bail!(
             "nothing is varied; give one option several values, as in -c 1..1000:10, or a --preset"
         ),
-        _ => bail!("one setting is varied at a time; give only one option several values"),
+        Err(_) => bail!("one setting is varied at a time; give only one option several values"),
     }
 }
 
@@ -223,101 +244,8 @@ fn set_largest(load: &mut LoadArguments, varied: &Varied) -> Result<()> {
         SweepAxis::Rate => load.rate = Some(most),
         SweepAxis::Workers => load.threads = count,
         SweepAxis::Streams => load.protocol.streams = count,
-        SweepAxis::Requests => load.requests = std::num::NonZeroU64::new(most as u64),
+        SweepAxis::Requests => load.requests = NonZeroU64::new(most as u64),
         SweepAxis::BodyBytes => {}
     }
     Ok(())
-}
-
-fn new_sweep(plan: SweepPlan) -> Sweep {
-    Sweep {
-        kind: SweepKind::Sweep,
-        format: Sweep::FORMAT,
-        brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-        plan,
-        load: None,
-        environment: environment(),
-        broke_off: None,
-        rounds: Vec::new(),
-    }
-}
-
-fn measure(state: &mut State, executor: &mut dyn Executor, plan: &Plan) -> Result<()> {
-    if let Some(software) = executor.software(plan)? {
-        state.sweep.environment.name_software(software);
-    }
-    let is_one = is_within_session(state.sweep.plan.varied);
-    executor.in_session(plan, is_one, &mut |source| {
-        let state = &mut *state;
-        all_rounds(&mut Bench { state, source }, plan)
-    })
-}
-
-/// The warm-up, then the rounds.
-fn all_rounds(bench: &mut Bench<'_>, plan: &Plan) -> Result<()> {
-    bench.expect(plan);
-    let warm = Plan {
-        stop: Stop {
-            duration_ns: Some(WARMUP_WINDOW_NS),
-            requests: None,
-        },
-        ..plan.clone()
-    };
-    let run = bench.source.round(&warm, &mut bench.state.line)?;
-    let mut load = run.plan.clone();
-    load.stop.duration_ns = plan.stop.duration_ns;
-    load.stop.requests = plan.stop.requests;
-    bench.state.sweep.load = Some(load);
-    bench.state.sweep.environment.add(&run);
-    let sweep_plan = bench.state.sweep.plan.clone();
-    sweep(bench, plan, &sweep_plan)
-}
-
-/// How far a sweep is.
-struct State {
-    line: Line,
-    sweep: Sweep,
-    begun_ns: u64,
-}
-
-/// Who measures and takes the rounds.
-struct Bench<'a> {
-    state: &'a mut State,
-    source: &'a mut dyn RoundSource,
-}
-
-impl Bench<'_> {
-    /// How long the rest takes: as long as the rounds so far, or by plan before there are any.
-    fn expect(&mut self, plan: &Plan) {
-        let stored = &self.state.sweep.plan;
-        let all = stored.values.len() as u64 * u64::from(stored.rounds);
-        let taken = self.state.sweep.rounds.len() as u64;
-        let left = all.saturating_sub(taken);
-        let of_round_ns = match taken {
-            0 => stored.round_warmup_ns + stored.window_ns.unwrap_or(WINDOW_NS),
-            taken => clock::now_ns().saturating_sub(self.state.begun_ns) / taken,
-        };
-        self.state
-            .line
-            .expect(left.saturating_mul(of_round_ns), plan.connections.get());
-    }
-}
-
-impl SweepBench for Bench<'_> {
-    type Error = anyhow::Error;
-
-    fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run> {
-        let client = self.state.sweep.environment.client.as_ref();
-        let ports = client.and_then(|client| client.ports_available);
-        self.source.settle(ports)?;
-        self.expect(plan);
-        let axis = self.state.sweep.plan.varied.name();
-        let run = self.source.round(plan, &mut self.state.line);
-        run.with_context(|| format!("the round of {value} {axis} could not be measured"))
-    }
-
-    fn take(&mut self, round: SweepRound) -> Result<()> {
-        self.state.sweep.rounds.push(round);
-        Ok(())
-    }
 }

@@ -1,7 +1,7 @@
 //! The values of a sweep, as typed: `1..1000:10`, `1..10k:x2`, `1,10,100`, and the options that
 //! take them in `brunt sweep`.
 
-use std::ffi::OsString;
+use std::fmt::Display;
 
 use brunt_judge::{SWEEP_VALUES_MAX, SweepAxis};
 use brunt_load::units;
@@ -16,79 +16,32 @@ pub(crate) struct Varied {
     pub(crate) values: Vec<f64>,
 }
 
-/// The options whose values may be several, with the name behind `--vary`.
-const OPTIONS: &[(&[&str], &str)] = &[
-    (&["-c", "--connections"], "connections"),
-    (&["-r", "--rate"], "rate"),
-    (&["-t", "--threads"], "threads"),
-    (&["--streams"], "streams"),
-    (&["-n", "--requests"], "requests"),
+/// The options whose values may be several, by their names in the code.
+pub(crate) const OPTIONS: [(&str, SweepAxis); 5] = [
+    ("connections", SweepAxis::Connections),
+    ("rate", SweepAxis::Rate),
+    ("threads", SweepAxis::Workers),
+    ("streams", SweepAxis::Streams),
+    ("requests", SweepAxis::Requests),
 ];
 
-/// Whether a command line is that of a sweep, by one process or by a fleet.
-pub(crate) fn is_sweep(words: &[OsString]) -> bool {
-    let mut words = words.iter().skip(1).map(OsString::as_os_str);
-    match words.next() {
-        Some(first) if first == "fleet" => words.next().is_some_and(|word| word == "sweep"),
-        first => first.is_some_and(|word| word == "sweep"),
-    }
+/// What such an option varies; absent where it has one value.
+pub(crate) fn of_option(axis: SweepAxis, typed: &str) -> Option<Result<Varied, String>> {
+    let has_several = typed.contains("..") || typed.contains(',');
+    has_several.then(|| of(axis, typed))
 }
 
-/// The command line with the option that has several values in a form that every option has: the
-/// option with the largest of them, and `--vary NAME=VALUES`. What is wrong with the values is said
-/// where that is read.
-pub(crate) fn rewritten(words: Vec<OsString>) -> Vec<OsString> {
-    let mut out: Vec<OsString> = Vec::with_capacity(words.len() + 2);
-    let mut varied = Vec::new();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        let Some((option, name, attached)) = word.to_str().and_then(known) else {
-            out.push(word);
-            continue;
-        };
-        let (option, name) = (option.to_owned(), name.to_owned());
-        let value = match attached {
-            Some(value) => Some(OsString::from(value)),
-            None => words.next(),
-        };
-        out.push(option.into());
-        let Some(value) = value else {
-            break;
-        };
-        let typed = value
-            .to_str()
-            .filter(|typed| typed.contains("..") || typed.contains(','));
-        match typed {
-            Some(typed) => {
-                varied.push("--vary".into());
-                varied.push(format!("{name}={typed}").into());
-                let all = of(&name, typed).ok();
-                let most = all.and_then(|varied| varied.values.last().copied());
-                // Where the values are none, that is said of --vary.
-                out.push(most.map_or_else(|| "1".into(), |most| most.to_string().into()));
-            }
-            None => out.push(value),
-        }
-    }
-    out.extend(varied);
-    out
-}
-
-/// An option of the list: how it is named, what it varies, and the value that stands in the same
-/// word.
-fn known(word: &str) -> Option<(&'static str, &'static str, Option<&str>)> {
-    OPTIONS.iter().find_map(|(spellings, name)| {
-        spellings.iter().find_map(|&spelling| {
-            let rest = word.strip_prefix(spelling)?;
-            match rest.strip_prefix('=') {
-                Some(value) => Some((spelling, *name, Some(value))),
-                None if rest.is_empty() => Some((spelling, *name, None)),
-                // A value that follows a short option at once.
-                None if spelling.len() == 2 => Some((spelling, *name, Some(rest))),
-                None => None,
-            }
-        })
-    })
+/// The largest value of such an option, as `parse` reads it where it is the only one.
+pub(crate) fn largest<T, E: Display>(
+    axis: SweepAxis,
+    typed: &str,
+    parse: fn(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    let largest = match of_option(axis, typed).transpose()? {
+        Some(varied) => varied.values.last().map(f64::to_string),
+        None => None,
+    };
+    parse(largest.as_deref().unwrap_or(typed)).map_err(|error| error.to_string())
 }
 
 /// `NAME=VALUES`.
@@ -96,15 +49,6 @@ pub(crate) fn varied(typed: &str) -> Result<Varied, String> {
     let (name, values) = typed.split_once('=').ok_or_else(|| {
         "write what is varied and its values, as in connections=1..1000:10".to_owned()
     })?;
-    of(name, values)
-}
-
-/// Sizes of bodies.
-pub(crate) fn body_sizes(typed: &str) -> Result<Varied, String> {
-    of("body-size", typed)
-}
-
-fn of(name: &str, typed: &str) -> Result<Varied, String> {
     let axis = match name {
         "connections" => SweepAxis::Connections,
         "rate" => SweepAxis::Rate,
@@ -119,6 +63,15 @@ fn of(name: &str, typed: &str) -> Result<Varied, String> {
             ));
         }
     };
+    of(axis, values)
+}
+
+/// Sizes of bodies.
+pub(crate) fn body_sizes(typed: &str) -> Result<Varied, String> {
+    of(SweepAxis::BodyBytes, typed)
+}
+
+fn of(axis: SweepAxis, typed: &str) -> Result<Varied, String> {
     let mut values = Vec::new();
     for part in typed.split(',') {
         if part.trim().is_empty() {
@@ -263,27 +216,13 @@ mod tests {
     }
 
     #[test]
-    fn options_with_several_values_are_found() {
-        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(Into::into).collect() };
-        for (typed, rewritten_as) in [
-            (
-                "sweep -c 1..5:2 u",
-                "sweep -c 5 u --vary connections=1..5:2",
-            ),
-            ("sweep -c1,9 u", "sweep -c 9 u --vary connections=1,9"),
-            (
-                "sweep --rate=1k..2k:x2 u",
-                "sweep --rate 2000 u --vary rate=1k..2k:x2",
-            ),
-            (
-                "sweep -c 64 -n 1,2 u",
-                "sweep -c 64 -n 2 u --vary requests=1,2",
-            ),
-            ("sweep -c 1..x u", "sweep -c 1 u --vary connections=1..x"),
-            ("sweep --connection-rate 5 u", "sweep --connection-rate 5 u"),
-            ("sweep u -c", "sweep u -c"),
-        ] {
-            assert_eq!(rewritten(words(typed)), words(rewritten_as), "{typed}");
+    fn an_option_with_several_values_has_the_largest() {
+        let read = |typed| largest(SweepAxis::Connections, typed, units::count);
+        for (typed, expected) in [("7", 7), ("1,9", 9), ("1..5:2", 5), ("1..6:2", 5)] {
+            assert_eq!(read(typed), Ok(expected), "{typed}");
+        }
+        for typed in ["1..x", "x", "1..9", ""] {
+            assert!(read(typed).is_err(), "{typed}");
         }
     }
 }

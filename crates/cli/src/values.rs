@@ -6,12 +6,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX};
 use brunt_load::{
-    ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, Watch, units,
+    ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, TlsVersion,
+    Watch, units,
 };
 use brunt_proto::messages::{Pattern, unescape};
 use brunt_record::WORKERS_MAX;
-use clap::ValueEnum;
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 
 use crate::source::{Fields, Source};
@@ -23,15 +23,31 @@ const SEQUENCE_START_MAX: u64 = 100_000_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stages(pub(crate) Vec<Stage>);
 
-/// A version of TLS, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TlsVersionName {
-    /// TLS 1.2
-    #[value(name = "1.2")]
-    Tls12,
-    /// TLS 1.3
-    #[value(name = "1.3")]
-    Tls13,
+/// The versions of TLS.
+pub(crate) const TLS_VERSIONS: &[(&str, &str, TlsVersion)] = &[
+    ("1.2", "TLS 1.2", TlsVersion::Tls12),
+    ("1.3", "TLS 1.3", TlsVersion::Tls13),
+];
+
+/// A value by its name: each row has a name, what it means, and the value.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    rows: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = rows
+        .iter()
+        .map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|typed| {
+        let row = rows.iter().find(|(name, ..)| *name == typed);
+        row.map(|(.., value)| *value).ok_or("it is none of these")
+    })
+}
+
+/// One of several parts of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NumberedPart {
+    /// From 1.
+    pub(crate) number: NonZeroU32,
+    pub(crate) of: NonZeroU32,
 }
 
 /// A count of at least 1.
@@ -306,6 +322,37 @@ pub(crate) fn server_counter(typed: &str) -> Result<ServerCounter, TargetError> 
     })
 }
 
+/// A part, as `I/N`.
+pub(crate) fn numbered_part(typed: &str) -> Result<NumberedPart, String> {
+    let numbers = typed.split_once('/');
+    let numbers = numbers.and_then(|(number, of)| number.parse().ok().zip(of.parse().ok()));
+    match numbers {
+        Some((number, of)) if number <= of => Ok(NumberedPart { number, of }),
+        _ => Err(format!(
+            "`{typed}` is not a part; write it as 1/4, 2/4 and so on to 4/4"
+        )),
+    }
+}
+
+/// An instant of the wall clock, nanoseconds.
+pub(crate) fn unix_ns(typed: &str) -> Result<u64, String> {
+    let (whole, fraction) = typed.split_once('.').unwrap_or((typed, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds: Option<u64> = whole.parse().ok().filter(|_| are_digits(whole));
+    let ns = format!("{fraction:0<9}");
+    let ns: Option<u64> = ns
+        .parse()
+        .ok()
+        .filter(|_| ns.len() == 9 && are_digits(fraction));
+    let instant = seconds.zip(ns).and_then(|(seconds, ns)| {
+        let seconds_ns = seconds.checked_mul(1_000_000_000)?;
+        seconds_ns.checked_add(ns)
+    });
+    instant.ok_or_else(|| {
+        format!("`{typed}` is not an instant; give seconds since 1970-01-01 UTC, as date +%s does")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,6 +517,39 @@ mod tests {
         }
         for typed in ["", "#requests", "ftp://host/#x"] {
             assert!(server_counter(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn parts_are_numbered_from_one() {
+        let typed = |typed| numbered_part(typed).map(|it| (it.number.get(), it.of.get()));
+        assert_eq!(typed("1/1"), Ok((1, 1)));
+        assert_eq!(typed("3/4"), Ok((3, 4)));
+        for wrong in [
+            "", "1", "/", "0/4", "5/4", "1/0", "1/4/2", "-1/4", "a/b", "1 / 4",
+        ] {
+            assert!(typed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn instants_are_seconds() {
+        assert_eq!(unix_ns("0"), Ok(0));
+        assert_eq!(unix_ns("1764160200"), Ok(1_764_160_200_000_000_000));
+        assert_eq!(unix_ns("1764160200.5"), Ok(1_764_160_200_500_000_000));
+        assert_eq!(unix_ns("1.000000001"), Ok(1_000_000_001));
+        for wrong in [
+            "",
+            ".",
+            "-1",
+            "+1",
+            "now",
+            "1.0000000001",
+            "1e9",
+            "99999999999999",
+            "1.-5",
+        ] {
+            assert!(unix_ns(wrong).is_err(), "{wrong}");
         }
     }
 }

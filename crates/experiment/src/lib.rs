@@ -8,5 +8,5 @@ mod turns;
 
 pub use compare::compare;
 pub use find::{Finder, capacity_plan};
-pub use sweep::{SweepBench, is_within_session, plan_at, sweep};
+pub use sweep::{is_within_session, plan_at, sweep_order};
 pub use turns::{shuffled, turns};

@@ -3,53 +3,22 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan, SweepRound};
+use brunt_judge::{SweepAxis, SweepPlan};
 use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule};
-use brunt_record::Run;
 
 use crate::turns::shuffled;
 
-/// What a sweep needs: somebody who measures rounds, and takes them.
-pub trait SweepBench {
-    /// What can go wrong when a round is measured or taken.
-    type Error;
-
-    /// Measures the one round that `plan` is, at this value.
-    ///
-    /// # Errors
-    ///
-    /// There is no round: it was interrupted, say.
-    fn measure(&mut self, plan: &Plan, value: f64) -> Result<Run, Self::Error>;
-
-    /// Takes a round that was measured, for good.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be kept.
-    fn take(&mut self, round: SweepRound) -> Result<(), Self::Error>;
-}
-
-/// Measures all rounds of a sweep of `plan`, which is the load at its largest value.
-///
-/// # Errors
-///
-/// As the bench has them; what was taken before is whole.
-pub fn sweep<B: SweepBench>(bench: &mut B, plan: &Plan, sweep: &SweepPlan) -> Result<(), B::Error> {
-    for (round, place) in sweep_order(sweep.values.len(), sweep.rounds, sweep.seed) {
-        let value = sweep.values[place];
-        let run = bench.measure(&plan_at(plan, sweep, value), value)?;
-        bench.take(SweepRound {
-            value,
-            round,
-            record: RoundRecord::of(&Judged::of(&run)),
-        })?;
-    }
-    Ok(())
-}
-
-/// Round and place of the value of all measurements, in their order. The same seed gives the same
+/// Round and value of all measurements of a sweep, in their order. The same seed gives the same
 /// order. Without a seed each round has the values as they are.
-fn sweep_order(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
+pub fn sweep_order(sweep: &SweepPlan) -> Vec<(u32, f64)> {
+    let order = places(sweep.values.len(), sweep.rounds, sweep.seed).into_iter();
+    order
+        .map(|(round, place)| (round, sweep.values[place]))
+        .collect()
+}
+
+/// Round and place of the value of all measurements.
+fn places(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
     let mut shuffled = seed.map(|seed| shuffled(values, seed));
     let mut order = Vec::with_capacity(values.saturating_mul(rounds as usize));
     for round in 0..rounds {
@@ -122,9 +91,9 @@ mod tests {
 
     #[test]
     fn the_order_is_shuffled_and_the_same_for_the_same_seed() {
-        let order = sweep_order(20, 3, Some(7));
-        assert_eq!(order, sweep_order(20, 3, Some(7)));
-        assert_ne!(order, sweep_order(20, 3, Some(8)));
+        let order = places(20, 3, Some(7));
+        assert_eq!(order, places(20, 3, Some(7)));
+        assert_ne!(order, places(20, 3, Some(8)));
         for round in 0..3_u32 {
             let of_round = order.iter().filter(|(number, _)| *number == round);
             let places: Vec<usize> = of_round.map(|(_, place)| *place).collect();
@@ -134,15 +103,15 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, ascending);
         }
-        assert_eq!(sweep_order(2, 2, None), [(0, 0), (0, 1), (1, 0), (1, 1)]);
-        assert!(sweep_order(0, 3, Some(1)).is_empty());
+        assert_eq!(places(2, 2, None), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        assert!(places(0, 3, Some(1)).is_empty());
     }
 
     #[test]
     fn every_place_is_as_likely_in_each_position() {
         let mut first = [0; 4];
         for seed in 0..4_000 {
-            first[sweep_order(4, 1, Some(seed))[0].1] += 1;
+            first[places(4, 1, Some(seed))[0].1] += 1;
         }
         assert!(
             first.iter().all(|&count| (850..1_150).contains(&count)),

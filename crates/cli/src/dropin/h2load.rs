@@ -14,9 +14,9 @@ use brunt_io::files::{self, FileError};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file};
-use crate::list::LIST_BYTES_MAX;
 use crate::message;
 use crate::output::is_standard;
+use crate::request::LIST_BYTES_MAX;
 use crate::run::FrontEnd;
 
 /// Runs the command line `words` of h2load.

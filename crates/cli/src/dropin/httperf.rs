@@ -11,8 +11,8 @@ use brunt_load::sessions::{SessionFigures, SessionLog};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, failed, job, open_outputs, print};
-use crate::list::LIST_BYTES_MAX;
 use crate::message;
+use crate::request::LIST_BYTES_MAX;
 use crate::run::{FrontEnd, Job};
 use crate::source::read_all;
 
