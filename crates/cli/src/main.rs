@@ -140,7 +140,8 @@ fn main() -> ExitCode {
     let (arguments, given) = Arguments::read(std::env::args_os()).unwrap_or_else(|error| {
         let typed = habits::typed();
         if error.kind() == clap::error::ErrorKind::DisplayHelp && habits::is_short(&typed) {
-            message::exit_with_help(include_str!("help/short.txt"))
+            message::output(include_str!("help/short.txt"));
+            message::exit_with(0)
         }
         message::exit_with_usage(&habits::explain(error, &typed))
     });

@@ -2,15 +2,13 @@
 //! whatever they quote, and what goes to standard output. A stream that takes nothing ends no run.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_report::{annotation, lines, printable};
 
 /// Returns to the start of a terminal's line, and erases it with what is below.
 const ERASE: &str = "\r\x1b[J";
-/// What is gathered before it is written to standard output.
-const GATHERED_BYTES: usize = 64 << 10;
 
 /// Standard output has refused something: the rest of it is dropped, too.
 static IS_OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
@@ -81,14 +79,8 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
     exit_with(error.exit_code())
 }
 
-/// Ends the process with this text on standard output.
-pub(crate) fn exit_with_help(text: &str) -> ! {
-    output(text);
-    exit_with(0)
-}
-
 /// Ends the process with this code, unless standard output failed.
-fn exit_with(code: i32) -> ! {
+pub(crate) fn exit_with(code: i32) -> ! {
     std::process::exit(match has_output_failed() {
         true => i32::from(crate::EXIT_SETUP),
         false => code,
@@ -120,104 +112,35 @@ fn to_stderr(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Prints `text` to standard output at once.
+/// Prints `text` to standard output at once. A reader that went away is no error; another one is a
+/// message, which [`has_output_failed`] remembers.
 pub(crate) fn output(text: &str) {
-    let Ok(()) = output_with(|out| {
-        // It takes everything.
-        let _ = out.write_all(text.as_bytes());
-        Ok::<(), std::convert::Infallible>(())
-    });
+    output_bytes(text.as_bytes());
 }
 
-/// Prints to standard output what `write` writes, which is given no error of the stream: a reader
-/// that went away is none, and another one is a message, which [`has_output_failed`] remembers.
-///
-/// # Errors
-///
-/// Those of `write` itself.
-pub(crate) fn output_with<E>(write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
-    let mut out = BufWriter::with_capacity(GATHERED_BYTES, Unfailing(io::stdout().lock()));
-    let outcome = write(&mut out);
-    let _ = out.flush();
-    outcome
+/// Prints `bytes` as [`output`] does a text.
+pub(crate) fn output_bytes(bytes: &[u8]) {
+    if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
+        note_output(to_stdout(bytes));
+    }
 }
 
 /// Writes to standard output what was asked for there by name (`-o -`): what cannot be written is
 /// an error, as of a file. A reader that went away is none.
-///
-/// # Errors
-///
-/// Those of `write`.
-pub(crate) fn output_as_file<E: From<io::Error>>(
-    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut out = BufWriter::with_capacity(GATHERED_BYTES, UntilGone(io::stdout().lock()));
-    write(&mut out)?;
-    Ok(out.flush()?)
+pub(crate) fn output_as_file(bytes: &[u8]) -> io::Result<()> {
+    match to_stdout(bytes) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn to_stdout(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
 }
 
 /// Whether standard output is a terminal.
 pub(crate) fn is_output_terminal() -> bool {
     io::stdout().is_terminal()
-}
-
-/// A stream that takes everything: what the one below refuses is dropped, and said once.
-struct Unfailing<W>(W);
-
-impl<W: Write> Write for Unfailing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
-            note_output(self.0.write_all(bytes));
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if !IS_OUTPUT_LOST.load(Ordering::Relaxed) {
-            note_output(self.0.flush());
-        }
-        Ok(())
-    }
-}
-
-/// A stream whose reader may go away.
-struct UntilGone<W>(W);
-
-impl<W: Write> Write for UntilGone<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.write_all(bytes) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(bytes.len()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self.0.flush() {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            outcome => outcome,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
-        struct Refusing(ErrorKind);
-        impl Write for Refusing {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(self.0.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Err(self.0.into())
-            }
-        }
-        let mut gone = UntilGone(Refusing(ErrorKind::BrokenPipe));
-        assert!(gone.write_all(b"x").and_then(|()| gone.flush()).is_ok());
-        let mut full = UntilGone(Refusing(ErrorKind::StorageFull));
-        assert!(full.write_all(b"x").is_err());
-        assert!(full.flush().is_err());
-    }
 }

@@ -1,7 +1,7 @@
 //! Where reports go: opened before the run, written after it.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -44,9 +44,6 @@ enum Terminal {
     Verdict,
 }
 
-/// The outcome of writing a report.
-type Written = Result<(), ReportError>;
-
 /// What a file is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
@@ -71,15 +68,30 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them. Those that were not
     /// there before are removed where nothing is written to them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
-        let markdown = Content::Report(Format::Markdown);
         let destination = Self::in_any_form(arguments)?;
-        let mut files = destination.files.iter();
-        if destination.terminal == Terminal::Report(Format::Markdown)
-            || files.any(|file| file.content == markdown)
-        {
-            return Err(ReportError::MarkdownOfComparison.into());
+        match destination.has(Format::Markdown) {
+            true => Err(ReportError::MarkdownOfComparison.into()),
+            false => Ok(destination),
         }
-        Ok(destination)
+    }
+
+    /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
+    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
+        check_no_summary(arguments)?;
+        Self::open(arguments)
+    }
+
+    /// As [`Self::of_experiment`], also in Markdown.
+    pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
+        check_no_summary(arguments)?;
+        Self::in_any_form(arguments)
+    }
+
+    /// Whether a report has this form.
+    fn has(&self, format: Format) -> bool {
+        let mut contents = self.files.iter().map(|file| file.content);
+        let is_written = contents.any(|content| content == Content::Report(format));
+        is_written || self.terminal == Terminal::Report(format)
     }
 
     fn in_any_form(arguments: &OutputArguments) -> Result<Self> {
@@ -102,15 +114,6 @@ impl Destination {
             (false, false) => Terminal::Report(Format::Text),
             (false, true) => Terminal::Silent,
         };
-        let text = Content::Report(Format::Text);
-        let has_text = terminal == Terminal::Report(Format::Text)
-            || wanted.iter().any(|&(_, content)| content == text);
-        if arguments.latency && !has_text {
-            bail!(
-                "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
-                 to a file"
-            );
-        }
         let mut destination = Self {
             files: Vec::new(),
             terminal,
@@ -121,19 +124,13 @@ impl Destination {
         for (path, content) in wanted {
             destination.add(path, content)?;
         }
+        if arguments.latency && !destination.has(Format::Text) {
+            bail!(
+                "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
+                 to a file"
+            );
+        }
         Ok(destination)
-    }
-
-    /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
-    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        check_no_summary(arguments)?;
-        Self::open(arguments)
-    }
-
-    /// As [`Self::of_experiment`], also in Markdown.
-    pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
-        check_no_summary(arguments)?;
-        Self::in_any_form(arguments)
     }
 
     /// For a run in another tool's place: its verdict, and a file for the stored run, if any.
@@ -151,9 +148,7 @@ impl Destination {
 
     /// Whether the run of `plan` can be stored and read back, where it is to be stored.
     pub(crate) fn fits(&self, plan: &Plan) -> Result<()> {
-        let is_stored = |content| content == Content::Report(Format::Json);
-        let is_file = self.files.iter().any(|file| is_stored(file.content));
-        if is_file || self.terminal == Terminal::Report(Format::Json) {
+        if self.has(Format::Json) {
             // More workers than any machine has CPUs are refused as such.
             let workers = plan.workers.get().min(1_024);
             check_stored_size(plan.requests.names(), workers)?;
@@ -178,65 +173,67 @@ impl Destination {
     /// Writes the reports, each even where others fail; the first failure is the one that is
     /// given. A reader that went away is no error. Says which objectives were missed, and gives the
     /// exit code that follows.
-    pub(crate) fn write(mut self, judged: &Judged<'_>) -> Result<ExitCode> {
-        let mut outcome = Ok(());
-        for output in &mut self.files {
-            outcome = outcome.and(output.write(judged, self.spectrum));
+    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
+        if self.terminal == Terminal::Verdict {
+            message::print(&verdict_line(judged));
         }
-        outcome.and(self.print(judged))?;
+        self.write_all(&|content, style, out| match content {
+            Content::Report(format) => brunt_report::write(judged, format, style, out),
+            Content::HdrLog => brunt_report::write_hlog(judged.run, out),
+            Content::Hgrm => brunt_report::write_hgrm(judged.run, out),
+            Content::Junit => brunt_report::write_junit(judged, out),
+        })?;
         objectives::announce(judged);
         Ok(exit_code(judged))
     }
 
-    fn print(&self, judged: &Judged<'_>) -> Result<()> {
-        if self.terminal == Terminal::Verdict {
-            message::print(&verdict_line(judged));
-        }
-        self.print_with(|format, style, out| brunt_report::write(judged, format, style, out))
-    }
-
-    /// Prints what goes to standard output.
-    fn print_with(
-        &self,
-        write: impl FnOnce(Format, &Style, &mut dyn Write) -> Written,
-    ) -> Result<()> {
-        if let Terminal::Report(format) = self.terminal {
-            let style = Style {
-                verbose: self.verbose,
-                spectrum: self.spectrum,
-                ..terminal_style()
-            };
-            message::output_with(|out| write(format, &style, out))?;
-        }
-        Ok(())
-    }
-
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
-    pub(crate) fn write_experiment(mut self, experiment: &Experiment) -> Result<()> {
+    pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
         let redacted = self.redacts.then(|| {
             let mut experiment = experiment.clone();
             redact_experiment(&mut experiment);
             experiment
         });
         let experiment = redacted.as_ref().unwrap_or(experiment);
+        self.write_all(&|content, style, out| match (content, experiment) {
+            (Content::Report(format), _) => {
+                brunt_report::write_experiment(experiment, format, style, out)
+            }
+            (Content::Junit, Experiment::Capacity(found)) => {
+                brunt_report::write_search_junit(found, out)
+            }
+            _ => Ok(()),
+        })
+    }
+
+    fn write_all(
+        mut self,
+        write: &dyn Fn(Content, &Style, &mut Vec<u8>) -> Result<(), ReportError>,
+    ) -> Result<()> {
+        let plain = Style {
+            colour: false,
+            width: PLAIN_WIDTH,
+            verbose: true,
+            spectrum: self.spectrum,
+        };
         let mut outcome = Ok(());
-        for output in &mut self.files {
-            let content = output.content;
-            outcome = outcome.and(
-                output.write_bytes(|style, bytes| match (content, experiment) {
-                    (Content::Report(format), _) => {
-                        brunt_report::write_experiment(experiment, format, style, bytes)
-                    }
-                    (Content::Junit, Experiment::Capacity(found)) => {
-                        brunt_report::write_search_junit(found, bytes)
-                    }
-                    _ => Ok(()),
-                }),
-            );
+        for file in &mut self.files {
+            let mut bytes = Vec::new();
+            let written = write(file.content, &plain, &mut bytes).map_err(anyhow::Error::from);
+            outcome = outcome.and(written.and_then(|()| file.write(&bytes)));
         }
-        outcome.and(self.print_with(|format, style, out| {
-            brunt_report::write_experiment(experiment, format, style, out)
-        }))
+        if let Terminal::Report(format) = self.terminal {
+            let style = Style {
+                verbose: self.verbose,
+                spectrum: self.spectrum,
+                ..terminal_style()
+            };
+            let mut bytes = Vec::new();
+            let written = write(Content::Report(format), &style, &mut bytes);
+            message::output_bytes(&bytes);
+            outcome = outcome.and(written.map_err(anyhow::Error::from));
+        }
+        outcome
     }
 }
 
@@ -276,53 +273,17 @@ impl OutputFile {
 
     /// Whether both would overwrite each other; pipes and devices do not.
     fn is_same_file(&self, other: &Self) -> bool {
-        let (Some(own), Some(others)) = (&self.file, &other.file) else {
-            return self.file.is_none() && other.file.is_none();
-        };
-        match (own.metadata(), others.metadata()) {
-            (Ok(own), Ok(others)) => {
-                own.is_file() && (own.dev(), own.ino()) == (others.dev(), others.ino())
-            }
-            _ => false,
+        match (&self.file, &other.file) {
+            (Some(own), Some(other)) => are_same(own, other),
+            (own, other) => own.is_none() && other.is_none(),
         }
     }
 
-    fn write(&mut self, judged: &Judged<'_>, spectrum: bool) -> Result<()> {
-        let content = self.content;
-        self.write_bytes(|style, bytes| {
-            let style = Style { spectrum, ..*style };
-            match content {
-                Content::Report(format) => brunt_report::write(judged, format, &style, bytes),
-                Content::HdrLog => brunt_report::write_hlog(judged.run, bytes),
-                Content::Hgrm => brunt_report::write_hgrm(judged.run, bytes),
-                Content::Junit => brunt_report::write_junit(judged, bytes),
-            }
-        })
-    }
-
-    /// Writes what `make` makes.
-    fn write_bytes(&mut self, make: impl FnOnce(&Style, &mut Vec<u8>) -> Written) -> Result<()> {
-        let style = Style {
-            colour: false,
-            width: PLAIN_WIDTH,
-            verbose: true,
-            spectrum: false,
-        };
-        let mut bytes = Vec::new();
-        make(&style, &mut bytes)?;
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(file) = &self.file else {
-            return message::output_as_file(|out| out.write_all(&bytes))
-                .context("cannot write to standard output");
+            return message::output_as_file(bytes).context("cannot write to standard output");
         };
-        let outcome = replace(&self.path, file, |out| out.write_all(&bytes));
-        self.written(outcome)
-    }
-
-    /// The outcome of writing to the file.
-    fn written<E>(&mut self, outcome: Result<(), E>) -> Result<()>
-    where
-        Result<(), E>: Context<(), E>,
-    {
+        let outcome = replace(&self.path, file, bytes);
         self.is_new &= outcome.is_err();
         outcome.with_context(|| format!("cannot write to {}", self.path.display()))
     }
@@ -351,10 +312,15 @@ fn check_no_summary(arguments: &OutputArguments) -> Result<()> {
 
 /// Whether a file is where standard output goes: its name is that of a descriptor, say.
 fn is_standard_output(file: &File) -> bool {
-    let standard = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-    match (file.metadata(), standard.and_then(|it| it.metadata())) {
-        (Ok(own), Ok(standard)) => {
-            own.is_file() && (own.dev(), own.ino()) == (standard.dev(), standard.ino())
+    let standard = io::stdout().as_fd().try_clone_to_owned();
+    standard.is_ok_and(|standard| are_same(file, &standard.into()))
+}
+
+/// Whether both are one regular file.
+fn are_same(own: &File, other: &File) -> bool {
+    match (own.metadata(), other.metadata()) {
+        (Ok(own), Ok(other)) => {
+            own.is_file() && (own.dev(), own.ino()) == (other.dev(), other.ino())
         }
         _ => false,
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_fleet::Board;
 use brunt_io::clock;
-use brunt_load::{LoadModel, Plan, Schedule};
+use brunt_load::{LoadModel, Plan};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord};
 
 use crate::args::{OutputArguments, ProgressName};
@@ -87,23 +87,13 @@ struct Counted {
 #[derive(Debug)]
 pub(crate) struct Line {
     form: Form,
+    plan: Plan,
     /// The rounds are those of an experiment, which takes so long by plan.
     experiment: Option<(Doing, u64)>,
-    /// There are streams and no requests.
-    is_streams: bool,
-    /// What they are to do, and a line for each interval of theirs; absent where none is printed.
-    intervals: Option<((bool, bool), IntervalLines)>,
+    /// A line for each interval of streams; absent where none is printed.
+    intervals: Option<IntervalLines>,
     /// Most that there may be.
     connections: u32,
-    /// What successes per second are called.
-    unit: &'static str,
-    /// What arrives, and when.
-    schedule: Option<(&'static str, Schedule)>,
-    measure_ns: Option<u64>,
-    /// Absent where set-up goes on as long as it gets anywhere.
-    setup_limit_ns: Option<u64>,
-    warmup_ns: u64,
-    drain_limit_ns: u64,
     doing: Option<Doing>,
     since_ns: u64,
     due_ns: u64,
@@ -121,18 +111,6 @@ impl Line {
         Self::of_form(Form::of(output), plan, clock::now_ns())
     }
 
-    /// Prints a line that stays.
-    fn print(&mut self, line: &str) {
-        self.clear();
-        match self.form {
-            Form::Live | Form::Json => message::line(line),
-            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
-        }
-        if self.form == Form::Live {
-            self.due_ns = 0;
-        }
-    }
-
     /// A line for the rounds of an experiment.
     pub(crate) fn of_experiment(output: &OutputArguments, plan: &Plan, doing: Doing) -> Self {
         Self {
@@ -141,11 +119,40 @@ impl Line {
         }
     }
 
+    fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
+        let has_intervals = plan.one_way().is_some() && matches!(form, Form::Live | Form::Log);
+        let connections = match plan.model {
+            LoadModel::Open {
+                connections_max, ..
+            } => connections_max,
+            _ => plan.connections,
+        };
+        Self {
+            form,
+            plan: plan.clone(),
+            experiment: None,
+            intervals: has_intervals.then(|| IntervalLines::new(INTERVAL_NS)),
+            connections: connections.get(),
+            doing: None,
+            since_ns: now_ns,
+            due_ns: match form {
+                Form::Silent => u64::MAX,
+                Form::Live | Form::Json => now_ns,
+                Form::Log => now_ns.saturating_add(LOG_NS),
+            },
+            is_drawn: false,
+            agents: Vec::new(),
+            counted: BTreeMap::new(),
+            drawn: BTreeMap::new(),
+        }
+    }
+
     /// So many of all rounds of the experiment are done, and each is as long as the next.
     pub(crate) fn expect_rounds(&mut self, done: u64, all: u64) {
         let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
         let each_ns = elapsed_ns / done.max(1);
-        self.expect_left(each_ns.saturating_mul(all.saturating_sub(done)));
+        let left_ns = each_ns.saturating_mul(all.saturating_sub(done));
+        self.expect(left_ns, self.connections);
     }
 
     /// The experiment has `left_ns` to go, as it looks now.
@@ -163,46 +170,14 @@ impl Line {
         self.connections = connections;
     }
 
-    fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
-        let unit = plan.spoken.unit().per_s;
-        let (connections, schedule) = match &plan.model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } => (plan.connections, None),
-            LoadModel::Open {
-                schedule,
-                connections_max,
-                ..
-            } => (*connections_max, Some((unit, schedule))),
-            LoadModel::Sessions { schedule, .. } => {
-                (plan.connections, Some(("connections/s", schedule)))
-            }
-        };
-        let intervals = plan.one_way().map(|it| (it.sends, it.receives));
-        let has_lines = matches!(form, Form::Live | Form::Log);
-        let intervals = intervals.filter(|_| has_lines);
-        Self {
-            form,
-            experiment: None,
-            is_streams: plan.one_way().is_some(),
-            intervals: intervals.map(|directions| (directions, IntervalLines::new(INTERVAL_NS))),
-            connections: connections.get(),
-            unit,
-            schedule: schedule.map(|(unit, schedule)| (unit, schedule.clone())),
-            measure_ns: plan.stop.duration_ns,
-            setup_limit_ns: plan.setup_limit_ns(),
-            warmup_ns: plan.warmup_ns,
-            drain_limit_ns: plan.drain_limit_ns,
-            doing: None,
-            since_ns: now_ns,
-            due_ns: match form {
-                Form::Silent => u64::MAX,
-                Form::Live | Form::Json => now_ns,
-                Form::Log => now_ns.saturating_add(LOG_NS),
-            },
-            is_drawn: false,
-            agents: Vec::new(),
-            counted: BTreeMap::new(),
-            drawn: BTreeMap::new(),
-        }
+    /// What successes per second are called.
+    fn unit(&self) -> &'static str {
+        self.plan.spoken.unit().per_s
+    }
+
+    /// There are streams and no requests.
+    fn is_streams(&self) -> bool {
+        self.plan.one_way().is_some()
     }
 
     /// Shows the line, if it is time.
@@ -221,11 +196,17 @@ impl Line {
             }
             Form::Json => message::line(&line),
             Form::Silent | Form::Log => {
-                message::line(&format!("brunt: {line}"));
-                for row in self.rows() {
-                    message::line(&format!("brunt: {row}"));
-                }
+                self.say(&line);
+                self.rows().iter().for_each(|row| self.say(row));
             }
+        }
+    }
+
+    /// Prints a line that stays.
+    fn say(&self, line: &str) {
+        match self.form {
+            Form::Live | Form::Json => message::line(line),
+            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
         }
     }
 
@@ -236,7 +217,7 @@ impl Line {
         }
         let rows = self.agents.iter().take(AGENTS_SHOWN);
         let mut rows: Vec<String> = rows
-            .map(|agent| brunt_report::agent_line(agent, self.unit))
+            .map(|agent| brunt_report::agent_line(agent, self.unit()))
             .collect();
         if let Some(more @ 1..) = self.agents.len().checked_sub(AGENTS_SHOWN) {
             rows.push(format!("  and {more} more"));
@@ -285,9 +266,9 @@ impl Line {
                 length: self.length_of(doing),
                 live: progress.live as u32,
                 connections: self.connections,
-                successes_per_s: successes_per_s.filter(|_| !self.is_streams),
-                unit: self.unit,
-                bytes_per_s: successes_per_s.filter(|_| self.is_streams),
+                successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
+                unit: self.unit(),
+                bytes_per_s: successes_per_s.filter(|_| self.is_streams()),
                 planned_rate: self.planned_rate(doing, elapsed_ns),
                 waiting: progress.waiting,
                 errors: progress.errors,
@@ -324,7 +305,7 @@ impl Line {
             successes: progress.successes,
             errors: progress.errors,
             failures: progress.failures,
-            successes_per_s: successes_per_s.filter(|_| !self.is_streams),
+            successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
             planned_per_s: planned.map(|planned| planned.per_s),
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
@@ -353,23 +334,21 @@ impl Line {
 
     fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
         match doing {
-            Doing::Phase(Phase::SetUp) => self.setup_limit_ns.map(PhaseLength::AtMost),
+            Doing::Phase(Phase::SetUp) => self.plan.setup_limit_ns().map(PhaseLength::AtMost),
             Doing::Phase(Phase::Ready) => None,
-            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.warmup_ns)),
-            Doing::Phase(Phase::Measure) => self.measure_ns.map(PhaseLength::Planned),
-            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.drain_limit_ns)),
-            Doing::Comparison | Doing::Sweep => self
-                .experiment
-                .map(|(_, length_ns)| PhaseLength::Planned(length_ns)),
-            Doing::Search => self
-                .experiment
-                .map(|(_, length_ns)| PhaseLength::About(length_ns)),
+            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.plan.warmup_ns)),
+            Doing::Phase(Phase::Measure) => self.plan.stop.duration_ns.map(PhaseLength::Planned),
+            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.plan.drain_limit_ns)),
+            Doing::Comparison | Doing::Sweep => Some(PhaseLength::Planned(
+                self.experiment.map_or(0, |(_, ns)| ns),
+            )),
+            Doing::Search => Some(PhaseLength::About(self.experiment.map_or(0, |(_, ns)| ns))),
         }
     }
 
     /// The rate of the schedule now. A warm-up has the first one.
     fn planned_rate(&self, doing: Doing, elapsed_ns: u64) -> Option<PlannedRate> {
-        let (unit, schedule) = self.schedule.as_ref()?;
+        let schedule = self.plan.model.schedule()?;
         let offset_ns = match doing {
             Doing::Phase(Phase::WarmUp) => 0,
             Doing::Phase(Phase::Measure) => elapsed_ns,
@@ -377,7 +356,10 @@ impl Line {
         };
         Some(PlannedRate {
             per_s: schedule.rate_at(offset_ns),
-            unit,
+            unit: match self.plan.model {
+                LoadModel::Sessions { .. } => "connections/s",
+                _ => self.unit(),
+            },
         })
     }
 
@@ -398,7 +380,7 @@ impl Board for Line {
     /// Their rates are those of the workers of their numbers.
     fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
         for (number, agent) in (0..).zip(&mut agents) {
-            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams);
+            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams());
         }
         self.agents = agents;
     }
@@ -410,11 +392,9 @@ impl Board for Line {
 
 impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
-        let doing = if let Some((experiment, _)) = self.experiment {
-            experiment
-        } else {
-            Doing::Phase(phase)
-        };
+        let doing = self
+            .experiment
+            .map_or(Doing::Phase(phase), |(doing, _)| doing);
         let has_interval_lines = doing == Doing::Phase(Phase::Measure) && self.intervals.is_some();
         if self.form == Form::Log && has_interval_lines {
             // Lines about intervals say how far it has come.
@@ -425,15 +405,21 @@ impl RunObserver for Line {
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
         if self.experiment.is_none()
-            && let Some((directions, intervals)) = &mut self.intervals
+            && let Some(streams) = self.plan.one_way()
+            && let Some(intervals) = &mut self.intervals
             && let Some(interval) = intervals.take(snapshot)
         {
-            let line = brunt_report::stream_interval_line(&interval, *directions);
-            self.print(&line);
+            let directions = (streams.sends, streams.receives);
+            let line = brunt_report::stream_interval_line(&interval, directions);
+            self.clear();
+            if self.form == Form::Live {
+                self.due_ns = 0;
+            }
+            self.say(&line);
         }
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
-        counted.successes += match self.is_streams {
+        counted.successes += match self.plan.one_way().is_some() {
             true => snapshot.counts.bytes_received + snapshot.counts.bytes_sent,
             false => snapshot.counts.successes,
         };
