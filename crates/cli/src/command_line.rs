@@ -1,8 +1,9 @@
 //! The command line as a report may show it: as it was typed, without what may be secret.
 
-use clap::{ArgAction, Command};
-
 use brunt_load::{HIDDEN, redact_field, redact_queries};
+use brunt_probe::machine;
+use brunt_record::Environment;
+use clap::{ArgAction, Command};
 
 use crate::commands::described;
 use crate::peer::Peer;
@@ -31,6 +32,17 @@ pub(crate) fn here() -> Option<Vec<String>> {
         true => redacted(&words),
         false => words,
     })
+}
+
+/// The command and this machine; server and client are added by the rounds.
+pub(crate) fn environment() -> Environment {
+    Environment {
+        command: here(),
+        agents: Vec::new(),
+        machine: machine::description(),
+        server: None,
+        client: None,
+    }
 }
 
 /// A stored command line, with its first word, without messages and the queries of URLs. Those of

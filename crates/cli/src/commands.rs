@@ -19,12 +19,12 @@ use crate::args::{
     AnyLoadArguments, FramingArguments, LoadArguments, MessageArguments, OutputArguments,
     WebSocketArguments,
 };
-use crate::fail_if::change_limit;
+use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
 use crate::sweep_values::{Varied, body_sizes, largest, varied};
 use crate::values::{
-    TLS_VERSIONS, idle_timeout, listed_name, one_of, pairs, positive_duration, requests,
-    sweep_rounds, whole_u32, whole_u64, workers,
+    TLS_VERSIONS, listed_name, one_of, pairs, positive_duration, requests, sweep_rounds, whole_u32,
+    whole_u64, workers,
 };
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
@@ -464,7 +464,7 @@ pub(crate) struct ServeArguments {
     /// Close a connection after this time without progress, of its client or of an answer: idle,
     /// with half a head, or not reading. A body or a message has to come at 500 bytes per second,
     /// on average over this time. An answer that is due later is waited for; 0: no limit
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = idle_timeout)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration_ns)]
     pub(crate) idle_timeout: u64,
     /// Bytes of input that may wait in memory, all connections together: half of them shared
     /// evenly, half for those that have more, a 16th of what is left and 1 MiB at most each; one

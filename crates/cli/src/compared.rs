@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use brunt_judge::{ChangeLimit, Compared, ComparedRounds, ComparisonKind};
 use brunt_record::counted;
 
+use crate::command_line::environment;
 use crate::commands::CompareArguments;
-use crate::environment::environment;
 
 /// The quantiles of the response time that are compared at equal rates.
 const QUANTILES: [f64; 2] = [0.5, 0.99];

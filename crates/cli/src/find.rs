@@ -11,8 +11,8 @@ use brunt_record::{Environment, Objective, Run};
 use brunt_report::Experiment;
 
 use crate::args::{AnyLoadArguments, LoadArguments};
+use crate::command_line::environment;
 use crate::commands::FindArguments;
-use crate::environment::environment;
 use crate::executor::{self, AskedFleet, Course, Executor};
 use crate::output::Destination;
 use crate::progress::{Doing, Line};

@@ -1,17 +1,19 @@
 //! `brunt fleet`: one load made by several agents, and one report of it.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use brunt_fleet::{Program, merged};
+use anyhow::{Context, Result, bail};
+use brunt_fleet::{AgentResult, Program, merged};
 use brunt_judge::Judged;
 use brunt_load::Plan;
 
-use crate::args::LoadArguments;
+use crate::args::{LoadArguments, OutputArguments};
 use crate::commands::{FleetArguments, FleetCommand};
 use crate::executor::{AskedFleet, gather};
-use crate::fleet_kept::keep;
-use crate::output::Destination;
+use crate::output::{Destination, is_standard};
 use crate::plan::{self, set_workers};
 use crate::progress::Line;
 use crate::redact::redact;
@@ -21,6 +23,11 @@ use crate::{
     EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, message, objectives, script, sessions,
     sweep,
 };
+
+/// What files are called where no report goes to a file.
+const NAME: &str = "brunt-fleet";
+/// Files of one name that are looked past, for what is there is not overwritten.
+const NAMES_MAX: u32 = 1_000;
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> {
@@ -104,4 +111,144 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
         true => ExitCode::from(EXIT_INTERRUPTED),
         false => code,
     })
+}
+
+/// Stores what each agent measured, and says where it is.
+fn keep(results: &[AgentResult], output: &OutputArguments) -> Result<()> {
+    let beside = output.output.iter().find(|path| !is_standard(path));
+    let mut outcome = Ok(());
+    for (number, result) in (1..).zip(results) {
+        let stored = bytes(result, output.redact).and_then(|bytes| {
+            let path = store(beside.map(PathBuf::as_path), number, &bytes);
+            path.with_context(|| format!("cannot store the result of agent {}", result.name))
+        });
+        match stored {
+            Ok(path) => message::print(&format_args!(
+                "what agent {} measured is in {}",
+                result.name,
+                path.display()
+            )),
+            // The others are to be kept all the same.
+            Err(error) => outcome = outcome.and(Err(error)),
+        }
+    }
+    outcome
+}
+
+/// The result as it came; with `--redact`, without what may be secret.
+fn bytes(result: &AgentResult, redacts: bool) -> Result<Vec<u8>> {
+    if !redacts {
+        return Ok(result.bytes.clone());
+    }
+    let name = &result.name;
+    let read = brunt_report::read(&mut result.bytes.as_slice());
+    let mut run = read.with_context(|| {
+        format!("the result of agent {name} cannot be read, hence not stored without secrets")
+    })?;
+    redact(&mut run);
+    Ok(serde_json::to_vec(&run)?)
+}
+
+/// Writes a file that was not there before, named after `beside`, and gives its path.
+fn store(beside: Option<&Path>, number: u32, bytes: &[u8]) -> io::Result<PathBuf> {
+    let beside = beside.unwrap_or(Path::new(NAME));
+    let stem = beside.file_stem().unwrap_or(NAME.as_ref());
+    let stem = stem.to_string_lossy();
+    for again in 1..=NAMES_MAX {
+        let name = match again {
+            1 => format!("{stem}.agent-{number}.json"),
+            _ => format!("{stem}.agent-{number}.{again}.json"),
+        };
+        let path = beside.with_file_name(name);
+        match File::create_new(&path) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use brunt_load::Part;
+    use clap::Parser;
+
+    use super::*;
+    use crate::commands::Arguments;
+
+    const RUN: &[u8] = include_bytes!("../../report/tests/golden/complete.json");
+
+    fn output(words: &str) -> OutputArguments {
+        let words = ["brunt"].into_iter().chain(words.split_whitespace());
+        let arguments = Arguments::try_parse_from(words).expect("they are good");
+        arguments.load.output
+    }
+
+    fn result(name: &str, bytes: &[u8]) -> AgentResult {
+        AgentResult {
+            name: name.to_owned(),
+            part: Part::new(0, NonZeroU32::MIN),
+            bytes: bytes.to_vec(),
+            clocks: None,
+        }
+    }
+
+    #[test]
+    fn each_result_has_a_file_beside_the_report_and_none_is_overwritten() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let place = |name: &str| directory.path().join(name);
+        let typed = format!("-o - -o {}", place("run.v1.html").display());
+        let results = [result("east", RUN), result("../../etc/south", b"no run")];
+        for _ in 0..2 {
+            keep(&results, &output(&typed)).expect("the directory is ours");
+        }
+        let mut names: Vec<_> = std::fs::read_dir(directory.path())
+            .expect("it is there")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "run.v1.agent-1.2.json",
+                "run.v1.agent-1.json",
+                "run.v1.agent-2.2.json",
+                "run.v1.agent-2.json"
+            ]
+        );
+        let read = |name: &str| std::fs::read(place(name)).expect("it was written");
+        assert_eq!(read("run.v1.agent-1.json"), RUN);
+        assert_eq!(read("run.v1.agent-2.json"), b"no run");
+    }
+
+    #[test]
+    fn what_may_be_secret_is_left_out_where_that_was_asked_for() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("run.json");
+        let typed = format!("--redact -o {}", path.display());
+        let results = [result("east", b"no run"), result("south", RUN)];
+        let error = keep(&results, &output(&typed)).expect_err("the first is none");
+        assert!(error.to_string().contains("agent east"), "{error:#}");
+        assert!(!directory.path().join("run.agent-1.json").exists());
+        let stored = std::fs::read(directory.path().join("run.agent-2.json"));
+        let stored = stored.expect("the second is one");
+        let run = brunt_report::read(&mut stored.as_slice()).expect("a run");
+        let mut expected = brunt_report::read(&mut &*RUN).expect("a run");
+        redact(&mut expected);
+        assert_eq!(run.plan, expected.plan);
+    }
+
+    #[test]
+    fn without_a_report_in_a_file_they_are_here() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let beside = directory.path().join(NAME);
+        let path = store(Some(&beside), 3, b"it").expect("the directory is ours");
+        let expected = "brunt-fleet.agent-3.json";
+        assert_eq!(path.file_name(), Some(expected.as_ref()));
+        let nowhere = directory.path().join("none").join(NAME);
+        assert!(store(Some(&nowhere), 1, b"it").is_err());
+    }
 }

@@ -9,20 +9,14 @@ mod compare;
 mod compare_stored;
 mod compared;
 mod dropin;
-mod environment;
 mod executor;
-mod fail_if;
 mod find;
 mod fleet;
-mod fleet_kept;
 mod generate;
 mod habits;
-mod intervals;
 mod last_calls;
 mod load;
-mod merge;
 mod message;
-mod messages;
 mod objectives;
 mod origin;
 mod output;
@@ -32,7 +26,6 @@ mod progress;
 mod redact;
 mod refusals;
 mod replace;
-mod report;
 mod request;
 mod run;
 mod script;
@@ -153,8 +146,8 @@ fn main() -> ExitCode {
         Some(Command::Tcp(tcp)) => {
             plan::of_tcp(&tcp, &given).and_then(|plan| load::run(&tcp.load, plan))
         }
-        Some(Command::Report(report)) => report::run(&report, &given),
-        Some(Command::Merge(merge)) => merge::run(&merge),
+        Some(Command::Report(report)) => stored::report(&report, &given),
+        Some(Command::Merge(merge)) => stored::merge(&merge),
         Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
         Some(Command::Agent(agent)) => agent::run(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),

@@ -1,8 +1,9 @@
-//! `--objective`: what is asked of a run, and what is said where it was missed.
+//! `--objective`, what is asked of a run, and what is said where it was missed; and `--fail-if`,
+//! changes of a server against the first that are too large.
 
 use std::env;
 
-use brunt_judge::Judged;
+use brunt_judge::{ChangeLimit, Compared, Judged, ROUND_QUANTILES};
 use brunt_load::units;
 use brunt_record::{OBJECTIVES_MAX, Objective};
 
@@ -166,6 +167,52 @@ fn share(typed: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{typed}` is not a share; write a percentage, as in 0.1%"))
 }
 
+/// A change that is too large: `rate < -5%`, `p99 > +5%`.
+pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
+    let unknown = || {
+        format!(
+            "`{}` is not a limit of a change; write one as 'rate < -5%' or 'p99 > +5%'",
+            typed.trim()
+        )
+    };
+    let at = typed.find(['<', '>']).ok_or_else(unknown)?;
+    let (name, is_rise) = (typed[..at].trim(), typed[at..].starts_with('>'));
+    let limit = typed[at + 1..].trim();
+    let compared = match name {
+        "rate" => Compared::SuccessesPerS,
+        "capacity" => Compared::CapacityPerS,
+        "cpu" => Compared::ServerCpu,
+        _ => {
+            let known = ROUND_QUANTILES.iter().find(|(known, _)| *known == name);
+            let (_, q) = known.ok_or_else(|| {
+                format!(
+                    "`{name}` is not compared; there are cpu, rate, p50, p90, p99, p99.9 and \
+                     capacity"
+                )
+            })?;
+            Compared::ResponseQuantile(*q)
+        }
+    };
+    let percent = limit.strip_suffix('%').map(str::trim_end);
+    let percent: f64 = percent
+        .and_then(|number| number.parse().ok())
+        .filter(|percent: &f64| percent.is_finite())
+        .ok_or_else(unknown)?;
+    // A limit on the side of no change would be exceeded by a server that is as it was.
+    if (is_rise && percent < 0.0) || (!is_rise && percent > 0.0) {
+        return Err(format!(
+            "`{}` would fail without a change; write '{name} > +5%' for a rise, or \
+             '{name} < -5%' for a fall",
+            typed.trim()
+        ));
+    }
+    Ok(ChangeLimit {
+        compared,
+        change: percent / 100.0,
+        is_rise,
+    })
+}
+
 /// Says on standard error what was missed; under GitHub Actions also as an annotation.
 pub(crate) fn announce(judged: &Judged<'_>) {
     let is_github = env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
@@ -292,6 +339,43 @@ mod tests {
             ("rate > 5, 000", "is not an objective"),
         ] {
             let error = objectives(typed).expect_err(typed);
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn limits_of_changes() {
+        for (typed, compared, change, is_rise) in [
+            ("rate < -5%", Compared::SuccessesPerS, -0.05, false),
+            ("p99 > +5%", Compared::ResponseQuantile(0.99), 0.05, true),
+            ("capacity < -5%", Compared::CapacityPerS, -0.05, false),
+            ("cpu > +3%", Compared::ServerCpu, 0.03, true),
+            (
+                "p99.9>2.5 %",
+                Compared::ResponseQuantile(0.999),
+                0.025,
+                true,
+            ),
+            ("p50 > 0%", Compared::ResponseQuantile(0.5), 0.0, true),
+        ] {
+            let limit = ChangeLimit {
+                compared,
+                change,
+                is_rise,
+            };
+            assert_eq!(change_limit(typed), Ok(limit), "{typed}");
+        }
+        for (typed, words) in [
+            ("", "not a limit"),
+            ("p99", "not a limit"),
+            ("p99 > 5", "not a limit"),
+            ("p99 > x%", "not a limit"),
+            ("p99 > inf%", "not a limit"),
+            ("p42 > 5%", "not compared"),
+            ("p99 > -5%", "without a change"),
+            ("rate < 5%", "without a change"),
+        ] {
+            let error = change_limit(typed).expect_err(typed);
             assert!(error.contains(words), "{typed}: {error}");
         }
     }

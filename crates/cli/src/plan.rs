@@ -3,23 +3,24 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{
-    ClientIdentity, HttpChoice, LoadModel, MessageExchange, OpeningMessage, Placement, Plan,
-    RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme, ServerCounter, SocketOptions,
-    Spoken, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange, WebSocketOpening,
+    ClientIdentity, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Placement,
+    Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme, ServerCounter,
+    SocketOptions, Spoken, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange,
+    WebSocketOpening, message_name,
 };
-use brunt_proto::messages::Framing;
+use brunt_proto::messages::{Framing, Template};
 
 use crate::args::{
     AnyLoadArguments, FramingArguments, LoadArguments, MessageArguments, ProtocolArguments,
     WebSocketArguments,
 };
 use crate::commands::{StreamArguments, TcpArguments};
-use crate::messages::{message_set, template};
 use crate::refusals::{self, Given};
-use crate::request::{listed, request};
+use crate::request::{BODY_BYTES_MAX, listed, request};
+use crate::source::Source;
 
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.
@@ -28,6 +29,9 @@ const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
 pub(crate) const OWN_PATH: &str = "/compute/10us";
+
+/// Characters of a message that name it.
+const NAME_LENGTH_MAX: usize = 60;
 
 /// What was typed of a load. What is spoken follows from its URL.
 #[derive(Clone, Copy)]
@@ -193,6 +197,65 @@ impl Typed<'_> {
             opening,
             seed: 0,
         })
+    }
+}
+
+/// The messages that `option` gave; `example` is one.
+fn message_set(
+    list: &MessageArguments,
+    option: &str,
+    example: &str,
+    load: &LoadArguments,
+) -> Result<RequestSet> {
+    let sources = &list.messages;
+    if sources.is_empty() {
+        bail!("there is no message; give one with {option}, as in {option} '{example}'");
+    }
+    let readers = sources.iter().chain(&list.first);
+    if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
+        bail!("only one message can be read from standard input; give the others as @FILE");
+    }
+    let redacts = load.output.redact;
+    let mut messages = Vec::with_capacity(sources.len());
+    for (number, source) in (1..).zip(sources) {
+        let template = template(source, option, redacts)?;
+        messages.push(MessageSpec {
+            name: match source {
+                _ if redacts => message_name(number),
+                Source::Typed(text) => short(text),
+                Source::File(path) => format!("@{}", path.display()),
+                Source::StandardInput => "@-".to_owned(),
+                Source::Variable(name) => format!("@env:{name}"),
+            },
+            template,
+        });
+    }
+    RequestSet::messages_in(load.request_order(), messages).with_context(|| {
+        format!(
+            "there are more than {} messages; leave some out",
+            RequestSet::REQUESTS_MAX
+        )
+    })
+}
+
+/// What is sent for one of them. With `--redact` no error shows it.
+fn template(source: &Source, option: &str, redacts: bool) -> Result<Template> {
+    match source {
+        Source::Typed(text) if redacts => Template::parse(text).map_err(|_| {
+            anyhow!("{option}: the message is malformed; run it without --redact to read how")
+        }),
+        Source::Typed(text) => Template::parse(text).with_context(|| format!("{option} '{text}'")),
+        other => Ok(Template::constant(
+            other.read("the message", BODY_BYTES_MAX)?,
+        )),
+    }
+}
+
+/// The beginning of a long name.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(NAME_LENGTH_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
     }
 }
 

@@ -139,8 +139,8 @@ impl Given {
     }
 
     /// The first option that was typed and is none of these, by its name on the command line.
-    pub(crate) fn first_besides(&self, options: &[&str]) -> Option<String> {
-        self.first(|id| !options.contains(&id))
+    pub(crate) fn first_besides(&self, options: &str) -> Option<String> {
+        self.first(|id| options.split(' ').all(|it| it != id))
     }
 
     fn first(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {

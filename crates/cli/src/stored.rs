@@ -1,14 +1,122 @@
-//! Stored runs and experiments: read from a file or from standard input.
+//! Stored runs and experiments: `brunt report FILE`, and `brunt merge FILE FILE...`, one run from
+//! those of several agents.
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use brunt_record::Run;
-use brunt_report::{ReadError, Stored};
+use anyhow::{Context, Result, anyhow, bail};
+use brunt_judge::Judged;
+use brunt_record::{MergeError, Run};
+use brunt_report::{Experiment, ReadError, Stored};
 
-use crate::output::is_standard;
+use crate::args::OutputArguments;
+use crate::commands::{MergeArguments, ReportArguments};
+use crate::output::{Destination, is_standard};
+use crate::redact::redact;
+use crate::refusals::{self, Given};
+use crate::{experiment_exit_code, objectives};
+
+/// Prints the report of a stored run or experiment.
+pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
+    let output = &arguments.output;
+    let experiment = match read_any(&arguments.file)? {
+        Stored::Run(run) => return of_run(*run, output),
+        Stored::Experiment(experiment) => *experiment,
+    };
+    if !output.objective.is_empty() {
+        bail!(
+            "--objective is about a single run, and a {} is stored here",
+            experiment.name()
+        );
+    }
+    given.refuse(refusals::EXPERIMENT)?;
+    let destination = match experiment {
+        Experiment::Capacity(_) => Destination::open(output)?,
+        Experiment::Sweep(_) => Destination::of_experiment(output)?,
+        Experiment::Comparison(_) => Destination::of_comparison(output)?,
+    };
+    destination.write_experiment(&experiment)?;
+    Ok(experiment_exit_code(&experiment))
+}
+
+/// Prints the report of a run, which is asked to reach what was typed, if anything was.
+fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
+    if output.redact {
+        redact(&mut run);
+    }
+    if let Some(objectives) = objectives::asked(&output.objective) {
+        run.objectives = objectives;
+    }
+    Destination::open(output)?.write(&Judged::of(&run))
+}
+
+/// Merges the stored runs of several agents, and prints the report.
+pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode> {
+    let files = &arguments.files;
+    if files.iter().filter(|file| is_standard(file)).count() > 1 {
+        bail!("standard input can be read once only: give - once");
+    }
+    // Everything is read and merged before an output file is touched, which may be one of them.
+    let runs = files.iter().map(|file| read(file));
+    let merged = Run::merge(runs.collect::<Result<_>>()?);
+    // What differs may be the query of a URL.
+    let with_values = !arguments.output.redact;
+    let merged = merged.map_err(|error| refusal(&error, files, with_values))?;
+    of_run(merged, &arguments.output)
+}
+
+/// Why the runs in `files` cannot be merged.
+fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::Error {
+    let name = |run: usize| match files.get(run) {
+        Some(file) => shown(file),
+        None => format!("run {run}"),
+    };
+    let (first, second) = match *error {
+        MergeError::SameAgent { first, second }
+        | MergeError::SameWorker { first, second, .. }
+        | MergeError::Differs { first, second, .. } => (name(first), name(second)),
+        MergeError::Unsound { run, .. } => (name(run), String::new()),
+        _ => return anyhow!("cannot merge: {error}"),
+    };
+    let words = match error {
+        MergeError::SameAgent { .. } if first == second => {
+            format!("{first} is given twice, and would be counted twice; give each run once")
+        }
+        MergeError::SameAgent { .. } => format!(
+            "{first} and {second} hold the same run, which would be counted twice; give each run \
+             once"
+        ),
+        MergeError::SameWorker { worker, .. } => format!(
+            "{first} and {second} are the same part of a plan, or overlap (both have its worker \
+             {worker}); give each part once"
+        ),
+        MergeError::Differs { field, .. } if !with_values => {
+            format!("{field} is not the same in {first} and {second}")
+        }
+        MergeError::Differs {
+            field,
+            first_value,
+            second_value,
+            ..
+        } => format!(
+            "{field} is {first_value} in {first} and {second_value} in {second}; only runs that \
+             differ in nothing but connections, workers, requests and rates are one"
+        ),
+        MergeError::Unsound { reason, .. } => format!("{first} is not a sound run ({reason})"),
+        error => error.to_string(),
+    };
+    anyhow!("cannot merge: {words}")
+}
+
+/// The name of a file in messages.
+pub(crate) fn shown(file: &Path) -> String {
+    match is_standard(file) {
+        true => "standard input".to_owned(),
+        false => file.display().to_string(),
+    }
+}
 
 /// The run in `path`.
 pub(crate) fn read(path: &Path) -> Result<Run> {
@@ -16,7 +124,7 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
 }
 
 /// The run or experiment in `path`.
-pub(crate) fn read_any(path: &Path) -> Result<Stored> {
+fn read_any(path: &Path) -> Result<Stored> {
     read_with(path, brunt_report::read_stored)
 }
 

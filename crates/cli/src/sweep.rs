@@ -12,8 +12,8 @@ use brunt_record::{Environment, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, fresh_seed};
+use crate::command_line::environment;
 use crate::commands::{SweepArguments, SweepPreset};
-use crate::environment::environment;
 use crate::executor::{self, AskedFleet, Course, Executor};
 use crate::habits;
 use crate::output::Destination;

@@ -162,11 +162,6 @@ pub(crate) fn sweep_rounds(typed: &str) -> Result<NonZeroU32, String> {
     Ok(rounds)
 }
 
-/// How long a connection may be idle, nanoseconds; 0: for good.
-pub(crate) fn idle_timeout(typed: &str) -> Result<u64, String> {
-    units::duration_ns(typed).map_err(|error| error.to_string())
-}
-
 /// The length of a run. `-d TEXT` is how curl and hey are given a body.
 pub(crate) fn length(typed: &str) -> Result<u64, String> {
     positive_duration(typed).map_err(|error| {
