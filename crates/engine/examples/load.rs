@@ -1,16 +1,19 @@
-//! Loads a server and prints what limited the run: the program of `docs/library.md`.
+//! Loads a server and prints its rate, its p99 and what limited the run: the program of `docs/library.md`.
 
-use brunt_judge::Judged;
+use brunt_judge::{Judged, ResponseQuantiles};
 use brunt_load::Plan;
 use std::{error::Error, time::Duration};
 
 /// Loads the server at `url` for two seconds.
 pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
-    let plan = Plan::to(url).connections(64).rate(1_000.0);
-    let plan = plan.duration(Duration::from_secs(2)).build()?;
-    let run = brunt_engine::run(plan, &Default::default())?;
-    let judgement = Judged::of(&run).judgement;
-    println!("{}: {}", judgement.verdict.name(), judgement.because);
+    let plan = Plan::to(url).rate(1_000.0).duration(Duration::from_secs(2));
+    let run = brunt_engine::run(plan.build()?, &Default::default())?;
+    let judged = Judged::of(&run);
+    let (rate, p99) = (judged.successes_per_s(), judged.response_quantile(0.99));
+    println!(
+        "{rate:.0} req/s, p99 {p99}, {}",
+        judged.judgement.verdict.name()
+    );
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! A figure, or why there is none.
 
+use std::fmt;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -60,6 +62,16 @@ impl<T> Figure<T> {
         match self {
             Self::Known(value) => f(value),
             Self::Absent(reason) => Figure::Absent(reason),
+        }
+    }
+}
+
+/// The value, or `not known` with the reason.
+impl<T: fmt::Display> fmt::Display for Figure<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(value) => value.fmt(formatter),
+            Self::Absent(reason) => write!(formatter, "not known: {reason}"),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Quantiles that say when they are not known (invariant L5).
 
+use std::fmt;
+
 use brunt_record::{Histogram, with_bounds};
 
 use crate::precision::confidence::{Ranks, samples_needed};
-use crate::{Interval, NoInterval};
+use crate::{Interval, NoInterval, units};
 
 /// How far the estimates with unfinished requests at their bounds and at infinity may differ for
 /// the quantile to be known.
@@ -31,6 +33,19 @@ pub enum Quantile {
         /// Samples needed.
         needed: u64,
     },
+}
+
+/// In words: `1.24 ms`, `≥10.0 s`, `too few`.
+impl fmt::Display for Quantile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known { ns, .. } => formatter.write_str(&units::duration(*ns)),
+            // A bound of 0 says nothing.
+            Self::AtLeast { ns: 0 } => formatter.write_str("unknown"),
+            Self::AtLeast { ns } => write!(formatter, "≥{}", units::duration(*ns)),
+            Self::TooFew { .. } => formatter.write_str("too few"),
+        }
+    }
 }
 
 impl Quantile {
