@@ -34,12 +34,17 @@ impl Hosted {
         http2: Http2Options,
         tls: Option<ServerSide>,
     ) -> Self {
-        let shared = Arc::new(Shared::new(1));
         let settings = settings(http2, tls.is_some());
-        let settle = match tls {
-            None => settle_http(backend, &shared, settings),
-            Some(side) => settle_http(Tls::server(backend, side), &shared, settings),
-        };
+        match tls {
+            None => Self::of_http(backend, settings),
+            Some(side) => Self::of_http(Tls::server(backend, side), settings),
+        }
+    }
+
+    fn of_http<B: ServerBackend + 'static>(backend: B, settings: Settings) -> Self {
+        let shared = Arc::new(Shared::new(1));
+        let mut worker = Worker::of_http(backend, &shared, 0, settings);
+        let settle = Box::new(move || worker.settle());
         Self { shared, settle }
     }
 
@@ -81,15 +86,6 @@ impl fmt::Debug for Hosted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Hosted").finish_non_exhaustive()
     }
-}
-
-fn settle_http<B: ServerBackend + 'static>(
-    backend: B,
-    shared: &Arc<Shared>,
-    settings: Settings,
-) -> Settle {
-    let mut worker = Worker::of_http(backend, shared, 0, settings);
-    Box::new(move || worker.settle())
 }
 
 fn settings(http2: Http2Options, is_tls: bool) -> Settings {

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use brunt_io::backend::Slot;
 
+use crate::count::LinkCounters;
+
 /// Slots offered at any time; with TLS, until the handshake is complete.
 pub(crate) const OFFERS: u32 = 64;
 const OFFERS_TLS: u32 = 1_024;
@@ -58,15 +60,6 @@ pub(crate) struct Offers {
     again_ns: u64,
 }
 
-/// Why a connection was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The TLS handshake of the connection failed.
-    Handshake,
-    /// The kernel could not, mostly for want of descriptors.
-    Accept,
-}
-
 impl Offers {
     /// The slots for so many connections at a time.
     pub(crate) fn new(connections_max: u32, is_tls: bool) -> Self {
@@ -100,14 +93,15 @@ impl Offers {
     }
 
     /// No connection came into an offered slot, which is free again.
-    pub(crate) fn failed(&mut self, slot: Slot, errno: i32, now_ns: u64) -> Refused {
+    pub(crate) fn failed(&mut self, slot: Slot, errno: i32, now_ns: u64, counters: &LinkCounters) {
         self.offered -= 1;
         self.free.give_back(slot);
         if self.is_tls && !is_shortage(errno) {
-            return Refused::Handshake;
+            counters.handshakes_failed.add(1);
+        } else {
+            counters.accepts_failed.add(1);
+            self.again_ns = now_ns.saturating_add(ACCEPT_PAUSE_NS);
         }
-        self.again_ns = now_ns.saturating_add(ACCEPT_PAUSE_NS);
-        Refused::Accept
     }
 
     /// A connection was closed.
@@ -135,10 +129,13 @@ mod tests {
             [offers.next(0), offers.next(0), offers.next(0)],
             [Some(Slot(0)), Some(Slot(1)), None]
         );
-        assert_eq!(offers.failed(Slot(1), libc::EPROTO, 5), Refused::Handshake);
+        let counters = LinkCounters::default();
+        offers.failed(Slot(1), libc::EPROTO, 5, &counters);
+        assert_eq!(counters.handshakes_failed.get(), 1);
         assert_eq!(offers.again_ns(5), None);
         assert_eq!(offers.next(5), Some(Slot(1)));
-        assert_eq!(offers.failed(Slot(1), libc::EMFILE, 5), Refused::Accept);
+        offers.failed(Slot(1), libc::EMFILE, 5, &counters);
+        assert_eq!(counters.accepts_failed.get(), 1);
         let again_ns = offers.again_ns(5).expect("a pause");
         assert_eq!(offers.next(again_ns - 1), None);
         assert_eq!(offers.next(again_ns), Some(Slot(1)));

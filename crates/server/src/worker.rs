@@ -16,7 +16,7 @@ use crate::count::LinkCounters;
 use crate::counters::Shared;
 use crate::http2::Http2Options;
 use crate::link::Connection;
-use crate::offers::{Offers, Refused};
+use crate::offers::Offers;
 use crate::wakes::Wakes;
 
 pub(crate) use http::Http;
@@ -253,11 +253,8 @@ where
                 self.accepted(slot);
             }
             Event::AcceptFailed(slot, errno) => {
-                let counters = self.service.counters();
-                match self.offers.failed(slot, errno, self.backend.now_ns()) {
-                    Refused::Handshake => counters.handshakes_failed.add(1),
-                    Refused::Accept => counters.accepts_failed.add(1),
-                }
+                let (now_ns, counters) = (self.backend.now_ns(), self.service.counters());
+                self.offers.failed(slot, errno, now_ns, counters);
             }
             Event::Ended(slot) => {
                 self.connections[slot.0 as usize].link().ended = true;

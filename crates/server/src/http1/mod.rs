@@ -17,7 +17,6 @@ use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
 use crate::batch::Batch;
 use crate::body::{Finish, Source};
 use crate::counters::WorkerCounters;
-use crate::decimal::write_decimal;
 use crate::pattern;
 use crate::protocol::Protocol;
 use crate::raw::{RawAnswer, RawEnding};
@@ -238,17 +237,13 @@ fn http10(
     counters: &WorkerCounters,
 ) -> Next {
     counters.reply(200);
-    let out = batch.bytes();
-    out.extend_from_slice(b"HTTP/1.0 200 OK\r\n");
-    if has_length {
-        out.extend_from_slice(b"Content-Length: ");
-        write_decimal(out, HTTP10_BODY_BYTES);
-        out.extend_from_slice(b"\r\n");
-        if request.keep_alive {
-            out.extend_from_slice(b"Connection: keep-alive\r\n");
-        }
-    }
-    out.extend_from_slice(b"\r\n");
+    let fields = match (has_length, request.keep_alive) {
+        (false, _) => "",
+        (true, false) => "Content-Length: 26\r\n",
+        (true, true) => "Content-Length: 26\r\nConnection: keep-alive\r\n",
+    };
+    let head = format!("HTTP/1.0 200 OK\r\n{fields}\r\n");
+    batch.bytes().extend_from_slice(head.as_bytes());
     let bytes = if request.method == Method::HEAD {
         0
     } else {

@@ -233,19 +233,6 @@ fn letters(bytes: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_preface_tells_the_protocol() {
-    let preface = frame::PREFACE;
-    for length in 0..preface.len() {
-        assert_eq!(is_spoken(&preface[..length]), None);
-        let other = [&preface[..length], b"?"].concat();
-        assert_eq!(is_spoken(&other), Some(false));
-    }
-    assert_eq!(is_spoken(preface), Some(true));
-    assert_eq!(is_spoken(&[preface, &b"more"[..]].concat()), Some(true));
-    assert_eq!(is_spoken(b"POST / HTTP/1.1\r\n"), Some(false));
-}
-
-#[test]
 fn the_server_introduces_itself() {
     let mut site = Site::new(Http2Options {
         streams_max: NonZeroU32::new(7).unwrap(),

@@ -33,13 +33,8 @@ pub(crate) struct Tcp<'a> {
     counters: Arc<TcpWorkerCounters>,
     /// Room for bytes that are to be sent back.
     room: Rc<Room>,
-    payload: Payload,
-}
-
-/// What is sent from, without a copy.
-#[derive(Clone, Copy, Debug)]
-struct Payload {
-    id: PayloadId,
+    /// What is sent from, without a copy.
+    payload: PayloadId,
     /// Bytes of one reply; 0 for a service without known ones.
     reply_bytes: u64,
     /// How many times it is in the payload.
@@ -174,41 +169,36 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         settings: Settings,
     ) -> Self {
         backend.receive_on_request();
-        let (bytes, reply_bytes, replies) = match &options.service {
-            TcpService::Reply { reply, .. } => {
-                let replies = (REPLIES_BYTES / reply.len().max(1)).clamp(1, REPLIES_MAX);
-                (reply.repeat(replies), reply.len(), replies)
-            }
-            TcpService::Source(_) => (pattern::pattern_payload(), 0, 0),
-            // Nothing is sent from it.
-            TcpService::Echo(_) | TcpService::Sink(_) => (Vec::new(), 0, 0),
+        let reply = match &options.service {
+            TcpService::Reply { reply, .. } => &reply[..],
+            _ => &[],
         };
-        let payload = Payload {
-            id: backend.add_payload(bytes.into()),
-            reply_bytes: reply_bytes as u64,
-            replies: replies as u64,
+        let replies = (REPLIES_BYTES / reply.len().max(1)).clamp(1, REPLIES_MAX);
+        let bytes = match options.service {
+            TcpService::Source(_) => pattern::pattern_payload(),
+            _ => reply.repeat(replies),
         };
+        let payload = backend.add_payload(bytes.into());
         let tcp = Tcp {
             options,
             counters: Arc::clone(shared.tcp_worker(index)),
             room: Room::new(settings.input_bytes_max, settings.connections_max, 1),
             payload,
+            reply_bytes: reply.len() as u64,
+            replies: replies as u64,
         };
         Self::new(backend, shared, settings, tcp)
     }
 
     /// Deals with so many bytes that came: the backend shows them, unless they were discarded.
     fn receive(&mut self, slot: Slot, length: u64) {
-        let messages = match &self.service.options.service {
-            TcpService::Source(_) | TcpService::Sink(None) => 0,
-            TcpService::Echo(None) => {
-                self.echo(slot);
-                0
-            }
-            TcpService::Sink(Some(framing))
-            | TcpService::Echo(Some(framing))
-            | TcpService::Reply { framing, .. } => self.take_messages(slot, framing),
-        };
+        let service = &self.service.options.service;
+        let mut messages = 0;
+        if let Some(framing) = service.framing() {
+            messages = self.take_messages(slot, framing);
+        } else if service.answers() {
+            self.echo(slot);
+        }
         let connection = &mut self.connections[slot.0 as usize];
         let is_progress = match &mut connection.work {
             Some(work) if messages == 0 && work.scanner.pending_bytes() > 0 => {
@@ -281,7 +271,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         self.service.counters.messages.add(1);
         let answer_bytes = match self.service.options.service {
             TcpService::Echo(_) => bytes,
-            TcpService::Reply { .. } => self.service.payload.reply_bytes,
+            TcpService::Reply { .. } => self.service.reply_bytes,
             TcpService::Sink(_) | TcpService::Source(_) => return,
         };
         let at_ns = self.due_ns();
@@ -342,11 +332,11 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             self.wake_at(slot, Some(next_ns));
             return false;
         }
-        let echoes = self.service.payload.reply_bytes == 0;
+        let echoes = self.service.reply_bytes == 0;
         let answers_max = if echoes {
             u64::MAX
         } else {
-            self.service.payload.replies
+            self.service.replies
         };
         let counters = &self.service.counters;
         let due = work.answers.take(now_ns, answers_max, |answers, late_ns| {
@@ -369,7 +359,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             Outgoing::Owned(out)
         } else {
             Outgoing::Shared {
-                payload: self.service.payload.id,
+                payload: self.service.payload,
                 start: 0,
                 end: due.bytes as u32,
             }
@@ -408,7 +398,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             work.source_bytes += piece;
         }
         let outgoing = Outgoing::Shared {
-            payload: self.service.payload.id,
+            payload: self.service.payload,
             start,
             // A piece and a period of the pattern at most.
             end: start + piece as u32,

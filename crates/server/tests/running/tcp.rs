@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendKind, ListenAddress, Options, Running, ServeError, TcpCounters, TcpOptions, TlsOptions,
+    BackendKind, ListenAddress, Options, Running, TcpCounters, TcpOptions, TlsOptions,
     pattern_byte, start,
 };
 
@@ -202,11 +202,4 @@ fn it_speaks_tls_too() {
             (1, 0)
         );
     }
-}
-
-#[test]
-fn what_does_not_fit_together_is_refused() {
-    let mut sink = options(Some(BackendKind::Epoll), "sink");
-    sink.tcp.as_mut().unwrap().delay_ns = Some(1_000_000);
-    assert!(matches!(start(&sink), Err(ServeError::Tcp(_))));
 }
