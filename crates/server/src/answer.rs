@@ -128,9 +128,11 @@ impl Reply {
         reply
     }
 
-    /// Whether it counts as a reply, as one that keeps to the protocol does.
-    pub(crate) fn is_reply(&self) -> bool {
-        self.body.is_counted && self.body.finish != Finish::Reset
+    /// Counts it, unless it breaks the protocol or is not to be counted.
+    pub(crate) fn count(&self, counters: &WorkerCounters) {
+        if self.body.is_counted && self.body.finish != Finish::Reset {
+            counters.reply(self.status);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use brunt_proto::http2::hpack::{Keep, is_text};
 
-use crate::http1::request::FIELDS_MAX;
+use crate::http1::request::{FIELDS_MAX, content_length};
 use crate::route::{Method, Route};
 
 /// All that matters of a request's head.
@@ -147,13 +147,6 @@ fn is_token(bytes: &[u8]) -> bool {
         })
 }
 
-/// Digits only (RFC 9110 section 8.6).
-fn content_length(value: &[u8]) -> Option<u64> {
-    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(value).ok().filter(|_| digits)?;
-    text.parse().ok()
-}
-
 /// What the fields of one block say, or of one section.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
@@ -163,8 +156,6 @@ pub(crate) struct Gathered {
     route: Option<Route>,
     has_scheme: bool,
     has_authority: bool,
-    /// A field that is no pseudo-header has come.
-    has_regular: bool,
     body_bytes: Option<u64>,
     expects_continue: bool,
     malformed: Option<Malformed>,
@@ -191,24 +182,18 @@ impl Gathered {
             Field::Authority => !std::mem::replace(&mut self.has_authority, true),
             Field::Forbidden => return Err(Malformed::Field),
             Field::ContentLength(length) => {
-                self.has_regular = true;
                 let length = length.ok_or(Malformed::ContentLength)?;
-                return match self.body_bytes.replace(length) {
-                    Some(earlier) if earlier != length => Err(Malformed::ContentLength),
-                    _ => Ok(()),
-                };
+                let earlier = self.body_bytes.replace(length);
+                let is_same = earlier.is_none_or(|earlier| earlier == length);
+                return is_same.then_some(()).ok_or(Malformed::ContentLength);
             }
             Field::ExpectContinue => {
-                self.has_regular = true;
                 self.expects_continue = true;
                 return Ok(());
             }
-            Field::Other => {
-                self.has_regular = true;
-                return Ok(());
-            }
+            Field::Other => return Ok(()),
         };
-        if self.has_regular {
+        if self.fields > 0 {
             // RFC 9113 section 8.3, RFC 9114 section 4.3: all pseudo-header fields come first.
             return Err(Malformed::Field);
         }

@@ -173,15 +173,14 @@ pub use counters::Counters;
 pub use hosted::Hosted;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http1::fuzz::fuzz_requests;
-pub use http1::request::{FIELDS_MAX, HEAD_BYTES_MAX};
 pub use http2::Http2Options;
 #[cfg(any(test, feature = "fuzz"))]
 pub use http2::fuzz_http2;
 pub use listeners::ListenAddress;
-pub use pace::{DURATION_NS_MAX, Stall};
+pub use pace::Stall;
 pub use pattern::pattern_byte;
 pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};
-pub use route::{BODY_BYTES_MAX, INTERIM_MAX, MESSAGE_BYTES_MAX, RATE_PER_S_MAX, ROUTES};
+pub use route::ROUTES;
 pub use server::{BackendKind, Options, Running, ServeError, start};
 pub use tcp::{ParseTcpError, TcpCounters, TcpOptions, TcpService};
 pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brunt_load::units;
 
 /// The longest delay or interval of a route: one hour, nanoseconds.
-pub const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
+pub(crate) const DURATION_NS_MAX: u64 = 3_600 * 1_000_000_000;
 /// Distinct `/limit` paths that are paced; requests on more are refused at once.
 const LIMITS_MAX: usize = 1_024;
 /// What one answer takes out of a bucket. A bucket gains its rate in every nanosecond.

@@ -85,19 +85,16 @@ impl Hold {
     pub(crate) fn correct(&mut self, bytes: usize) {
         if let Some(room) = &self.room {
             let part_bytes = room.shared_part(bytes);
-            let others_bytes = room.shared_bytes.get() - self.shared_bytes;
+            let before_bytes = std::mem::replace(&mut self.shared_bytes, part_bytes);
+            let others_bytes = room.shared_bytes.get() - before_bytes;
             room.shared_bytes.set(others_bytes + part_bytes);
-            self.shared_bytes = part_bytes;
         }
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if let Some(room) = &self.room {
-            room.shared_bytes
-                .set(room.shared_bytes.get() - self.shared_bytes);
-        }
+        self.correct(0);
     }
 }
 

@@ -8,15 +8,15 @@ use crate::protocol::Protocol;
 use crate::raw::{self, RawAnswers};
 
 /// The largest body that a route sends, bytes.
-pub const BODY_BYTES_MAX: u64 = 1 << 30;
+pub(crate) const BODY_BYTES_MAX: u64 = 1 << 30;
 /// The most interim replies before one answer.
-pub const INTERIM_MAX: u16 = 1_000;
+pub(crate) const INTERIM_MAX: u16 = 1_000;
 
 /// The longest message of WebSocket that is echoed or sent, bytes.
-pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// The highest rate of `/limit`, answers per second.
-pub const RATE_PER_S_MAX: u64 = 1_000_000_000;
+pub(crate) const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
 /// Every route: its path pattern and what it does, one per line.
 pub const ROUTES: &str = include_str!("routes.txt");

@@ -182,9 +182,7 @@ fn write_reply(
     batch: &mut Batch,
     counters: &WorkerCounters,
 ) -> Next {
-    if reply.is_reply() {
-        counters.reply(reply.status);
-    }
+    reply.count(counters);
     let Reply { status, says, body } = reply;
     if says == Says::Trailer && request.http10 {
         // RFC 9112 section 7: no chunks for HTTP/1.0, so the body ends with the connection.

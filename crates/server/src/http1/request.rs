@@ -8,9 +8,9 @@ use crate::answer::After;
 use crate::route::{Method, Route};
 
 /// The largest request head, bytes.
-pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The most header fields in a request; in HTTP/2 without pseudo-header fields.
-pub const FIELDS_MAX: usize = 256;
+pub(crate) const FIELDS_MAX: usize = 256;
 /// Longer heads are not remembered.
 const KNOWN_BYTES_MAX: usize = 4 * 1024;
 
@@ -282,7 +282,7 @@ impl Framing {
 }
 
 /// Digits only (RFC 9110 section 8.6).
-fn content_length(value: &[u8]) -> Option<u64> {
+pub(crate) fn content_length(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
     }

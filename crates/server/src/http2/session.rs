@@ -592,8 +592,8 @@ impl Session {
     /// Answers a complete request.
     fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
-        counters.request(request.route, request.method, request.frame_bytes);
         let (route, method) = (request.route, request.method);
+        counters.request(route, method, request.frame_bytes);
         let answer = answer_to(route, method, Protocol::Http2, turn.context);
         self.write(stream, answer, method, turn);
     }
@@ -692,9 +692,7 @@ fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
 
 /// Appends the head of a reply; gives what is still to be sent.
 fn write_reply(stream: u32, reply: Reply, turn: &mut Turn<'_>) -> Option<State> {
-    if reply.is_reply() {
-        turn.context.counters.reply(reply.status);
-    }
+    reply.count(turn.context.counters);
     let Reply { status, says, body } = reply;
     reply::write_head(turn.batch.bytes(), stream, status, says, body.is_nothing());
     if body.source.left() > 0 {

@@ -355,9 +355,7 @@ impl Session {
 
     /// Has a reply sent.
     fn reply(&mut self, stream: u64, reply: Reply, counters: &WorkerCounters) {
-        if reply.is_reply() {
-            counters.reply(reply.status);
-        }
+        reply.count(counters);
         let Reply { status, says, body } = reply;
         let is_counted = body.is_counted;
         let state = if body.is_nothing() {
