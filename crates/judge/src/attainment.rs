@@ -3,8 +3,7 @@
 
 use brunt_record::{Histogram, NameRecord, Objective, Share, count};
 
-use crate::precision::mean_interval::mean_at_most_ns;
-use crate::precision::{Limits, Sample, is_planned_to_vary, worth_of};
+use crate::precision::{Limits, Sample, is_planned_to_vary, mean_at_most_ns, worth_of};
 use crate::statistics::binomial::{is_share_below, share_at_most};
 use crate::verdict::undisturbed_told;
 use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
@@ -57,7 +56,7 @@ impl ObjectiveOutcome {
 }
 
 /// What was found of an objective: an [`ObjectiveOutcome`] without it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Found {
     measured: Option<f64>,
     bound: Option<f64>,
@@ -445,7 +444,7 @@ mod tests {
     fn few_replies_show_a_miss_where_all_are_too_slow() {
         let quantile = |q, below_ns| {
             let mut run = steady_run();
-            run.latencies.response = brunt_record::Histogram::default();
+            run.latencies.response = Histogram::default();
             (0..5).for_each(|k| run.latencies.response.record(20 * MS + k));
             let objective = Objective::ResponseQuantile { q, below_ns };
             assert!(!outcome(run.clone(), objective.clone()).is_met);
@@ -516,7 +515,7 @@ mod tests {
             name: "login".to_owned(),
             objective: Box::new(objective),
         };
-        let outcome = Judged::of(&run).outcome_unless_withheld(&asked);
+        let outcome = Judged::of(&run).found(&asked).of(&asked, None);
         assert_eq!(outcome.objective, asked);
         outcome
     }
@@ -560,9 +559,8 @@ mod tests {
     #[test]
     fn arrivals_that_were_never_sent_are_errors() {
         let share = |run: &Run| {
-            let objective = Objective::Errors { below: 1.0 };
-            let outcome = Judged::of(run).errors_outcome(objective, Some(1.0));
-            outcome.measured.expect("requests were sent")
+            let found = Judged::of(run).of_errors(Some(1.0));
+            found.measured.expect("requests were sent")
         };
         let whole = open_run();
         let mut lossy = whole.clone();
@@ -575,10 +573,7 @@ mod tests {
         let noisy: Vec<u64> = (0..40).map(|index| 900 + index * 7_919 % 200).collect();
         let rate = |above| {
             let run = with_counts(steady_run(), &noisy);
-            let mut run = run;
-            run.objectives = vec![Objective::SuccessesPerS { above }];
-            let judged = Judged::of(&run);
-            judged.outcome(&run.objectives[0])
+            Judged::of(&run).of_rate(above)
         };
         let found = rate(1_000.0);
         let (measured, bound) = (found.measured.unwrap(), found.bound.unwrap());

@@ -1,7 +1,7 @@
 //! Which parts of a window the hypervisor left alone, and the figures of those parts.
 
 use brunt_load::{ArrivalProcess, LoadModel};
-use brunt_record::{AgentRecord, Histogram, Intervals, Run, SeriesPoint};
+use brunt_record::{AgentRecord, Histogram, Intervals, Run, SeriesPoint, after_ns};
 
 use crate::behaviour::overload::overload_of;
 use crate::behaviour::steadiness::{follows_plan, steadiness_of_counts};
@@ -86,40 +86,35 @@ impl CleanFigures {
 }
 
 impl Clean {
-    /// Whether parts of a window that are together so long are enough for figures of their own.
-    fn is_enough(clean_ns: u64, window_ns: u64) -> bool {
-        clean_ns >= CLEAN_LEAST_NS && clean_ns >= window_ns.div_ceil(CLEAN_LEAST_PART)
-    }
-
     /// What is left of the window of `run`. Absent where nothing was stolen, as far as is known.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
         if run.is_streams() {
             // What is kept over time is that of requests.
             return None;
         }
-        let mut spans = Vec::new();
-        for agent in &run.agents {
-            match stolen_spans(agent) {
-                Some(of_agent) => spans.extend(of_agent),
-                None => {
-                    return Some(Self {
-                        clean_ns: None,
-                        figures: None,
-                    });
-                }
-            }
-        }
+        let spans: Option<Vec<_>> = run.agents.iter().map(stolen_spans).collect();
+        let Some(spans) = spans.map(|of_agents| of_agents.concat()) else {
+            return Some(Self {
+                clean_ns: None,
+                figures: None,
+            });
+        };
         if spans.is_empty() {
             return None;
         }
         let parts = Parts::of(run, summary, &spans);
         let clean_ns = parts.clean_ns();
-        let is_enough = Self::is_enough(clean_ns, run.window_ns) && run.not_one_load().is_none();
+        let is_enough = is_enough(clean_ns, run.window_ns) && run.not_one_load().is_none();
         Some(Self {
             clean_ns: Some(clean_ns),
             figures: is_enough.then(|| parts.figures(run, summary)),
         })
     }
+}
+
+/// Whether parts of a window that are together so long are enough for figures of their own.
+fn is_enough(clean_ns: u64, window_ns: u64) -> bool {
+    clean_ns >= CLEAN_LEAST_NS && clean_ns >= window_ns.div_ceil(CLEAN_LEAST_PART)
 }
 
 /// The spans of time in which CPU time may have been stolen from an agent's CPUs that matter, as
@@ -129,11 +124,10 @@ fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
     let cpus = agent.cpus_of_both();
     let matters = |cpu: u32| cpus.is_empty() || cpus.contains(&cpu);
     let stolen: Vec<_> = host.stolen.iter().filter(|it| matters(it.cpu)).collect();
-    let sum = |ns: &mut dyn Iterator<Item = u64>| ns.fold(0, u64::saturating_add);
     let in_window = stolen.iter().filter(|it| it.until_ns > 0);
-    let placed_ns = sum(&mut in_window.map(|it| it.steal_ns));
+    let placed_ns = in_window.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
     let of_cpus = host.cpus.iter().filter(|times| matters(times.cpu));
-    let steal_ns = sum(&mut of_cpus.map(|times| times.steal_ns));
+    let steal_ns = of_cpus.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
     if steal_ns > placed_ns.saturating_add(UNPLACED_MOST_NS) {
         return None;
     }
@@ -143,11 +137,6 @@ fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
         (from_ns, it.until_ns.max(from_ns))
     });
     Some(spans.collect())
-}
-
-/// Time between two instants, the second of which may be the earlier one; then 0.
-fn length_ns(from_ns: i64, until_ns: i64) -> u64 {
-    u64::try_from(until_ns.saturating_sub(from_ns)).unwrap_or(0)
 }
 
 /// The equal parts of a window, and which of them are clean.
@@ -177,23 +166,17 @@ impl Parts {
             }
             _ => false,
         };
-        let before = spans
-            .iter()
-            .map(|&(from_ns, until_ns)| length_ns(from_ns, until_ns.min(0)));
+        let before = spans.iter();
+        let before = before.map(|&(from_ns, until_ns)| after_ns(from_ns, until_ns.min(0)));
         let before_ns = before.fold(0, u64::saturating_add);
-        let spans: Vec<_> = spans
-            .iter()
-            .map(|&(from_ns, until_ns)| {
-                let stretch_ns = if is_by_chance {
-                    length_ns(from_ns, until_ns)
-                } else {
-                    0
-                };
-                let after_ns = parts.response_ns.max(stretch_ns).min(RESPONSE_MOST_NS);
-                (from_ns, until_ns.saturating_add_unsigned(after_ns))
-            })
-            .collect();
-        parts.leave_out(count, &spans);
+        let longer = spans.iter().map(|&(from_ns, until_ns)| {
+            let length_ns = after_ns(from_ns, until_ns);
+            let stretch_ns = if is_by_chance { length_ns } else { 0 };
+            let after_ns = parts.response_ns.max(stretch_ns).min(RESPONSE_MOST_NS);
+            (from_ns, until_ns.saturating_add_unsigned(after_ns))
+        });
+        let longer: Vec<_> = longer.collect();
+        parts.leave_out(count, &longer);
         parts.leave_out_backlogs(run, summary, before_ns);
         parts
     }
@@ -265,45 +248,42 @@ impl Parts {
     /// is 0 where all parts of the interval are clean. Otherwise it is `most_ns` more than the
     /// stretch that is left out.
     fn least_counted(&self, intervals: &Intervals, index: usize, most_ns: u64) -> u64 {
-        let length_ns = intervals.interval_ns();
-        let place = |ns: u64| (ns.div_ceil(self.part_ns) as usize).min(self.is_clean.len());
+        let (length_ns, count) = (intervals.interval_ns(), self.is_clean.len());
         let from_ns = (index as u64).saturating_mul(length_ns);
-        let first = ((from_ns / self.part_ns) as usize).min(self.is_clean.len());
-        let after = place(from_ns.saturating_add(length_ns));
-        let is_whole = from_ns.saturating_add(length_ns)
-            <= (self.is_clean.len() as u64).saturating_mul(self.part_ns);
+        let until_ns = from_ns.saturating_add(length_ns);
+        let first = ((from_ns / self.part_ns) as usize).min(count);
+        let after = (until_ns.div_ceil(self.part_ns) as usize).min(count);
+        let is_whole = until_ns <= (count as u64).saturating_mul(self.part_ns);
         if is_whole && self.is_clean[first..after].iter().all(|is_clean| *is_clean) {
             return 0;
         }
         let is_out = |part: &usize| !self.is_clean[*part];
         let before = (0..first).rev().take_while(is_out).count();
-        let behind = (after..self.is_clean.len()).take_while(is_out).count();
-        let stretch_ns = ((before + behind) as u64)
-            .saturating_mul(self.part_ns)
-            .saturating_add(length_ns);
-        most_ns.saturating_add(stretch_ns)
+        let behind = (after..count).take_while(is_out).count();
+        let stretch_ns = ((before + behind) as u64).saturating_mul(self.part_ns);
+        most_ns.saturating_add(stretch_ns.saturating_add(length_ns))
     }
 
     fn figures(&self, run: &Run, summary: &Summary) -> CleanFigures {
         let clean_ns = self.clean_ns();
         let series = &summary.series;
         let nothing = SeriesPoint::default();
-        let numbered = self.is_clean.iter().enumerate();
-        let points: Vec<_> = numbered
-            .filter(|(_, is_clean)| **is_clean)
-            .map(|(index, _)| series.points.get(index).unwrap_or(&nothing))
+        let points = series.points.iter().chain(std::iter::repeat(&nothing));
+        let points = points.zip(&self.is_clean);
+        let points: Vec<&SeriesPoint> = points
+            .filter_map(|(point, is_clean)| is_clean.then_some(point))
             .collect();
         let counts: Vec<f64> = points.iter().map(|it| it.successes as f64).collect();
         let successes_per_s = counts.iter().sum::<f64>() * 1e9 / clean_ns as f64;
         let is_planned_to_vary = is_planned_to_vary(run);
-        let successes_interval = match is_planned_to_vary {
-            true => Err(NoInterval::PlannedToVary),
-            false => rate_interval(successes_per_s, counts.clone(), self.part_ns),
+        let successes_interval = if is_planned_to_vary {
+            Err(NoInterval::PlannedToVary)
+        } else {
+            rate_interval(successes_per_s, counts.clone(), self.part_ns)
         };
         let sum = |of: fn(&SeriesPoint) -> u64| {
-            points
-                .iter()
-                .fold(0_u64, |sum, it| sum.saturating_add(of(it)))
+            let counts = points.iter().map(|point| of(point));
+            counts.fold(0, u64::saturating_add)
         };
         let response_ns = sum(|it| it.stamped_response_ns) as f64;
         let own_share = sum(|it| it.stamped_own_ns) as f64 / response_ns;
@@ -477,18 +457,14 @@ mod tests {
 
     #[test]
     fn half_of_the_window_and_two_seconds_are_enough() {
-        for (clean_ns, window_ns, is_enough) in [
+        for (clean_ns, window_ns, expected) in [
             (2_000 * MS, 4_000 * MS, true),
             (2_000 * MS, 4_000 * MS + 2, false),
             (1_999 * MS, 2_000 * MS, false),
             (10_000 * MS, 10_000 * MS, true),
             (0, 0, false),
         ] {
-            assert_eq!(
-                Clean::is_enough(clean_ns, window_ns),
-                is_enough,
-                "{clean_ns}"
-            );
+            assert_eq!(is_enough(clean_ns, window_ns), expected, "{clean_ns}");
         }
         let mut run = closed(&[]);
         for tenth in (0..100).step_by(2) {

@@ -107,12 +107,11 @@ impl CpuLedger {
 /// CPUs that an agent's workers used on average, as far as they were read.
 fn cpus_of_workers(agent: &AgentRecord) -> f64 {
     let threads = agent.workers.iter().filter_map(|worker| worker.thread);
-    let used = threads
-        .filter(|thread| thread.interval_ns > 0)
-        .map(|thread| {
-            thread.cpu_user_ns.saturating_add(thread.cpu_system_ns) as f64
-                / thread.interval_ns as f64
-        });
+    let read = threads.filter(|thread| thread.interval_ns > 0);
+    let used = read.map(|thread| {
+        let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
+        cpu_ns as f64 / thread.interval_ns as f64
+    });
     used.sum()
 }
 

@@ -116,14 +116,11 @@ fn lasts_to_end(outages: &[Outage]) -> bool {
 pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFailure> {
     let window_ns = run.window_ns;
     let outages = outages(run);
-    let silences = match outages.is_empty() {
-        true => silences(run, summary),
-        false => Vec::new(),
+    let silences = if outages.is_empty() {
+        silences(run, summary)
+    } else {
+        Vec::new()
     };
-    let silences: Vec<Outage> = silences
-        .into_iter()
-        .map(|(from_ns, until_ns)| Outage { from_ns, until_ns })
-        .collect();
     let is_silent = lasts_to_end(&silences)
         || length_ns(&silences, window_ns) as f64 > window_ns as f64 * SILENT_LEAST;
     let retrying_ns = summary.live.missing.retrying_ns;
@@ -143,9 +140,10 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         attempts_failed,
         kind,
         // What connections are all there is to are attempts already.
-        requests_failed: match run.plan.connects_only() {
-            true => 0,
-            false => summary.population.failed,
+        requests_failed: if run.plan.connects_only() {
+            0
+        } else {
+            summary.population.failed
         },
         connections_opened: summary.window.connections_opened,
         before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
@@ -162,13 +160,10 @@ fn is_unbroken(counts: &[f64]) -> bool {
     if length == 0 {
         return false;
     }
-    let parts = || {
-        counts
-            .chunks_exact(length)
-            .map(|part| part.iter().sum::<f64>())
-    };
-    let mean = parts().sum::<f64>() / parts().count() as f64;
-    mean >= PART_SUCCESSES_LEAST && parts().all(|part| part >= UNBROKEN_LEAST * mean)
+    let parts = counts.chunks_exact(length);
+    let parts: Vec<f64> = parts.map(|part| part.iter().sum()).collect();
+    let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+    mean >= PART_SUCCESSES_LEAST && parts.iter().all(|&part| part >= UNBROKEN_LEAST * mean)
 }
 
 /// Attempts that failed on the server's side, and the kind that most of them had.
@@ -190,10 +185,7 @@ fn outages(run: &Run) -> Vec<Outage> {
     }))
     .into_iter()
     .map(|(from_ns, until_ns)| (from_ns.max(0), until_ns))
-    .filter(|&(from_ns, until_ns)| {
-        let until_ns = until_ns.min(end_ns);
-        after_ns(from_ns, until_ns) >= OUTAGE_LEAST_NS
-    })
+    .filter(|&(from_ns, until_ns)| after_ns(from_ns, until_ns.min(end_ns)) >= OUTAGE_LEAST_NS)
     .map(|(from_ns, until_ns)| Outage {
         from_ns: after_ns(0, from_ns),
         until_ns: (until_ns < end_ns).then(|| after_ns(0, until_ns)),
@@ -213,13 +205,12 @@ fn stretch(run: &Run, summary: &Summary, from_ns: u64, to_ns: u64) -> Option<Str
     let intervals = &run.latencies.intervals;
     let (first, end) = within(from_ns, to_ns, intervals.interval_ns()).unwrap_or_default();
     let completed = intervals.iter().take(end).skip(first);
-    let response = completed
-        .map(|interval| interval.response)
-        .reduce(|mut sum, next| {
-            // All intervals have the same range.
-            let _ = sum.add(next);
-            sum
-        });
+    let responses = completed.map(|interval| interval.response);
+    let response = responses.reduce(|mut sum, next| {
+        // All intervals have the same range.
+        let _ = sum.add(next);
+        sum
+    });
     let quantile_ns = |q: f64| {
         let response = response.as_ref()?;
         (response.len() >= samples_needed(q)).then(|| response.value_at_quantile(q))

@@ -101,25 +101,22 @@ impl<'a> Backlog<'a> {
 
     /// The steepest steady growth of any part, arrivals per second. Absent when none grows.
     fn growth_per_s(&self) -> Option<f64> {
-        self.parts
-            .iter()
-            .filter_map(|&(first, last, rate)| self.part_growth_per_s(first, last, rate))
-            .max_by(f64::total_cmp)
+        let parts = self.parts.iter();
+        let growths = parts.filter_map(|&part| self.part_growth_per_s(part));
+        growths.max_by(f64::total_cmp)
     }
 
-    fn part_growth_per_s(&self, first: usize, last: usize, rate: f64) -> Option<f64> {
+    fn part_growth_per_s(&self, (first, last, rate): (usize, usize, f64)) -> Option<f64> {
         let points = self.points.get(first..last)?;
         if points.len() < POINTS_LEAST || points.iter().all(|point| point.waiting_max == 0) {
             return None;
         }
         let joined = points.len().div_ceil(POINTS_MOST);
-        let waiting: Vec<f64> = points
-            .chunks_exact(joined)
-            .map(|points| {
-                let sum: f64 = points.iter().map(|point| point.waiting_max as f64).sum();
-                sum / joined as f64
-            })
-            .collect();
+        let joint = points.chunks_exact(joined).map(|points| {
+            let sum: f64 = points.iter().map(|point| point.waiting_max as f64).sum();
+            sum / joined as f64
+        });
+        let waiting: Vec<f64> = joint.collect();
         let per_ns = theil_sen_slope(&waiting) / (self.point_ns as f64 * joined as f64);
         let length_ns = self.point_ns as f64 * points.len() as f64;
         let by_chance = if self.is_poisson {

@@ -3,8 +3,8 @@
 
 use brunt_record::Run;
 
-use crate::Summary;
 use crate::behaviour::overlap::common;
+use crate::{Outage, Summary};
 
 /// A silence shorter than this is not looked at in a long run, and in a short one than a tenth of
 /// the window, but for what a retransmission takes.
@@ -24,18 +24,16 @@ const PAUSED_MOST: f64 = 0.1;
 /// Most points that a series can have.
 const POINTS_MAX: u64 = 1_200;
 
-/// When no reply came, oldest first: from and until when, in nanoseconds from the start of the
-/// window; absent where it lasted to the end.
-pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<(u64, Option<u64>)> {
+/// When no reply came, oldest first.
+pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<Outage> {
     if !run.has_units() || !run.plan.awaits_replies() {
         return Vec::new();
     }
     let slowest_ns = slowest_ns(run);
-    let usual_ns = usual_ns(run);
     let of_window_ns = run.window_ns / SILENCE_WINDOW_SHARE;
     let least_ns = of_window_ns
         .clamp(SILENCE_NS_LEAST, SILENCE_NS_LEAST_LONG)
-        .max(usual_ns.saturating_mul(USUAL_TIMES));
+        .max(usual_ns(run).saturating_mul(USUAL_TIMES));
     let gaps = gaps(run, summary).into_iter();
     gaps.filter(|&(from_ns, until_ns)| {
         let length_ns = until_ns - from_ns;
@@ -44,7 +42,10 @@ pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<(u64, Option<u64>)> 
             && planned(run, from_ns, until_ns) >= PLANNED_LEAST
             && paused_ns(run, from_ns, until_ns) < length_ns as f64 * PAUSED_MOST
     })
-    .map(|(from_ns, until_ns)| (from_ns, (until_ns < run.window_ns).then_some(until_ns)))
+    .map(|(from_ns, until_ns)| Outage {
+        from_ns,
+        until_ns: (until_ns < run.window_ns).then_some(until_ns),
+    })
     .collect()
 }
 
@@ -78,24 +79,17 @@ fn gaps(run: &Run, summary: &Summary) -> Vec<(u64, u64)> {
 /// The longest response time, or the longest time for which a request is known to have waited.
 fn slowest_ns(run: &Run) -> u64 {
     let latencies = &run.latencies;
-    let all = [
-        &latencies.response,
-        &latencies.response_error,
-        &latencies.unfinished,
-    ];
-    let slowest = all.into_iter().filter_map(|histogram| histogram.max_ns());
-    slowest.max().unwrap_or(0)
+    let answered = latencies.response.max_ns();
+    let answered = answered.max(latencies.response_error.max_ns());
+    answered.max(latencies.unfinished.max_ns()).unwrap_or(0)
 }
 
 /// The median, over the intervals with replies, of the longest response time of each.
 fn usual_ns(run: &Run) -> u64 {
     let intervals = run.latencies.intervals.histograms();
     let mut slowest: Vec<u64> = intervals.filter_map(|it| it.max_ns()).collect();
-    let middle = slowest.len() / 2;
-    if slowest.is_empty() {
-        return 0;
-    }
-    *slowest.select_nth_unstable(middle).1
+    slowest.sort_unstable();
+    slowest.get(slowest.len() / 2).copied().unwrap_or(0)
 }
 
 /// How many arrivals the plan has in this time, or how many think times fit into it; without
@@ -147,7 +141,7 @@ mod tests {
 
     fn found(run: &Run) -> Vec<(u64, Option<u64>)> {
         let silences = silences(run, &run.summary());
-        let in_ms = |it: &(u64, Option<u64>)| (it.0 / MS, it.1.map(|ns| ns / MS));
+        let in_ms = |it: &Outage| (it.from_ns / MS, it.until_ns.map(|ns| ns / MS));
         silences.iter().map(in_ms).collect()
     }
 

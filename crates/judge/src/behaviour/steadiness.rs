@@ -25,7 +25,7 @@ const POINTS_MAX: u64 = 1_200;
 const PLAN_MET: f64 = 0.99;
 
 /// Whether the rate of successful replies held still.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Steadiness {
     /// Whether the run drifts: its halves differ, or there is a trend, by more than chance and more
     /// than the limit. Never so where the rate is the planned one.
@@ -56,24 +56,17 @@ pub(crate) fn steadiness_of_counts(
     is_planned_to_vary: bool,
     follows_plan: bool,
 ) -> Steadiness {
-    let unknown = Steadiness {
-        halves_differ: None,
-        trend: None,
-        drifts: false,
-    };
     if is_planned_to_vary {
-        return unknown;
+        return Steadiness::default();
     }
     // Of short runs too: what is slow for a moment is no drift.
     let joined = (grid::USUAL_NS / part_ns.max(1)).max(1) as usize;
-    let counts: Vec<f64> = counts
-        .chunks_exact(joined)
-        .map(|parts| parts.iter().sum())
-        .collect();
+    let counts = counts.chunks_exact(joined);
+    let counts: Vec<f64> = counts.map(|parts| parts.iter().sum()).collect();
     let parts = parts_of(counts.len()).unwrap_or(counts.len());
     let rates = rates_of(&counts, parts);
     if rates.len() < PARTS_LEAST {
-        return unknown;
+        return Steadiness::default();
     }
     let (first, second) = (&rates[..parts / 2], &rates[parts.div_ceil(2)..]);
     let (halves_differ, halves_drift) = compare(first, second);

@@ -51,14 +51,13 @@ pub enum NoSuccessCause {
 
 /// [`crate::RunFigures::no_success`], of a run whose summary is at hand.
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
-    let has_moved = || {
+    let has_success = if run.is_streams() {
         let mut streams = run.stream_records();
         summary.window.bytes_received > 0 || streams.any(|it| it.window.bytes_acked > 0)
-    };
-    let has_success = match run.is_streams() {
-        true => has_moved(),
-        false if run.is_held() => summary.live.max > 0,
-        false => summary.window.replies.successes() > 0 || run.latencies.response.count() > 0,
+    } else if run.is_held() {
+        summary.live.max > 0
+    } else {
+        summary.window.replies.successes() > 0 || run.latencies.response.count() > 0
     };
     if has_success || run.window_ns == 0 || run.workers().next().is_none() {
         return None;
@@ -69,109 +68,71 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
         ended.merge(&worker.tallies.after);
     }
     let failures = |scope| {
-        let of_scope = ended.failures.iter();
-        of_scope.filter(move |(kind, _)| {
+        let of_scope = ended.failures.iter().filter(move |(kind, _)| {
             // Where connections are the requests, so are attempts to make them.
             kind.scope() == scope || run.plan.connects_only()
-        })
+        });
+        of_scope.map(|(kind, count)| (NoSuccessCause::Failure(kind), count))
     };
-    let by_kind = |(kind, count)| (NoSuccessCause::Failure(kind), count);
-    let replies = || {
-        let statuses = ended.replies.iter();
-        let errors = ended.replies.count(ReplyOutcome::ERROR);
-        statuses
-            .map(|(status, count)| (NoSuccessCause::Status(status), count))
-            .chain([(NoSuccessCause::Error, errors)])
-    };
-    let failed = || failures(FailureScope::Request).map(by_kind);
-    let unanswered = |count| std::iter::once((NoSuccessCause::Unanswered, count));
+    let statuses = ended.replies.iter();
+    let statuses = statuses.map(|(status, count)| (NoSuccessCause::Status(status), count));
+    let errors = ended.replies.count(ReplyOutcome::ERROR);
+    let replies: Vec<_> = statuses.chain([(NoSuccessCause::Error, errors)]).collect();
+    let failed: Vec<_> = failures(FailureScope::Request).collect();
+    let unanswered = |count| vec![(NoSuccessCause::Unanswered, count)];
     let population = &summary.population;
     let of_issued = [
-        (run.latencies.response_error.count(), most_of(replies())),
-        (population.failed, most_of(failed())),
-        (
-            population.censored,
-            most_of(unanswered(population.censored)),
-        ),
+        (run.latencies.response_error.count(), replies.clone()),
+        (population.failed, failed.clone()),
+        (population.censored, unanswered(population.censored)),
     ];
-    let of_ended = || {
-        let all = replies().chain(failed());
-        most_of(all.chain(unanswered(summary.in_flight_at_end)))
+    let all = [replies, failed, unanswered(summary.in_flight_at_end)].concat();
+    let attempts = failures(FailureScope::Connect).collect();
+    let cause = if run.is_streams() && summary.live.max > 0 {
+        NoSuccessCause::NothingMoved
+    } else {
+        NoSuccessCause::NothingSent
     };
-    let of_attempts = || most_of(failures(FailureScope::Connect).map(by_kind));
     let nothing = NoSuccess {
-        cause: match run.is_streams() && summary.live.max > 0 {
-            true => NoSuccessCause::NothingMoved,
-            false => NoSuccessCause::NothingSent,
-        },
+        cause,
         count: 0,
         is_uniform: true,
         total: 0,
         counted: NoSuccessPopulation::Ended,
     };
-    Some(
-        most_of_issued(of_issued)
-            .or_else(|| Some(of_ended()?.found(NoSuccessPopulation::Ended)))
-            .or_else(|| Some(of_attempts()?.found(NoSuccessPopulation::Attempts)))
-            .unwrap_or(nothing),
-    )
-}
-
-/// The cause that occurred most often of several.
-#[derive(Clone, Copy)]
-struct Most {
-    cause: NoSuccessCause,
-    count: u64,
-    /// How often any cause occurred.
-    total: u64,
-}
-
-impl Most {
-    /// NoSuccessPopulation as it is.
-    fn found(self, counted: NoSuccessPopulation) -> NoSuccess {
-        NoSuccess {
-            cause: self.cause,
-            count: self.count,
-            is_uniform: true,
-            total: self.total,
-            counted,
-        }
-    }
+    let found = most_of_issued(of_issued)
+        .or_else(|| most_of(NoSuccessPopulation::Ended, all))
+        .or_else(|| most_of(NoSuccessPopulation::Attempts, attempts));
+    Some(found.unwrap_or(nothing))
 }
 
 /// The first of the causes that occurred most often; absent without any.
-fn most_of(causes: impl Iterator<Item = (NoSuccessCause, u64)>) -> Option<Most> {
-    let mut most = None;
-    let mut total = 0_u64;
-    for (cause, count) in causes {
-        total = total.saturating_add(count);
-        if count > 0 && most.is_none_or(|(_, most)| most < count) {
-            most = Some((cause, count));
-        }
-    }
-    most.map(|(cause, count)| Most {
+fn most_of(counted: NoSuccessPopulation, causes: Vec<(NoSuccessCause, u64)>) -> Option<NoSuccess> {
+    let counts = causes.iter().map(|(_, count)| *count);
+    let total = counts.fold(0, u64::saturating_add);
+    let (cause, count) = causes.into_iter().rev().max_by_key(|(_, count)| *count)?;
+    (count > 0).then_some(NoSuccess {
         cause,
         count,
+        is_uniform: true,
         total,
+        counted,
     })
 }
 
 /// Which of the ends of the requests of the window most of them had. Statuses and kinds of failure
 /// are counted when they occur, so that those of requests from the warm-up are among them: the
 /// numbers are those of the window's requests, the causes what most of all had.
-fn most_of_issued(ends: [(u64, Option<Most>); 3]) -> Option<NoSuccess> {
-    let total = ends
-        .iter()
-        .fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
-    let most = ends.iter().map(|&(count, _)| count).max()?;
-    let (count, found) = ends.into_iter().find(|&(count, _)| count == most)?;
-    let found = found.filter(|_| count > 0)?;
-    Some(NoSuccess {
-        cause: found.cause,
+fn most_of_issued(ends: [(u64, Vec<(NoSuccessCause, u64)>); 3]) -> Option<NoSuccess> {
+    let counts = ends.iter().map(|(count, _)| *count);
+    let total = counts.fold(0, u64::saturating_add);
+    let (count, causes) = ends.into_iter().rev().max_by_key(|(count, _)| *count)?;
+    let found = most_of(NoSuccessPopulation::Issued, causes)?;
+    (count > 0).then_some(NoSuccess {
         count,
         is_uniform: found.count == found.total,
         total,
-        counted: NoSuccessPopulation::Issued,
+        ..found
     })
 }
 

@@ -8,61 +8,37 @@ use crate::facts::Facts;
 use crate::figures::held::Lost;
 
 /// What must hold of each worker: the invariant, and two sums of terms.
-const OF_WORKERS: &[(&str, &str)] = &[
+const OF_WORKERS: &[&str] = &[
     // The series is counted on its own way through the recorder: it is the second book.
-    ("W5", "successes = successes over time"),
-    ("W5", "error replies = error replies over time"),
-    ("W5", "failures = failures over time"),
-    ("W5", "bytes received = bytes received over time"),
-    ("W6", "issued = recorded + failed + censored"),
-    ("W6", "issued = sent in the window"),
-    ("W6", "requests in all = sent in all"),
-    (
-        "W6",
-        "requests in all = answered in all + failed in all + in flight at the end",
-    ),
-    (
-        "W6",
-        "sent before the window = answered before it + failed before it + carried in",
-    ),
-    (
-        "W6",
-        "carried in = answered of those + failed of those + left of those",
-    ),
-    (
-        "L2",
-        "planned = sent + skipped for a full queue + skipped for waiting + unsent",
-    ),
-    ("L2", "planned in all = sent, skipped or left in all"),
-    (
-        "P1",
-        "handshakes due = full handshakes + resumed handshakes",
-    ),
-    (
-        "I4",
-        "bytes received in all = heads + bodies + discarded + overhead",
-    ),
+    "W5: successes = successes over time",
+    "W5: error replies = error replies over time",
+    "W5: failures = failures over time",
+    "W5: bytes received = bytes received over time",
+    "W6: issued = recorded + failed + censored",
+    "W6: issued = sent in the window",
+    "W6: requests in all = sent in all",
+    "W6: requests in all = answered in all + failed in all + in flight at the end",
+    "W6: sent before the window = answered before it + failed before it + carried in",
+    "W6: carried in = answered of those + failed of those + left of those",
+    "L2: planned = sent + skipped for a full queue + skipped for waiting + unsent",
+    "L2: planned in all = sent, skipped or left in all",
+    "P1: handshakes due = full handshakes + resumed handshakes",
+    "I4: bytes received in all = heads + bodies + discarded + overhead",
 ];
 
 /// What must hold of the agents that are looked at.
-const OF_ALL: &[(&str, &str)] = &[
-    (
-        "L1",
-        "connections asked for = connections dealt out to the workers",
-    ),
-    (
-        "L1",
-        "connections allowed = connections allowed to the workers",
-    ),
-    ("L1", "kept + opened to be held = lost + open at the end"),
-    ("A4", "latencies = recorded by the workers"),
-    ("A4", "times to connect = opened"),
-    ("A4", "service times = service times due"),
-    ("A4", "response times over time = response times"),
-    ("S2", "times to first byte = times of service"),
-    ("S2", "times of transfer = times of service"),
-    ("P1", "times of TLS handshakes = handshakes"),
-    ("P1", "times of first exchanges = first exchanges due"),
+const OF_ALL: &[&str] = &[
+    "L1: connections asked for = connections dealt out to the workers",
+    "L1: connections allowed = connections allowed to the workers",
+    "L1: kept + opened to be held = lost + open at the end",
+    "A4: latencies = recorded by the workers",
+    "A4: times to connect = opened",
+    "A4: service times = service times due",
+    "A4: response times over time = response times",
+    "S2: times to first byte = times of service",
+    "S2: times of transfer = times of service",
+    "P1: times of TLS handshakes = handshakes",
+    "P1: times of first exchanges = first exchanges due",
 ];
 
 /// Notes each sum of the invariant `id` that is not what it must be.
@@ -78,30 +54,35 @@ pub(super) fn check(id: &str, facts: &Facts<'_>, problems: &mut Problems) {
 
 fn compare(
     id: &str,
-    table: &[(&str, &str)],
+    table: &[&str],
     problems: &mut Problems,
     whose: &str,
     value: impl Fn(&str) -> Option<u128>,
 ) {
-    for (_, row) in table.iter().filter(|(of, _)| *of == id) {
-        let sides: Vec<(Option<u128>, String)> = row
-            .split(" = ")
-            .map(|side| {
-                let terms = side.split(" + ").map(|term| (value(term), term));
-                let words = terms
-                    .clone()
-                    .map(|(value, term)| format!("{} {term}", value.unwrap_or(0)));
-                let words = words.collect::<Vec<_>>().join(" + ");
-                (terms.map(|(value, _)| value).sum(), words)
-            })
-            .collect();
-        let [(left, left_words), (right, right_words)] = &sides[..] else {
+    for row in table {
+        let Some((of, (left, right))) = parts_of(row) else {
             continue;
         };
+        if of != id {
+            continue;
+        }
+        let [(left, left_words), (right, right_words)] = [left, right].map(|side| {
+            let terms = side.split(" + ").map(|term| (value(term), term));
+            let told = terms.clone();
+            let told = told.map(|(value, term)| format!("{} {term}", value.unwrap_or(0)));
+            let told = told.collect::<Vec<_>>().join(" + ");
+            (terms.map(|(value, _)| value).sum::<Option<u128>>(), told)
+        });
         problems.expect(left.is_some() && left == right, || {
             format!("{whose}{left_words}, but {right_words}")
         });
     }
+}
+
+/// The invariant of a row, and its two sums.
+fn parts_of(row: &str) -> Option<(&str, (&str, &str))> {
+    let (id, sums) = row.split_once(": ")?;
+    Some((id, sums.split_once(" = ")?))
 }
 
 /// What a term is of a worker. Absent where no term has this name.
@@ -228,14 +209,14 @@ mod tests {
         let facts = Facts::of(&run);
         let worker = &run.agents[0].workers[0];
         type Value<'a> = &'a dyn Fn(&str) -> Option<u128>;
-        let tables: [(&[(&str, &str)], Value<'_>); 2] = [
+        let tables: [(&[&str], Value<'_>); 2] = [
             (OF_WORKERS, &|term| of_worker(term, &facts, worker)),
             (OF_ALL, &|term| of_all(term, &facts)),
         ];
         for (table, value) in tables {
-            for (_, row) in table {
-                assert_eq!(row.split(" = ").count(), 2, "{row}");
-                let mut terms = row.split(" = ").flat_map(|side| side.split(" + "));
+            for row in table {
+                let (_, (left, right)) = parts_of(row).expect("two sums");
+                let mut terms = left.split(" + ").chain(right.split(" + "));
                 assert!(terms.all(|term| value(term).is_some()), "{row}");
             }
         }

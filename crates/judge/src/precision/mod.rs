@@ -5,7 +5,6 @@ pub(crate) mod confidence;
 #[cfg(test)]
 mod coverage;
 mod limit;
-pub(crate) mod mean_interval;
 pub(crate) mod quantile;
 #[cfg(test)]
 mod tests;
@@ -283,6 +282,32 @@ fn regular_worth_of(
     let variance_independent = samples * q * (1.0 - q);
     let worth = samples * variance_independent * (Z_95 / half).powi(2);
     Ok(if worth.is_nan() { samples } else { worth })
+}
+
+/// The upper end of the 95 % interval of the mean `mean_ns` of response times over time: that of a
+/// ratio, the sum of the times over their number. Its intervals say how far their sums are from
+/// what their numbers of replies let expect. Absent where too few of them have replies.
+pub(crate) fn mean_at_most_ns(intervals: &Intervals, mean_ns: f64) -> Option<f64> {
+    let each: Vec<(f64, f64)> = intervals
+        .filled()
+        .map(|filled| {
+            filled.fold((0.0, 0.0), |(count, sum), (ns, more)| {
+                (count + more as f64, sum + ns as f64 * more as f64)
+            })
+        })
+        .collect();
+    if equal_parts(each.iter().map(|(count, _)| *count)) < PARTS_LEAST as f64 {
+        return None;
+    }
+    let (count, sum) = each
+        .iter()
+        .fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+    let ratio = sum / count;
+    let deviations: Vec<f64> = each
+        .iter()
+        .map(|(count, sum)| sum - ratio * count)
+        .collect();
+    Some(mean_ns + half_width_of_sum(&deviations)? / count)
 }
 
 /// How many parts with equally many replies tell as much of how they vary as parts with `counts`.

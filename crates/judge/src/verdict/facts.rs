@@ -20,7 +20,7 @@ use crate::behaviour::outage::server_failure_of;
 use crate::behaviour::overlap::common;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::behaviour::success::no_success_of;
-use crate::elasticity::halving::{elasticity, elasticity_to_window, halving_of};
+use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
 use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
 use crate::units::{count, plural};

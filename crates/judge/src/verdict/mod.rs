@@ -4,11 +4,9 @@
 //! them turns on stands beside it, and one that several share in `thresholds`.
 
 mod advice;
-mod disturbed;
 mod facts;
 mod failed;
 mod graded;
-mod held;
 mod others;
 mod own;
 mod rules;

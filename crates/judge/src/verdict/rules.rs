@@ -3,16 +3,18 @@
 //! The order is what keeps the one error out that must not happen: no rule that speaks of the
 //! server, of the rate or of the connections is reached while a signal of the client fails.
 
+use brunt_record::{FailureKind, FailureScope};
+
 use super::SignalId as Id;
 use super::advice;
-use super::disturbed;
 use super::facts::{Elasticity, RunFacts};
 use super::failed;
 use super::graded::{DECISIVE_MAX, Decision, GradedSignals};
-use super::held;
 use super::thresholds::{HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, WINDOW_LEAST_NS};
 use super::{Grade, Side, Verdict};
+use crate::Held;
 use crate::units::short::{duration, percent};
+use crate::units::{count, counted};
 
 /// Replies that turned the request away, from which on nothing else is looked at. A server at its
 /// end that sheds load turns away a few [tuned].
@@ -34,11 +36,11 @@ const VERDICT_RULES: &[VerdictRule] = &[
     (Verdict::Inconclusive, not_one_load),
     // Connections were only held, some are missing at the end, and brunt's machine had no ports or
     // descriptors for more.
-    (Verdict::ClientLimited, held::no_room),
+    (Verdict::ClientLimited, no_room_to_hold),
     // Connections were only held, and some are missing at the end.
-    (Verdict::ServerLimited, held::not_kept),
+    (Verdict::ServerLimited, not_kept),
     // Connections were only held, all of them to the end.
-    (Verdict::ConcurrencyLimited, held::all_held),
+    (Verdict::ConcurrencyLimited, all_held),
     // The server ended or reset as many streams as half of those asked for, or more.
     (Verdict::ServerFailed, failed::streams_ended),
     // The server was gone for a time, answered nothing for over a tenth of the window or at its
@@ -57,13 +59,13 @@ const VERDICT_RULES: &[VerdictRule] = &[
     // end or disturbed.
     (Verdict::RateLimited, most_refused),
     // Steal that leaves too little, or a throttled client that has time.
-    (Verdict::Disturbed, disturbed::by_machine),
+    (Verdict::Disturbed, disturbed_by_machine),
     // Too few samples, or drift that nothing explains and that the verdict depends on.
     (Verdict::Inconclusive, doubtful),
     // Client and server compete for the same CPUs.
     (Verdict::SharedHost, shared_host),
     // Other programs use the CPUs of client and server, and one of these waits for a CPU.
-    (Verdict::Disturbed, disturbed::by_programs),
+    (Verdict::Disturbed, disturbed_by_programs),
     // Signals of two sides fail.
     (Verdict::Inconclusive, contradictory),
     // A signal of the client fails, or two of different kinds warn while it is short of time and
@@ -125,6 +127,113 @@ fn not_one_load(graded: &GradedSignals<'_>) -> Option<Decision> {
     let because = graded.facts.run.not_one_load()?;
     let advice = "start the runs at the same time, and merge those".to_owned();
     Some(graded.decision(because, [], vec![advice]))
+}
+
+/// The verdict where this machine had no room for all connections that were to be held.
+fn no_room_to_hold(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let held = short_of_held(graded)?;
+    if !graded.fails(Id::ClientLimits) {
+        return None;
+    }
+    let because = format!(
+        "{}: {}",
+        missing_of_held(&held),
+        graded.detail(Id::ClientLimits)
+    );
+    let advice = "more ports: --source-address, net.ipv4.ip_local_port_range; more descriptors: \
+                  ulimit -n, or --backend uring";
+    let advice = vec![advice.to_owned()];
+    Some(graded.decision(because, [Id::ClientLimits], advice))
+}
+
+/// The server, or the way to it, did not take all of them, or did not keep them.
+fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let held = short_of_held(graded)?;
+    let kinds = graded.facts.summary.lifetime.failures.iter();
+    let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
+    let most = attempts.max_by_key(|&(_, count)| count);
+    let mut because = missing_of_held(&held);
+    if let Some((kind, times)) = most {
+        let attempts = counted(times, "attempt to connect", "attempts to connect");
+        because.push_str(&format!("; {attempts} failed ({})", kind.label()));
+    }
+    because.push_str(&closed_of_held(&held));
+    let advice = match most.map(|(kind, _)| kind) {
+        Some(FailureKind::ConnectTimedOut) => {
+            "a longer accept queue (listen backlog, net.core.somaxconn), or slower: \
+             --connection-rate"
+        }
+        _ => "raise the server's limits of connections, descriptors and idle time",
+    };
+    let decisive = [Id::AcceptQueue, Id::ServerCpu];
+    Some(graded.decision(because, decisive, vec![advice.to_owned()]))
+}
+
+/// All were there at the end: their number is what was asked for.
+fn all_held(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let facts = graded.facts;
+    let held = Held::of(facts.run, &facts.summary)?;
+    let all = match held.asked {
+        1 => "the connection was".to_owned(),
+        asked => format!("all {} connections were", count(asked)),
+    };
+    let closed = closed_of_held(&held);
+    let because =
+        format!("{all} held to the end; how many more the server takes was not measured{closed}");
+    let advice = format!("for the limit: -c {}", held.asked.saturating_mul(2));
+    let decisive = [Id::ServerCpu, Id::WorkerIdle];
+    Some(graded.decision(because, decisive, vec![advice]))
+}
+
+/// What was held, where that was not all.
+fn short_of_held(graded: &GradedSignals<'_>) -> Option<Held> {
+    let facts = graded.facts;
+    Held::of(facts.run, &facts.summary).filter(|held| held.missing() > 0)
+}
+
+fn missing_of_held(held: &Held) -> String {
+    format!(
+        "{} of {} missing at the end",
+        count(held.missing()),
+        counted(held.asked, "connection was", "connections were")
+    )
+}
+
+fn closed_of_held(held: &Held) -> String {
+    match held.closed_by_server {
+        0 => String::new(),
+        closed => format!("; the server closed {}", count(closed)),
+    }
+}
+
+/// The hypervisor took too much of the window to judge by, or a quota stopped brunt.
+fn disturbed_by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
+    let doubts = graded.of(Side::Doubt, Grade::Fail);
+    let stolen = "the hypervisor took CPUs away, and left too little of the window to judge by";
+    let throttled = "brunt's CPU quota stopped it now and then: the figures are not steady";
+    let found = [(Id::Steal, stolen), (Id::Throttling, throttled)];
+    let (id, because) = found.into_iter().find(|(id, _)| doubts.contains(id))?;
+    let advice = advice::of_doubts(&[id], &graded.facts.run.plan);
+    Some(graded.decision(because, [id], advice))
+}
+
+/// The verdict where other programs used the CPUs.
+fn disturbed_by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
+    // Connections that pause by plan ask for little, which they got.
+    let is_paused =
+        graded.facts.paused_by_plan().is_some() && graded.all(RunFacts::workers_have_time);
+    // A server that has used up its quota does no more on a quiet machine.
+    let is_held_back = graded.fails(Id::ServerThrottling);
+    if is_paused || is_held_back || !graded.fails(Id::OtherPrograms) {
+        return None;
+    }
+    let because = format!(
+        "{}; on a quiet machine the server may do more",
+        graded.detail(Id::OtherPrograms)
+    );
+    let decisive = [Id::OtherPrograms, Id::ServerCpu, Id::WorkerIdle];
+    let advice = "end the other programs, and repeat".to_owned();
+    Some(graded.decision(because, decisive, vec![advice]))
 }
 
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of

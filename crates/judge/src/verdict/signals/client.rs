@@ -38,14 +38,10 @@ const PAUSED_FAIL: f64 = 0.01;
 /// Zero windows and pruned segments per segment received. The proposal was any: the counters are
 /// of the whole network namespace, and one may be another's [tuned].
 const NOT_READ_FAIL: f64 = 0.0001;
-/// Share of the sending time held up by our send buffer, from which on the signal warns.
-const SEND_BUFFER_WARN: f64 = 0.01;
-/// Share of the sending time held up by our send buffer, from which on the signal fails.
-const SEND_BUFFER_FAIL: f64 = 0.05;
-/// Fill of the table of tracked connections, from which on the signal warns.
-const CONNTRACK_WARN: f64 = 0.80;
-/// Fill of the table of tracked connections, from which on the signal fails.
-const CONNTRACK_FAIL: f64 = 0.95;
+/// Share of the sending time held up by our send buffer, from which on the signal warns, and fails.
+const SEND_BUFFER: [f64; 2] = [0.01, 0.05];
+/// Fill of the table of tracked connections, from which on the signal warns, and fails.
+const CONNTRACK: [f64; 2] = [0.80, 0.95];
 
 /// Workers that differ by less are told as one.
 const IDLE_ALIKE: f64 = 0.1;
@@ -262,9 +258,8 @@ fn not_read(events: u64, share: f64, words: String) -> Reading {
 }
 
 pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
-    let limits = (SEND_BUFFER_WARN, SEND_BUFFER_FAIL);
     let limited_ns = facts.kernel.send_buffer_limited_ns;
-    held_up(facts, limited_ns, "our buffer", limits)
+    held_up(facts, limited_ns, "our buffer", SEND_BUFFER)
 }
 
 pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
@@ -288,9 +283,9 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         if table.dropped_packets > 0 {
             let dropped = plural(table.dropped_packets, "packet");
             fails.push(format!("{words}, {dropped} dropped"));
-        } else if fill >= CONNTRACK_FAIL {
+        } else if fill >= CONNTRACK[1] {
             fails.push(words);
-        } else if fill >= CONNTRACK_WARN {
+        } else if fill >= CONNTRACK[0] {
             warns.push(words);
         }
     }

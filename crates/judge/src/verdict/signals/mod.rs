@@ -7,7 +7,6 @@
 mod client;
 mod load;
 mod network;
-mod programs;
 mod server;
 
 use std::fmt;
@@ -129,7 +128,7 @@ pub(super) const SIGNALS: &[SignalRow] = &[
     // Others send under 1 % of what the server receives; 5 % at most.
     (Id::OtherClients, Side::Doubt, server::other_clients),
     // Other programs use under 5 % of the CPUs of client and server, or neither waits.
-    (Id::OtherPrograms, Side::Doubt, programs::other_programs),
+    (Id::OtherPrograms, Side::Doubt, load::other_programs),
     // Client and server do not compete for the same CPUs.
     (Id::SharedHost, Side::Doubt, server::shared_host),
     // Under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused).
@@ -272,7 +271,7 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 
 /// How much of the time in which something was to be sent it waited for `what`, of which the kernel
 /// kept account, graded by two shares.
-fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, (warn, fail): (f64, f64)) -> Reading {
+fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, [warn, fail]: [f64; 2]) -> Reading {
     if facts.run.request_bytes() < UPLOAD_BYTES {
         let is_streams = facts.run.is_streams();
         let what = if is_streams {

@@ -10,14 +10,10 @@ use super::{Reading, grade_above, missing};
 use crate::units::count;
 use crate::units::short::{duration, number, percent};
 
-/// Share of the segments that were sent again, from which on the signal warns.
-const RETRANSMITS_WARN: f64 = 0.0001;
-/// Share of the segments that were sent again, from which on the signal fails.
-const RETRANSMITS_FAIL: f64 = 0.005;
-/// Share of the segments that were received out of order, from which on the signal warns.
-const OUT_OF_ORDER_WARN: f64 = 0.001;
-/// Share of the segments that were received out of order, from which on the signal fails.
-const OUT_OF_ORDER_FAIL: f64 = 0.01;
+/// Share of the segments that were sent again, from which on the signal warns, and fails.
+const RETRANSMITS: [f64; 2] = [0.0001, 0.005];
+/// Share of the segments that were received out of order, from which on the signal warns, and fails.
+const OUT_OF_ORDER: [f64; 2] = [0.001, 0.01];
 /// Bytes per reply from which on the kernel measures the round trip of data received: several
 /// segments.
 const BULK_REPLY_BYTES: f64 = 4.0 * 1448.0;
@@ -48,7 +44,7 @@ impl Rare {
     }
 
     /// The grade of the share; healthy with few segments.
-    fn grade(self, warn: f64, fail: f64) -> Grade {
+    fn grade(self, [warn, fail]: [f64; 2]) -> Grade {
         if self.events < RARE_LEAST {
             Grade::Healthy
         } else {
@@ -110,14 +106,8 @@ fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
     let overtaken = of_segments(facts, received, |tcp| {
         [tcp.segments_out_of_order, tcp.segments_received]
     });
-    let again = again.map(|rare| {
-        let grade = rare.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL);
-        (grade, rare.words("sent again"))
-    });
-    let overtaken = overtaken.map(|rare| {
-        let grade = rare.grade(OUT_OF_ORDER_WARN, OUT_OF_ORDER_FAIL);
-        (grade, rare.words("out of order"))
-    });
+    let again = again.map(|rare| (rare.grade(RETRANSMITS), rare.words("sent again")));
+    let overtaken = overtaken.map(|rare| (rare.grade(OUT_OF_ORDER), rare.words("out of order")));
     [again, overtaken]
 }
 
@@ -173,7 +163,7 @@ fn lost_packets(facts: &RunFacts<'_>) -> Reading {
     }
     let share = percent(lost.share());
     let words = format!("{share} of the packets lost ({})", count(lost.events));
-    Reading::new(lost.grade(RETRANSMITS_WARN, RETRANSMITS_FAIL), words)
+    Reading::new(lost.grade(RETRANSMITS), words)
         // Nothing is lost on the way from a machine to itself.
         .warn_at_most(facts.is_local(), "the server's receive buffer was full")
 }

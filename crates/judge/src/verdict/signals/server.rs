@@ -16,12 +16,9 @@ use crate::units::short::{cpus, number, percent};
 
 /// Share of the time in which some task had no CPU, from which on there is pressure.
 const PRESSURE_WARN: f64 = 0.05;
-/// Share of the sending time held up by the server's receive window, from which on the signal
-/// warns.
-const RECEIVE_WINDOW_WARN: f64 = 0.01;
-/// Share of the sending time held up by the server's receive window, from which on the signal
-/// fails.
-const RECEIVE_WINDOW_FAIL: f64 = 0.10;
+/// Share of the sending time held up by what the server has not read, from which on the signal
+/// warns, and fails.
+const RECEIVE_WINDOW: [f64; 2] = [0.01, 0.10];
 /// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
 const SLOW_CONNECT_NS: u64 = 900_000_000;
 /// Connections opened in the window, as a share of all, from which on their times are those of the
@@ -164,9 +161,8 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn receive_window(facts: &RunFacts<'_>) -> Reading {
-    let limits = (RECEIVE_WINDOW_WARN, RECEIVE_WINDOW_FAIL);
     let limited_ns = facts.kernel.receive_window_limited_ns;
-    held_up(facts, limited_ns, "the server to read", limits)
+    held_up(facts, limited_ns, "the server to read", RECEIVE_WINDOW)
 }
 
 /// A server at its end for several clients is not measured by one of them.

@@ -3,7 +3,7 @@
 use brunt_record::{
     CpuTimes, FailureKind, Halving, Histogram, OtherPrograms, Placement, ProgramUse, Protocol,
     Route, Run, ServerCount, ServerEvidence, ServerThreads, StatusCounts, TcpCounters, ThreadUse,
-    Throttling,
+    Throttling, WorkerRecord,
 };
 
 use super::sample::INTERVAL_NS;
@@ -24,6 +24,10 @@ pub(super) fn tcp(run: &mut Run) -> &mut TcpCounters {
 
 pub(super) fn thread(run: &mut Run) -> &mut ThreadUse {
     run.agents[0].workers[1].thread.as_mut().expect("a thread")
+}
+
+pub(super) fn each(run: &mut Run, change: impl FnMut(&mut WorkerRecord)) {
+    run.agents[0].workers.iter_mut().for_each(change);
 }
 
 /// Makes all workers' threads busy for `ms` of 2,000 milliseconds.

@@ -15,11 +15,7 @@ fn programs_that_took_what_the_server_needed() {
             "most of the CPUs",
             |run| beside(run, 3_000),
             Verdict::Disturbed,
-            [
-                "other_programs",
-                "(cargo 1.50) while the server waited",
-                "repeat",
-            ],
+            "other_programs | (cargo 1.50) while the server waited | repeat",
         ),
         situation(
             "beside a brunt near its end",
@@ -28,21 +24,13 @@ fn programs_that_took_what_the_server_needed() {
                 busy_for(run, 1_960);
             },
             Verdict::Disturbed,
-            [
-                "other_programs",
-                "on a quiet machine the server may do more",
-                "repeat",
-            ],
+            "other_programs | on a quiet machine the server may do more | repeat",
         ),
         situation(
             "a rate that was met all the same",
             |run| beside(run, 3_000),
             Verdict::RateLimited,
-            [
-                "planned_rate",
-                "the latencies are not the server's alone",
-                "for its capacity",
-            ],
+            "planned_rate | the latencies are not the server's alone | for its capacity",
         )
         .on(open),
         situation(
@@ -52,11 +40,7 @@ fn programs_that_took_what_the_server_needed() {
                 thinking(run);
             },
             Verdict::ThinkTime,
-            [
-                "connections_busy",
-                "the latencies are not the server's alone",
-                "-c 16",
-            ],
+            "connections_busy | the latencies are not the server's alone | -c 16",
         ),
         situation(
             "a server that has used up its quota",
@@ -66,7 +50,7 @@ fn programs_that_took_what_the_server_needed() {
                 server_throttled(run, 900);
             },
             Verdict::ServerLimited,
-            ["server_throttling", "used up its CPU quota", "quota"],
+            "server_throttling | used up its CPU quota | quota",
         ),
         // The other way.
         situation(
@@ -76,7 +60,7 @@ fn programs_that_took_what_the_server_needed() {
                 server(run).run_queue_wait_ns = Some(0);
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "more of them would give more", "-c"],
+            "connections_busy | more of them would give more | -c",
         ),
         situation(
             "a wait that is not theirs",
@@ -85,7 +69,7 @@ fn programs_that_took_what_the_server_needed() {
                 server(run).run_queue_wait_ns = Some(3_600_000_000);
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "more of them would give more", "-c"],
+            "connections_busy | more of them would give more | -c",
         ),
         situation(
             "a server that had its CPUs, and whose threads wait behind one another",
@@ -95,13 +79,13 @@ fn programs_that_took_what_the_server_needed() {
                 server(run).run_queue_wait_ns = Some(3_600_000_000);
             },
             Verdict::ServerLimited,
-            ["server_cpu", "used up its CPU", "for its capacity"],
+            "server_cpu | used up its CPU | for its capacity",
         ),
         situation(
             "a little",
             |run| beside(run, 300),
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "more of them would give more", "-c"],
+            "connections_busy | more of them would give more | -c",
         ),
     ]);
 }

@@ -30,32 +30,28 @@ fn what_is_missing_is_the_servers_or_ours() {
             "all are there",
             |_| {},
             ConcurrencyLimited,
-            ["server_cpu", "connections were held to the end", "-c 16"],
+            "server_cpu | connections were held to the end | -c 16",
         )
         .on(kept),
         situation(
             "the server refuses one",
             |run| one_missing(run, FailureKind::ConnectRefused),
             ServerLimited,
-            [
-                "accept_queue",
-                "1 of 8 connections",
-                "limits of connections",
-            ],
+            "accept_queue | 1 of 8 connections | limits of connections",
         )
         .on(kept),
         situation(
             "attempts are not answered",
             |run| one_missing(run, FailureKind::ConnectTimedOut),
             ServerLimited,
-            ["accept_queue", "connect timed out", "--connection-rate"],
+            "accept_queue | connect timed out | --connection-rate",
         )
         .on(kept),
         situation(
             "there is no port left",
             |run| one_missing(run, FailureKind::ConnectNoPort),
             ClientLimited,
-            ["client_limits", "1 of 8 connections", "--source-address"],
+            "client_limits | 1 of 8 connections | --source-address",
         )
         .on(kept),
     ]);

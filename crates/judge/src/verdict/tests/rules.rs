@@ -23,8 +23,8 @@ pub(super) struct Situation {
     sound: fn() -> Run,
     bend: Bend,
     verdict: Verdict,
-    /// The signal that must come first, words of the reason, and of the advice.
-    told: [&'static str; 3],
+    /// The signal that must come first, words of the reason, and of the advice, apart by bars.
+    told: &'static str,
 }
 
 /// What a closed loop, bent, is taken for.
@@ -32,7 +32,7 @@ pub(super) fn situation(
     what: &'static str,
     bend: Bend,
     verdict: Verdict,
-    told: [&'static str; 3],
+    told: &'static str,
 ) -> Situation {
     Situation {
         what,
@@ -54,7 +54,10 @@ pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
         let mut run = (situation.sound)();
         (situation.bend)(&mut run);
         let judgement = judged(&run);
-        let [first, because, advice] = situation.told;
+        let told: Vec<&str> = situation.told.split(" | ").collect();
+        let [first, because, advice] = told[..] else {
+            panic!("{}", situation.told);
+        };
         let context = format!("{}: {judgement:#?}", situation.what);
         assert_eq!(judgement.verdict, situation.verdict, "{context}");
         let decisive = &judgement.decisive;
@@ -102,7 +105,7 @@ fn doubts_come_before_the_rest() {
                 stolen(run, 0, 700);
             },
             Disturbed,
-            ["steal", "hypervisor", "CPUs of its own"],
+            "steal | hypervisor | CPUs of its own",
         ),
         situation(
             "drift",
@@ -111,27 +114,19 @@ fn doubts_come_before_the_rest() {
                 drifting(run);
             },
             ServerLimited,
-            [
-                "server_cpu",
-                "the rate drifted: the second half was 13 % slower",
-                "for its capacity",
-            ],
+            "server_cpu | the rate drifted: the second half was 13 % slower | for its capacity",
         ),
         situation(
             "a small drift of nobody known",
             drifting,
             ConcurrencyLimited,
-            [
-                "connections_busy",
-                "the rate drifted: the second half was 13 % slower",
-                "-c",
-            ],
+            "connections_busy | the rate drifted: the second half was 13 % slower | -c",
         ),
         situation(
             "drift of nobody known",
             |run| drifting_by(run, 10),
             Inconclusive,
-            ["drift", "not steady", "--warmup 10s"],
+            "drift | not steady | --warmup 10s",
         ),
         situation(
             "drift of a client at its end",
@@ -140,13 +135,13 @@ fn doubts_come_before_the_rest() {
                 drifting(run);
             },
             ClientLimited,
-            ["worker_idle", "the limit", "machines"],
+            "worker_idle | the limit | machines",
         ),
         situation(
             "too short",
             |run| run.window_ns = 300 * MS,
             Inconclusive,
-            ["samples", "too little", "-d 10s"],
+            "samples | too little | -d 10s",
         ),
         situation(
             "throttled for a moment, with time to spare",
@@ -155,7 +150,7 @@ fn doubts_come_before_the_rest() {
                 throttled(run, 60);
             },
             Disturbed,
-            ["throttling", "quota", "cpu.max"],
+            "throttling | quota | cpu.max",
         ),
         situation(
             "a rate that falls because ports are used up",
@@ -165,7 +160,7 @@ fn doubts_come_before_the_rest() {
                 failures.add(FailureKind::ConnectNoPort);
             },
             ClientLimited,
-            ["client_limits", "the limit", "--source-address"],
+            "client_limits | the limit | --source-address",
         ),
         situation(
             "a rate that falls because connections are not accepted",
@@ -175,7 +170,7 @@ fn doubts_come_before_the_rest() {
                 run.agents[0].workers[0].tallies.measure.connections_opened = 500;
             },
             ServerLimited,
-            ["accept_queue", "full accept queue", "somaxconn"],
+            "accept_queue | full accept queue | somaxconn",
         ),
     ]);
 }
@@ -188,7 +183,7 @@ fn a_pair_is_a_pair() {
             "both on two CPUs",
             |run| same_cpus(run, 1_900),
             SharedHost,
-            ["shared_host", "the figures describe the pair", "taskset"],
+            "shared_host | the figures describe the pair | taskset",
         ),
         situation(
             "even when both are at their end",
@@ -197,7 +192,7 @@ fn a_pair_is_a_pair() {
                 thread(run).run_queue_wait_ns = Some(1_300 * MS);
             },
             SharedHost,
-            ["shared_host", "pair", "taskset -acp 0 42, and let brunt"],
+            "shared_host | pair | taskset -acp 0 42, and let brunt",
         ),
         situation(
             "where workers are bound, and the server could be elsewhere",
@@ -207,7 +202,7 @@ fn a_pair_is_a_pair() {
                 server(run).cpu_list = vec![0, 1, 2, 3];
             },
             SharedHost,
-            ["shared_host", "pair", "of its own: taskset -acp 2-3 42"],
+            "shared_host | pair | of its own: taskset -acp 2-3 42",
         ),
         situation(
             "the same of several processes",
@@ -221,11 +216,7 @@ fn a_pair_is_a_pair() {
                 };
             },
             SharedHost,
-            [
-                "shared_host",
-                "pair",
-                "for p in 42 43; do taskset -acp 3 $p; done",
-            ],
+            "shared_host | pair | for p in 42 43; do taskset -acp 3 $p; done",
         ),
         situation(
             "and of one that is not known by its processes",
@@ -234,7 +225,7 @@ fn a_pair_is_a_pair() {
                 server(run).scope = ServerScope::OwnThreads;
             },
             SharedHost,
-            ["shared_host", "pair", "another machine"],
+            "shared_host | pair | another machine",
         ),
         situation(
             "client and server both at their end, each on its own CPUs",
@@ -243,7 +234,7 @@ fn a_pair_is_a_pair() {
                 busy_for(run, 1_960);
             },
             Inconclusive,
-            ["worker_idle", "the client and the server", "machines"],
+            "worker_idle | the client and the server | machines",
         ),
         situation(
             "server at its end, and segments lost",
@@ -252,7 +243,7 @@ fn a_pair_is_a_pair() {
                 tcp(run).segments_retransmitted = 800;
             },
             Inconclusive,
-            ["lost_segments", "the network and the server", "brunt sweep"],
+            "lost_segments | the network and the server | brunt sweep",
         ),
     ]);
 }
@@ -265,11 +256,7 @@ fn the_client_is_blamed_before_the_server() {
             "workers at their end",
             |run| busy_for(run, 1_960),
             ClientLimited,
-            [
-                "worker_idle",
-                "brunt was the limit; the server can do more",
-                "more machines",
-            ],
+            "worker_idle | brunt was the limit; the server can do more | more machines",
         ),
         situation(
             "one of them, with CPUs to spare, against a server nobody watched",
@@ -279,13 +266,13 @@ fn the_client_is_blamed_before_the_server() {
                 run.agents[0].host.usable_cpus = 4;
             },
             ClientLimited,
-            ["worker_idle", "may do more", "-t 4"],
+            "worker_idle | may do more | -t 4",
         ),
         situation(
             "a quota that is used up",
             |run| throttled(run, 1_000),
             ClientLimited,
-            ["throttling", "brunt was the limit", "cpu.max"],
+            "throttling | brunt was the limit | cpu.max",
         ),
         situation(
             "a busy process on the same CPU",
@@ -296,7 +283,7 @@ fn the_client_is_blamed_before_the_server() {
                 }
             },
             ClientLimited,
-            ["worker_idle", "the limit", "taskset"],
+            "worker_idle | the limit | taskset",
         ),
         situation(
             "two warnings of different kinds",
@@ -305,7 +292,7 @@ fn the_client_is_blamed_before_the_server() {
                 thread(run).run_queue_wait_ns = Some(40 * MS);
             },
             ClientLimited,
-            ["worker_idle", "the limit", "machines"],
+            "worker_idle | the limit | machines",
         ),
         situation(
             "the same beside a server whose CPU is used up",
@@ -315,7 +302,7 @@ fn the_client_is_blamed_before_the_server() {
                 thread(run).run_queue_wait_ns = Some(40 * MS);
             },
             ServerLimited,
-            ["server_cpu", "describe", "for its capacity"],
+            "server_cpu | describe | for its capacity",
         ),
         situation(
             "warnings of workers that have time",
@@ -327,7 +314,7 @@ fn the_client_is_blamed_before_the_server() {
                 tcp(run).zero_windows_advertised = 3;
             },
             ServerLimited,
-            ["server_cpu", "used up its CPU", "for its capacity"],
+            "server_cpu | used up its CPU | for its capacity",
         ),
     ]);
 }
@@ -340,14 +327,14 @@ fn the_network_limits() {
             "a full link",
             |run| link(run, 245_000_000, 0),
             NetworkLimited,
-            ["link_use", "the link is full", "faster link"],
+            "link_use | the link is full | faster link",
         )
         .on(|| remote(closed())),
         situation(
             "loss",
             |run| tcp(run).segments_retransmitted = 800,
             NetworkLimited,
-            ["lost_segments", "loses", "lost"],
+            "lost_segments | loses | lost",
         ),
     ]);
 }
@@ -360,29 +347,21 @@ fn the_rate_limits() {
             "a rate that is met",
             |_| (),
             RateLimited,
-            [
-                "planned_rate",
-                "was met, the capacity not measured",
-                "for its capacity",
-            ],
+            "planned_rate | was met, the capacity not measured | for its capacity",
         )
         .on(open),
         situation(
             "a rate that is met by a server of which nothing is known",
             |_| (),
             RateLimited,
-            ["planned_rate", "was met", "for its capacity"],
+            "planned_rate | was met | for its capacity",
         )
         .on(|| remote(open())),
         situation(
             "a limiter",
             |run| answered_with(run, 429, 500),
             RateLimited,
-            [
-                "refusals",
-                "the server refused 3.1 % of the requests (429)",
-                "-r RATE",
-            ],
+            "refusals | the server refused 3.1 % of the requests (429) | -r RATE",
         ),
         situation(
             "a limiter in a server at its end",
@@ -391,7 +370,7 @@ fn the_rate_limits() {
                 answered_with(run, 503, 500);
             },
             RateLimited,
-            ["refusals", "(503)", "-r RATE"],
+            "refusals | (503) | -r RATE",
         ),
         situation(
             "a limiter that turns most away, so fast that all are at their end",
@@ -402,7 +381,7 @@ fn the_rate_limits() {
                 answered_with(run, 503, 4_000);
             },
             RateLimited,
-            ["refusals", "(503)", "-r RATE"],
+            "refusals | (503) | -r RATE",
         ),
         situation(
             "a limiter beside other programs",
@@ -411,13 +390,13 @@ fn the_rate_limits() {
                 answered_with(run, 429, 4_000);
             },
             RateLimited,
-            ["refusals", "(429)", "-r RATE"],
+            "refusals | (429) | -r RATE",
         ),
         situation(
             "a server that refuses streams",
             |run| failed(run, FailureKind::StreamEnhanceYourCalm, 500),
             RateLimited,
-            ["refusals", "(ENHANCE_YOUR_CALM)", "-r RATE"],
+            "refusals | (ENHANCE_YOUR_CALM) | -r RATE",
         ),
     ]);
 }
@@ -430,21 +409,13 @@ fn the_server_limits() {
             "a single thread at its end",
             saturated,
             ServerLimited,
-            [
-                "server_cpu",
-                "used up its CPU; the figures describe it",
-                "for its capacity",
-            ],
+            "server_cpu | used up its CPU; the figures describe it | for its capacity",
         ),
         situation(
             "the same in an overloaded open loop",
             saturated,
             ServerLimited,
-            [
-                "server_cpu",
-                "used up its CPU; the figures describe it",
-                "for its capacity",
-            ],
+            "server_cpu | used up its CPU; the figures describe it | for its capacity",
         )
         .on(overloaded),
         situation(
@@ -454,7 +425,7 @@ fn the_server_limits() {
                 server_throttled(run, 900);
             },
             ServerLimited,
-            ["server_throttling", "used up its CPU quota", "quota"],
+            "server_throttling | used up its CPU quota | quota",
         ),
         situation(
             "an overload with the server near its end",
@@ -466,22 +437,14 @@ fn the_server_limits() {
                 }
             },
             ServerLimited,
-            [
-                "backlog",
-                "did not keep up with the rate",
-                "for its capacity",
-            ],
+            "backlog | did not keep up with the rate | for its capacity",
         )
         .on(overloaded),
         situation(
             "no more in the warm-up with all connections than with half of them",
             |run| halved(run, 80),
             ServerLimited,
-            [
-                "elasticity",
-                "did no more with more connections",
-                "for its capacity",
-            ],
+            "elasticity | did no more with more connections | for its capacity",
         ),
         situation(
             "uploads that it does not read",
@@ -490,31 +453,24 @@ fn the_server_limits() {
                 unwatched(run);
             },
             ServerLimited,
-            ["receive_window", "does not read", "for its capacity"],
+            "receive_window | does not read | for its capacity",
         ),
         // The other way.
         situation(
             "at its end, and nothing is known of the client",
             |run| {
                 saturated(run);
-                run.agents[0]
-                    .workers
-                    .iter_mut()
-                    .for_each(|worker| worker.thread = None);
+                each(run, |worker| worker.thread = None);
                 run.plan.stamps = Stamps::Off;
             },
             Inconclusive,
-            [
-                "server_cpu",
-                "not known whether brunt was the limit",
-                "brunt sweep",
-            ],
+            "server_cpu | not known whether brunt was the limit | brunt sweep",
         ),
         situation(
             "threads that wait for CPUs which others use",
             |run| one_thread(run, 900),
             Inconclusive,
-            ["server_cpu", "nearly used up", "brunt sweep"],
+            "server_cpu | nearly used up | brunt sweep",
         ),
         situation(
             "an overload, with a client near its end",
@@ -523,7 +479,7 @@ fn the_server_limits() {
                 busy_for(run, 1_700);
             },
             Inconclusive,
-            ["server_cpu", "nearly used up", "--max-connections 16"],
+            "server_cpu | nearly used up | --max-connections 16",
         )
         .on(overloaded),
         situation(
@@ -534,7 +490,7 @@ fn the_server_limits() {
                 run.agents[0].evidence.server = None;
             },
             ClientLimited,
-            ["worker_idle", "the limit", "machines"],
+            "worker_idle | the limit | machines",
         ),
     ]);
 }
@@ -608,35 +564,27 @@ fn the_connections_limit() {
             "all busy, both sides with room",
             |_| (),
             ConcurrencyLimited,
-            ["connections_busy", "more of them would give more", "-c 16"],
+            "connections_busy | more of them would give more | -c 16",
         ),
         situation(
             "an open loop with too few",
             |_| (),
             ConcurrencyLimited,
-            [
-                "connections_busy",
-                "would give more",
-                "--max-connections 16",
-            ],
+            "connections_busy | would give more | --max-connections 16",
         )
         .on(overloaded),
         situation(
             "half as much in the warm-up with half of them, whatever the server is",
             |run| halved(run, 40),
             ConcurrencyLimited,
-            ["elasticity", "would give more", "-c 16"],
+            "elasticity | would give more | -c 16",
         )
         .on(|| remote(closed())),
         situation(
             "all streams busy",
             |run| streams(run, 10),
             ConcurrencyLimited,
-            [
-                "connections_busy",
-                "would give more",
-                "--streams 20; more connections: -c 16; make sure",
-            ],
+            "connections_busy | would give more | --streams 20; more connections: -c 16; make sure",
         ),
         situation(
             "no more streams than a connection has requests",
@@ -646,7 +594,7 @@ fn the_connections_limit() {
                 run.plan.reuse = replaced_after(1);
             },
             ConcurrencyLimited,
-            ["connections_busy", "would give more", "-c 16; make sure"],
+            "connections_busy | would give more | -c 16; make sure",
         ),
         situation(
             "all of the streams that the server allows",
@@ -655,11 +603,7 @@ fn the_connections_limit() {
                 run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
             },
             ConcurrencyLimited,
-            [
-                "connections_busy",
-                "would give more",
-                "-c 16; the server allows 10 streams",
-            ],
+            "connections_busy | would give more | -c 16; the server allows 10 streams",
         ),
         // The other way.
         situation(
@@ -669,23 +613,19 @@ fn the_connections_limit() {
                 (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
             },
             Inconclusive,
-            ["server_cpu", "CPU to spare", "brunt sweep"],
+            "server_cpu | CPU to spare | brunt sweep",
         ),
         situation(
             "a server of which nothing is known",
             unwatched,
             Inconclusive,
-            [
-                "worker_idle",
-                "the server's CPU use is not known",
-                "--watch PID",
-            ],
+            "worker_idle | the server's CPU use is not known | --watch PID",
         ),
         situation(
             "the same elsewhere",
             |_| (),
             Inconclusive,
-            ["worker_idle", "not known", "connections: "],
+            "worker_idle | not known | connections: ",
         )
         .on(|| remote(closed())),
     ]);

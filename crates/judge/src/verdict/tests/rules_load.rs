@@ -69,11 +69,7 @@ fn pauses_that_were_planned() {
             "pauses",
             thinking,
             Verdict::ThinkTime,
-            [
-                "connections_busy",
-                "paused by plan for 50 %",
-                "-c 16; or a shorter --think-time",
-            ],
+            "connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time",
         ),
         situation(
             "pauses before connections that the server ended are opened again",
@@ -89,7 +85,7 @@ fn pauses_that_were_planned() {
                 }
             },
             Verdict::ThinkTime,
-            ["connections_busy", "paused by plan for 50 %", "-c 16"],
+            "connections_busy | paused by plan for 50 % | -c 16",
         ),
         situation(
             "pauses between requests to a server at its end",
@@ -98,7 +94,7 @@ fn pauses_that_were_planned() {
                 one_thread(run, 1_960);
             },
             Verdict::ServerLimited,
-            ["server_cpu", "used up its CPU", ""],
+            "server_cpu | used up its CPU | ",
         ),
         situation(
             "and by a brunt at its end",
@@ -107,7 +103,7 @@ fn pauses_that_were_planned() {
                 busy_for(run, 1_960);
             },
             Verdict::ClientLimited,
-            ["worker_idle", "the limit", "machines"],
+            "worker_idle | the limit | machines",
         ),
     ]);
 }
@@ -119,11 +115,7 @@ fn one_request_at_a_time() {
             "brunt is busy for most of each round trip",
             |run| one(run, 1_700),
             Verdict::ConcurrencyLimited,
-            [
-                "connections_busy",
-                "43 % of whose round trip is brunt's own",
-                "-c 2",
-            ],
+            "connections_busy | 43 % of whose round trip is brunt's own | -c 2",
         ),
         situation(
             "the server's thread is busy for most of each round trip",
@@ -133,7 +125,7 @@ fn one_request_at_a_time() {
                 server(run).threads.as_mut().expect("set").saturated = 0;
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "one request at a time", "-c 2"],
+            "connections_busy | one request at a time | -c 2",
         ),
         situation(
             "the server uses up its CPU, but not with requests alone",
@@ -143,7 +135,7 @@ fn one_request_at_a_time() {
                 server_busy_for(run, 1_940);
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "one request at a time", "-c 2"],
+            "connections_busy | one request at a time | -c 2",
         ),
         situation(
             "on the CPU of the server, with which brunt takes turns",
@@ -152,13 +144,13 @@ fn one_request_at_a_time() {
                 one(run, 700);
             },
             Verdict::ConcurrencyLimited,
-            ["connections_busy", "43 %", "-c 2"],
+            "connections_busy | 43 % | -c 2",
         ),
         situation(
             "a worker that is busy all the time",
             |run| one(run, 1_960),
             Verdict::ClientLimited,
-            ["worker_idle", "the limit", "machines"],
+            "worker_idle | the limit | machines",
         ),
     ]);
 }
@@ -170,22 +162,14 @@ fn response_times_that_are_brunts_own() {
             "most of them",
             |run| own(run, 150 * US, 150 * US),
             Verdict::ClientLimited,
-            [
-                "schedule_lag",
-                "33 % of p50, 150 µs, is brunt's own",
-                "taskset",
-            ],
+            "schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset",
         )
         .on(open),
         situation(
             "the slowest",
             |run| own(run, 5 * US, 600 * US),
             Verdict::ClientLimited,
-            [
-                "schedule_lag",
-                "67 % of p99, 600 µs, is brunt's own",
-                "taskset",
-            ],
+            "schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset",
         )
         .on(open),
         situation(
@@ -195,7 +179,7 @@ fn response_times_that_are_brunts_own() {
                 stolen(run, 0, 150);
             },
             Verdict::ClientLimited,
-            ["schedule_lag", "of p50, 600 µs, is brunt's own", "taskset"],
+            "schedule_lag | of p50, 600 µs, is brunt's own | taskset",
         )
         .on(open),
         situation(
@@ -205,11 +189,7 @@ fn response_times_that_are_brunts_own() {
                 stolen(run, 0, 150);
             },
             Verdict::RateLimited,
-            [
-                "planned_rate",
-                "the hypervisor took CPUs (steal",
-                "for its capacity",
-            ],
+            "planned_rate | the hypervisor took CPUs (steal | for its capacity",
         )
         .on(open),
         // The other way: large or long alone is told beside the rate.
@@ -217,11 +197,7 @@ fn response_times_that_are_brunts_own() {
             "a large part that is short",
             |run| own(run, 90 * US, 90 * US),
             Verdict::RateLimited,
-            [
-                "planned_rate",
-                "was met, the capacity not measured; 23 %",
-                "for its capacity",
-            ],
+            "planned_rate | was met, the capacity not measured; 23 % | for its capacity",
         )
         .on(open),
     ]);

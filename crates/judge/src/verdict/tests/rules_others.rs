@@ -16,11 +16,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 8, 15_000);
             },
             SharedServer,
-            [
-                "other_clients",
-                "all clients together bring it",
-                "stop the other clients",
-            ],
+            "other_clients | all clients together bring it | stop the other clients",
         ),
         situation(
             "which others loaded already before brunt did",
@@ -30,11 +26,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 8, 15_000);
             },
             SharedServer,
-            [
-                "other_clients",
-                "all clients together bring it",
-                "stop the other clients",
-            ],
+            "other_clients | all clients together bring it | stop the other clients",
         ),
         situation(
             "by the server's own count",
@@ -43,7 +35,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 counted_beyond(run, 9_000);
             },
             SharedServer,
-            ["other_clients", "that the server counts", "brunt merge"],
+            "other_clients | that the server counts | brunt merge",
         ),
         situation(
             "a browser beside brunt",
@@ -52,19 +44,19 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 6, 60);
             },
             ServerLimited,
-            ["server_cpu", "used up its CPU", "for its capacity"],
+            "server_cpu | used up its CPU | for its capacity",
         ),
         situation(
             "a server with room for all",
             |run| others(run, 8, 15_000),
             ConcurrencyLimited,
-            ["connections_busy", "more of them", "-c"],
+            "connections_busy | more of them | -c",
         ),
         situation(
             "a rate that is met",
             |run| others(run, 8, 15_000),
             RateLimited,
-            ["planned_rate", "was met", "for its capacity"],
+            "planned_rate | was met | for its capacity",
         )
         .on(open),
         situation(
@@ -74,7 +66,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
                 others(run, 8, 15_000);
             },
             ClientLimited,
-            ["worker_idle", "brunt was the limit", "machines"],
+            "worker_idle | brunt was the limit | machines",
         ),
     ]);
 }

@@ -27,11 +27,7 @@ fn a_script_is_named_where_it_takes_the_time() {
                 in_script(run, 0.33);
             },
             Verdict::ClientLimited,
-            [
-                "worker_idle",
-                "brunt was the limit, 33 % of its workers' time in the script; the server can",
-                "a cheaper script",
-            ],
+            "worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script",
         ),
         situation(
             "workers at their end for other reasons",
@@ -40,11 +36,7 @@ fn a_script_is_named_where_it_takes_the_time() {
                 in_script(run, 0.05);
             },
             Verdict::ClientLimited,
-            [
-                "worker_idle",
-                "brunt was the limit; the server can do more",
-                "more machines",
-            ],
+            "worker_idle | brunt was the limit; the server can do more | more machines",
         ),
     ]);
 }

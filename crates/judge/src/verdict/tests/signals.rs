@@ -199,10 +199,7 @@ fn the_network() {
 
 fn no_segments(run: &mut Run) {
     run.agents[0].evidence.network = None;
-    run.agents[0]
-        .workers
-        .iter_mut()
-        .for_each(|worker| worker.kernel = Default::default());
+    each(run, |worker| worker.kernel = Default::default());
 }
 
 /// Long replies, with the largest round trip of data.
@@ -243,20 +240,14 @@ fn the_server() {
         // A request at a time keeps a thread busy without more being there to do.
         bent("server_cpu", HEALTHY, "0.98 of 2 CPUs", |run| {
             one_thread(run, 1_960);
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.in_flight_ns = 1_000 * MS);
+            each(run, |worker| worker.in_flight_ns = 1_000 * MS);
         }),
         // Connections in their handshakes are more to do.
         bent("server_cpu", FAIL, "1 thread busy all the time", |run| {
             one_thread(run, 1_960);
             run.latencies.tls = histogram(&[(100, 40 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 100;
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.in_flight_ns = 1_000 * MS);
+            each(run, |worker| worker.in_flight_ns = 1_000 * MS);
         }),
         bent("server_cpu", UNKNOWN, "not watched", |run| {
             run.agents[0].evidence.server = None
@@ -365,10 +356,7 @@ fn the_server() {
         bent("receive_window", UNKNOWN, "small", |_| ()),
         bent("receive_window", UNKNOWN, "no connection", |run| {
             upload(run, 0, 0);
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.kernel.busy_ns = 0);
+            each(run, |worker| worker.kernel.busy_ns = 0);
         }),
     ]);
 }
@@ -508,10 +496,7 @@ fn the_load() {
             },
         ),
         bent("refusals", FAIL, "refused 100 %", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.tallies = Default::default());
+            each(run, |worker| worker.tallies = Default::default());
             failed(run, FailureKind::StreamRefused, 9);
         }),
         // Nobody is told to ask less.
@@ -520,10 +505,7 @@ fn the_load() {
             failed(run, FailureKind::NotProcessed, 900);
         }),
         bent("refusals", UNKNOWN, "no reply", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.tallies = Default::default());
+            each(run, |worker| worker.tallies = Default::default());
         }),
         bent("planned_rate", HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
         bent(
@@ -673,10 +655,7 @@ fn doubts() {
             run.window_ns = 400 * MS;
         }),
         bent("samples", FAIL, "0 replies", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.tallies = Default::default());
+            each(run, |worker| worker.tallies = Default::default());
         }),
     ]);
 }

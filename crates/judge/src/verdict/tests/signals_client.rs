@@ -31,10 +31,7 @@ fn the_workers() {
             run.agents[0].workers[0].thread = None;
         }),
         bent("worker_idle", UNKNOWN, "not read", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.thread = None);
+            each(run, |worker| worker.thread = None);
         }),
         bent("run_queue_wait", HEALTHY, "0.2 %", |_| ()),
         bent("run_queue_wait", WARN, "3.6 %", |run| {
@@ -174,10 +171,7 @@ fn the_time_that_brunt_takes() {
         })
         .on(open),
         bent("schedule_lag", HEALTHY, "p99 5", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.arrivals = Default::default());
+            each(run, |worker| worker.arrivals = Default::default());
         })
         .on(open),
     ]);
@@ -288,10 +282,7 @@ fn the_clients_machine() {
         bent("send_buffer", UNKNOWN, "small", |_| ()),
         bent("send_buffer", UNKNOWN, "no connection", |run| {
             run.agents[0].negotiated.request_bytes = 1 << 20;
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.kernel.busy_ns = 0);
+            each(run, |worker| worker.kernel.busy_ns = 0);
         }),
         bent("client_limits", HEALTHY, "sufficed", |_| ()),
         bent("client_limits", WARN, "outside of the window", |run| {
@@ -325,10 +316,7 @@ fn the_clients_machine() {
             conntrack(run, 10, 3)
         }),
         bent("client_limits", UNKNOWN, "no connection", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .for_each(|worker| worker.tallies = Default::default());
+            each(run, |worker| worker.tallies = Default::default());
         }),
     ]);
 }

@@ -34,7 +34,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 });
             },
             ServerLimited,
-            ["receive_window", "does not read", ""],
+            "receive_window | does not read | ",
         )
         .on(streams),
         situation(
@@ -45,14 +45,14 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 });
             },
             ClientLimited,
-            ["send_buffer", "brunt was the limit", "tcp_wmem"],
+            "send_buffer | brunt was the limit | tcp_wmem",
         )
         .on(streams),
         situation(
             "the worker has no time",
             |run| busy_for(run, 1_990),
             ClientLimited,
-            ["worker_idle", "brunt was the limit", "more"],
+            "worker_idle | brunt was the limit | more",
         )
         .on(streams),
         situation(
@@ -63,18 +63,14 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 });
             },
             NetworkLimited,
-            [
-                "lost_segments",
-                "loses or delays segments",
-                "where segments are lost",
-            ],
+            "lost_segments | loses or delays segments | where segments are lost",
         )
         .on(streams),
         situation(
             "the bandwidth asked for is met",
             |run| pace(run, 1_600_000_000),
             RateLimited,
-            ["planned_rate", "was met", "--bandwidth"],
+            "planned_rate | was met | --bandwidth",
         )
         .on(streams),
     ]);

@@ -1,9 +1,9 @@
-//! What the experiment within the warm-up of a closed loop shows: what the rate did while half of
-//! the connections paused.
+//! What other numbers of connections do to the rate: in the rounds of an experiment, and in the
+//! warm-up of a closed loop, while half of the connections paused.
 
 use brunt_record::Halving;
+use serde::Serialize;
 
-use super::Effect;
 use crate::statistics::student_t::{Mean, quantile_975};
 
 /// Replies of a stretch below which its rate is chance.
@@ -26,6 +26,29 @@ const CHANGE_MOST: f64 = 2.0;
 const WINDOW_ERROR: f64 = 0.02;
 /// Logarithm of all connections over half of them below which they are too much alike.
 const STEP_LEAST: f64 = 0.1;
+
+/// What a change of setting did, with a two-sided 95 % confidence interval over the rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// The mean over the rounds.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+impl Effect {
+    /// The mean of what each round found, with its interval. Absent for fewer than two rounds.
+    pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
+        let mean = Mean::of(rounds)?;
+        Some(Self {
+            value: mean.value,
+            low: mean.value - mean.half_width,
+            high: mean.value + mean.half_width,
+        })
+    }
+}
 
 /// A level of load: stretches of slices at it, and the connections in use.
 struct Level<'a> {
