@@ -5,90 +5,85 @@
 use std::env;
 use std::error::Error;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use brunt_engine::prepare_simulated;
 use brunt_judge::{InvariantStatus, check};
-use brunt_load::{ArrivalProcess, HttpChoice, Plan, PlanBuilder, RequestSet};
+use brunt_load::{ArrivalProcess, HttpChoice, Placement, Plan, RequestSet, RequestSpec, Schedule};
 use brunt_testkit::{SimMachine, SimSettings};
 
 /// A load of one worker.
 struct Case {
     name: &'static str,
-    plan: PlanBuilder,
-    path: &'static str,
-    /// Per connection.
-    streams: NonZeroU32,
+    plan: Plan,
 }
 
-fn case(name: &'static str, connections: u32) -> Case {
+fn case(name: &'static str, connections: u32) -> Result<Case, Box<dyn Error>> {
     let is_secure = name.contains("TLS") || name.contains("HTTP/3");
     let scheme = if is_secure { "https" } else { "http" };
-    let plan = Plan::to(&format!("{scheme}://sim.test/"));
-    Case {
-        name,
-        plan: plan.workers(1).connections(connections),
-        path: "/",
-        streams: NonZeroU32::MIN,
-    }
+    let plan = Plan::to(&format!("{scheme}://sim.test/"))?;
+    let mut plan = plan.with_connections(connections.try_into()?);
+    (plan.workers, plan.placement) = (NonZeroU32::MIN, Placement::Given);
+    plan.tls.insecure = true;
+    Ok(Case { name, plan })
 }
 
 impl Case {
     fn speaking(mut self, version: HttpChoice) -> Self {
-        self.plan = self.plan.speaking(version);
+        self.plan.spoken = version.into();
         self
     }
 
     fn streams(mut self, streams: NonZeroU32) -> Self {
-        self.streams = streams;
+        self.plan.streams = streams;
         self
     }
 
-    fn open(mut self, per_s: f64) -> Self {
-        self.plan = self.plan.rate(per_s).arrivals(ArrivalProcess::Constant, 1);
-        self
+    fn open(mut self, per_s: f64) -> Result<Self, Box<dyn Error>> {
+        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, 1)?;
+        self.plan = self.plan.with_schedule(schedule);
+        self.plan.think_seed = 1;
+        Ok(self)
     }
 
-    fn numbered(mut self, path: &'static str, number: &str) -> Self {
-        self.plan = self.plan.header("X-Number", number);
-        self.path = path;
-        self
+    fn numbered(mut self, path: &str, number: &str) -> Result<Self, Box<dyn Error>> {
+        let mut request = RequestSpec::get(path);
+        request.headers = vec![("X-Number".to_owned(), number.to_owned())];
+        request.fill_in()?;
+        self.plan.requests = RequestSet::one(request);
+        Ok(self)
     }
 }
 
 fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
     let (four, ten) = (4.try_into()?, 10.try_into()?);
-    let http2 = |name| case(name, 4).speaking(HttpChoice::HTTP2).streams(ten);
-    let http3 = |name, connections| case(name, connections).speaking(HttpChoice::HTTP3);
-    Ok(vec![
+    let spoken = |name, connections, http| Ok(case(name, connections)?.speaking(http));
+    let http2 = |name| spoken(name, 4, HttpChoice::HTTP2).map(|case: Case| case.streams(ten));
+    let http3 = |name, connections| spoken(name, connections, HttpChoice::HTTP3);
+    [
         case("HTTP/1.1 closed", 16),
         case("HTTP/1.1 closed, 1,000 connections", 1_000),
-        case("HTTP/1.1 open", 16).open(5e3),
+        case("HTTP/1.1 open", 16)?.open(5e3),
         // The same bytes, but for the numbers.
-        case("HTTP/1.1 closed, two numbers", 16).numbered("/?id=12345", "000000000001"),
-        case("HTTP/1.1 closed, two numbers filled in", 16)
+        case("HTTP/1.1 closed, two numbers", 16)?.numbered("/?id=12345", "000000000001"),
+        case("HTTP/1.1 closed, two numbers filled in", 16)?
             .numbered("/?id={{rand 1 50000}}", "{{seq}}"),
-        case("HTTP/1.1 over TLS closed", 16).speaking(HttpChoice::HTTP1),
+        spoken("HTTP/1.1 over TLS closed", 16, HttpChoice::HTTP1),
         http2("HTTP/2 closed"),
-        http2("HTTP/2 open").open(5e3),
-        case("HTTP/2 over TLS closed", 4).streams(ten),
+        http2("HTTP/2 open")?.open(5e3),
+        Ok(case("HTTP/2 over TLS closed", 4)?.streams(ten)),
         // As in all cases, the simulated server is in the count: with QUIC it is half of it.
-        http3("HTTP/3 closed", 2).streams(four),
-        http3("HTTP/3 open", 100).open(50e3),
-    ])
+        Ok(http3("HTTP/3 closed", 2)?.streams(four)),
+        http3("HTTP/3 open", 100)?.open(50e3),
+    ]
+    .into_iter()
+    .collect()
 }
 
 /// Makes the run of a case: how many requests were answered in its window.
 fn answered(name: &str, seconds: u64) -> Result<u64, Box<dyn Error>> {
     let found = cases()?.into_iter().find(|case| case.name == name);
-    let case = found.ok_or("no such case")?;
-    let mut plan = case.plan.duration(Duration::from_secs(seconds)).build()?;
-    plan.streams = case.streams;
-    plan.tls.insecure = true;
-    let mut request = plan.requests.first().ok_or("no request")?.to_spec();
-    case.path.clone_into(&mut request.path);
-    request.fill_in()?;
-    plan.requests = RequestSet::one(request);
+    let mut plan = found.ok_or("no such case")?.plan;
+    plan.stop.duration_ns = Some(seconds * 1_000_000_000);
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan, &mut machine)?;
     let control = prepared.control();

@@ -1,19 +1,20 @@
-//! Loads a server and prints its rate, its p99 and what limited the run: the program of `docs/library.md`.
+//! Loads a server and prints its rate, its p99 and what limited the run: the program of
+//! `docs/library.md`.
 
 use brunt_judge::{Judged, ResponseQuantiles};
-use brunt_load::Plan;
-use std::{error::Error, time::Duration};
+use brunt_load::{ArrivalProcess, Plan, Schedule};
+use std::error::Error;
 
 /// Loads the server at `url` for two seconds.
 pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
-    let plan = Plan::to(url).rate(1_000.0).duration(Duration::from_secs(2));
-    let run = brunt_engine::run(plan.build()?, &Default::default())?;
+    let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1_000.0, 0)?;
+    let mut plan = Plan::to(url)?.with_schedule(schedule);
+    plan.stop.duration_ns = Some(2_000_000_000);
+    let run = brunt_engine::run(plan, &Default::default())?;
     let judged = Judged::of(&run);
     let (rate, p99) = (judged.successes_per_s(), judged.response_quantile(0.99));
-    println!(
-        "{rate:.0} req/s, p99 {p99}, {}",
-        judged.judgement.verdict.name()
-    );
+    let verdict = judged.judgement.verdict.name();
+    println!("{rate:.0} req/s, p99 {p99}, {verdict}");
     Ok(())
 }
 

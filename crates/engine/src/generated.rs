@@ -14,7 +14,7 @@ use brunt_load::{
 };
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
-use brunt_record::{Answer, GeneratorUse, NO_NAME, RequestTiming, SessionUse};
+use brunt_record::{Answer, GeneratorUse, NO_NAME, RequestTiming};
 
 use self::batches::{Batches, OfBatch, outcome};
 use self::call_time::CallTime;
@@ -216,12 +216,7 @@ impl Generated {
             reported_ns: self.responses_time.ns,
             truncated: self.truncated,
             error: self.error.as_ref().map(|error| error.message.clone()),
-            sessions: self.generator.sessions().map(|counts| SessionUse {
-                begun: counts.begun,
-                completed: counts.completed,
-                failed: counts.failed,
-                reconnected: counts.reconnected,
-            }),
+            sessions: self.generator.sessions(),
         };
         (used, self.generator.names().to_vec())
     }

@@ -50,24 +50,26 @@ impl Amounts {
                 .map(|worker| share(total, all, worker).max(least))
                 .sum()
         };
-        let per_s = |rate_per_s: f64| rate_per_s * workers.len() as f64 / f64::from(all);
-        Self {
+        let mut part = Self {
             connections: of(self.connections, 0),
             connections_max: self.connections_max.map(|most| of(most, 0)),
             workers: workers.len() as u32,
             requests,
-            connect_per_s: self.connect_per_s.map(per_s),
-            rate_per_s: self.rate_per_s.map(per_s),
-            stages: self
-                .stages
-                .iter()
-                .map(|stage| StageRates {
-                    from_per_s: per_s(stage.from_per_s),
-                    to_per_s: per_s(stage.to_per_s),
-                })
-                .collect(),
             queue_max: self.queue_max.map(|most| of(most, 1)),
+            ..self.clone()
+        };
+        for per_s in part.rates_mut() {
+            *per_s = *per_s * workers.len() as f64 / f64::from(all);
         }
+        part
+    }
+
+    /// All rates.
+    fn rates_mut(&mut self) -> impl Iterator<Item = &mut f64> {
+        let stages = self.stages.iter_mut();
+        let stages = stages.flat_map(|stage| [&mut stage.from_per_s, &mut stage.to_per_s]);
+        let others = [&mut self.connect_per_s, &mut self.rate_per_s];
+        others.into_iter().flatten().chain(stages)
     }
 
     /// Adds those of another agent, which are of the same kind.
@@ -94,26 +96,13 @@ impl Amounts {
 
     /// Whether they are the same but for what rounding does to sums of rates.
     pub fn is_about(&self, other: &Self) -> bool {
-        let rates = |amounts: &Self| {
-            let stages = amounts.stages.iter();
-            let stages = stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s]);
-            let others = [amounts.connect_per_s, amounts.rate_per_s];
-            stages
-                .chain(others.into_iter().flatten())
-                .collect::<Vec<f64>>()
-        };
-        let (own, theirs) = (rates(self), rates(other));
-        let are_close = |(own, theirs): (&f64, &f64)| {
-            (own - theirs).abs() <= RATE_ROUNDING * own.abs().max(theirs.abs())
-        };
-        let mut without_rates = other.clone();
-        without_rates.stages.clone_from(&self.stages);
-        let both = |own: Option<f64>, theirs: Option<f64>| theirs.and(own).or(theirs);
-        without_rates.connect_per_s = both(self.connect_per_s, other.connect_per_s);
-        without_rates.rate_per_s = both(self.rate_per_s, other.rate_per_s);
-        *self == without_rates
-            && own.len() == theirs.len()
-            && own.iter().zip(&theirs).all(are_close)
+        let mut same = other.clone();
+        for (theirs, own) in same.rates_mut().zip(self.clone().rates_mut()) {
+            if (*own - *theirs).abs() <= RATE_ROUNDING * own.abs().max(theirs.abs()) {
+                *theirs = *own;
+            }
+        }
+        *self == same
     }
 
     /// Connections that there can be at once.

@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// What a worker asks for its requests, and shows their responses. One value per worker; it is
 /// asked by that worker's thread alone, and dropped when the run is over: whoever made it gets back
 /// what is inside by that.
@@ -231,7 +233,7 @@ pub struct ResponseTimes {
 
 /// How many sessions there were. Those that are neither completed nor failed were going on when the
 /// run was over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCounts {
     /// Sessions for which a connection was to be opened.
     pub begun: u64,

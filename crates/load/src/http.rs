@@ -3,8 +3,7 @@
 use std::fmt;
 
 use brunt_protocols::Protocol;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::exchange::Exchange;
 
@@ -12,7 +11,8 @@ use crate::exchange::Exchange;
 const AUTO_NAME: &str = "auto";
 
 /// Which HTTP is spoken: one version, or what the server chooses.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct HttpChoice {
     /// The only version that may be spoken; absent where the server chooses.
     only: Option<Protocol>,
@@ -73,38 +73,22 @@ impl fmt::Debug for HttpChoice {
     }
 }
 
-impl Serialize for HttpChoice {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+impl From<HttpChoice> for String {
+    fn from(choice: HttpChoice) -> Self {
+        choice.name().to_owned()
     }
 }
 
-impl<'de> Deserialize<'de> for HttpChoice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Name)
-    }
-}
+impl TryFrom<String> for HttpChoice {
+    type Error = String;
 
-/// Reads a name without a copy of it, however long it is.
-struct Name;
-
-impl serde::de::Visitor<'_> for Name {
-    type Value = HttpChoice;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name of a version of HTTP")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<HttpChoice, E> {
-        HttpChoice::all()
-            .find(|it| it.name() == name)
-            .ok_or_else(|| {
-                let names: Vec<&str> = HttpChoice::all().map(HttpChoice::name).collect();
-                let names = names.join(", ");
-                E::custom(format_args!(
-                    "unknown HTTP `{name}`, expected one of {names}"
-                ))
-            })
+    fn try_from(name: String) -> Result<Self, String> {
+        let found = Self::all().find(|it| it.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(Self::name).collect();
+            let names = names.join(", ");
+            format!("unknown HTTP `{name}`, expected one of {names}")
+        })
     }
 }
 

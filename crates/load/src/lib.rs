@@ -3,28 +3,19 @@
 
 mod amounts;
 mod arrivals;
-mod builder;
 mod exchange;
 mod generator;
 mod http;
-mod list_error;
-mod list_line;
 mod messages;
-mod other_lists;
 mod part;
 mod plan;
 pub mod request_list;
-mod request_outline;
 mod request_set;
 mod request_spec;
 mod request_table;
 mod request_turns;
-mod round;
 mod secret;
-mod seeds;
 pub mod sessions;
-mod share;
-mod sockets;
 mod spoken;
 pub mod stored_bytes;
 mod stored_requests;
@@ -35,13 +26,11 @@ mod tls;
 pub mod units;
 mod websocket;
 mod withheld;
-mod withheld_parts;
 
 pub use amounts::{Amounts, StageRates};
-pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage, UnknownProcess};
+pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage};
 pub use brunt_proto::http2::ClientSettings;
 pub use brunt_proto::messages::{Framing, Template};
-pub use builder::{PlanBuilder, PlanError};
 pub use exchange::{Exchange, Term};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
@@ -49,23 +38,21 @@ pub use generator::{
 };
 pub use http::HttpChoice;
 pub use messages::{MessageExchange, MessageSpec, OpeningMessage};
-pub use part::Part;
+pub use part::{Part, share, share_u64};
 pub use plan::{
-    BackendChoice, LoadModel, Placement, Plan, Reuse, ServerCounter, Spin, Stamps, Stop, Watch,
+    BackendChoice, LoadModel, Placement, Plan, Reuse, Round, ServerCounter, SocketOptions, Spin,
+    Stamps, Stop, Watch,
 };
-pub use request_outline::{ListOutline, RequestOutline, RequestsOutline, message_name};
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource};
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
-pub use round::Round;
 pub use secret::{PlanFile, Secret};
-pub use share::{share, share_u64};
-pub use sockets::SocketOptions;
 pub use spoken::Spoken;
+pub use stored_requests::{ListOutline, RequestOutline, RequestsOutline, message_name};
 pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, TlsSpec, TlsVersion};
 pub use websocket::{ReplyMatch, WebSocketExchange, WebSocketOpening};
-pub use withheld_parts::{Withheld, WithheldParts};
+pub use withheld::{Withheld, WithheldParts};

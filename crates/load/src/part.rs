@@ -5,7 +5,20 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LoadModel, Plan, share, share_u64};
+use crate::{LoadModel, Plan};
+
+/// The share of part `index` (from 0) when `total` is split over `parts`: shares add up to the
+/// total and differ by one at most.
+pub fn share(total: u32, parts: u32, index: u32) -> u32 {
+    total / parts + u32::from(index < total % parts)
+}
+
+/// The share of part `index` (from 0) when a large `total` is split over `parts`: shares add up to
+/// the total and differ by one at most.
+pub fn share_u64(total: u64, parts: u32, index: u32) -> u64 {
+    let parts = u64::from(parts);
+    total / parts + u64::from(u64::from(index) < total % parts)
+}
 
 /// The workers of a plan that one of several agents has, by their numbers. Each worker does what it
 /// would do if one process had all of them, so that the merged runs of all agents are a run of the
@@ -144,6 +157,27 @@ mod tests {
                     sum
                 });
                 assert!(plan.amounts().is_about(&sum.expect("one at least")));
+            }
+        }
+    }
+
+    #[test]
+    fn shares_add_up_and_differ_by_one_at_most() {
+        for total in 0..200 {
+            for parts in 1..20 {
+                let shares: Vec<u32> = (0..parts).map(|index| share(total, parts, index)).collect();
+                assert_eq!(shares.iter().sum::<u32>(), total);
+                let large: Vec<u64> = (0..parts)
+                    .map(|index| share_u64(total.into(), parts, index))
+                    .collect();
+                assert!(
+                    large.iter().eq(shares
+                        .iter()
+                        .map(|&it| u64::from(it))
+                        .collect::<Vec<_>>()
+                        .iter())
+                );
+                assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
             }
         }
     }

@@ -8,8 +8,8 @@ use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HttpChoice, RequestOutline, RequestSet, Schedule, SocketOptions, Spoken, Streams, Target,
-    ThinkSpread, TlsSpec,
+    HttpChoice, RequestOutline, RequestSet, RequestSpec, Schedule, Spoken, Streams, Target,
+    TargetError, ThinkSpread, TlsSpec,
 };
 
 /// For how long set-up waits for a connection more, at least.
@@ -209,6 +209,44 @@ pub struct ServerCounter {
     pub path: Option<String>,
 }
 
+/// Options of TCP sockets. What is absent is left to the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketOptions {
+    /// Whether small writes are sent at once (TCP_NODELAY).
+    pub is_nodelay: bool,
+    /// Bytes of payload that the send buffer is to hold (SO_SNDBUF). The kernel then no longer
+    /// adapts its size.
+    pub send_buffer_bytes: Option<NonZeroU32>,
+    /// Bytes of payload that the receive buffer is to hold (SO_RCVBUF). The kernel then no longer
+    /// adapts its size.
+    pub receive_buffer_bytes: Option<NonZeroU32>,
+    /// Most bytes of payload in a segment (TCP_MAXSEG).
+    pub segment_bytes: Option<NonZeroU32>,
+    /// The algorithm of congestion control (TCP_CONGESTION).
+    pub congestion: Option<String>,
+    /// Bytes per second that the kernel sends at most on one connection (SO_MAX_PACING_RATE).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced_bytes_per_s: Option<NonZeroU64>,
+    /// Bytes that are to be there before the socket counts as readable, unless it ends
+    /// (SO_RCVLOWAT).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_bytes_min: Option<NonZeroU32>,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            is_nodelay: true,
+            send_buffer_bytes: None,
+            receive_buffer_bytes: None,
+            segment_bytes: None,
+            congestion: None,
+            paced_bytes_per_s: None,
+            receive_bytes_min: None,
+        }
+    }
+}
+
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -371,6 +409,65 @@ impl Plan {
         }
     }
 
+    /// A load on this server, such as `http://127.0.0.1:8080/`, with the defaults of the command
+    /// line: GET requests in a closed loop of 64 connections for 10 s after a warm-up of 1 s, by as
+    /// many workers as it takes.
+    ///
+    /// # Errors
+    ///
+    /// The URL is none that can be loaded.
+    pub fn to(url: &str) -> Result<Self, TargetError> {
+        let target = Target::parse(url, None)?;
+        let requests = RequestSet::one(RequestSpec::get(&target.path));
+        Ok(Self {
+            workers: Self::CONNECTIONS_DEFAULT,
+            placement: Placement::Auto,
+            ..Self::new(target, requests)
+        })
+    }
+
+    /// This plan with so many connections, and no more workers than that.
+    #[must_use]
+    pub fn with_connections(mut self, connections: NonZeroU32) -> Self {
+        self.connections = connections;
+        self.workers = self.workers.min(connections);
+        self
+    }
+
+    /// This plan with requests at planned instants, whatever the responses do: an open loop over
+    /// its connections. It ends with the last stage of the schedule, where there are stages.
+    #[must_use]
+    pub fn with_schedule(mut self, schedule: Schedule) -> Self {
+        self.stop.duration_ns = schedule.duration_ns().or(self.stop.duration_ns);
+        self.model = LoadModel::Open {
+            schedule,
+            connections_max: self.connections,
+            queue_max: Self::QUEUE_DEFAULT,
+        };
+        self
+    }
+
+    /// This plan with the seeds of `other`, as far as both plans have them. Two plans that differ
+    /// only in their seeds become equal.
+    #[must_use]
+    pub fn with_seeds_of(mut self, other: &Self) -> Self {
+        self.think_seed = other.think_seed;
+        self.requests = self.requests.with_seed_of(other.requests.order());
+        if let (
+            LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. },
+            Some(theirs),
+        ) = (&mut self.model, other.model.schedule())
+        {
+            *schedule = schedule.clone().with_seed(theirs.seed());
+        }
+        if let Some(seed) = other.spoken.seed()
+            && let Some(exchange) = self.spoken.exchange_mut()
+        {
+            exchange.set_seed(seed);
+        }
+        self
+    }
+
     /// Connections of a closed loop, unless something else is asked for.
     pub const CONNECTIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(64).unwrap();
     /// Arrivals that can wait at once, unless something else is asked for.
@@ -489,7 +586,103 @@ impl Plan {
     }
 }
 
+/// A warm-up and a window at one level of load. Everything else is as the session's plan has it.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// What makes a request due.
+    pub model: LoadModel,
+    /// Connections held at once, all workers together; at most as many as the plan has. Those that
+    /// are open already are kept, and those that are too many are closed.
+    pub connections: NonZeroU32,
+    /// Length of the warm-up, nanoseconds.
+    pub warmup_ns: u64,
+    /// Whether half of the connections of a closed loop pause for parts of it.
+    pub halves_warmup: bool,
+    /// When the window ends.
+    pub stop: Stop,
+    /// Limit of the drain phase, nanoseconds.
+    pub drain_limit_ns: u64,
+}
+
+impl Round {
+    /// The round that is the whole plan.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            model: plan.model.clone(),
+            connections: plan.connections,
+            warmup_ns: plan.warmup_ns,
+            halves_warmup: plan.halves_warmup,
+            stop: plan.stop,
+            drain_limit_ns: plan.drain_limit_ns,
+        }
+    }
+
+    /// The plan of this round alone.
+    pub fn plan(&self, session: &Plan) -> Plan {
+        Plan {
+            model: self.model.clone(),
+            connections: self.connections.min(session.connections),
+            warmup_ns: self.warmup_ns,
+            halves_warmup: self.halves_warmup,
+            stop: self.stop,
+            drain_limit_ns: self.drain_limit_ns,
+            ..session.clone()
+        }
+    }
+}
+
 /// Whether a value is what it is unless something else is asked for.
 fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::{
+        ArrivalProcess, Framing, MessageExchange, RequestOrder, RequestSet, RequestSpec, Schedule,
+        Target,
+    };
+
+    fn plan(seed: u64, rate_per_s: f64, is_messages: bool) -> Plan {
+        let target = Target::parse("http://127.0.0.1:1/", None).expect("a URL");
+        let requests = vec![RequestSpec::get("/")];
+        let order = RequestOrder::Random { seed };
+        let mut plan = Plan::new(target, RequestSet::of(requests, order).expect("one"));
+        plan.think_seed = seed;
+        plan.model = LoadModel::Open {
+            schedule: Schedule::constant_rate(ArrivalProcess::Poisson, rate_per_s, seed)
+                .expect("a rate"),
+            connections_max: NonZeroU32::MIN,
+            queue_max: NonZeroU32::MIN,
+        };
+        if is_messages {
+            plan.spoken = MessageExchange {
+                reply: Framing::Echo,
+                opening: None,
+                seed,
+            }
+            .into();
+        }
+        plan
+    }
+
+    #[test]
+    fn plans_that_differ_in_seeds_alone_become_equal() {
+        for is_messages in [false, true] {
+            let (one, other) = (plan(1, 100.0, is_messages), plan(2, 100.0, is_messages));
+            assert_ne!(one, other);
+            assert_eq!(one.with_seeds_of(&other), other);
+        }
+    }
+
+    #[test]
+    fn what_is_no_seed_stays() {
+        let (one, other) = (plan(1, 100.0, false), plan(2, 200.0, true));
+        let changed = one.with_seeds_of(&other);
+        assert_ne!(changed, other);
+        assert_eq!(changed, plan(2, 100.0, false));
+    }
 }

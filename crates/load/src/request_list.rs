@@ -10,10 +10,86 @@ use base64::prelude::BASE64_STANDARD;
 use brunt_proto::holes::placeholder_bytes;
 use serde::Deserialize;
 
-pub use crate::list_error::ListError;
-use crate::list_line::{is_comment, weight};
-use crate::other_lists::WEIGHT;
-use crate::{RequestSet, RequestSpec, Target, other_lists};
+use thiserror::Error;
+
+use crate::{RequestSet, RequestSpec, Target, TargetError};
+
+/// What a weight is given with, behind a URL.
+const WEIGHT: &str = "weight=";
+/// Characters of a line that are shown.
+const SHOWN_MAX: usize = 80;
+/// Methods that a target of vegeta begins with.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// Why a list of requests cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListError {
+    /// The list holds no request.
+    #[error("there is no request in it; write one URL per line")]
+    Empty,
+    /// The list has more requests than a run can have.
+    #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
+    TooMany,
+    /// A line cannot be used.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Why not.
+        reason: LineError,
+    },
+}
+
+/// Why a line of a list cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LineError {
+    /// The line is not UTF-8.
+    #[error("it is not text in UTF-8")]
+    NotText,
+    /// The line has no URL that can be used.
+    #[error(transparent)]
+    Url(#[from] TargetError),
+    /// The line has a path alone, and no URL says where.
+    #[error("it is a path alone; give the URL of the server on the command line, too")]
+    NoOrigin,
+    /// The line names another server than those before it.
+    #[error(
+        "{url} is on another server than {first}; a run loads one server: make a list for each"
+    )]
+    OtherOrigin {
+        /// Scheme, host and port of the line's URL.
+        url: String,
+        /// Scheme, host and port of the URLs before it.
+        first: String,
+    },
+    /// The line holds more than a URL and a weight: it is written for another tool, say. It is
+    /// said what to write instead.
+    #[error("{0}")]
+    Other(String),
+    /// A weight is none.
+    #[error("`{0}` is not a weight; write a whole number from 1, such as weight=3")]
+    Weight(String),
+    /// The first line of a target is not a method and a URL.
+    #[error("it is not a target; write METHOD URL, such as GET http://localhost:8080/")]
+    NotTarget,
+    /// A line below a target is not a header field.
+    #[error("it is not a header field; write NAME: VALUE, or @FILE for the body")]
+    NotHeader,
+    /// The value of a header field, or a body, names a variable of the environment.
+    #[error(
+        "@env: is filled in on the command line alone; give the field there, as in -H \
+         'Authorization: Bearer @env:TOKEN'"
+    )]
+    Environment,
+    /// The line is not a target in JSON. Holds the parser's reason.
+    #[error("it is not a target in JSON ({0})")]
+    NotJson(String),
+    /// The body of a target in JSON is not base64.
+    #[error("its body is not base64")]
+    NotBase64,
+}
 
 /// One request of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +127,9 @@ pub fn targets<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
 }
 
 /// Refuses what is filled in on the command line alone.
-fn refuse_environment(line: usize, text: &str) -> Result<(), ListError> {
+fn refuse_environment(text: &str) -> Result<(), LineError> {
     if text.contains("@env:") {
-        Err(ListError::Environment { line })
+        Err(LineError::Environment)
     } else {
         Ok(())
     }
@@ -125,19 +201,18 @@ impl<'a> RequestList<'a> {
             .ok_or(ListError::Empty)
     }
 
-    /// The next line with its number, from 1.
-    fn line(&mut self) -> Option<Result<(usize, &'a str), ListError>> {
+    /// The next line, without the spaces around it.
+    fn line(&mut self) -> Option<Result<&'a str, LineError>> {
         let rest = self.rest?;
         let end = rest.iter().position(|&byte| byte == b'\n');
         let bytes = &rest[..end.unwrap_or(rest.len())];
         self.rest = end.map(|end| &rest[end + 1..]);
         self.lines += 1;
-        let line = self.lines;
-        let text = std::str::from_utf8(bytes).map_err(|_| ListError::NotText { line });
-        Some(text.map(|text| (line, text.trim())))
+        let text = std::str::from_utf8(bytes).map_err(|_| LineError::NotText);
+        Some(text.map(str::trim))
     }
 
-    fn read(&mut self) -> Result<Option<ListedRequest>, ListError> {
+    fn read(&mut self) -> Result<Option<ListedRequest>, LineError> {
         match self.form {
             Form::Urls => self.url_line(),
             Form::Json => self.json_line(),
@@ -145,48 +220,45 @@ impl<'a> RequestList<'a> {
         }
     }
 
-    fn url_line(&mut self) -> Result<Option<ListedRequest>, ListError> {
+    fn url_line(&mut self) -> Result<Option<ListedRequest>, LineError> {
         while let Some(line) = self.line() {
-            let (line, text) = line?;
-            if is_comment(text) {
+            let text = line?;
+            if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            if let Some(remedy) = other_lists::remedy(text) {
-                let remedy = remedy.to_owned();
-                return Err(ListError::Other { line, remedy });
+            if let Some(remedy) = remedy(text) {
+                return Err(LineError::Other(remedy.to_owned()));
             }
-            let (url, weight) = url_and_weight(line, text)?;
-            let mut listed = self.request(line, "", url)?;
+            let (url, weight) = url_and_weight(text)?;
+            let mut listed = self.request("", url)?;
             listed.weight = weight;
             return Ok(Some(listed));
         }
         Ok(None)
     }
 
-    fn json_line(&mut self) -> Result<Option<ListedRequest>, ListError> {
+    fn json_line(&mut self) -> Result<Option<ListedRequest>, LineError> {
         while let Some(line) = self.line() {
-            let (line, text) = line?;
+            let text = line?;
             if text.is_empty() {
                 continue;
             }
+            let target = serde_json::from_str(text);
             let target: JsonTarget =
-                serde_json::from_str(text).map_err(|reason| ListError::NotJson {
-                    line,
-                    reason: reason.to_string(),
-                })?;
-            let mut listed = self.request(line, &target.method, &target.url)?;
+                target.map_err(|reason| LineError::NotJson(reason.to_string()))?;
+            let mut listed = self.request(&target.method, &target.url)?;
             for (name, values) in target.header.unwrap_or_default() {
                 for value in values {
-                    refuse_environment(line, &value)?;
+                    refuse_environment(&value)?;
                     listed.request.headers.push((name.clone(), value));
                 }
             }
             if let Some(body) = target.body {
                 let body = BASE64_STANDARD.decode(body);
-                listed.request.body = body.map_err(|_| ListError::NotBase64 { line })?;
+                listed.request.body = body.map_err(|_| LineError::NotBase64)?;
             }
             if let Some(typed) = target.weight {
-                listed.weight = weight(line, &typed.to_string())?;
+                listed.weight = weight(&typed.to_string())?;
             }
             return Ok(Some(listed));
         }
@@ -194,9 +266,9 @@ impl<'a> RequestList<'a> {
     }
 
     /// A target whose lines are all read: at the first line that belongs to the next one.
-    fn http_target(&mut self) -> Result<Option<ListedRequest>, ListError> {
+    fn http_target(&mut self) -> Result<Option<ListedRequest>, LineError> {
         while let Some(line) = self.line() {
-            let (line, text) = line?;
+            let text = line?;
             let Form::Http { is_open } = &mut self.form else {
                 break;
             };
@@ -211,8 +283,8 @@ impl<'a> RequestList<'a> {
                 && (!*is_open || is_request_line(method, url))
             {
                 *is_open = true;
-                let (url, weight) = url_and_weight(line, url.trim())?;
-                let mut listed = self.request(line, method, url)?;
+                let (url, weight) = url_and_weight(url.trim())?;
+                let mut listed = self.request(method, url)?;
                 listed.weight = weight;
                 if let Some(before) = self.last.replace(listed) {
                     return Ok(Some(before));
@@ -220,9 +292,9 @@ impl<'a> RequestList<'a> {
                 continue;
             }
             let Some(listed) = self.last.as_mut().filter(|_| *is_open) else {
-                return Err(ListError::NotTarget { line });
+                return Err(LineError::NotTarget);
             };
-            refuse_environment(line, text)?;
+            refuse_environment(text)?;
             if let Some(path) = text.strip_prefix('@') {
                 listed.body_file = Some(path.into());
                 // The body is the last of a target.
@@ -237,35 +309,26 @@ impl<'a> RequestList<'a> {
                 Some((name, value)) if !name.is_empty() => {
                     listed.request.headers.push((name, value));
                 }
-                _ => return Err(ListError::NotHeader { line }),
+                _ => return Err(LineError::NotHeader),
             }
         }
         Ok(self.last.take())
     }
 
-    /// The request whose URL is in `line`.
-    fn request(
-        &mut self,
-        line: usize,
-        method: &str,
-        url: &str,
-    ) -> Result<ListedRequest, ListError> {
-        if self.count == RequestSet::REQUESTS_MAX {
-            return Err(ListError::TooMany);
-        }
+    /// The request whose URL is in the line that was read last.
+    fn request(&mut self, method: &str, url: &str) -> Result<ListedRequest, LineError> {
         self.count += 1;
         let whole;
         let url = if url.starts_with('/') {
             if self.target.is_none() {
-                return Err(ListError::NoOrigin { line });
+                return Err(LineError::NoOrigin);
             }
             whole = format!("{}{url}", self.origin);
             &whole
         } else {
             url
         };
-        let target = Target::parse_to_fill_in(url, None)
-            .map_err(|reason| ListError::Url { line, reason })?;
+        let target = Target::parse_to_fill_in(url, None)?;
         let path = target.path.clone();
         let origin = origin_of(&target);
         if self.target.is_none() {
@@ -273,14 +336,13 @@ impl<'a> RequestList<'a> {
             self.target = Some(target);
         }
         if origin != self.origin {
-            return Err(ListError::OtherOrigin {
-                line,
+            return Err(LineError::OtherOrigin {
                 url: origin,
                 first: self.origin.clone(),
             });
         }
         Ok(ListedRequest {
-            line,
+            line: self.lines,
             request: RequestSpec {
                 method: method.to_owned(),
                 ..RequestSpec::get(&path)
@@ -295,7 +357,12 @@ impl Iterator for RequestList<'_> {
     type Item = Result<ListedRequest, ListError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.read().transpose();
+        let line = |reason, line| ListError::Line { line, reason };
+        let read = self.read().map_err(|reason| line(reason, self.lines));
+        let next = match read {
+            _ if self.count > RequestSet::REQUESTS_MAX => Some(Err(ListError::TooMany)),
+            read => read.transpose(),
+        };
         if matches!(next, Some(Err(_))) {
             // Nothing behind it can be told.
             (self.rest, self.last) = (None, None);
@@ -306,18 +373,44 @@ impl Iterator for RequestList<'_> {
 }
 
 /// A URL, and the weight behind it.
-fn url_and_weight(line: usize, text: &str) -> Result<(&str, NonZeroU32), ListError> {
+fn url_and_weight(text: &str) -> Result<(&str, NonZeroU32), LineError> {
     let (url, behind) = text.split_at(url_bytes(text));
     let behind = behind.trim();
     if behind.is_empty() {
         return Ok((text, NonZeroU32::MIN));
     }
     match behind.strip_prefix(WEIGHT) {
-        Some(typed) => Ok((url, weight(line, typed)?)),
-        None => Err(ListError::Other {
-            line,
-            remedy: other_lists::more_than_a_url(behind),
-        }),
+        Some(typed) => Ok((url, weight(typed)?)),
+        None => Err(LineError::Other(format!(
+            "behind the URL stands `{}`; a line has a URL and, if need be, {WEIGHT}N; within a URL \
+             write %20 for a space (docs/lists.md has what lines of other tools become)",
+            shortened(behind)
+        ))),
+    }
+}
+
+/// A weight, as it is typed.
+fn weight(typed: &str) -> Result<NonZeroU32, LineError> {
+    let weight = typed.trim().parse();
+    weight.map_err(|_| LineError::Weight(shortened(typed)))
+}
+
+/// What a line of a list of URLs is, where that shows by its beginning, and what to do instead.
+fn remedy(text: &str) -> Option<&'static str> {
+    if text.starts_with('{') {
+        return Some("it is a target in JSON: give the file with --targets");
+    }
+    let (first, _) = text.split_once(char::is_whitespace)?;
+    METHODS
+        .contains(&first)
+        .then_some("it is a target: give the file with --targets")
+}
+
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -361,6 +454,10 @@ mod tests {
         let requests = list.by_ref().collect::<Result<Vec<_>, _>>()?;
         let target = list.target()?;
         Ok(Whole { target, requests })
+    }
+
+    fn refused_at(line: usize, reason: LineError) -> Result<Whole, ListError> {
+        Err(ListError::Line { line, reason })
     }
 
     fn urls(text: &[u8], base: Option<&Target>) -> Result<Whole, ListError> {
@@ -420,7 +517,7 @@ mod tests {
         for typed in ["0", "-1", "1.5", "x", "", "4294967296"] {
             let refused = urls(format!("http://a/ weight={typed}").as_bytes(), None);
             let typed = typed.to_owned();
-            assert_eq!(refused, Err(ListError::Weight { line: 1, typed }));
+            assert_eq!(refused, refused_at(1, LineError::Weight(typed)));
         }
     }
 
@@ -474,15 +571,19 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let other = |line, url: &str| ListError::OtherOrigin {
+        let other = |line, url: &str| ListError::Line {
             line,
-            url: url.to_owned(),
-            first: "http://a".to_owned(),
+            reason: LineError::OtherOrigin {
+                url: url.to_owned(),
+                first: "http://a".to_owned(),
+            },
         };
+        let reason = LineError::NoOrigin;
+        let no_origin = ListError::Line { line: 1, reason };
         for (text, error) in [
             ("", ListError::Empty),
             ("# nothing\n", ListError::Empty),
-            ("/x", ListError::NoOrigin { line: 1 }),
+            ("/x", no_origin),
             ("http://a/\nhttp://b/", other(2, "http://b")),
             ("http://a/\nhttps://a/", other(2, "https://a")),
             ("http://a/\n\nhttp://a:81/", other(3, "http://a:81")),
@@ -497,7 +598,7 @@ mod tests {
         assert!(!refused.contains("u:p"), "{refused}");
         assert_eq!(
             urls(b"http://a/\n\xff", None),
-            Err(ListError::NotText { line: 2 })
+            refused_at(2, LineError::NotText)
         );
     }
 
@@ -507,7 +608,13 @@ mod tests {
         let list = urls(b"/x\n/y", Some(&base));
         assert_eq!(names(&list), ["/x", "/y"]);
         let other = urls(b"http://b/x", Some(&base));
-        assert!(matches!(other, Err(ListError::OtherOrigin { line: 1, .. })));
+        assert!(matches!(
+            other,
+            Err(ListError::Line {
+                line: 1,
+                reason: LineError::OtherOrigin { .. }
+            })
+        ));
     }
 
     #[test]
@@ -522,32 +629,29 @@ mod tests {
         assert_eq!(requests[0].request.headers, expected);
         assert_eq!(requests[1].body_file, Some("/tmp/body".into()));
         assert_eq!(requests[2].body_file, None);
-        for (text, error) in [
-            ("GET\n", ListError::NotTarget { line: 1 }),
-            ("@body\n", ListError::NotTarget { line: 1 }),
-            (
-                "GET http://a/\nno field\n",
-                ListError::NotHeader { line: 2 },
-            ),
-            ("GET http://a/\n: empty\n", ListError::NotHeader { line: 2 }),
+        for (text, line, error) in [
+            ("GET\n", 1, LineError::NotTarget),
+            ("@body\n", 1, LineError::NotTarget),
+            ("GET http://a/\nno field\n", 2, LineError::NotHeader),
+            ("GET http://a/\n: empty\n", 2, LineError::NotHeader),
             (
                 "GET http://a/\nA: Bearer @env:B\n",
-                ListError::Environment { line: 2 },
+                2,
+                LineError::Environment,
             ),
-            (
-                "POST http://a/\n@env:B\n",
-                ListError::Environment { line: 2 },
-            ),
+            ("POST http://a/\n@env:B\n", 2, LineError::Environment),
             (
                 "{\"method\":\"GET\",\"url\":\"http://a/\",\"header\":{\"X\":[\"@env:B\"]}}",
-                ListError::Environment { line: 1 },
+                1,
+                LineError::Environment,
             ),
-            (
-                "GET http://a/\n@body\nX-1:\n",
-                ListError::NotTarget { line: 3 },
-            ),
+            ("GET http://a/\n@body\nX-1:\n", 3, LineError::NotTarget),
         ] {
-            assert_eq!(targets(text.as_bytes(), None), Err(error), "{text:?}");
+            assert_eq!(
+                targets(text.as_bytes(), None),
+                refused_at(line, error),
+                "{text:?}"
+            );
         }
     }
 
@@ -566,11 +670,11 @@ mod tests {
         for (text, line) in [("{", 1), ("{\"method\":\"GET\"}", 1), ("{}", 1)] {
             let refused = targets(text.as_bytes(), None);
             assert!(
-                matches!(&refused, Err(ListError::NotJson { line: at, .. }) if *at == line),
+                matches!(&refused, Err(ListError::Line { line: at, reason: LineError::NotJson(_) }) if *at == line),
                 "{refused:?}"
             );
         }
         let text = br#"{"method":"GET","url":"http://a/","body":"?"}"#;
-        assert_eq!(targets(text, None), Err(ListError::NotBase64 { line: 1 }));
+        assert_eq!(targets(text, None), refused_at(1, LineError::NotBase64));
     }
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::MessageSpec;
 use crate::arrivals::draw;
-use crate::request_outline::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
 use crate::request_spec::{RequestRef, RequestSpec};
-use crate::request_table::{RequestTable, RequestTableBuilder};
+use crate::request_table::RequestTable;
 use crate::request_turns::Turns;
+use crate::stored_requests::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
 
 /// The number of a request or message in its set, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -174,11 +174,7 @@ impl RequestSet {
 
     /// A list of these requests.
     pub fn of(requests: Vec<RequestSpec>, order: RequestOrder) -> Option<Self> {
-        let mut table = RequestTableBuilder::default();
-        for request in requests {
-            table.push(request).ok()?;
-        }
-        Self::list(table.finish(), order, false)
+        Self::list(RequestTable::of(requests)?, order, false)
     }
 
     /// Messages, one or several, with figures by name where there are several. Absent where there
@@ -299,14 +295,13 @@ impl RequestSet {
     }
 
     /// All requests, by their numbers; none where messages are sent.
-    pub fn requests(&self) -> impl ExactSizeIterator<Item = RequestRef<'_>> {
-        RequestRefs {
-            table: match &*self.content {
-                Content::Requests(table) => Some(table),
-                Content::Messages(_) | Content::Outline(_) => None,
-            },
-            next: 0,
-        }
+    pub fn requests(&self) -> impl Iterator<Item = RequestRef<'_>> {
+        let table = match &*self.content {
+            Content::Requests(table) => Some(table),
+            Content::Messages(_) | Content::Outline(_) => None,
+        };
+        let numbered = table.map(|table| (0..table.count()).map(|index| table.request(index)));
+        numbered.into_iter().flatten()
     }
 
     /// All messages, by their numbers; none where requests are sent.
@@ -434,29 +429,6 @@ impl RequestSet {
     }
 }
 
-/// The requests of a table, one after the other.
-struct RequestRefs<'a> {
-    table: Option<&'a RequestTable>,
-    next: usize,
-}
-
-impl<'a> Iterator for RequestRefs<'a> {
-    type Item = RequestRef<'a>;
-
-    fn next(&mut self) -> Option<RequestRef<'a>> {
-        let table = self.table.filter(|table| self.next < table.count())?;
-        self.next += 1;
-        Some(table.request(self.next - 1))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.table.map_or(0, |table| table.count() - self.next);
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for RequestRefs<'_> {}
-
 /// Far from the numbers that arrivals and think times take from the same seed.
 const FAR: u64 = 1 << 41;
 
@@ -517,6 +489,7 @@ impl RequestSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RequestTableBuilder;
 
     fn set(paths: &[&str], order: RequestOrder) -> RequestSet {
         let requests = paths.iter().map(|path| RequestSpec::get(path)).collect();

@@ -98,6 +98,14 @@ impl RequestSpec {
     }
 }
 
+/// What figures of a request stand under: the path, behind the method unless that is GET.
+pub(crate) fn name_of(method: &str, path: &str) -> String {
+    match method {
+        "GET" => path.to_owned(),
+        method => format!("{method} {path}"),
+    }
+}
+
 /// A request of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRef<'a> {
@@ -128,12 +136,9 @@ impl RequestRef<'_> {
         }
     }
 
-    /// What its figures stand under: the path, behind the method unless that is GET.
+    /// What its figures stand under, as [`name_of`] makes it.
     pub fn name(self) -> String {
-        match self.method {
-            "GET" => self.path.to_owned(),
-            method => format!("{method} {}", self.path),
-        }
+        name_of(self.method, self.path)
     }
 
     /// Whether random numbers or UUIDs are filled in.

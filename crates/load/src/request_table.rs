@@ -98,18 +98,18 @@ impl RequestTableBuilder {
         {
             return Err(TableFull);
         }
-        if request.method != "GET" {
-            self.names.push_str(&request.method);
-            self.names.push(' ');
-        }
-        self.names.push_str(&request.path);
+        self.add(request);
+        Ok(())
+    }
+
+    fn add(&mut self, request: RequestSpec) {
+        self.names += &request.name();
         let shape = self.place_of(Shape::of(request));
         self.entries.push(Entry {
             // There is room for it: it is a part of what is sent.
             end: self.names.len() as u32,
             shape,
         });
-        Ok(())
     }
 
     /// Most requests are like the one before them.
@@ -153,21 +153,20 @@ impl RequestTableBuilder {
 }
 
 impl RequestTable {
+    /// A table of these requests; absent where they are too many.
+    pub(super) fn of(requests: Vec<RequestSpec>) -> Option<Self> {
+        let mut builder = RequestTableBuilder::default();
+        for request in requests {
+            builder.push(request).ok()?;
+        }
+        Some(builder.finish())
+    }
+
     /// A table of one request.
     pub(super) fn one(request: RequestSpec) -> Self {
-        let mut names = String::new();
-        if request.method != "GET" {
-            names = format!("{} ", request.method);
-        }
-        names.push_str(&request.path);
-        Self {
-            entries: vec![Entry {
-                end: names.len() as u32,
-                shape: 0,
-            }],
-            names: Arc::new(names),
-            shapes: vec![Arc::new(Shape::of(request))],
-        }
+        let mut builder = RequestTableBuilder::default();
+        builder.add(request);
+        builder.finish()
     }
 
     /// How many requests there are.

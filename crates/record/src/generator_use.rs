@@ -1,6 +1,7 @@
 //! What a worker's generator of requests, such as a script, did and took.
 
 use crate::merged::{Merge, merge_fields};
+use brunt_load::SessionCounts;
 use serde::{Deserialize, Serialize};
 
 /// What the generator of one worker did over the window. Times are measured of some calls, and hold
@@ -20,27 +21,7 @@ pub struct GeneratorUse {
     /// Why it ended the run; null where it did not.
     pub error: Option<String>,
     /// Sessions that it replayed; null where it knows none.
-    pub sessions: Option<SessionUse>,
-}
-
-/// Sessions over the whole run. Those that are neither completed nor failed were going on at its
-/// end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionUse {
-    /// Sessions for which a connection was to be opened.
-    pub begun: u64,
-    /// Sessions all of whose requests were answered.
-    pub completed: u64,
-    /// Sessions that ended before all their requests were answered.
-    pub failed: u64,
-    /// Further connections of sessions that had lost theirs.
-    pub reconnected: u64,
-}
-
-impl SessionUse {
-    fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: begun completed failed reconnected);
-    }
+    pub sessions: Option<SessionCounts>,
 }
 
 impl GeneratorUse {
@@ -87,7 +68,8 @@ impl GeneratorUse {
             self.error.clone_from(&other.error);
         }
         if let Some(others) = &other.sessions {
-            self.sessions.get_or_insert_default().merge(others);
+            let sessions = self.sessions.get_or_insert_default();
+            merge_fields!(sessions, others: begun completed failed reconnected);
         }
     }
 }
@@ -105,10 +87,10 @@ mod tests {
             reported_ns: 10,
             truncated: 1,
             error: error.map(str::to_owned),
-            sessions: error.map(|_| SessionUse {
+            sessions: error.map(|_| SessionCounts {
                 begun: 3,
                 completed: 2,
-                ..SessionUse::default()
+                ..SessionCounts::default()
             }),
         };
         let workers = [worker(100, None), worker(300, Some("oops"))];

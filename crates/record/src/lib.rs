@@ -46,6 +46,7 @@ mod unfinished;
 mod window;
 
 pub use backend::Backend;
+pub use brunt_load::SessionCounts;
 pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
@@ -62,7 +63,7 @@ pub use evidence::{
     ServerPoint, ServerScope, ServerThreads, ServerWindow, Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
-pub use generator_use::{GeneratorUse, SessionUse};
+pub use generator_use::GeneratorUse;
 pub use halving::Halving;
 pub use hdr_v2::HdrV2Error;
 #[cfg(any(test, feature = "fuzz"))]

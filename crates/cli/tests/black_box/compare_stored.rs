@@ -1,14 +1,13 @@
 //! `brunt compare OLD.json NEW.json`: stored runs, and those that cannot be compared.
 
 use std::path::Path;
-use std::time::Duration;
 
-use brunt_load::{Plan, PlanBuilder};
+use brunt_load::Plan;
 use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt, success};
 use crate::support::serve::Serve;
-use crate::support::simulated::simulate;
+use crate::support::simulated::{at_rate, plan, simulate, with_method};
 
 /// A load that is long enough for intervals.
 const LOAD: &str = "-c 4 -t 1 -d 1s --warmup 50ms";
@@ -20,9 +19,9 @@ fn store(directory: &Path, name: &str, options: &str, url: &str) -> String {
 }
 
 /// Stores a simulated run under this name, as if it had been made on some machine.
-fn store_simulated(directory: &Path, name: &str, plan: PlanBuilder) -> String {
+fn store_simulated(directory: &Path, name: &str, plan: Plan) -> String {
     let path = directory.join(name);
-    simulate(plan.build().expect("a plan"), None, &path);
+    simulate(plan, None, &path);
     let path = path.display().to_string();
     change(&path, name, |agent| {
         agent["command"] = json!(["brunt", "http://a/"]);
@@ -44,12 +43,8 @@ fn change(path: &str, id: &str, edit: impl FnOnce(&mut Value)) {
 }
 
 /// A load that is long enough for intervals.
-fn load(url: &str, connections: u32) -> PlanBuilder {
-    Plan::to(url)
-        .connections(connections)
-        .workers(1)
-        .duration(Duration::from_secs(4))
-        .warmup(Duration::from_millis(50))
+fn load(url: &str, connections: u32) -> Plan {
+    plan(url, [connections, 1], [50, 4_000])
 }
 
 /// The JSON of a comparison of these files.
@@ -124,8 +119,8 @@ fn runs_of_one_server_do_not_differ_in_any_form() {
     let redacted = brunt(&format!("compare --redact --format html {old} {new}"));
     assert!(!redacted.stdout.contains("hush"), "{redacted:?}");
     // At equal rates it is the response time that is compared.
-    let at_rate = || load().rate(500.0);
-    let (old, new) = (store("slow.json", at_rate()), store("fast.json", at_rate()));
+    let paced = || at_rate(load(), 500.0);
+    let (old, new) = (store("slow.json", paced()), store("fast.json", paced()));
     let (found, _) = compared("--fail-if p90>+5%", &[&old, &new]);
     let names: Vec<_> = found["comparisons"]
         .as_array()
@@ -142,8 +137,8 @@ fn what_is_not_alike_is_refused() {
     let store = |name, plan| store_simulated(directory.path(), name, plan);
     let url = "http://a/";
     let plain = store("plain.json", load(url, 4));
-    let other = store("other.json", load(url, 8).method("POST"));
-    let paced = store("paced.json", load(url, 4).rate(500.0));
+    let other = store("other.json", with_method(load(url, 8), "POST"));
+    let paced = store("paced.json", at_rate(load(url, 4), 500.0));
     let unknown = store("unknown.json", load(url, 4));
     change(&unknown, "unknown", |agent| {
         agent["backend"] = "uring".into();

@@ -1,9 +1,9 @@
 //! A plan that a program made by itself: the run holds what `brunt -o` stores of the same load.
 
-use std::time::Duration;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::Origin;
-use brunt_load::{ArrivalProcess, Plan};
+use brunt_load::{ArrivalProcess, Placement, Plan, RequestSet, RequestSpec, Reuse, Schedule, Stop};
 use serde_json::Value;
 
 use crate::support::run::run;
@@ -19,26 +19,38 @@ fn stored(plan: Plan) -> Value {
 fn a_plan_of_a_program_is_stored_as_that_of_the_command_line() {
     let server = Serve::start();
     let url = server.url("/bytes/10");
-    let short = Duration::from_millis(200);
-    let closed = Plan::to(&url)
-        .connections(3)
-        .workers(1)
-        .method("POST")
-        .header("X-A", "b")
-        .body("abc")
-        .warmup(short)
-        .duration(short);
-    let open = Plan::to(&url)
-        .connections(3)
-        .rate(200.0)
-        .arrivals(ArrivalProcess::Poisson, 5)
-        .warmup(short)
-        .duration(short)
-        .timeout(Duration::from_secs(3));
-    let counted = Plan::to(&url)
-        .connections(2)
-        .requests(40)
-        .requests_per_connection(10);
+    let of = |connections| {
+        let connections = NonZeroU32::new(connections).expect("some");
+        let plan = Plan::to(&url).expect("a URL");
+        plan.with_connections(connections)
+    };
+    let short = |plan| {
+        let mut plan: Plan = plan;
+        plan.warmup_ns = 200_000_000;
+        plan.stop.duration_ns = Some(200_000_000);
+        plan
+    };
+    let mut closed = short(of(3));
+    (closed.workers, closed.placement) = (NonZeroU32::MIN, Placement::Given);
+    closed.requests = RequestSet::one(RequestSpec {
+        method: "POST".to_owned(),
+        headers: vec![("X-A".to_owned(), "b".to_owned())],
+        body: b"abc".to_vec(),
+        ..RequestSpec::get(&closed.target.path)
+    });
+    let schedule = Schedule::constant_rate(ArrivalProcess::Poisson, 200.0, 5);
+    let mut open = short(of(3)).with_schedule(schedule.expect("a rate"));
+    open.think_seed = 5;
+    (open.timeout_ns, open.drain_limit_ns) = (3_000_000_000, 3_000_000_000);
+    let counted = Plan {
+        stop: Stop {
+            duration_ns: None,
+            requests: Some(40),
+        },
+        warmup_ns: 0,
+        reuse: Reuse::Requests(NonZeroU64::new(10).expect("some")),
+        ..of(2)
+    };
     let cases = [
         (
             closed,
@@ -50,8 +62,8 @@ fn a_plan_of_a_program_is_stored_as_that_of_the_command_line() {
         ),
         (counted, "-c 2 -n 40 --requests-per-connection 10"),
     ];
-    for (builder, options) in cases {
-        let ours = stored(builder.build().expect("a plan"));
+    for (plan, options) in cases {
+        let ours = stored(plan);
         let mut theirs = run(&format!("{options} {url}")).json["plan"].clone();
         if !options.contains("--seed") {
             // The command line draws one.

@@ -5,23 +5,23 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use brunt_load::{Part, Plan, PlanBuilder};
+use brunt_load::{Part, Plan};
 use serde_json::{Value, json};
 
 use crate::support::process::{Outcome, brunt_with, refused, start};
 use crate::support::serve::Serve;
-use crate::support::simulated::simulate;
+use crate::support::simulated::{at_rate, plan, simulate, with_method};
 use crate::support::stored::{Stored, assert_exact, number};
 
 impl Stored {
     /// Stores a simulated run, which takes no time.
-    fn simulate(&self, name: &str, plan: PlanBuilder) -> Value {
+    fn simulate(&self, name: &str, plan: Plan) -> Value {
         self.simulate_part(name, plan, None)
     }
 
     /// Stores a simulated run of a part of a plan.
-    fn simulate_part(&self, name: &str, plan: PlanBuilder, part: Option<Part>) -> Value {
-        simulate(plan.build().expect("a plan"), part, &self.place(name));
+    fn simulate_part(&self, name: &str, plan: Plan, part: Option<Part>) -> Value {
+        simulate(plan, part, &self.place(name));
         self.read(name)
     }
 
@@ -54,12 +54,12 @@ fn many(count: u32) -> NonZeroU32 {
 }
 
 /// A short load of so many connections.
-fn load(connections: u32) -> PlanBuilder {
-    Plan::to("http://simulated/")
-        .connections(connections)
-        .workers(2)
-        .warmup(Duration::from_millis(50))
-        .duration(Duration::from_millis(500))
+fn load(connections: u32) -> Plan {
+    by(connections, 2)
+}
+
+fn by(connections: u32, workers: u32) -> Plan {
+    plan("http://simulated/", [connections, workers], [50, 500])
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn two_runs_at_once_are_one_load() {
 #[test]
 fn parts_of_a_plan_are_the_run_of_it() {
     let runs = Stored::new();
-    let plan = || load(10).workers(4).rate(3_000.0);
+    let plan = || at_rate(by(10, 4), 3_000.0);
     let part = |index, parts| Part::nth(index, many(parts), many(4));
-    for plan in [load(10).workers(4), plan()] {
+    for plan in [by(10, 4), plan()] {
         let whole = runs.simulate("whole.json", plan.clone());
         let names = ["1.json", "2.json", "3.json"];
         for (index, name) in (0..).zip(names) {
@@ -225,7 +225,7 @@ fn what_cannot_be_merged_is_said() {
         &["a.json", "copy.json"],
         &["a.json", "copy.json", "the same run"],
     );
-    runs.simulate("other.json", load(5).method("PUT"));
+    runs.simulate("other.json", with_method(load(5), "PUT"));
     let names = ["a.json", "other.json"];
     let words = ["the method of plan.requests", "GET", "PUT"];
     runs.refused(&names, &[&words, &names[..]].concat());

@@ -2,9 +2,7 @@
 //! without their scripts.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use brunt_load::Plan;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -12,7 +10,7 @@ use crate::support::at_once;
 use crate::support::chromium::{open, read_without_scripts};
 use crate::support::process::{Outcome, brunt, brunt_with};
 use crate::support::serve::Serve;
-use crate::support::simulated::simulate;
+use crate::support::simulated::{at_rate, plan, simulate};
 
 /// Larger is no page of a run of ten minutes.
 const RUN_BYTES_MAX: u64 = 400_000;
@@ -142,13 +140,8 @@ fn nothing_to_draw_is_a_page_all_the_same() {
 fn ten_minutes_are_a_small_page() {
     let pages = Pages::new();
     let stored = pages.path("run.json");
-    let plan = Plan::to("http://simulated/")
-        .connections(20)
-        .workers(2)
-        .rate(2_000.0)
-        .duration(Duration::from_secs(600))
-        .build();
-    simulate(plan.expect("a plan"), None, &stored);
+    let plan = plan("http://simulated/", [20, 2], [1_000, 600_000]);
+    simulate(at_rate(plan, 2_000.0), None, &stored);
     let page = pages.path("run.html");
     let outcome = brunt(&format!(
         "report {} -q -o {}",

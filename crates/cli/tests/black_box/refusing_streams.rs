@@ -5,11 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use brunt_load::Plan;
-
 use crate::support::process::{Process, binary, brunt_with};
 use crate::support::serve::{Serve, ServeTcp};
-use crate::support::simulated::simulate;
+use crate::support::simulated::{plan, simulate};
 use crate::support::{at_once, wait_for};
 
 /// What a shell does with both streams of `"$@"`. `$CODE` names the file for its exit code.
@@ -121,12 +119,8 @@ fn commands_exit_as_with_good_streams() {
     let url = server.url("/");
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let plan = Plan::to("http://simulated/").duration(Duration::from_millis(200));
-    simulate(
-        plan.build().expect("a plan"),
-        None,
-        &directory.path().join("a.json"),
-    );
+    let plan = plan("http://simulated/", [64, 1], [1_000, 200]);
+    simulate(plan, None, &directory.path().join("a.json"));
     let a = path("a.json");
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/stored_run");
     let rounds = "-t 1 -d 100ms --warmup 20ms";

@@ -1,16 +1,15 @@
 //! The counts of a report: those of the same words are the same, and one thing is singular.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
-use std::time::Duration;
 
-use brunt_load::{HttpChoice, Plan};
+use brunt_load::{HttpChoice, Reuse, Stop};
 use serde_json::Value;
 
 use crate::support::malformed::MalformedServer;
 use crate::support::process::brunt;
-use crate::support::simulated::simulate;
+use crate::support::simulated::{at_rate, plan, simulate};
 
 /// Rows whose label says that they are about something else than the window.
 const OTHER_POPULATIONS: [&str; 2] = ["whole run", "all phases"];
@@ -149,25 +148,23 @@ fn in_random_simulated_runs_too() {
         let (requests, duration_ms) = pick(random(), &[(1, 0), (50, 0), (0, 100), (0, 400)]);
         let (rate, per_connection) = (pick(random(), &[0, 1, 500, 9_000]), pick(random(), &[0, 1]));
         let (streams, warmup_ms) = (pick(random(), &[1, 3]), pick(random(), &[0, 30]));
-        let mut plan = Plan::to("http://simulated/")
-            .connections(connections)
-            .workers(workers)
-            .warmup(Duration::from_millis(warmup_ms));
+        let lengths_ms = [warmup_ms, duration_ms];
+        let mut plan = plan("http://simulated/", [connections, workers], lengths_ms);
         if requests > 0 {
-            plan = plan.requests(requests);
-        } else {
-            plan = plan.duration(Duration::from_millis(duration_ms));
+            plan.stop = Stop {
+                duration_ns: None,
+                requests: Some(requests),
+            };
         }
         if rate > 0 {
-            plan = plan.rate(f64::from(rate));
+            plan = at_rate(plan, f64::from(rate));
         }
         if streams > 1 {
-            plan = plan.speaking(HttpChoice::HTTP2);
-        } else if per_connection > 0 {
-            plan = plan.requests_per_connection(per_connection);
+            plan.spoken = HttpChoice::HTTP2.into();
+        } else if let Some(per_connection) = NonZeroU64::new(per_connection) {
+            plan.reuse = Reuse::Requests(per_connection);
         }
         let what = format!("{plan:?}");
-        let mut plan = plan.build().expect("a plan");
         plan.streams = NonZeroU32::new(streams).expect("some");
         simulate(plan, None, &stored);
         check(&stored, &what);

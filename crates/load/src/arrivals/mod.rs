@@ -7,19 +7,15 @@
 
 mod random;
 mod schedule;
-mod stage;
 mod stretch;
 
 use std::fmt;
 use std::iter::FusedIterator;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-pub use schedule::{Schedule, ScheduleError};
-pub use stage::Stage;
+pub use schedule::{Schedule, ScheduleError, Stage};
 
 pub(crate) use random::draw;
 
@@ -60,23 +56,6 @@ impl ArrivalProcess {
 impl fmt::Display for ArrivalProcess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())
-    }
-}
-
-/// A name that is not an arrival process.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is not an arrival process; write constant, poisson or uniform")]
-pub struct UnknownProcess(String);
-
-impl FromStr for ArrivalProcess {
-    type Err = UnknownProcess;
-
-    fn from_str(name: &str) -> Result<Self, UnknownProcess> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|process| process.name() == name)
-            .ok_or_else(|| UnknownProcess(name.to_owned()))
     }
 }
 

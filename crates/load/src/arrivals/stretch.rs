@@ -3,7 +3,7 @@
 //! Positions are `u128` with 64 binary places. Every step from a position to its instant keeps the
 //! order, also where it rounds, so offsets never decrease.
 
-use super::stage::Stage;
+use super::Stage;
 
 const NS_PER_S: u64 = 1_000_000_000;
 

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{RequestSet, RequestSpec, Schedule};
 
-/// Why a log of sessions cannot be used. Each names the line, from 1.
+/// Why a log of sessions cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionLogError {
@@ -14,49 +14,44 @@ pub enum SessionLogError {
     /// The log has more requests than a run can have.
     #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
     TooMany,
+    /// A line cannot be used.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Why not.
+        reason: SessionLineError,
+    },
+}
+
+/// Why a line of a log of sessions cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionLineError {
     /// A burst has more requests than a connection can have in flight.
-    #[error("line {line}: a burst has {most} requests at most", most = SessionLog::BURST_MAX)]
-    LongBurst {
-        /// Number of the line.
-        line: usize,
-    },
+    #[error("a burst has {most} requests at most", most = SessionLog::BURST_MAX)]
+    LongBurst,
     /// A path, method or think time is not UTF-8.
-    #[error("line {line}: it is not text in UTF-8")]
-    NotText {
-        /// Number of the line.
-        line: usize,
-    },
-    /// What stands behind a path is none of what may stand there.
-    #[error(
-        "line {line}: {word:?} is not known; behind a path stand method=, think= (in seconds) and \
-         contents="
-    )]
-    Unknown {
-        /// Number of the line.
-        line: usize,
-        /// The word.
-        word: String,
-    },
+    #[error("it is not text in UTF-8")]
+    NotText,
+    /// A word behind a path is none of what may stand there.
+    #[error("{0:?} is not known; behind a path stand method=, think= (in seconds) and contents=")]
+    Unknown(String),
     /// A method is missing.
-    #[error("line {line}: a method is missing behind method=")]
-    NoMethod {
-        /// Number of the line.
-        line: usize,
-    },
+    #[error("a method is missing behind method=")]
+    NoMethod,
     /// A think time is no number, or none that time can have.
-    #[error("line {line}: {typed:?} is not a think time; write seconds, such as think=0.5")]
-    ThinkTime {
-        /// Number of the line.
-        line: usize,
-        /// What stands behind `think=`.
-        typed: String,
-    },
+    #[error("{0:?} is not a think time; write seconds, such as think=0.5")]
+    ThinkTime(String),
     /// Contents have no end.
-    #[error("line {line}: the quotation mark of its contents has no counterpart")]
-    Unclosed {
-        /// Number of the line.
-        line: usize,
-    },
+    #[error("the quotation mark of its contents has no counterpart")]
+    Unclosed,
+}
+
+impl SessionLineError {
+    fn at(self, line: usize) -> SessionLogError {
+        SessionLogError::Line { line, reason: self }
+    }
 }
 
 /// Sessions in the order in which they are replayed.
@@ -137,8 +132,7 @@ impl SessionLog {
             let last = bursts.len() - 1;
             let burst = &mut bursts[last];
             if burst.requests.len() == Self::BURST_MAX {
-                let line = request.line;
-                return Err(SessionLogError::LongBurst { line });
+                return Err(SessionLineError::LongBurst.at(request.line));
             }
             burst.requests.push(request);
             burst.think_ns = think_ns.or(burst.think_ns);
@@ -219,7 +213,7 @@ impl Reader<'_> {
         let end = self.rest.iter().position(|&byte| is_space(byte));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        let word = std::str::from_utf8(word).map_err(|_| SessionLogError::NotText { line })?;
+        let word = std::str::from_utf8(word).map_err(|_| SessionLineError::NotText.at(line))?;
         Ok(word.to_owned())
     }
 
@@ -245,10 +239,10 @@ impl Reader<'_> {
             let line = self.line;
             let word = self.word()?;
             match word.split_once('=') {
-                Some(("method", "")) => return Err(SessionLogError::NoMethod { line }),
+                Some(("method", "")) => return Err(SessionLineError::NoMethod.at(line)),
                 Some(("method", method)) => method.clone_into(&mut request.method),
                 Some(("think", typed)) => think_ns = Some(think_time(typed, line)?),
-                _ => return Err(SessionLogError::Unknown { line, word }),
+                _ => return Err(SessionLineError::Unknown(word).at(line)),
             }
         }
     }
@@ -277,7 +271,7 @@ impl Reader<'_> {
             }
         }
         match quote {
-            Some(_) => Err(SessionLogError::Unclosed { line }),
+            Some(_) => Err(SessionLineError::Unclosed.at(line)),
             None => Ok(contents),
         }
     }
@@ -288,10 +282,7 @@ fn think_time(typed: &str, line: usize) -> Result<u64, SessionLogError> {
     let longest_s = Schedule::DURATION_MAX_NS as f64 / 1e9;
     match seconds.filter(|seconds| (0.0..=longest_s).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9).round() as u64),
-        None => Err(SessionLogError::ThinkTime {
-            line,
-            typed: typed.to_owned(),
-        }),
+        None => Err(SessionLineError::ThinkTime(typed.to_owned()).at(line)),
     }
 }
 
@@ -374,36 +365,30 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let unknown = |line, word: &str| SessionLogError::Unknown {
-            line,
-            word: word.to_owned(),
-        };
-        let think = |line, typed: &str| SessionLogError::ThinkTime {
-            line,
-            typed: typed.to_owned(),
-        };
+        let unknown = |line, word: &str| SessionLineError::Unknown(word.to_owned()).at(line);
+        let think = |line, typed: &str| SessionLineError::ThinkTime(typed.to_owned()).at(line);
         for (text, error) in [
             ("", SessionLogError::Empty),
             ("# c\n \n", SessionLogError::Empty),
             ("/a foo=1", unknown(1, "foo=1")),
             ("/a\n/b contents=x y\n", unknown(2, "y")),
             ("/a\n # indented\n", unknown(2, "indented")),
-            ("/a method=", SessionLogError::NoMethod { line: 1 }),
+            ("/a method=", SessionLineError::NoMethod.at(1)),
             ("/a contents='\\\nx'\n/b think=x", think(3, "x")),
             ("/a think=-1", think(1, "-1")),
             ("/a think=inf", think(1, "inf")),
             ("/a think=1e99", think(1, "1e99")),
             (
                 "/a\n/b contents=\"x\n/c\n",
-                SessionLogError::Unclosed { line: 2 },
+                SessionLineError::Unclosed.at(2),
             ),
         ] {
             assert_eq!(SessionLog::parse(text.as_bytes()), Err(error), "{text:?}");
         }
         let refused = SessionLog::parse(b"/a\n/\xff");
-        assert_eq!(refused, Err(SessionLogError::NotText { line: 2 }));
+        assert_eq!(refused, Err(SessionLineError::NotText.at(2)));
         let most = format!("/a{}", "\n /b".repeat(SessionLog::BURST_MAX));
         let refused = SessionLog::parse(most.as_bytes());
-        assert_eq!(refused, Err(SessionLogError::LongBurst { line: 1_001 }));
+        assert_eq!(refused, Err(SessionLineError::LongBurst.at(1_001)));
     }
 }

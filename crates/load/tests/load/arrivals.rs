@@ -398,17 +398,6 @@ fn impossible_schedules_are_refused() {
     }
 }
 
-#[test]
-fn processes_are_found_by_their_names_and_no_other() {
-    for &process in ArrivalProcess::ALL {
-        assert_eq!(process.name().parse(), Ok(process));
-        assert_eq!(process.to_string(), process.name());
-    }
-    for wrong in ["", "Poisson", "constant ", "normal"] {
-        assert!(wrong.parse::<ArrivalProcess>().is_err(), "{wrong}");
-    }
-}
-
 fn any_process() -> impl Strategy<Value = ArrivalProcess> {
     prop::sample::select(ArrivalProcess::ALL)
 }

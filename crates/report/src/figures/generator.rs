@@ -1,7 +1,7 @@
 //! Figures of what made the requests while the run went on, such as a script.
 
 use brunt_judge::{Figure, Summary};
-use brunt_record::{Run, SessionUse};
+use brunt_record::{Run, SessionCounts};
 use serde::Serialize;
 
 /// What made the requests, over the window, of all workers. Times are estimates: some of the calls
@@ -25,7 +25,7 @@ pub struct GeneratorFigures {
     /// Why it ended the run; null where it did not.
     pub error: Figure<String>,
     /// Sessions that it replayed, of all phases; null where it knows none.
-    pub sessions: Figure<SessionUse>,
+    pub sessions: Figure<SessionCounts>,
 }
 
 impl GeneratorFigures {
