@@ -1,6 +1,6 @@
 //! Requests that were in flight when the window began, and their outcome in it.
 
-use crate::merged::{Merge, merge_fields};
+use crate::merged::{Merge, merges};
 use serde::{Deserialize, Serialize};
 
 /// The requests of warm-up that were in flight when the window began. None of them is one of the
@@ -22,9 +22,4 @@ pub struct CarriedIn {
     pub in_flight_ns: u64,
 }
 
-impl CarriedIn {
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: in_flight answered failed unanswered in_flight_ns);
-    }
-}
+merges!(CarriedIn: in_flight answered failed unanswered in_flight_ns);

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::merge_fields;
-use crate::stages;
+use crate::merged::{Merge, merges};
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{Histogram, Intervals, Split, StageRecord};
 
@@ -60,6 +59,11 @@ pub struct Latencies {
     pub stages: Vec<StageRecord>,
 }
 
+merges!(Latencies:
+    response response_error service unfinished lag connect tls greeting with_connect first_byte
+    transfer first_reply split intervals stages
+);
+
 impl Latencies {
     /// How long it takes on average until a connection is open, nanoseconds: of TCP, TLS and
     /// HTTP/2 settings together.
@@ -80,15 +84,6 @@ impl Latencies {
     /// at its bounds. Absent where everything was answered: the longest is known.
     pub fn response_max_at_least_ns(&self) -> Option<u64> {
         max_at_least_ns(&self.response, &self.unfinished)
-    }
-
-    /// Adds the durations of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other:
-            response response_error service unfinished lag connect tls greeting with_connect
-            first_byte transfer first_reply split intervals
-        );
-        stages::merge(&mut self.stages, &other.stages);
     }
 }
 

@@ -19,7 +19,7 @@ impl Merge for u64 {
 }
 
 /// Of a count that not everybody has, the sum of those that are there.
-impl Merge for Option<u32> {
+impl<T: Merge + Default> Merge for Option<T> {
     fn merge(&mut self, other: &Self) {
         if let Some(others) = other {
             self.get_or_insert_default().merge(others);
@@ -35,4 +35,17 @@ macro_rules! merge_fields {
     };
 }
 
-pub(crate) use merge_fields;
+/// Gives a type its `merge`, field by field: all are named, so that none is forgotten.
+macro_rules! merges {
+    ($type:ident: $($field:ident)+) => {
+        impl $type {
+            /// Adds what `other` counted.
+            pub fn merge(&mut self, other: &Self) {
+                let Self { $($field),+ } = other;
+                $(self.$field.merge($field);)+
+            }
+        }
+    };
+}
+
+pub(crate) use {merge_fields, merges};

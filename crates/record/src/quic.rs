@@ -1,6 +1,6 @@
 //! What QUIC did beside requests and replies.
 
-use crate::merged::{Merge, merge_fields};
+use crate::merged::{Merge, merges};
 use serde::{Deserialize, Serialize};
 
 /// Counts of QUIC, of connections together. Those of a connection are read at the edges of the
@@ -32,6 +32,11 @@ pub struct QuicCounts {
     pub round_trips_ns: u64,
 }
 
+merges!(QuicCounts:
+    handshakes_retried datagrams_sent datagrams_received sends receives datagrams_dropped
+    packets_sent packets_lost bytes_lost round_trips round_trips_ns
+);
+
 impl QuicCounts {
     /// Whether nothing was counted.
     pub fn is_none(&self) -> bool {
@@ -41,13 +46,5 @@ impl QuicCounts {
     /// Mean of the smoothed round trips, nanoseconds; absent without any.
     pub fn round_trip_mean_ns(&self) -> Option<f64> {
         (self.round_trips > 0).then(|| self.round_trips_ns as f64 / self.round_trips as f64)
-    }
-
-    /// Adds those of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other:
-            handshakes_retried datagrams_sent datagrams_received sends receives datagrams_dropped
-            packets_sent packets_lost bytes_lost round_trips round_trips_ns
-        );
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::{Merge, merge_fields};
+use crate::merged::{Merge, merge_fields, merges};
 use crate::once::since_ns;
 use crate::{
     CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
@@ -41,12 +41,7 @@ pub struct Population {
     pub censored: u64,
 }
 
-impl Population {
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: issued recorded failed censored);
-    }
-}
+merges!(Population: issued recorded failed censored);
 
 /// The outcome of planned arrivals: of requests in an open loop, of connections with a schedule of
 /// connections. `planned = sent + skipped_full + skipped_late + unsent`, exactly.
@@ -69,18 +64,7 @@ pub struct ArrivalCounts {
     pub unsent: u64,
 }
 
-impl ArrivalCounts {
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.sent_by_end = match (self.sent_by_end, other.sent_by_end) {
-            (Some(own), Some(others)) => Some(own.saturating_add(others)),
-            (own, None) if other.sent == 0 => own,
-            (None, others) if self.sent == 0 => others,
-            _ => None,
-        };
-        merge_fields!(self, other: planned sent waited skipped_full skipped_late unsent);
-    }
-}
+merges!(ArrivalCounts: planned sent waited sent_by_end skipped_full skipped_late unsent);
 
 /// Open connections over the window. Summed over workers, the extremes are bounds: the workers
 /// need not have reached theirs at the same instant.
@@ -115,16 +99,9 @@ pub struct LiveConnections {
     pub at_end: Option<u32>,
 }
 
-impl LiveConnections {
-    /// Adds the connections of `other`. The fewest and the most are sums of those of workers, which
-    /// need not have had them at one instant.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other:
-            asked most min max connection_ns not_begun_ns blocked_ns unopened_at_start missing
-            at_end
-        );
-    }
-}
+merges!(LiveConnections:
+    asked most min max connection_ns not_begun_ns blocked_ns unopened_at_start missing at_end
+);
 
 /// Connections that were not open over the window though brunt did what it could to have them,
 /// times nanoseconds.
@@ -147,12 +124,7 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-impl MissingConnections {
-    /// Adds the times of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: opening_ns retrying_ns thinking_ns unneeded_ns);
-    }
-}
+merges!(MissingConnections: opening_ns retrying_ns thinking_ns unneeded_ns);
 
 /// A time in which a worker had no open connection, and attempts to open one failed on the
 /// server's side. Nanoseconds from the start of the window.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, merge_fields, merges};
 use crate::{Histogram, loglinear};
 
 /// 16 buckets per doubling of the response time.
@@ -48,6 +49,8 @@ pub struct Parts {
     /// Parsing.
     pub parse_ns: u64,
 }
+
+merges!(Parts: wait_ns lag_send_ns send_ns server_ns lag_receive_ns parse_ns);
 
 /// Where a stamp of the kernel lay that is outside of what is possible for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,15 +144,6 @@ impl Parts {
             self.parse_ns,
         ]
     }
-
-    fn add(&mut self, other: &Self) {
-        self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
-        self.lag_send_ns = self.lag_send_ns.saturating_add(other.lag_send_ns);
-        self.send_ns = self.send_ns.saturating_add(other.send_ns);
-        self.server_ns = self.server_ns.saturating_add(other.server_ns);
-        self.lag_receive_ns = self.lag_receive_ns.saturating_add(other.lag_receive_ns);
-        self.parse_ns = self.parse_ns.saturating_add(other.parse_ns);
-    }
 }
 
 /// The mean of each part over some requests, nanoseconds.
@@ -233,7 +227,7 @@ impl Split {
         self.rest.record(parts.rest_ns());
         let bucket = self.bucket(loglinear::index(parts.response_ns(), BITS) as u32);
         bucket.count += 1;
-        bucket.sums.add(parts);
+        bucket.sums.merge(parts);
     }
 
     /// The buckets that hold something, by response time.
@@ -252,8 +246,7 @@ impl Split {
         self.rest.merge(&other.rest);
         for theirs in &other.buckets {
             let bucket = self.bucket(theirs.index);
-            bucket.count = bucket.count.saturating_add(theirs.count);
-            bucket.sums.add(&theirs.sums);
+            merge_fields!(bucket, theirs: count sums);
         }
     }
 

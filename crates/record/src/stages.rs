@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::merge_fields;
+use crate::merged::{Merge, merges};
 use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{ArrivalCounts, Histogram, Population, histogram};
 
@@ -37,6 +37,8 @@ impl Default for StageRecord {
     }
 }
 
+merges!(StageRecord: arrivals population response unfinished);
+
 impl StageRecord {
     /// Replies with an error status (400 and above).
     pub fn errors(&self) -> u64 {
@@ -56,20 +58,17 @@ impl StageRecord {
     pub fn response_max_at_least_ns(&self) -> Option<u64> {
         max_at_least_ns(&self.response, &self.unfinished)
     }
-
-    /// Adds what `other` holds.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: arrivals population response unfinished);
-    }
 }
 
-/// Adds the stages of another worker to those of `stages`, one by one.
-pub(crate) fn merge(stages: &mut Vec<StageRecord>, others: &[StageRecord]) {
-    if stages.len() < others.len() {
-        stages.resize_with(others.len(), StageRecord::default);
-    }
-    for (stage, other) in stages.iter_mut().zip(others) {
-        stage.merge(other);
+/// Stages of two workers are merged one by one.
+impl Merge for Vec<StageRecord> {
+    fn merge(&mut self, others: &Self) {
+        if self.len() < others.len() {
+            self.resize_with(others.len(), StageRecord::default);
+        }
+        for (stage, other) in self.iter_mut().zip(others) {
+            stage.merge(other);
+        }
     }
 }
 
@@ -235,9 +234,9 @@ mod tests {
             counts.iter().map(stage).collect()
         };
         let mut sum = Vec::new();
-        merge(&mut sum, &of(&[1, 2]));
-        merge(&mut sum, &of(&[30, 40]));
-        merge(&mut sum, &[]);
+        sum.merge(&of(&[1, 2]));
+        sum.merge(&of(&[30, 40]));
+        sum.merge(&Vec::new());
         let planned: Vec<u64> = sum.iter().map(|stage| stage.arrivals.planned).collect();
         assert_eq!(planned, [31, 42]);
         assert_eq!(sum[1].response.count(), 2);

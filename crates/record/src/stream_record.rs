@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, merges};
 use crate::once::since_ns;
 
 /// What the kernel counted of some TCP connections over some time (TCP_INFO).
@@ -30,41 +31,27 @@ pub struct StreamAccount {
     pub send_buffer_limited_ns: u64,
 }
 
+merges!(StreamAccount:
+    bytes_acked bytes_received bytes_retransmitted segments_sent segments_retransmitted
+    segments_received segments_out_of_order busy_ns receive_window_limited_ns
+    send_buffer_limited_ns
+);
+
 impl StreamAccount {
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.each(other, u64::saturating_add);
-    }
-
     /// What was counted since it stood at `earlier`.
-    pub fn since(mut self, earlier: &Self) -> Self {
-        self.each(earlier, u64::saturating_sub);
-        self
-    }
-
-    fn each(&mut self, other: &Self, combine: impl Fn(u64, u64) -> u64) {
-        for (own, others) in [
-            (&mut self.bytes_acked, other.bytes_acked),
-            (&mut self.bytes_received, other.bytes_received),
-            (&mut self.bytes_retransmitted, other.bytes_retransmitted),
-            (&mut self.segments_sent, other.segments_sent),
-            (
-                &mut self.segments_retransmitted,
-                other.segments_retransmitted,
-            ),
-            (&mut self.segments_received, other.segments_received),
-            (&mut self.segments_out_of_order, other.segments_out_of_order),
-            (&mut self.busy_ns, other.busy_ns),
-            (
-                &mut self.receive_window_limited_ns,
-                other.receive_window_limited_ns,
-            ),
-            (
-                &mut self.send_buffer_limited_ns,
-                other.send_buffer_limited_ns,
-            ),
-        ] {
-            *own = combine(*own, others);
+    pub fn since(&self, earlier: &Self) -> Self {
+        let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(earlier));
+        Self {
+            bytes_acked: since(|it| it.bytes_acked),
+            bytes_received: since(|it| it.bytes_received),
+            bytes_retransmitted: since(|it| it.bytes_retransmitted),
+            segments_sent: since(|it| it.segments_sent),
+            segments_retransmitted: since(|it| it.segments_retransmitted),
+            segments_received: since(|it| it.segments_received),
+            segments_out_of_order: since(|it| it.segments_out_of_order),
+            busy_ns: since(|it| it.busy_ns),
+            receive_window_limited_ns: since(|it| it.receive_window_limited_ns),
+            send_buffer_limited_ns: since(|it| it.send_buffer_limited_ns),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::{Merge, merge_fields};
+use crate::merged::{Merge, merges};
 use crate::{FailureCounts, QuicCounts, StatusCounts};
 
 /// The phase in which an event fell, by its time stamp.
@@ -81,20 +81,17 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+merges!(Tally:
+    requests_sent sent_again replies retry_afters interim_replies pushes controls quic failures
+    bytes_sent bytes_received reply_head_bytes reply_body_bytes discarded_bytes overhead_bytes
+    handshakes_full handshakes_resumed goaways connections_shut connections_opened
+    connections_closed_idle idle_replies
+);
+
 impl Tally {
     /// Sends of requests, each as often as it was sent.
     pub fn sends(&self) -> u64 {
         self.requests_sent.saturating_add(self.sent_again)
-    }
-
-    /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other:
-            requests_sent sent_again replies retry_afters interim_replies pushes controls quic
-            failures bytes_sent bytes_received reply_head_bytes reply_body_bytes discarded_bytes
-            overhead_bytes handshakes_full handshakes_resumed goaways connections_shut
-            connections_opened connections_closed_idle idle_replies
-        );
     }
 }
 
@@ -108,6 +105,8 @@ pub struct PhaseTallies {
     /// Drain.
     pub after: Tally,
 }
+
+merges!(PhaseTallies: before measure after);
 
 impl PhaseTallies {
     /// The counters of one phase.
@@ -126,11 +125,6 @@ impl PhaseTallies {
         sum.merge(&self.after);
         sum
     }
-
-    /// Adds the counts of `other`, phase by phase.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: before measure after);
-    }
 }
 
 /// Control frames of WebSocket, which are exchanged beside messages.
@@ -146,14 +140,11 @@ pub struct ControlFrames {
     pub closes_received: u64,
 }
 
+merges!(ControlFrames: pings_sent pongs_received pings_received closes_received);
+
 impl ControlFrames {
     /// Whether there was none.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// Adds those of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        merge_fields!(self, other: pings_sent pongs_received pings_received closes_received);
     }
 }
