@@ -1,10 +1,14 @@
 //! The lengths of the intervals over which figures are kept: shorter ones in shorter runs, so that
 //! there are enough of them to tell how much a figure varies.
 
+use serde::de::{Deserialize, Deserializer, Error};
+
 /// Length of an interval in a run of 16 s and more, until there are too many of them: 100 ms.
 pub const USUAL_NS: u64 = 100_000_000;
 /// The shortest: 0.39 ms.
 pub const SHORTEST_NS: u64 = USUAL_NS >> 8;
+/// The longest: with it, 600 intervals reach over every `u64`.
+pub const LONGEST_NS: u64 = USUAL_NS << 29;
 /// Number of intervals shorter than the usual one that suffices.
 const SHORT_MOST: usize = 160;
 
@@ -28,11 +32,20 @@ pub fn over(length_ns: u64, usual_most: usize) -> u64 {
     interval_ns
 }
 
-/// Whether it is such a length, and none above `longest_ns`.
-pub fn is_length(interval_ns: u64, longest_ns: u64) -> bool {
-    interval_ns.is_multiple_of(SHORTEST_NS)
-        && (interval_ns / SHORTEST_NS).is_power_of_two()
-        && interval_ns <= longest_ns
+/// Reads such a length, for `deserialize_with`.
+///
+/// # Errors
+///
+/// It is none.
+pub(crate) fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let interval_ns = u64::deserialize(deserializer)?;
+    let is_doubled =
+        interval_ns.is_multiple_of(SHORTEST_NS) && (interval_ns / SHORTEST_NS).is_power_of_two();
+    if is_doubled && interval_ns <= LONGEST_NS {
+        return Ok(interval_ns);
+    }
+    let words = format!("no such interval of figures over time: {interval_ns} ns");
+    Err(D::Error::custom(words))
 }
 
 #[cfg(test)]
@@ -77,17 +90,15 @@ mod tests {
             (SHORTEST_NS, true),
             (USUAL_NS, true),
             (4 * USUAL_NS, true),
-            (8 * USUAL_NS, false),
+            (LONGEST_NS, true),
+            (2 * LONGEST_NS, false),
             (0, false),
             (1, false),
             (3 * USUAL_NS, false),
             (SHORTEST_NS / 5, false),
         ] {
-            assert_eq!(
-                is_length(interval_ns, 4 * USUAL_NS),
-                is_one,
-                "{interval_ns}"
-            );
+            let read = length(serde_json::Value::from(interval_ns));
+            assert_eq!(read.ok().is_some(), is_one, "{interval_ns}");
         }
     }
 }

@@ -26,39 +26,25 @@ const COUNT_BYTES_MAX: usize = 9;
 
 /// Why stored buckets cannot be read.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum HdrV2Error {
-    /// The text is longer than any that is written.
-    #[error("the histogram has {length} characters, over the limit of {limit}")]
-    TooLong {
-        /// Length of the text, characters.
-        length: usize,
-        /// The most that its range of values can ask for.
-        limit: usize,
-    },
+pub(crate) enum HdrV2Error {
+    /// The text is longer than its range of values can ask for. Holds both lengths.
+    #[error("the histogram has {0} characters, over the limit of {1}")]
+    TooLong(usize, usize),
     /// The text is not base64.
     #[error("the histogram is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
     /// The text has another form, or none.
     #[error("the histogram is not a compressed HdrHistogram V2")]
     OtherForm,
-    /// A length is not that of what follows it.
-    #[error("the histogram says that {stated} bytes follow, and {found} do")]
-    Length {
-        /// The length that it states.
-        stated: u32,
-        /// What is there.
-        found: usize,
-    },
+    /// A length is not that of what follows it. Holds what is stated, and what is there.
+    #[error("the histogram says that {0} bytes follow, and {1} do")]
+    Length(u32, usize),
     /// The compressed bytes are damaged.
     #[error("the histogram cannot be inflated: {0}")]
     Damaged(std::io::Error),
     /// The text inflates to more bytes than the histogram's range of values can need.
-    #[error("the histogram inflates to over {limit} bytes, the most that its range can need")]
-    Inflated {
-        /// The most that its range of values can ask for.
-        limit: usize,
-    },
+    #[error("the histogram inflates to over {0} bytes, the most that its range can need")]
+    Inflated(usize),
     /// The histogram has another range of values, or another resolution.
     #[error("the histogram has another range or resolution than this version writes")]
     OtherBounds,
@@ -66,11 +52,8 @@ pub enum HdrV2Error {
     #[error("the histogram's counts do not fit its range")]
     Counts,
     /// The counts together are more than any run has.
-    #[error("the histogram holds over {limit} values")]
-    TooMany {
-        /// The most values that a histogram may hold.
-        limit: u64,
-    },
+    #[error("the histogram holds over {0} values")]
+    TooMany(u64),
 }
 
 /// The resolution of a histogram over the common range.
@@ -126,10 +109,7 @@ impl Layout {
     /// See [`HdrV2Error`].
     pub(crate) fn read(self, text: &str, count_max: u64) -> Result<Vec<(usize, u64)>, HdrV2Error> {
         if text.len() > self.text_max() {
-            return Err(HdrV2Error::TooLong {
-                length: text.len(),
-                limit: self.text_max(),
-            });
+            return Err(HdrV2Error::TooLong(text.len(), self.text_max()));
         }
         self.read_bytes(&base64::prelude::BASE64_STANDARD.decode(text)?, count_max)
     }
@@ -145,7 +125,7 @@ impl Layout {
             .read_to_end(&mut inflated)
             .map_err(HdrV2Error::Damaged)?;
         if inflated.len() > limit {
-            return Err(HdrV2Error::Inflated { limit });
+            return Err(HdrV2Error::Inflated(limit));
         }
         self.read_inflated(&inflated, count_max)
     }
@@ -176,7 +156,7 @@ impl Layout {
             }
         }
         if total > count_max {
-            return Err(HdrV2Error::TooMany { limit: count_max });
+            return Err(HdrV2Error::TooMany(count_max));
         }
         Ok(filled)
     }
@@ -235,7 +215,7 @@ fn behind_length(bytes: &[u8], cookie: u32, uncounted: usize) -> Result<&[u8], H
         .checked_sub(uncounted)
         .ok_or(HdrV2Error::OtherForm)?;
     if usize::try_from(stated) != Ok(found) {
-        return Err(HdrV2Error::Length { stated, found });
+        return Err(HdrV2Error::Length(stated, found));
     }
     Ok(rest)
 }
@@ -387,23 +367,20 @@ mod tests {
             inner[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
             assert!(matches!(
                 refusal(layout, &text(&inner, None)),
-                HdrV2Error::Length {
-                    stated: u32::MAX,
-                    found: 2
-                }
+                HdrV2Error::Length(u32::MAX, 2)
             ));
             let sound = with_header(layout, &counts(&[1, 2]));
             assert!(matches!(
                 refusal(layout, &text(&sound, Some(u32::MAX))),
-                HdrV2Error::Length { .. }
+                HdrV2Error::Length(..)
             ));
             // 16 MiB of empty buckets in 22 KiB.
             let bomb = text(&with_header(layout, &vec![0; 16 << 20]), None);
             assert!(bomb.len() < 30 << 10, "{}", bomb.len());
             let refused = refusal(layout, &bomb);
-            assert!(matches!(refused, HdrV2Error::Inflated { .. }));
+            assert!(matches!(refused, HdrV2Error::Inflated(_)));
             let long = "A".repeat(layout.text_max() + 4);
-            assert!(matches!(refusal(layout, &long), HdrV2Error::TooLong { .. }));
+            assert!(matches!(refusal(layout, &long), HdrV2Error::TooLong(..)));
         }
     }
 
@@ -436,7 +413,7 @@ mod tests {
                 &[1 << 62, 1],
             ] {
                 let read = read(many);
-                assert!(matches!(read, Err(HdrV2Error::TooMany { .. })), "{many:?}");
+                assert!(matches!(read, Err(HdrV2Error::TooMany(_))), "{many:?}");
             }
             let mut cut = with_header(layout, &[0x80]);
             let refused = refusal(layout, &text(&cut, None));

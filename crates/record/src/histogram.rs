@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::hdr_v2::{self, HIGHEST_NS, HdrV2Error, Layout};
+use crate::hdr_v2::{self, HIGHEST_NS, Layout};
 use crate::loglinear;
 
 /// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
@@ -13,29 +12,6 @@ use crate::loglinear;
 const LAYOUT: Layout = Layout::THREE_DIGITS;
 /// No run comes near this many values; a file that says so would overflow sums over the buckets.
 const COUNT_MAX: u64 = 1 << 62;
-
-/// Why a stored histogram cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum HistogramError {
-    /// The buckets cannot be read.
-    #[error(transparent)]
-    Buckets(#[from] HdrV2Error),
-    /// Count and buckets disagree.
-    #[error("the histogram says {stated} values and holds {held}")]
-    Count {
-        /// The count beside the histogram.
-        stated: u64,
-        /// The sum over its buckets.
-        held: u64,
-    },
-    /// Minimum and maximum are missing, out of order, or given for nothing.
-    #[error("the histogram of {count} values has no sensible minimum and maximum")]
-    Extremes {
-        /// The count beside the histogram.
-        count: u64,
-    },
-}
 
 /// Durations in nanoseconds, 1 ns to 1 h, three significant digits, or two where there are many
 /// histograms; minimum, maximum and sum are exact.
@@ -377,26 +353,26 @@ impl Serialize for Histogram {
 
 impl Stored {
     /// The histogram, if it is sound and of this resolution.
-    fn histogram(self, layout: Layout) -> Result<Histogram, HistogramError> {
+    fn histogram(self, layout: Layout) -> Result<Histogram, String> {
         let stored = self;
-        let filled = layout.read(&stored.hdr_v2, COUNT_MAX)?;
+        let filled = layout.read(&stored.hdr_v2, COUNT_MAX);
         let mut histogram = Histogram::of(layout);
-        histogram.fill(filled.into_iter());
-        if histogram.count() != stored.count {
-            return Err(HistogramError::Count {
-                stated: stored.count,
-                held: histogram.count(),
-            });
+        histogram.fill(filled.map_err(|error| error.to_string())?.into_iter());
+        let (count, held) = (stored.count, histogram.count());
+        if held != count {
+            return Err(format!(
+                "the histogram says {count} values and holds {held}"
+            ));
         }
-        let sensible = match (stored.min_ns, stored.max_ns) {
-            (Some(min_ns), Some(max_ns)) => stored.count > 0 && min_ns <= max_ns,
-            (None, None) => stored.count == 0,
+        let is_sensible = match (stored.min_ns, stored.max_ns) {
+            (Some(min_ns), Some(max_ns)) => count > 0 && min_ns <= max_ns,
+            (None, None) => count == 0,
             _ => false,
         };
-        if !sensible {
-            return Err(HistogramError::Extremes {
-                count: stored.count,
-            });
+        if !is_sensible {
+            return Err(format!(
+                "the histogram of {count} values has no sensible minimum and maximum"
+            ));
         }
         histogram.min_ns = stored.min_ns.unwrap_or(u64::MAX);
         histogram.max_ns = stored.max_ns.unwrap_or(0);
@@ -412,10 +388,6 @@ impl<'de> Deserialize<'de> for Histogram {
 }
 
 /// Reads a histogram of two significant digits, for `deserialize_with`.
-///
-/// # Errors
-///
-/// See [`HistogramError`].
 pub(crate) fn with_two_digits<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram, D::Error> {
@@ -426,9 +398,8 @@ fn read<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
     layout: Layout,
 ) -> Result<Histogram, D::Error> {
-    Stored::deserialize(deserializer)?
-        .histogram(layout)
-        .map_err(|error| serde::de::Error::custom(error.to_string()))
+    let stored = Stored::deserialize(deserializer)?;
+    stored.histogram(layout).map_err(serde::de::Error::custom)
 }
 
 #[cfg(test)]

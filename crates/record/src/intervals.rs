@@ -1,17 +1,13 @@
 //! Response times over time: a sparse histogram per interval, in bounded memory.
 
-mod sparse;
-mod stored;
+use serde::{Deserialize, Serialize};
 
-use self::sparse::{BITS, Filled, Sparse, count_of, expand, record_middles, sum_of};
-use crate::hdr_v2::HIGHEST_NS;
+use crate::hdr_v2::{self, HIGHEST_NS, Layout};
 use crate::{Histogram, grid, loglinear};
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
 const INTERVALS_MAX: usize = 600;
-/// The interval with which 600 of them reach over every `u64`.
-const INTERVAL_MAX_NS: u64 = grid::USUAL_NS << 29;
 /// Beyond this many filled buckets, of all intervals together, neighbours are joined too: 0.5 MB.
 const FILLED_MAX: usize = 1 << 16;
 /// What completed in one interval, for export.
@@ -29,7 +25,8 @@ pub struct IntervalHistogram {
 /// Response times of successful replies to requests issued in the window, by the time of their
 /// completion: interval `i` covers `[i, i + 1) * interval_ns` from the window's start. What
 /// completed in drain is in the last interval of the window.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct Intervals {
     interval_ns: u64,
     /// Oldest first.
@@ -98,7 +95,7 @@ impl Intervals {
     /// These response times in intervals of at least `interval_ns`.
     pub fn coarsened_to(&self, interval_ns: u64) -> Self {
         let mut coarse = self.clone();
-        while coarse.interval_ns < interval_ns.min(INTERVAL_MAX_NS) {
+        while coarse.interval_ns < interval_ns.min(grid::LONGEST_NS) {
             coarse.double();
         }
         coarse
@@ -336,6 +333,157 @@ impl IntervalRecorder {
         }
         self.intervals.add(self.index, sparse.into_boxed_slice());
     }
+}
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// Length of an interval, nanoseconds: 100 ms times a power of two, from 1/256 on.
+    #[serde(deserialize_with = "grid::length")]
+    interval_ns: u64,
+    /// For each interval from the start of the window, at most 600: response times of what
+    /// completed in it, HdrHistogram V2, compressed, base64, two significant digits, nanoseconds;
+    /// null when nothing did.
+    hdr_v2: Vec<Option<String>>,
+}
+
+impl Serialize for Intervals {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut hdr_v2 = Vec::with_capacity(self.sparse.len());
+        for sparse in &self.sparse {
+            if sparse.is_empty() {
+                hdr_v2.push(None);
+                continue;
+            }
+            let text = hdr_v2::write(&expand(sparse.iter().copied()));
+            hdr_v2.push(Some(text.map_err(serde::ser::Error::custom)?));
+        }
+        Stored {
+            interval_ns: self.interval_ns,
+            hdr_v2,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl TryFrom<Stored> for Intervals {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let Stored {
+            interval_ns,
+            hdr_v2,
+        } = stored;
+        if hdr_v2.len() > INTERVALS_MAX {
+            return Err(format!(
+                "over the limit of {INTERVALS_MAX} intervals of response times"
+            ));
+        }
+        let mut intervals = Self {
+            interval_ns,
+            sparse: Vec::with_capacity(hdr_v2.len()),
+        };
+        let mut filled = 0;
+        for text in hdr_v2 {
+            let sparse = match text {
+                Some(text) => read(&text)?,
+                None => Sparse::default(),
+            };
+            filled += sparse.len();
+            if filled > FILLED_MAX {
+                return Err(format!(
+                    "intervals of response times with over {FILLED_MAX} filled buckets"
+                ));
+            }
+            intervals.sparse.push(sparse);
+        }
+        Ok(intervals)
+    }
+}
+
+/// One stored interval.
+fn read(text: &str) -> Result<Sparse, String> {
+    let filled = LAYOUT
+        .read(text, Filled::COUNT_MAX)
+        .map_err(|error| format!("an interval of response times: {error}"))?;
+    let sparse = filled
+        .into_iter()
+        .map(|(index, count)| Filled::new(index, count));
+    Ok(sparse.collect())
+}
+
+/// The resolution of the histograms: two significant digits.
+const LAYOUT: Layout = Layout::TWO_DIGITS;
+/// The resolution as the buckets have it: 2^7 = 128 of them per doubling.
+const BITS: u32 = 7;
+
+/// A filled bucket: its number in the upper 16 bits, its count in the lower 48.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Filled(u64);
+
+impl Filled {
+    const COUNT_BITS: u32 = 48;
+    const COUNT_MAX: u64 = (1 << Self::COUNT_BITS) - 1;
+
+    fn new(index: usize, count: u64) -> Self {
+        Self((index as u64) << Self::COUNT_BITS | count.min(Self::COUNT_MAX))
+    }
+
+    fn index(self) -> usize {
+        (self.0 >> Self::COUNT_BITS) as usize
+    }
+
+    fn count(self) -> u64 {
+        self.0 & Self::COUNT_MAX
+    }
+}
+
+/// The filled buckets of one interval, in order.
+type Sparse = Box<[Filled]>;
+
+/// Records the middle of each bucket as often as it was filled.
+fn record_middles(sparse: &[Filled], histogram: &mut Histogram) {
+    for filled in sparse {
+        let index = filled.index();
+        let (from_ns, to_ns) = (
+            loglinear::lowest(index, BITS),
+            loglinear::lowest(index + 1, BITS) - 1,
+        );
+        histogram.record_many(u64::midpoint(from_ns, to_ns), filled.count());
+    }
+}
+
+fn count_of(sparse: impl Iterator<Item = Filled>) -> u64 {
+    sparse.fold(0, |sum, filled| sum.saturating_add(filled.count()))
+}
+
+fn sum_of(a: Sparse, b: Sparse) -> Sparse {
+    if a.is_empty() {
+        return b;
+    }
+    if b.is_empty() {
+        return a;
+    }
+    let mut sum = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
+    while let (Some(one), Some(two)) = (a.peek(), b.peek()) {
+        match one.index().cmp(&two.index()) {
+            std::cmp::Ordering::Less => sum.extend(a.next()),
+            std::cmp::Ordering::Greater => sum.extend(b.next()),
+            std::cmp::Ordering::Equal => {
+                sum.push(Filled::new(one.index(), one.count() + two.count()));
+                a.next();
+                b.next();
+            }
+        }
+    }
+    sum.extend(a.chain(b));
+    sum.into_boxed_slice()
+}
+
+/// The buckets as a histogram of the library.
+fn expand(sparse: impl Iterator<Item = Filled>) -> hdrhistogram::Histogram<u64> {
+    LAYOUT.expand(sparse.map(|filled| (filled.index(), filled.count())))
 }
 
 #[cfg(test)]

@@ -6,31 +6,24 @@
 //! `start_ns` is an instant and `duration_ns` a length. In a [`Run`] instants are `i64` nanoseconds
 //! from the start of the window.
 
-mod backend;
 mod by_name;
-mod carried_in;
 mod counted;
 mod cpu_use;
 mod environment;
-mod error_body;
 mod evidence;
 mod failure;
 mod generator_use;
 pub mod grid;
-mod halving;
 mod hdr_v2;
 mod histogram;
 mod intervals;
 mod latencies;
 mod loglinear;
-mod machine;
 mod merged;
 mod name;
 mod objective;
 mod once;
-mod opening;
 mod placement;
-mod quic;
 mod record;
 mod recorder;
 mod request_log;
@@ -42,21 +35,19 @@ mod stages;
 mod status;
 mod stream_record;
 mod tally;
-mod unfinished;
 mod window;
 
-pub use backend::Backend;
 pub use brunt_load::SessionCounts;
 pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
     merge_names, name_buckets_max,
 };
-pub use carried_in::CarriedIn;
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;
-pub use environment::{ClientDescription, Environment, ServerDescription};
-pub use error_body::ErrorBody;
+pub use environment::{
+    Backend, ClientDescription, Environment, MachineDescription, ServerDescription,
+};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer,
     OtherPrograms, PROGRAMS_MAX, ProgramUse, Route, ServerConnections, ServerCount, ServerEvidence,
@@ -64,25 +55,20 @@ pub use evidence::{
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 pub use generator_use::GeneratorUse;
-pub use halving::Halving;
-pub use hdr_v2::HdrV2Error;
 #[cfg(any(test, feature = "fuzz"))]
 pub use hdr_v2::fuzz_hdr_v2;
-pub use histogram::{Histogram, HistogramError};
+pub use histogram::Histogram;
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
-pub use latencies::Latencies;
-pub use machine::MachineDescription;
+pub use latencies::{Latencies, max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use name::Name;
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
-pub use opening::Opening;
 pub use placement::{Placement, cpu_list};
-pub use quic::QuicCounts;
 pub use record::{
-    ArrivalCounts, Downtime, KernelSample, LiveConnections, MissingConnections, Pause, Population,
-    SetUp, ThreadUse, WorkerEdges, WorkerRecord,
+    ArrivalCounts, CarriedIn, Downtime, ErrorBody, Halving, KernelSample, LiveConnections,
+    MissingConnections, Pause, Population, SetUp, ThreadUse, WorkerEdges, WorkerRecord,
 };
-pub use recorder::{Answer, LogPlace, Recorder, Recording, RequestTiming, Skip};
+pub use recorder::{Answer, LogPlace, Opening, Recorder, Recording, RequestTiming, Skip};
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
@@ -97,6 +83,5 @@ pub use split::{
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
-pub use tally::{ControlFrames, Phase, PhaseTallies, Tally};
-pub use unfinished::{max_at_least_ns, mean_at_least_ns, with_bounds};
+pub use tally::{ControlFrames, Phase, PhaseTallies, QuicCounts, Tally};
 pub use window::Window;

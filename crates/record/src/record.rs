@@ -4,10 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::merged::{Merge, merge_fields, merges};
 use crate::once::since_ns;
-use crate::{
-    CarriedIn, ErrorBody, FailureCounts, FailureKind, GeneratorUse, Halving, Once, PhaseTallies,
-    Series, StreamRecord,
-};
+use crate::{FailureCounts, FailureKind, GeneratorUse, Once, PhaseTallies, Series, StreamRecord};
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -279,6 +276,87 @@ pub struct Pause {
 impl Pause {
     /// Most pauses of one worker that are kept, the first ones.
     pub const KEPT_MAX: usize = 256;
+}
+
+/// The requests of warm-up that were in flight when the window began. None of them is one of the
+/// window's [`Population`], but the window shows how they fared:
+/// `in_flight = answered + failed + unanswered`, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedIn {
+    /// Sent before the window, and neither answered nor failed when it began.
+    pub in_flight: u64,
+    /// Requests in flight at the window's beginning that were answered in the window, whatever the
+    /// status.
+    pub answered: u64,
+    /// Requests in flight at the window's beginning that failed in the window.
+    pub failed: u64,
+    /// Requests in flight at the window's beginning that still were when it ended: each took longer
+    /// than the window.
+    pub unanswered: u64,
+    /// The time in the window that they were in flight, summed over them, nanoseconds.
+    pub in_flight_ns: u64,
+}
+
+merges!(CarriedIn: in_flight answered failed unanswered in_flight_ns);
+
+/// The beginning of the body of one response with an error status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// The status.
+    pub status: u16,
+    /// The first bytes of the body, with what is not UTF-8 replaced.
+    pub text: String,
+    /// Whether the body was longer.
+    pub is_cut: bool,
+}
+
+impl ErrorBody {
+    /// Statuses of which a worker keeps one, the first that it meets.
+    pub const KEPT_MAX: usize = 4;
+    /// Bytes that are kept of a body.
+    pub const BYTES_MAX: u32 = 512;
+}
+
+/// What one worker did in the experiment within the warm-up of a closed loop: replies while half of
+/// its connections paused. Its time is cut into slices. In the first ones all
+/// connections are used, then half of them pause, then all are used for somewhat longer, then half
+/// pause again, so that a steady drift falls on both levels alike; the last slices belong to the
+/// window's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halving {
+    /// Connections that the worker holds.
+    pub connections: u32,
+    /// Connections that are used while the others pause.
+    pub used_by_half: u32,
+    /// Connections whose first requests were still unanswered at its end: the server serves others
+    /// first, and half of the connections may be all that it serves.
+    pub starved: u32,
+    /// Length of a slice, nanoseconds.
+    pub slice_ns: u64,
+    /// Complete replies in each slice, whatever their status; in the first one with those of the
+    /// warm-up before it.
+    pub replies: Vec<u64>,
+}
+
+impl Halving {
+    /// Slices of the experiment.
+    pub const SLICES: usize = 50;
+    /// The longest experiment, nanoseconds: in a longer warm-up it is the last part.
+    pub const LENGTH_NS_MAX: u64 = 5_000_000_000;
+    /// Most connections of a worker that takes part: with more, switching takes too long.
+    pub const CONNECTIONS_MAX: u32 = 1_000;
+    /// The shortest one, nanoseconds: in a shorter warm-up there is none.
+    pub const LENGTH_NS_MIN: u64 = 250_000_000;
+
+    /// Edges of the stretches: half of the connections pause from the first to the second, and from
+    /// the third to the fourth.
+    pub const EDGES: [usize; 4] = [3, 18, 30, 45];
+
+    /// Whether half of the connections pause in this slice.
+    pub fn pauses_half(slice: usize) -> bool {
+        let [from, until, again_from, again_until] = Self::EDGES;
+        (from..until).contains(&slice) || (again_from..again_until).contains(&slice)
+    }
 }
 
 /// Everything that one worker reports, but for its histograms, which are merged at once.

@@ -8,8 +8,6 @@ use crate::merged::{Merge, merge_fields};
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
 const POINTS_MAX: usize = 1_200;
-/// The interval with which 1,200 points reach over every `u64`.
-const INTERVAL_MAX_NS: u64 = grid::USUAL_NS << 28;
 
 /// What happened in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,10 +49,11 @@ impl SeriesPoint {
 }
 
 /// Figures over the window. Point `i` covers `[i, i + 1) * interval_ns` from the window's start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of an interval, nanoseconds: 100 ms, doubled as often as the run's length asks, and
     /// less in runs of less than 16 s.
+    #[serde(deserialize_with = "grid::length")]
     pub interval_ns: u64,
     /// The intervals, oldest first; at most 1,200.
     pub points: Vec<SeriesPoint>,
@@ -87,7 +86,7 @@ impl Series {
     /// This series with intervals of at least `interval_ns`.
     pub fn coarsened_to(&self, interval_ns: u64) -> Self {
         let mut coarse = self.clone();
-        while coarse.interval_ns < interval_ns.min(INTERVAL_MAX_NS) {
+        while coarse.interval_ns < interval_ns.min(grid::LONGEST_NS) {
             coarse.double();
         }
         coarse
@@ -156,32 +155,6 @@ impl Series {
                 joined
             })
             .collect();
-    }
-}
-
-/// What a stored series says, before it is believed: merging relies on the interval's form.
-#[derive(Deserialize)]
-struct Stored {
-    interval_ns: u64,
-    points: Vec<SeriesPoint>,
-}
-
-impl<'de> Deserialize<'de> for Series {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored {
-            interval_ns,
-            points,
-        } = Stored::deserialize(deserializer)?;
-        let count = points.len();
-        if !grid::is_length(interval_ns, INTERVAL_MAX_NS) || count > POINTS_MAX {
-            return Err(serde::de::Error::custom(format!(
-                "no such series: {count} intervals of {interval_ns} ns"
-            )));
-        }
-        Ok(Self {
-            interval_ns,
-            points,
-        })
     }
 }
 
@@ -292,35 +265,6 @@ mod tests {
             .map(|p| (p.live_min, p.live_max))
             .collect();
         assert_eq!(live, [(2, 5), (7, 7)]);
-    }
-
-    #[test]
-    fn a_stored_series_must_be_one() {
-        let point = SeriesPoint::default();
-        let cases = [
-            (INTERVAL_NS, 3, true),
-            (8 * INTERVAL_NS, POINTS_MAX, true),
-            (INTERVAL_MAX_NS, 1, true),
-            (INTERVAL_NS / 8, 80, true),
-            (INTERVAL_NS / 512, 1, false),
-            (0, 0, false),
-            (1, 1, false),
-            (3 * INTERVAL_NS, 1, false),
-            (2 * INTERVAL_MAX_NS, 1, false),
-            (INTERVAL_NS, POINTS_MAX + 1, false),
-        ];
-        for (interval_ns, points, readable) in cases {
-            let text = serde_json::to_string(&Series {
-                interval_ns,
-                points: vec![point; points],
-            });
-            let read = serde_json::from_str::<Series>(&text.expect("a series serialises"));
-            assert_eq!(
-                read.is_ok(),
-                readable,
-                "{points} points of {interval_ns} ns: {read:?}"
-            );
-        }
     }
 
     proptest! {

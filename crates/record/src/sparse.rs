@@ -1,7 +1,6 @@
 //! A histogram of a few filled buckets: small where there are many histograms.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::hdr_v2::HIGHEST_NS;
 use crate::histogram::Histogram;
@@ -63,21 +62,10 @@ struct Stored {
     sum_ns: u64,
 }
 
-/// Why a stored histogram cannot be read.
-#[derive(Debug, Error)]
-pub(crate) enum SparseError {
-    /// Buckets are out of order, empty, or of durations that there are not.
-    #[error("the buckets of a histogram are not in order, or not those of a histogram")]
-    Buckets,
-    /// Minimum and maximum are not in the first and the last bucket.
-    #[error("minimum and maximum of a histogram are not those of its buckets")]
-    Extremes,
-}
-
 impl TryFrom<Stored> for SparseHistogram {
-    type Error = SparseError;
+    type Error = &'static str;
 
-    fn try_from(stored: Stored) -> Result<Self, SparseError> {
+    fn try_from(stored: Stored) -> Result<Self, &'static str> {
         let Stored {
             buckets,
             min_ns,
@@ -90,7 +78,7 @@ impl TryFrom<Stored> for SparseHistogram {
                 && (1..=COUNT_MAX).contains(&count)
         };
         if !is_ordered || !buckets.iter().all(is_filled) {
-            return Err(SparseError::Buckets);
+            return Err("the buckets of a histogram are not in order, or not those of a histogram");
         }
         let are_extremes = match (buckets.first(), buckets.last()) {
             (Some(first), Some(last)) => {
@@ -99,7 +87,7 @@ impl TryFrom<Stored> for SparseHistogram {
             _ => (min_ns, max_ns, sum_ns) == (0, 0, 0),
         };
         if !are_extremes {
-            return Err(SparseError::Extremes);
+            return Err("minimum and maximum of a histogram are not those of its buckets");
         }
         Ok(Self::of(min_ns, max_ns, sum_ns, buckets.into_iter()))
     }

@@ -197,7 +197,8 @@ impl Bucket {
 }
 
 /// The parts of many response times, by response time, so that those of a tail can be told.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct Split {
     /// Brunt's own share of each response time.
     pub own: Histogram,
@@ -342,23 +343,24 @@ struct Stored {
     buckets: Vec<Bucket>,
 }
 
-impl<'de> Deserialize<'de> for Split {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { own, rest, buckets } = Stored::deserialize(deserializer)?;
-        let refuse = |words: String| Err(serde::de::Error::custom(words));
+impl TryFrom<Stored> for Split {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let Stored { own, rest, buckets } = stored;
         if !buckets.is_sorted_by(|a, b| a.index < b.index) {
-            return refuse("the buckets of a split are out of order or given twice".to_owned());
+            return Err("the buckets of a split are out of order or given twice".to_owned());
         }
         let is_none = |last: &&Bucket| last.index as usize >= BUCKETS_MAX;
         if let Some(last) = buckets.last().filter(is_none) {
-            return refuse(format!("a split has no bucket {}", last.index));
+            return Err(format!("a split has no bucket {}", last.index));
         }
         if let Some(empty) = buckets.iter().find(|bucket| bucket.count == 0) {
-            return refuse(format!("bucket {} of a split is empty", empty.index));
+            return Err(format!("bucket {} of a split is empty", empty.index));
         }
         let held: u128 = buckets.iter().map(|bucket| u128::from(bucket.count)).sum();
         if held != u128::from(own.count()) || own.count() != rest.count() {
-            return refuse(format!(
+            return Err(format!(
                 "a split of {} own shares and {} rests holds {held} responses",
                 own.count(),
                 rest.count()

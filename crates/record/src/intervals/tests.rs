@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::sparse::LAYOUT;
 use super::*;
-use crate::hdr_v2;
 
 const MS: u64 = 1_000_000;
 const INTERVAL_NS: u64 = grid::USUAL_NS;
@@ -260,7 +258,7 @@ fn what_is_stored_must_be_intervals() {
         (
             "no such interval",
             "interval_ns",
-            (2 * INTERVAL_MAX_NS).into(),
+            (2 * grid::LONGEST_NS).into(),
         ),
         (
             "over the limit of 600",

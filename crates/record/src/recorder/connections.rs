@@ -1,7 +1,8 @@
 //! What is recorded of connections: opened, missing, lost.
 
 use super::Recorder;
-use crate::record::Downtime;
+use crate::merged::Merge;
+use crate::record::{Downtime, LiveConnections};
 use crate::{FailureKind, Window};
 
 impl Recorder {
@@ -32,27 +33,28 @@ impl Recorder {
     pub fn opening(&mut self, at_ns: u64, opening: u32) {
         let at_ns = at_ns.max(self.opening_since_ns);
         let open_ns = self.window.overlap_ns(self.opening_since_ns, at_ns);
+        let opening_ns = u64::from(self.opening).saturating_mul(open_ns);
         let missing = &mut self.recording.record.live.missing;
-        missing.opening_ns = missing
-            .opening_ns
-            .saturating_add(u64::from(self.opening).saturating_mul(open_ns));
+        missing.opening_ns.merge(&opening_ns);
         (self.opening, self.opening_since_ns) = (opening, at_ns);
     }
 
     /// A connection that was open all the time has its first request now, and in a closed loop it
     /// could have had it when the load began.
     pub fn begun(&mut self, now_ns: u64) {
-        let waited_ns = self.window.overlap_ns(0, now_ns);
-        let live = &mut self.recording.record.live;
-        live.not_begun_ns = live.not_begun_ns.saturating_add(waited_ns);
+        self.add_time(0, now_ns, |live| &mut live.not_begun_ns);
+    }
+
+    /// Adds what of `[from_ns, to_ns)` lies in the window to one of the times of connections.
+    fn add_time(&mut self, from_ns: u64, to_ns: u64, of: fn(&mut LiveConnections) -> &mut u64) {
+        let within_ns = self.window.overlap_ns(from_ns, to_ns);
+        of(&mut self.recording.record.live).merge(&within_ns);
     }
 
     /// An open connection had nothing in flight from `from_ns` to `to_ns`, and could take nothing:
     /// its server had not taken what was sent before.
     pub fn blocked(&mut self, from_ns: u64, to_ns: u64) {
-        let blocked_ns = self.window.overlap_ns(from_ns, to_ns);
-        let live = &mut self.recording.record.live;
-        live.blocked_ns = live.blocked_ns.saturating_add(blocked_ns);
+        self.add_time(from_ns, to_ns, |live| &mut live.blocked_ns);
     }
 
     /// The window begins, and so many connections were not to be had by then.
@@ -63,25 +65,19 @@ impl Recorder {
     /// Records that, after an attempt that failed, a connection was not tried again from `from_ns`
     /// to `to_ns`: its pause lasted, or the worker did not run.
     pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
-        let waited_ns = self.window.overlap_ns(from_ns, to_ns);
-        let missing = &mut self.recording.record.live.missing;
-        missing.retrying_ns = missing.retrying_ns.saturating_add(waited_ns);
+        self.add_time(from_ns, to_ns, |live| &mut live.missing.retrying_ns);
     }
 
     /// A user whose connection the server ended thought from `from_ns` to `to_ns`, before opening
     /// the next one.
     pub fn thought(&mut self, from_ns: u64, to_ns: u64) {
-        let thought_ns = self.window.overlap_ns(from_ns, to_ns);
-        let missing = &mut self.recording.record.live.missing;
-        missing.thinking_ns = missing.thinking_ns.saturating_add(thought_ns);
+        self.add_time(from_ns, to_ns, |live| &mut live.missing.thinking_ns);
     }
 
     /// In an open loop, no request needed another connection from `from_ns` to `to_ns`, in place of
     /// one that had ended.
     pub fn unneeded(&mut self, from_ns: u64, to_ns: u64) {
-        let unneeded_ns = self.window.overlap_ns(from_ns, to_ns);
-        let missing = &mut self.recording.record.live.missing;
-        missing.unneeded_ns = missing.unneeded_ns.saturating_add(unneeded_ns);
+        self.add_time(from_ns, to_ns, |live| &mut live.missing.unneeded_ns);
     }
 
     /// A connection is opened that was not needed until now. Where none was open, that was no
@@ -177,10 +173,8 @@ impl Recorder {
         let at_ns = at_ns.max(self.live_since_ns);
         let open_ns = self.window.overlap_ns(self.live_since_ns, at_ns);
         let record = &mut self.recording.record;
-        record.live.connection_ns = record
-            .live
-            .connection_ns
-            .saturating_add(u64::from(self.live).saturating_mul(open_ns));
+        let connection_ns = u64::from(self.live).saturating_mul(open_ns);
+        record.live.connection_ns.merge(&connection_ns);
         let Window { start_ns, end_ns } = self.window;
         if let Some(offset) = self.window.offset(at_ns) {
             let point = self.point(offset);

@@ -7,7 +7,6 @@ mod names;
 mod requests;
 #[cfg(test)]
 mod tests;
-mod window;
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use self::names::NameRecorder;
 
 pub use arrivals::Skip;
 pub use logging::LogPlace;
-pub use requests::{Answer, RequestTiming};
+pub use requests::{Answer, Opening, RequestTiming};
 
 /// What a worker hands over at its end.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,5 @@
-//! One agent of a run: a process with its part of the load, what it negotiated, and what it found.
+//! One agent of a run: a process with its part of the load, what it negotiated, its clock, what it
+//! found, and what the coordinator of a fleet knows of it.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +7,7 @@ use brunt_load::Amounts;
 use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
-use super::clock::AgentClock;
-use super::fleet::FleetAgent;
-use crate::{Backend, Evidence, MachineDescription, Placement, WorkerRecord};
+use crate::{Backend, Evidence, MachineDescription, Once, Placement, WorkerRecord};
 
 /// Seeds of an agent's random numbers. Agents may have the same or each its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,5 +173,164 @@ impl AgentRecord {
         let server = self.evidence.server.iter();
         let server = server.flat_map(|server| server.cpu_list.iter().copied());
         self.client_cpus().into_iter().chain(server).collect()
+    }
+}
+
+/// The edges of the phases, each written once; consecutive, so that no wall time is left out.
+/// Nanoseconds from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEdges {
+    /// Arguments are read, limits checked; workers are about to start. Start-up ends here.
+    pub setup_start: Once,
+    /// All workers left the barrier. Set-up ends here.
+    pub warmup_start: Once,
+    /// The window begins. Warm-up ends here.
+    pub measure_start: Once,
+    /// The window ends.
+    pub measure_end: Once,
+    /// The end that was planned, where the run was one by duration.
+    pub measure_end_planned: Once,
+    /// The last worker was done. Drain ends here.
+    pub drain_end: Once,
+    /// Results are merged. Only printing is left.
+    pub finished: Once,
+}
+
+impl RunEdges {
+    /// These instants, counted from `origin_ns`.
+    #[must_use]
+    pub fn since(self, origin_ns: u64) -> Self {
+        Self {
+            setup_start: self.setup_start.since(origin_ns),
+            warmup_start: self.warmup_start.since(origin_ns),
+            measure_start: self.measure_start.since(origin_ns),
+            measure_end: self.measure_end.since(origin_ns),
+            measure_end_planned: self.measure_end_planned.since(origin_ns),
+            drain_end: self.drain_end.since(origin_ns),
+            finished: self.finished.since(origin_ns),
+        }
+    }
+}
+
+/// When an agent ran. Its instants count from the start of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentClock {
+    /// The wall clock when the window began, milliseconds since 1970-01-01 UTC. A label: no figure
+    /// is computed from it. Several agents are laid side by side by it.
+    pub window_start_unix_ms: u64,
+    /// How far the wall clock moved against the monotonic one over the run, nanoseconds. A label.
+    pub stepped_ns: i64,
+    /// When the process started, nanoseconds from the start of the window: not above 0.
+    pub process_start_ns: i64,
+    /// Monotonic time from the start of the process until the results were merged, nanoseconds.
+    pub process_ns: u64,
+    /// The edges of the phases.
+    pub edges: RunEdges,
+}
+
+impl AgentClock {
+    /// The wall clock when the process started, milliseconds since 1970-01-01 UTC.
+    pub fn started_unix_ms(&self) -> u64 {
+        self.window_start_unix_ms
+            .saturating_add_signed(self.process_start_ns.div_euclid(1_000_000))
+    }
+
+    /// Length of the drain, nanoseconds. Absent where it has no beginning or no end.
+    pub fn drain_ns(&self) -> Option<u64> {
+        let end_ns = self.edges.drain_end.get()?;
+        Some(after_ns(self.edges.measure_end.get()?, end_ns))
+    }
+}
+
+/// Time from `from_ns` to `to_ns`; 0 where that is earlier.
+pub fn after_ns(from_ns: i64, to_ns: i64) -> u64 {
+    u64::try_from(to_ns.saturating_sub(from_ns)).unwrap_or(0)
+}
+
+/// How an agent's window lay to the one that all agreed on, by the coordinator's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgreedClock {
+    /// How much later it began, nanoseconds.
+    pub start_skew_ns: i64,
+    /// How far off that may be, nanoseconds.
+    pub start_bound_ns: u64,
+    /// How much later it ended, nanoseconds: the rest is drift.
+    pub end_skew_ns: i64,
+    /// How far off that may be, nanoseconds.
+    pub end_bound_ns: u64,
+    /// Exchanges between the two clocks.
+    pub exchanges: u32,
+    /// The shortest round trip of these, nanoseconds.
+    pub round_trip_ns_min: u64,
+}
+
+/// An agent as the coordinator of its fleet knows it. What follows from its part alone is kept, for
+/// merging leaves only what all recorded together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FleetAgent {
+    /// What it is called: its machine's name, as a rule.
+    pub name: String,
+    /// How its window lay; null where its clock contradicted itself.
+    pub clock: Option<AgreedClock>,
+    /// The 99th percentile of its response times, nanoseconds; null with too few of them.
+    pub response_p99_ns: Option<u64>,
+    /// Brunt's own part of its response times, 0 to 1; null where that is not known.
+    pub own_share: Option<f64>,
+    /// What limited it by itself, such as `client_limited`.
+    pub verdict: String,
+    /// The invariants that its part broke by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
+}
+
+/// An agent that gave no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostAgent {
+    /// What it is called.
+    pub name: String,
+    /// The number of its first worker.
+    pub first_worker: u32,
+    /// Its workers.
+    pub workers: u32,
+    /// What is known of that.
+    pub reason: String,
+    /// When that was known, nanoseconds from the start of the window.
+    pub at_ns: i64,
+}
+
+impl AgreedClock {
+    /// The part of a window of `window_ns` that it had in any case, nanoseconds from its start:
+    /// from when on, and until when.
+    pub fn sure_ns(&self, window_ns: u64) -> (i64, i64) {
+        let bound = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let end_ns = bound(window_ns).saturating_add(self.end_skew_ns);
+        (
+            self.start_skew_ns
+                .saturating_add(bound(self.start_bound_ns)),
+            end_ns.saturating_sub(bound(self.end_bound_ns)),
+        )
+    }
+
+    /// How much longer its window was by the coordinator's clock than by its own, nanoseconds.
+    pub fn drift_ns(&self) -> i64 {
+        self.end_skew_ns.saturating_sub(self.start_skew_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sure_lies_inside_of_the_bounds() {
+        let clock = AgreedClock {
+            start_skew_ns: -20,
+            start_bound_ns: 50,
+            end_skew_ns: 100,
+            end_bound_ns: 60,
+            ..AgreedClock::default()
+        };
+        assert_eq!(clock.sure_ns(1_000), (30, 1_040));
+        assert_eq!(clock.drift_ns(), 120);
     }
 }

@@ -1,8 +1,6 @@
 //! One whole run, as stored: every report can be printed from it again.
 
 mod agent;
-mod clock;
-mod fleet;
 mod merge;
 mod overlap;
 mod sound;
@@ -16,9 +14,10 @@ use crate::{
     SetUp, StreamRecord, WorkerRecord,
 };
 
-pub use agent::{AgentRecord, HostUse, LimitsChecked, Negotiated, NegotiatedTls, Seeds};
-pub use clock::{AgentClock, RunEdges, after_ns};
-pub use fleet::{AgreedClock, FleetAgent, LostAgent};
+pub use agent::{
+    AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked, LostAgent,
+    Negotiated, NegotiatedTls, RunEdges, Seeds, after_ns,
+};
 pub use merge::MergeError;
 pub use overlap::WindowOverlap;
 pub use sound::UnsoundRun;
