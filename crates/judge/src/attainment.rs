@@ -350,7 +350,7 @@ fn of_max(finished: &Histogram, unfinished: &Histogram, below_ns: u64) -> Found 
 /// Whether the requests of a name reached an objective. Intervals take them for independent, since
 /// it is not recorded how they vary over the window.
 fn of_name(of: &NameRecord, asked: &Objective) -> Found {
-    let (response, unfinished) = (of.response.expand(), of.unfinished().expand());
+    let (response, unfinished) = (of.response.expand(), of.unfinished.expand());
     match *asked {
         Objective::ResponseQuantile { q, below_ns } => {
             let ns = match measured_ns(of.response_quantile(q)) {
@@ -377,7 +377,7 @@ fn of_name(of: &NameRecord, asked: &Objective) -> Found {
             }
         }
         Objective::Errors { .. } | Objective::NoErrors => {
-            let asked_for = of.population().issued;
+            let asked_for = of.population.issued;
             let errors = asked_for.saturating_sub(response.count());
             let below = match asked {
                 Objective::Errors { below } => Some(*below),

@@ -22,18 +22,11 @@ const HEAD: usize = 3;
 /// exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
-pub struct SparseHistogram(Held);
-
-/// As little as can be: most names of a long list have a few samples.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Held {
-    #[default]
-    Nothing,
-    /// A single duration.
-    One(u64),
-    /// Minimum, maximum and sum, and the filled buckets in order, each packed with its count.
-    Many(Vec<u64>),
-}
+pub struct SparseHistogram(
+    /// Minimum, maximum and sum, and the filled buckets in order, each packed with its count; empty
+    /// where nothing was recorded.
+    Vec<u64>,
+);
 
 fn packed(bucket: u32, count: u64) -> u64 {
     u64::from(bucket) << COUNT_BITS | count.min(COUNT_MAX)
@@ -116,44 +109,23 @@ impl SparseHistogram {
         let mut words = Vec::with_capacity(HEAD + buckets.size_hint().0);
         words.extend([min_ns, max_ns, sum_ns]);
         words.extend(buckets.map(|(bucket, count)| packed(bucket, count)));
-        let is_exact = (min_ns, sum_ns) == (max_ns, max_ns);
-        Self(match &words[HEAD..] {
-            [] => Held::Nothing,
-            [only] if is_exact && unpacked(*only) == (bucket_of(min_ns), 1) => Held::One(min_ns),
-            _ => Held::Many(words),
-        })
+        if words.len() == HEAD {
+            words.clear();
+        }
+        Self(words)
     }
 
     /// Minimum, maximum and sum; 0 for none.
     fn head(&self) -> (u64, u64, u64) {
-        match &self.0 {
-            Held::Nothing => (0, 0, 0),
-            Held::One(ns) => (*ns, *ns, *ns),
-            Held::Many(words) => (words[0], words[1], words[2]),
+        match self.0[..] {
+            [min_ns, max_ns, sum_ns, ..] => (min_ns, max_ns, sum_ns),
+            _ => (0, 0, 0),
         }
     }
 
     /// The filled buckets in order, each with its count.
     fn buckets(&self) -> impl Iterator<Item = (u32, u64)> {
-        let (one, many) = match &self.0 {
-            Held::Nothing => (None, &[][..]),
-            Held::One(ns) => (Some((bucket_of(*ns), 1)), &[][..]),
-            Held::Many(words) => (None, &words[HEAD..]),
-        };
-        one.into_iter().chain(many.iter().copied().map(unpacked))
-    }
-
-    /// The words of a histogram with more than one duration.
-    fn words(&mut self) -> Option<&mut Vec<u64>> {
-        if let Held::One(ns) = self.0 {
-            let mut words = Vec::with_capacity(HEAD + 2);
-            words.extend([ns, ns, ns, packed(bucket_of(ns), 1)]);
-            self.0 = Held::Many(words);
-        }
-        match &mut self.0 {
-            Held::Nothing | Held::One(_) => None,
-            Held::Many(words) => Some(words),
-        }
+        self.0.iter().skip(HEAD).copied().map(unpacked)
     }
 
     /// Records one duration.
@@ -164,10 +136,12 @@ impl SparseHistogram {
     /// Records one duration in at most `buckets_max` buckets. Where there would be more, neighbours
     /// are counted together, each in the bucket of the longest.
     pub(crate) fn record_within(&mut self, ns: u64, buckets_max: usize) {
-        let Some(words) = self.words() else {
-            self.0 = Held::One(ns);
-            return;
-        };
+        let words = &mut self.0;
+        if words.is_empty() {
+            // Most names of a long list have a few samples.
+            words.reserve_exact(HEAD + 2);
+            words.extend([ns, ns, 0]);
+        }
         words[0] = words[0].min(ns);
         words[1] = words[1].max(ns);
         words[2] = words[2].saturating_add(ns);
@@ -177,17 +151,12 @@ impl SparseHistogram {
 
     /// Counts neighbours together until there are at most `buckets_max` buckets.
     pub(crate) fn coarsen(&mut self, buckets_max: usize) {
-        if let Held::Many(words) = &mut self.0 {
-            coarsen(words, buckets_max);
-        }
+        coarsen(&mut self.0, buckets_max);
     }
 
     /// Bytes that it takes beside itself, at most.
     pub(crate) fn held_bytes_max(&self) -> usize {
-        match &self.0 {
-            Held::Nothing | Held::One(_) => 0,
-            Held::Many(words) => grown_bytes(words),
-        }
+        grown_bytes(&self.0)
     }
 
     /// What was recorded in a histogram since it was as `earlier`. Counts and sum are exact,
@@ -224,21 +193,19 @@ impl SparseHistogram {
 
     /// The largest, exact. Absent when nothing was recorded.
     pub fn max_ns(&self) -> Option<u64> {
-        match self.0 {
-            Held::Nothing => None,
-            _ => Some(self.head().1),
-        }
+        self.0.get(1).copied()
     }
 
     /// Adds what `other` holds.
     pub fn merge(&mut self, other: &Self) {
-        if other.0 == Held::Nothing {
+        if other.0.is_empty() {
             return;
         }
-        let Some(words) = self.words() else {
+        if self.0.is_empty() {
             self.clone_from(other);
             return;
-        };
+        }
+        let words = &mut self.0;
         let (min_ns, max_ns, sum_ns) = other.head();
         words[0] = words[0].min(min_ns);
         words[1] = words[1].max(max_ns);
@@ -250,7 +217,7 @@ impl SparseHistogram {
 
     /// The histogram with all its buckets, empty ones included.
     pub fn expand(&self) -> Histogram {
-        if self.0 == Held::Nothing {
+        if self.0.is_empty() {
             return Histogram::of_two_digits();
         }
         let (min_ns, max_ns, sum_ns) = self.head();
@@ -276,7 +243,7 @@ fn add(words: &mut Vec<u64>, bucket: u32, count: u64) {
 /// Counts neighbours together, those of two buckets, of four, and so on, until there are few: each
 /// in the last bucket among them that holds something. The first bucket stays that of the minimum.
 fn coarsen(words: &mut Vec<u64>, buckets_max: usize) {
-    if words.len() - HEAD <= buckets_max {
+    if words.len() <= HEAD + buckets_max {
         return;
     }
     // Some room, or the next duration would do the same again.
@@ -366,11 +333,9 @@ mod tests {
     #[test]
     fn it_is_small_where_it_holds_little() {
         assert_eq!(size_of::<SparseHistogram>(), 24);
-        assert_eq!(of(&[700]).held_bytes_max(), 0);
-        for (values, words) in [(&[700, 900][..], 5), (&[700, 900, 5, 6], 10)] {
-            let Held::Many(held) = of(values).0 else {
-                panic!("there are several");
-            };
+        assert_eq!(SparseHistogram::default().held_bytes_max(), 0);
+        for (values, words) in [(&[700][..], 5), (&[700, 900], 5), (&[700, 900, 5, 6], 10)] {
+            let held = of(values).0;
             assert!(held.capacity() <= words, "{}", held.capacity());
         }
     }

@@ -50,7 +50,7 @@ fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
     let run = facts.run;
     let mut of_names = Population::default();
     for name in &run.names {
-        of_names.merge(&name.population());
+        of_names.merge(&name.population);
     }
     let of_workers = facts.summary.population;
     problems.expect(of_names == of_workers, || {

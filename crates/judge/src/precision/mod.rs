@@ -59,7 +59,7 @@ impl ResponseQuantiles for StageRecord {
 
 impl ResponseQuantiles for NameRecord {
     fn response_quantile(&self, q: f64) -> Quantile {
-        let unfinished = self.unfinished();
+        let unfinished = &self.unfinished;
         let samples = self.response.count().saturating_add(unfinished.count());
         let needed = samples_needed(q);
         if samples < needed {

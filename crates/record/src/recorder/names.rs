@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Answer, RequestTiming};
-use crate::by_name::{OTHER_NAMES, UNNAMED, add_failure, merge_by_name, name_buckets_max};
+use crate::by_name::{OTHER_NAMES, UNNAMED, merge_by_name, name_buckets_max};
 use crate::{FailureKind, GENERATED_NAMES_MAX, NO_NAME, NameRecord, Window};
 
 /// Records by name, where requests have names.
@@ -91,7 +91,7 @@ impl NameRecorder {
     pub(crate) fn sent(&mut self, timing: RequestTiming, window: Window) {
         if let Some(record) = self.of(timing) {
             record.requests_sent += 1;
-            record.issued += u64::from(window.contains(timing.due_ns));
+            record.population.issued += u64::from(window.contains(timing.due_ns));
         }
     }
 
@@ -101,12 +101,12 @@ impl NameRecorder {
         let only_counts = self.is_kept && self.only_counts(timing);
         let buckets_max = self.buckets_max;
         if let Some(record) = self.of(timing) {
-            record.recorded += 1;
+            record.population.recorded += 1;
             if only_counts {
                 return;
             }
             if let Some(status) = answer.outcome.status() {
-                record.statuses.add(status, 1);
+                record.add_status(status, 1);
             }
             if answer.outcome.is_success() {
                 let response_ns = done_ns.saturating_sub(timing.due_ns);
@@ -126,12 +126,11 @@ impl NameRecorder {
         if window.contains(timing.due_ns)
             && let Some(record) = self.of(timing)
         {
-            let unanswered = record.unanswered();
-            unanswered.failed += 1;
-            add_failure(&mut unanswered.failures, kind, 1);
+            record.population.failed += 1;
+            record.add_failure(kind, 1);
             if kind == FailureKind::TimedOut {
                 let bound_ns = at_ns.saturating_sub(timing.due_ns);
-                unanswered.bounds.record_within(bound_ns, buckets_max);
+                record.unfinished.record_within(bound_ns, buckets_max);
             }
         }
     }
@@ -141,10 +140,9 @@ impl NameRecorder {
         if window.contains(timing.due_ns)
             && let Some(record) = self.of(timing)
         {
-            let unanswered = record.unanswered();
-            unanswered.censored += 1;
+            record.population.censored += 1;
             let bound_ns = at_ns.saturating_sub(timing.due_ns);
-            unanswered.bounds.record_within(bound_ns, buckets_max);
+            record.unfinished.record_within(bound_ns, buckets_max);
         }
     }
 

@@ -102,8 +102,8 @@ fn replies_without_a_status_are_successes_and_errors() {
     );
     assert_eq!(latencies.response.count(), 2);
     assert_eq!(latencies.response_error.count(), 1);
-    assert_eq!((names[0].population().recorded, names[0].errors()), (3, 1));
-    assert_eq!(names[0].statuses().len(), 1);
+    assert_eq!((names[0].population.recorded, names[0].errors()), (3, 1));
+    assert_eq!(names[0].statuses.len(), 1);
     assert_eq!(record.series.points[0].errors, 1);
 }
 

@@ -39,8 +39,8 @@ impl NameFigures {
             Quantile::Known { ns, .. } => Some(ns),
             Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
         };
-        let unfinished = record.unfinished_max_ns().unwrap_or(0);
-        let population = record.population();
+        let unfinished = record.unfinished.max_ns().unwrap_or(0);
+        let population = record.population;
         Self {
             name: record.name.clone(),
             requests_sent: record.requests_sent,

@@ -55,14 +55,14 @@ fn badness(name: &NameRecord) -> (u64, u64) {
         Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
         Quantile::TooFew { .. } => name.response.max_ns().unwrap_or(0),
     };
-    let share = not_ok(name).saturating_mul(1_000) / name.population().issued.max(1);
+    let share = not_ok(name).saturating_mul(1_000) / name.population.issued.max(1);
     (share, tail_ns)
 }
 
 /// Requests that were issued in the window and did not succeed.
 fn not_ok(name: &NameRecord) -> u64 {
     let successes = name.response.count();
-    name.population().issued.saturating_sub(successes)
+    name.population.issued.saturating_sub(successes)
 }
 
 /// The cells of a name, by the headings.
@@ -72,13 +72,13 @@ fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
         Quantile::AtLeast { ns } => at_least(ns),
         Quantile::TooFew { .. } => "too few".to_owned(),
     };
-    let longest = match (name.unfinished_max_ns(), name.response.max_ns()) {
+    let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
         (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
         (_, Some(ns)) => units::duration(ns),
         (_, None) => "-".to_owned(),
     };
     [
-        units::count(name.population().issued),
+        units::count(name.population.issued),
         units::count(not_ok(name)),
         quantile(0.5),
         quantile(0.99),
