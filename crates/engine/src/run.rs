@@ -8,8 +8,8 @@ use brunt_io::cpu::CpuUse;
 use brunt_load::Plan;
 use brunt_probe::memory;
 use brunt_record::{
-    AgentClock, AgentRecord, Evidence, HostUse, Latencies, Name, Once, RequestLog, Run, RunEdges,
-    SetUp, Window, WorkerRecord,
+    AgentClock, AgentRecord, Evidence, HostUse, Latencies, Once, RequestLog, Run, RunEdges, SetUp,
+    Window, WorkerRecord,
 };
 
 use crate::control::Control;
@@ -144,9 +144,8 @@ impl<C: Carrier> Prepared<C> {
             workers.push(recording.record);
         }
         brunt_record::forget_unnamed(&mut names);
-        let text = self.plan.requests.names_text();
-        for (record, range) in names.iter_mut().zip(self.plan.requests.name_ranges()) {
-            record.name = Name::part_of(text, range);
+        for (record, name) in names.iter_mut().zip(self.plan.requests.names()) {
+            name.clone_into(&mut record.name);
         }
         edges.drain_end.set(drain_end_ns);
         let mut clock = match conclusion.wall_start {

@@ -1,7 +1,6 @@
 //! What is sent: one request or message or a list of them, in which order, and under which names.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -70,35 +69,26 @@ pub struct RequestSet {
 /// What figures are kept under; nothing for a set of one request, whose figures are the run's.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Names {
-    /// The text that all of them are parts of.
-    text: Arc<String>,
-    /// Where each name lies in the text, each name once.
-    ranges: Vec<(u32, u32)>,
+    /// Each name once.
+    names: Vec<String>,
     /// Per request, the place of its name.
     name_of: Arc<[u32]>,
 }
 
 impl Names {
-    /// The names that lie in `text`, one range per request.
-    fn of(text: &Arc<String>, ranges: impl ExactSizeIterator<Item = (u32, u32)>) -> Self {
+    /// The names of requests, one after the other.
+    fn of<'a>(all: impl Iterator<Item = &'a str>) -> Arc<Self> {
         let mut names = Vec::new();
-        let mut places = HashMap::with_capacity(ranges.len());
-        let name_of = ranges
-            .map(|(start, end)| {
-                let name = &text[start as usize..end as usize];
-                *places.entry(name).or_insert_with(|| {
-                    names.push((start, end));
-                    names.len() as u32 - 1
-                })
+        let mut places = HashMap::new();
+        let name_of = all.map(|name| {
+            *places.entry(name).or_insert_with(|| {
+                names.push(name.to_owned());
+                names.len() as u32 - 1
             })
-            .collect();
-        drop(places);
+        });
+        let name_of = name_of.collect();
         names.shrink_to_fit();
-        Self {
-            text: Arc::clone(text),
-            ranges: names,
-            name_of,
-        }
+        Arc::new(Self { names, name_of })
     }
 }
 
@@ -139,21 +129,14 @@ impl RequestSet {
         if table.count() == 0 {
             return None;
         }
-        let text = table.names();
-        let ranges = (0..table.count()).map(|index| {
-            let (start, end) = table.name_range(index);
-            let name = &text[start as usize..end as usize];
-            match name.find('?').filter(|_| hides_queries) {
-                Some(query) => (start, start + query as u32),
-                None => (start, end),
-            }
+        let names = (0..table.count()).map(|index| {
+            let name = table.name(index);
+            let without_query = name.split('?').next().filter(|_| hides_queries);
+            without_query.unwrap_or(name)
         });
-        let names = Names::of(text, ranges);
         Some(Self {
-            content: Arc::new(Content::Requests(table)),
-            order,
-            turns: None,
-            names: Arc::new(names),
+            names: Names::of(names),
+            ..Self::unnamed(Content::Requests(table), order)
         })
     }
 
@@ -186,16 +169,8 @@ impl RequestSet {
         if messages.len() == 1 {
             return Some(Self::unnamed(Content::Messages(messages), order));
         }
-        let mut text = String::new();
-        let mut ranges = Vec::with_capacity(messages.len());
-        for message in &messages {
-            let start = u32::try_from(text.len()).ok()?;
-            text.push_str(&message.name);
-            ranges.push((start, u32::try_from(text.len()).ok()?));
-        }
-        let names = Names::of(&Arc::new(text), ranges.into_iter());
         Some(Self {
-            names: Arc::new(names),
+            names: Names::of(messages.iter().map(|it| &*it.name)),
             ..Self::unnamed(Content::Messages(messages), order)
         })
     }
@@ -253,7 +228,7 @@ impl RequestSet {
     pub fn is_list(&self) -> bool {
         match &*self.content {
             Content::Outline(outline) => outline.list.is_some(),
-            _ => !self.names.ranges.is_empty(),
+            _ => !self.names.names.is_empty(),
         }
     }
 
@@ -348,26 +323,13 @@ impl RequestSet {
 
     /// What figures are kept under, each name once; none for a set of one request.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        let names = &self.names;
-        let ranges = names.ranges.iter();
-        ranges.map(|&(start, end)| &names.text[start as usize..end as usize])
-    }
-
-    /// The text that all of [`RequestSet::names`] are parts of.
-    pub fn names_text(&self) -> &Arc<String> {
-        &self.names.text
-    }
-
-    /// Where the names lie in [`RequestSet::names_text`].
-    pub fn name_ranges(&self) -> impl ExactSizeIterator<Item = Range<u32>> {
-        self.names.ranges.iter().map(|&(start, end)| start..end)
+        self.names.names.iter().map(String::as_str)
     }
 
     /// The name of a request, by its number; absent for a set of one request.
     pub fn name(&self, request: u32) -> Option<&str> {
         let place = *self.names.name_of.get(request as usize)?;
-        let &(start, end) = self.names.ranges.get(place as usize)?;
-        self.names.text.get(start as usize..end as usize)
+        self.names.names.get(place as usize).map(String::as_str)
     }
 
     /// The methods of all requests, each once; none where messages are sent.
@@ -387,15 +349,17 @@ impl RequestSet {
 
     /// Bytes that a list takes in memory; 0 for a single request.
     pub fn held_bytes(&self) -> u64 {
-        if self.names.ranges.is_empty() {
+        let Names { names, name_of } = &*self.names;
+        if names.is_empty() {
             return 0;
         }
         let held = match &*self.content {
             Content::Requests(table) => table.held_bytes(),
-            Content::Messages(messages) => size_of_val(&messages[..]) + self.names.text.len(),
+            Content::Messages(messages) => size_of_val(&messages[..]),
             Content::Outline(_) => 0,
         };
-        let names = size_of_val(&self.names.ranges[..]) + size_of_val(&self.names.name_of[..]);
+        let text = names.iter().map(String::len).sum::<usize>();
+        let names = text + size_of_val(&names[..]) + size_of_val(&name_of[..]);
         let turns = self.turns.as_ref().map_or(0, Turns::held_bytes);
         (held + names + turns) as u64
     }

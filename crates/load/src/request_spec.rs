@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::stored_bytes;
 
 /// What one request holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestSpec {
     /// Method, such as `GET`.
     pub method: String,

@@ -9,40 +9,30 @@ use crate::request_spec::{RequestRef, RequestSpec};
 /// What requests hold beside their paths.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Shape {
-    method: String,
-    headers: Vec<(String, String)>,
-    /// The body, unless the text ends with it.
-    body: Vec<u8>,
-    text: Option<Vec<u8>>,
+    /// The request without its path. Its body is left out where its text ends with it.
+    request: RequestSpec,
     /// Bytes of the text that are the body.
     text_body_bytes: usize,
-    has_placeholders: bool,
 }
 
 impl Shape {
-    /// What of a request is not its path. A body that its text has is not held a second time.
-    fn of(request: RequestSpec) -> Self {
-        let text = request.text;
-        let mut body = request.body;
-        let mut text_body_bytes = 0;
-        if text.as_ref().is_some_and(|text| text.ends_with(&body)) {
-            text_body_bytes = body.len();
-            body = Vec::new();
-        }
+    fn of(mut request: RequestSpec) -> Self {
+        request.path = String::new();
+        let text = request.text.as_ref();
+        let text_body_bytes = match text.is_some_and(|text| text.ends_with(&request.body)) {
+            true => std::mem::take(&mut request.body).len(),
+            false => 0,
+        };
         Self {
-            method: request.method,
-            headers: request.headers,
-            body,
-            text,
+            request,
             text_body_bytes,
-            has_placeholders: request.has_placeholders,
         }
     }
 
     fn body(&self) -> &[u8] {
-        match &self.text {
+        match &self.request.text {
             Some(text) if self.text_body_bytes > 0 => &text[text.len() - self.text_body_bytes..],
-            _ => &self.body,
+            _ => &self.request.body,
         }
     }
 }
@@ -58,7 +48,7 @@ struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTable {
     /// The names, one after the other: the path, behind the method unless that is GET.
-    names: Arc<String>,
+    names: String,
     entries: Vec<Entry>,
     shapes: Vec<Arc<Shape>>,
 }
@@ -145,7 +135,7 @@ impl RequestTableBuilder {
         self.names.shrink_to_fit();
         self.entries.shrink_to_fit();
         RequestTable {
-            names: Arc::new(self.names),
+            names: self.names,
             entries: self.entries,
             shapes: self.shapes,
         }
@@ -177,11 +167,11 @@ impl RequestTable {
     /// Bytes that it takes in memory.
     pub(super) fn held_bytes(&self) -> usize {
         let shapes = self.shapes.iter().map(|shape| {
-            let fields = shape.headers.iter();
+            let fields = shape.request.headers.iter();
             let fields = fields
                 .map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
-            let text = shape.text.as_ref().map_or(0, Vec::len);
-            size_of::<Shape>() + fields.sum::<usize>() + shape.body.len() + text
+            let text = shape.request.text.as_ref().map_or(0, Vec::len);
+            size_of::<Shape>() + fields.sum::<usize>() + shape.request.body.len() + text
         });
         self.names.len() + size_of_val(&self.entries[..]) + shapes.sum::<usize>()
     }
@@ -190,43 +180,35 @@ impl RequestTable {
     pub(super) fn methods(&self) -> Vec<&str> {
         let mut methods: Vec<&str> = Vec::new();
         for shape in &self.shapes {
-            if !methods.contains(&&*shape.method) {
-                methods.push(&shape.method);
+            let method = &*shape.request.method;
+            if !methods.contains(&method) {
+                methods.push(method);
             }
         }
         methods
     }
 
-    /// The names of all, one after the other.
-    pub(super) fn names(&self) -> &Arc<String> {
-        &self.names
-    }
-
-    /// Where the name of a request lies in [`RequestTable::names`].
-    pub(super) fn name_range(&self, index: usize) -> (u32, u32) {
+    /// The name of a request, by its number.
+    pub(super) fn name(&self, index: usize) -> &str {
         let start = match index {
             0 => 0,
             _ => self.entries[index - 1].end,
         };
-        (start, self.entries[index].end)
+        &self.names[start as usize..self.entries[index].end as usize]
     }
 
     /// A request, by its number.
     pub(super) fn request(&self, index: usize) -> RequestRef<'_> {
-        let (start, end) = self.name_range(index);
-        let name = &self.names[start as usize..end as usize];
+        let name = self.name(index);
         let shape = &self.shapes[self.entries[index].shape as usize];
-        let path = match &*shape.method {
+        let path = match &*shape.request.method {
             "GET" => name,
             method => &name[method.len() + 1..],
         };
         RequestRef {
-            method: &shape.method,
             path,
-            headers: &shape.headers,
             body: shape.body(),
-            text: shape.text.as_deref(),
-            has_placeholders: shape.has_placeholders,
+            ..shape.request.view()
         }
     }
 }

@@ -85,29 +85,17 @@ impl Exchange for Connections {
     }
 }
 
-impl From<HttpChoice> for Spoken {
-    fn from(http: HttpChoice) -> Self {
-        Self::Http(http)
-    }
+macro_rules! spoken_from {
+    ($($exchange:ty: $variant:ident)+) => {
+        $(impl From<$exchange> for Spoken {
+            fn from(exchange: $exchange) -> Self {
+                Self::$variant(exchange)
+            }
+        })+
+    };
 }
 
-impl From<MessageExchange> for Spoken {
-    fn from(exchange: MessageExchange) -> Self {
-        Self::Messages(exchange)
-    }
-}
-
-impl From<WebSocketExchange> for Spoken {
-    fn from(exchange: WebSocketExchange) -> Self {
-        Self::WebSocket(exchange)
-    }
-}
-
-impl From<Streams> for Spoken {
-    fn from(streams: Streams) -> Self {
-        Self::Streams(streams)
-    }
-}
+spoken_from!(HttpChoice: Http MessageExchange: Messages WebSocketExchange: WebSocket Streams: Streams);
 
 #[cfg(test)]
 mod tests {

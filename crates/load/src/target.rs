@@ -26,48 +26,29 @@ pub enum TargetError {
     /// What begins as a placeholder is none.
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
-    /// The text is not a URL.
-    #[error("`{url}` is not a URL ({reason}); write it as http[s]://HOST[:PORT]/PATH")]
-    NotUrl {
-        /// The URL as typed, but for what may be secret.
-        url: String,
-        /// The parser's reason.
-        reason: String,
-    },
-    /// The scheme is not spoken.
-    #[error("`{url}` has the scheme `{scheme}`; http and https are spoken")]
-    Scheme {
-        /// The URL as typed, but for what may be secret.
-        url: String,
-        /// The scheme of the URL.
-        scheme: String,
-    },
-    /// The URL has no host.
-    #[error("`{url}` names no host; write it as http[s]://HOST[:PORT]/PATH")]
-    NoHost {
-        /// The URL as typed, but for what may be secret.
-        url: String,
-    },
-    /// The server of messages is not named as one.
+    /// The text is not a URL. Holds it, but for what may be secret, and the parser's reason.
+    #[error("`{0}` is not a URL ({1}); write it as http[s]://HOST[:PORT]/PATH")]
+    NotUrl(String, String),
+    /// The scheme is not spoken. Holds the URL, but for what may be secret, and its scheme.
+    #[error("`{0}` has the scheme `{1}`; http and https are spoken")]
+    Scheme(String, String),
+    /// The URL, which is held but for what may be secret, has no host.
+    #[error("`{0}` names no host; write it as http[s]://HOST[:PORT]/PATH")]
+    NoHost(String),
+    /// The server of messages is not named as one. Holds what was typed, but for what may be
+    /// secret, and why not.
     #[error(
-        "`{typed}` names no server of messages ({reason}); write it as HOST:PORT, \
-         tcp://HOST:PORT, or tls://HOST:PORT over TLS"
+        "`{0}` names no server of messages ({1}); write it as HOST:PORT, tcp://HOST:PORT, or \
+         tls://HOST:PORT over TLS"
     )]
-    NotHostAndPort {
-        /// The target as typed, but for what may be secret.
-        typed: String,
-        /// Why not.
-        reason: String,
-    },
-    /// User and password are not turned into a header behind the user's back.
+    NotHostAndPort(String, String),
+    /// User and password are not turned into a header behind the user's back. Holds the URL without
+    /// them.
     #[error(
-        "`{url}` has a user name or password before its host; leave them out there, and give them \
-         as -u USER:PASSWORD"
+        "`{0}` has a user name or password before its host; leave them out there, and give them as \
+         -u USER:PASSWORD"
     )]
-    UserInfo {
-        /// The URL as typed, without user name and password.
-        url: String,
-    },
+    UserInfo(String),
 }
 
 /// What the URL begins with.
@@ -196,10 +177,8 @@ impl Target {
         }
         let mut target = Self::parse(&masked, unix_socket)?;
         if target.host.contains(&mark) {
-            return Err(TargetError::NotUrl {
-                url: without_secrets(typed),
-                reason: "a host is not filled in".to_owned(),
-            });
+            let reason = "a host is not filled in".to_owned();
+            return Err(TargetError::NotUrl(without_secrets(typed), reason));
         }
         for (masking, placeholder) in &placeholders {
             target.path = target.path.replace(masking, placeholder);
@@ -227,39 +206,21 @@ impl Target {
         } else {
             format!("http://{typed}")
         };
-        let url = Url::parse(&with_scheme).map_err(|reason| TargetError::NotUrl {
-            url: without_secrets(typed),
-            reason: without_brackets(&with_scheme).unwrap_or_else(|| reason.to_string()),
-        })?;
+        let shown = || without_secrets(typed);
+        let url = Url::parse(&with_scheme)
+            .map_err(|error| TargetError::NotUrl(shown(), reason(&with_scheme, error)))?;
         let scheme = match (url.scheme(), is_websocket) {
             ("http", false) => Scheme::Http,
             ("https", false) => Scheme::Https,
             ("ws", true) => Scheme::Ws,
             ("wss", true) => Scheme::Wss,
-            (other, _) => {
-                return Err(TargetError::Scheme {
-                    url: without_secrets(typed),
-                    scheme: other.to_owned(),
-                });
-            }
+            (other, _) => return Err(TargetError::Scheme(shown(), other.to_owned())),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(TargetError::UserInfo {
-                url: without_secrets(typed),
-            });
+            return Err(TargetError::UserInfo(shown()));
         }
-        let bracketed = match url.host_str() {
-            Some(host) if !host.is_empty() => host,
-            _ => {
-                return Err(TargetError::NoHost {
-                    url: without_secrets(typed),
-                });
-            }
-        };
-        let host = bracketed
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_owned();
+        let bracketed = url.host_str().filter(|host| !host.is_empty());
+        let bracketed = bracketed.ok_or_else(|| TargetError::NoHost(shown()))?;
         let port = url.port_or_known_default().unwrap_or(80);
         let authority = match url.port() {
             Some(port) => format!("{bracketed}:{port}"),
@@ -269,12 +230,12 @@ impl Target {
             Some(query) => format!("{}?{query}", url.path()),
             None => url.path().to_owned(),
         };
-        let mut shown = url.clone();
-        shown.set_fragment(None);
+        let mut without_fragment = url.clone();
+        without_fragment.set_fragment(None);
         Ok(Self {
-            url: shown.into(),
+            url: without_fragment.into(),
             scheme,
-            host,
+            host: without_brackets(bracketed),
             port,
             authority,
             path,
@@ -293,9 +254,9 @@ impl Target {
         is_secure: bool,
         unix_socket: Option<PathBuf>,
     ) -> Result<Self, TargetError> {
-        let refused = |reason: &str| TargetError::NotHostAndPort {
-            typed: without_secrets(typed.unwrap_or_default()),
-            reason: reason.to_owned(),
+        let refused = |reason: &str| {
+            let shown = without_secrets(typed.unwrap_or_default());
+            TargetError::NotHostAndPort(shown, reason.to_owned())
         };
         let is = |scheme: &str, name: &str| scheme.eq_ignore_ascii_case(name);
         let (scheme, rest) = match typed.map(|typed| typed.split_once("://").ok_or(typed)) {
@@ -324,10 +285,8 @@ impl Target {
         };
         // The rules of hosts and ports are those of URLs; a scheme of its own has no default port.
         let with_scheme = format!("{}://{rest}", scheme.name());
-        let url = Url::parse(&with_scheme).map_err(|reason| {
-            let reason = without_brackets(&with_scheme).unwrap_or_else(|| reason.to_string());
-            refused(&reason)
-        })?;
+        let url =
+            Url::parse(&with_scheme).map_err(|error| refused(&reason(&with_scheme, error)))?;
         let host = url.host_str().filter(|host| !host.is_empty());
         let host = host.ok_or_else(|| refused("there is no host"))?;
         let port = url.port().ok_or_else(|| refused("there is no port"))?;
@@ -343,10 +302,7 @@ impl Target {
         Ok(Self {
             url: format!("{}://{authority}", scheme.name()),
             scheme,
-            host: host
-                .trim_start_matches('[')
-                .trim_end_matches(']')
-                .to_owned(),
+            host: without_brackets(host),
             port,
             authority,
             path: String::new(),
@@ -411,8 +367,18 @@ pub fn redact_field(field: &str) -> String {
     }
 }
 
+/// The host as it is connected to.
+fn without_brackets(host: &str) -> String {
+    host.trim_matches(['[', ']']).to_owned()
+}
+
+/// Why a URL cannot be read.
+fn reason(url: &str, error: url::ParseError) -> String {
+    lacks_brackets(url).unwrap_or_else(|| error.to_string())
+}
+
 /// What is wrong with a URL whose host is an IPv6 address without brackets; absent where it is not.
-fn without_brackets(url: &str) -> Option<String> {
+fn lacks_brackets(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();

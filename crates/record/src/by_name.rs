@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::merged::{Merge, merge_fields};
 use crate::sparse::grown_bytes;
-use crate::{FailureKind, Name, Population, SparseHistogram};
+use crate::{FailureKind, Population, SparseHistogram};
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;
@@ -52,7 +52,7 @@ pub fn name_buckets_max(names: usize) -> usize {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameRecord {
     /// The name: method and path, GET left out.
-    pub name: Name,
+    pub name: String,
     /// Sent, in all phases.
     pub requests_sent: u64,
     /// The outcome of those that were issued in the window.
@@ -71,7 +71,7 @@ pub struct NameRecord {
 
 impl NameRecord {
     /// A record with this name, under which nothing was sent.
-    pub fn named(name: impl Into<Name>) -> Self {
+    pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             ..Self::default()
@@ -123,11 +123,11 @@ impl NameRecord {
         self.unfinished.coarsen(buckets_max);
     }
 
-    /// Bytes that it takes in memory, at most, without its name.
+    /// Bytes that it takes in memory, at most.
     pub fn held_bytes_max(&self) -> usize {
         let lists = grown_bytes(&self.statuses) + grown_bytes(&self.failures);
         let histograms = self.response.held_bytes_max() + self.unfinished.held_bytes_max();
-        size_of::<Self>() + lists + histograms
+        size_of::<Self>() + self.name.len() + lists + histograms
     }
 }
 
@@ -157,16 +157,16 @@ pub(crate) fn merge_alike(names: &mut [NameRecord], others: &[NameRecord]) {
 pub(crate) fn merge_by_name(names: &mut Vec<NameRecord>, others: Vec<NameRecord>) {
     let mut places: HashMap<String, usize> = HashMap::new();
     for (place, name) in names.iter().enumerate() {
-        places.insert(name.name.to_string(), place);
+        places.insert(name.name.clone(), place);
     }
     for mut other in others {
-        if names.len() > GENERATED_NAMES_MAX && !places.contains_key(&*other.name) {
+        if names.len() > GENERATED_NAMES_MAX && !places.contains_key(&other.name) {
             other.name = OTHER_NAMES.into();
         }
-        match places.get(&*other.name) {
+        match places.get(&other.name) {
             Some(&place) => names[place].merge(&other),
             None => {
-                places.insert(other.name.to_string(), names.len());
+                places.insert(other.name.clone(), names.len());
                 names.push(other);
             }
         }
@@ -175,7 +175,7 @@ pub(crate) fn merge_by_name(names: &mut Vec<NameRecord>, others: Vec<NameRecord>
 
 /// Forgets the figures of generated requests of which none has a name: they are those of the run.
 pub fn forget_unnamed(names: &mut Vec<NameRecord>) {
-    if names.iter().all(|name| &*name.name == UNNAMED) {
+    if names.iter().all(|name| name.name == UNNAMED) {
         names.clear();
     }
 }
@@ -187,17 +187,17 @@ mod tests {
     /// What a name takes in a worker, while little is known of it.
     #[test]
     fn a_name_is_small() {
-        assert_eq!(size_of::<NameRecord>(), 152);
+        assert_eq!(size_of::<NameRecord>(), 160);
         let mut record = NameRecord::default();
         record.add_status(200, 1);
         record.response.record(1_000);
-        assert_eq!(record.held_bytes_max(), 280);
+        assert_eq!(record.held_bytes_max(), 288);
         assert_eq!(record.statuses.capacity(), 1);
         record.add_status(200, 3);
         for ns in [2_000, 3_000, 4_000] {
             record.response.record(ns);
         }
-        assert!(record.held_bytes_max() <= 328);
+        assert!(record.held_bytes_max() <= 336);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::sum;
+
 /// Most programs beside brunt and the server that are named.
 pub const PROGRAMS_MAX: usize = 3;
 
@@ -361,9 +363,7 @@ impl ServerCount {
 impl CpuTimes {
     /// All time of the CPU, nanoseconds.
     pub fn total_ns(&self) -> u64 {
-        [self.busy_ns, self.steal_ns, self.idle_ns]
-            .iter()
-            .fold(0, |sum, &ns| sum.saturating_add(ns))
+        sum(&[self.busy_ns, self.steal_ns, self.idle_ns])
     }
 }
 

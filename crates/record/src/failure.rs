@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use brunt_protocols::FailureFamily;
 use serde::{Deserialize, Serialize};
 
+use crate::merged::Merge;
+
 /// What a failure happened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureScope {
@@ -16,11 +18,22 @@ pub enum FailureScope {
     Request,
 }
 
+/// What several kinds of failure have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nature {
+    /// The server closed or reset the connection while it owed a reply, or in the middle of it.
+    Cut,
+    /// The reply was not what the protocol allows.
+    Malformed,
+    /// The failure is one of TLS.
+    Tls,
+}
+
 macro_rules! failure_kinds {
-    (@family) => { None };
-    (@family $family:ident) => { Some(FailureFamily::$family) };
+    (@one $type:ident) => { None };
+    (@one $type:ident $value:ident) => { Some($type::$value) };
     ($($(#[doc = $doc:literal])+
-       $variant:ident, $scope:ident $(of $family:ident)?, $label:literal;)+) => {
+       $variant:ident, $scope:ident $(of $family:ident)? $(by $nature:ident)?, $label:literal;)+) => {
         /// Why a connection attempt, a connection or a request failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -38,7 +51,13 @@ macro_rules! failure_kinds {
             /// The protocols that alone have it; absent where all may.
             fn family(self) -> Option<FailureFamily> {
                 match self {
-                    $(Self::$variant => failure_kinds!(@family $($family)?),)+
+                    $(Self::$variant => failure_kinds!(@one FailureFamily $($family)?),)+
+                }
+            }
+
+            fn nature(self) -> Option<Nature> {
+                match self {
+                    $(Self::$variant => failure_kinds!(@one Nature $($nature)?),)+
                 }
             }
 
@@ -70,11 +89,11 @@ failure_kinds! {
     /// HTTP/2 settings was complete.
     HandshakeCut, Connect, "closed in handshake";
     /// The server ended the TLS handshake with an alert.
-    TlsAlert, Connect, "TLS alert from server";
+    TlsAlert, Connect by Tls, "TLS alert from server";
     /// The server's certificate did not pass.
-    TlsCertificate, Connect, "certificate refused";
+    TlsCertificate, Connect by Tls, "certificate refused";
     /// The TLS handshake failed otherwise.
-    TlsFailed, Connect, "TLS handshake failed";
+    TlsFailed, Connect by Tls, "TLS handshake failed";
     /// The server negotiated another protocol (ALPN) than on the connection made before the run,
     /// or answered HTTP/2 by something else.
     OtherProtocol, Connect, "another protocol negotiated";
@@ -99,15 +118,15 @@ failure_kinds! {
     /// No complete reply within `--timeout`.
     TimedOut, Request, "timed out";
     /// The connection was reset while the request was in flight (ECONNRESET, EPIPE).
-    Reset, Request, "connection reset";
+    Reset, Request by Cut, "connection reset";
     /// The connection was closed before the first byte of the reply.
-    ClosedBeforeReply, Request, "closed before reply";
+    ClosedBeforeReply, Request by Cut, "closed before reply";
     /// The connection was closed inside the reply's head.
-    TruncatedHead, Request, "head cut short";
+    TruncatedHead, Request by Cut, "head cut short";
     /// The reply ended inside its body; in HTTP/1.1 with the connection.
-    TruncatedBody, Request, "body cut short";
+    TruncatedBody, Request by Cut, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
-    LongBody, Request of Streams, "body too long";
+    LongBody, Request of Streams by Malformed, "body too long";
     /// A call of gRPC failed: its reply is complete, with a status below 400, and has no
     /// `grpc-status` in its trailers, or in a head that nothing follows.
     CallNoStatus, Request of Streams, "gRPC: no status";
@@ -144,33 +163,33 @@ failure_kinds! {
     /// A call of gRPC failed with UNAUTHENTICATED.
     CallUnauthenticated, Request of Streams, "gRPC: UNAUTHENTICATED";
     /// The reply's head is not HTTP.
-    MalformedHead, Request, "malformed head";
+    MalformedHead, Request by Malformed, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.
     TlsExpected, Request, "server wants https";
     /// The reply's head is over the size limit.
-    HeadTooLarge, Request, "head too large";
+    HeadTooLarge, Request by Malformed, "head too large";
     /// The reply has more header fields than the limit.
-    TooManyHeaders, Request, "too many header fields";
+    TooManyHeaders, Request by Malformed, "too many header fields";
     /// The reply's version is neither HTTP/1.0 nor HTTP/1.1.
-    UnsupportedVersion, Request, "unsupported version";
+    UnsupportedVersion, Request by Malformed, "unsupported version";
     /// Content-Length is malformed, out of range or contradicts itself.
-    BadContentLength, Request, "bad Content-Length";
+    BadContentLength, Request by Malformed, "bad Content-Length";
     /// Transfer-Encoding is not one that can be framed.
-    BadTransferEncoding, Request, "bad Transfer-Encoding";
+    BadTransferEncoding, Request by Malformed, "bad Transfer-Encoding";
     /// The chunked framing is malformed.
-    BadChunk, Request, "bad chunk";
+    BadChunk, Request by Malformed, "bad chunk";
     /// The trailers are over the size limit.
-    TrailersTooLarge, Request, "trailers too large";
+    TrailersTooLarge, Request by Malformed, "trailers too large";
     /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
-    BadInterim, Request, "bad interim reply";
+    BadInterim, Request by Malformed, "bad interim reply";
     /// What came back is not what was sent, where an echo is expected.
-    WrongEcho, Request of Framing, "wrong echo";
+    WrongEcho, Request of Framing by Malformed, "wrong echo";
     /// The length that a message states is out of range.
-    BadLength, Request of Framing, "bad message length";
+    BadLength, Request of Framing by Malformed, "bad message length";
     /// The reply to a message is not of the protocol that it is framed by.
-    MalformedReply, Request of Framing, "malformed reply";
+    MalformedReply, Request of Framing by Malformed, "malformed reply";
     /// The connection ended in the middle of the reply to a message.
-    TruncatedReply, Request of Message, "reply cut short";
+    TruncatedReply, Request of Message by Cut, "reply cut short";
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
     /// another stream had no reply in time; this request was not answered.
     Unanswered, Request, "not answered";
@@ -209,7 +228,7 @@ failure_kinds! {
     /// The stream was reset with an unknown code.
     StreamOtherCode, Request of Http2, "stream reset: unknown code";
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
-    Http2Error, Request of Http2, "HTTP/2 connection error";
+    Http2Error, Request of Http2 by Malformed, "HTTP/2 connection error";
     /// The stream was reset with H3_NO_ERROR (RFC 9114 section 8.1, as
     /// all that follow).
     Http3ResetNoError, Request of Http3, "stream reset: H3_NO_ERROR";
@@ -264,7 +283,7 @@ failure_kinds! {
     /// The server closed the connection with another code of HTTP/3.
     Http3ClosedOtherCode, Request of Http3, "closed: another code of HTTP/3";
     /// The server broke the rules of HTTP/3.
-    Http3Error, Request of Http3, "HTTP/3 connection error";
+    Http3Error, Request of Http3 by Malformed, "HTTP/3 connection error";
     /// The server closed the connection with NO_ERROR of QUIC (RFC 9000 section
     /// 20.1, as all that follow).
     QuicClosedNoError, Request of Http3, "QUIC closed: NO_ERROR";
@@ -299,13 +318,13 @@ failure_kinds! {
     /// The server closed the connection with another code of QUIC.
     QuicClosedOtherCode, Request of Http3, "QUIC closed: another code";
     /// The server broke the rules of QUIC.
-    QuicError, Request of Http3, "QUIC connection error";
+    QuicError, Request of Http3 by Malformed, "QUIC connection error";
     /// Nothing came for as long as the server lets a connection of QUIC idle.
     QuicIdle, Request of Http3, "QUIC idle time-out";
     /// Bytes of a reply did not come in time, and the window was full of what came behind them.
     QuicWithheld, Request of Http3, "QUIC bytes missing";
     /// The server broke the rules of WebSocket.
-    WebSocketError, Request of WebSocket, "WebSocket protocol error";
+    WebSocketError, Request of WebSocket by Malformed, "WebSocket protocol error";
     /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that
     /// follow).
     CloseNormal, Request of WebSocket, "closed: 1000 normal";
@@ -333,7 +352,7 @@ failure_kinds! {
     CloseOtherCode, Request of WebSocket, "closed: another code";
     /// A TLS record could not be decrypted, or the server sent an alert, while the request was
     /// in flight.
-    TlsBroken, Request, "TLS broken";
+    TlsBroken, Request by Tls, "TLS broken";
     /// Any other error of the socket while the request was in flight.
     SocketError, Request, "socket error";
 }
@@ -349,38 +368,12 @@ impl FailureKind {
     /// Whether the server closed or reset the connection while it owed a reply, or in the middle of
     /// it.
     pub fn is_cut(self) -> bool {
-        matches!(
-            self,
-            Self::Reset
-                | Self::ClosedBeforeReply
-                | Self::TruncatedHead
-                | Self::TruncatedBody
-                | Self::TruncatedReply
-        )
+        self.nature() == Some(Nature::Cut)
     }
 
     /// Whether the reply was not what the protocol allows.
     pub fn is_malformed(self) -> bool {
-        matches!(
-            self,
-            Self::MalformedHead
-                | Self::HeadTooLarge
-                | Self::TooManyHeaders
-                | Self::UnsupportedVersion
-                | Self::BadContentLength
-                | Self::BadTransferEncoding
-                | Self::BadChunk
-                | Self::TrailersTooLarge
-                | Self::BadInterim
-                | Self::LongBody
-                | Self::Http2Error
-                | Self::Http3Error
-                | Self::QuicError
-                | Self::WrongEcho
-                | Self::BadLength
-                | Self::MalformedReply
-                | Self::WebSocketError
-        )
+        self.nature() == Some(Nature::Malformed)
     }
 
     /// Whether the failure can happen over protocols of this family alone.
@@ -390,10 +383,7 @@ impl FailureKind {
 
     /// Whether the failure can happen over TLS alone.
     pub fn is_of_tls(self) -> bool {
-        matches!(
-            self,
-            Self::TlsAlert | Self::TlsCertificate | Self::TlsFailed | Self::TlsBroken
-        )
+        self.nature() == Some(Nature::Tls)
     }
 }
 
@@ -428,12 +418,11 @@ impl FailureCounts {
     /// How many failures happened to requests, where attempts to connect are requests
     /// (`are_attempts`) or not.
     pub fn of_requests(&self, are_attempts: bool) -> u64 {
-        let of_attempts = match are_attempts {
-            true => self.total(FailureScope::Connect),
-            false => 0,
-        };
-        self.total(FailureScope::Request)
-            .saturating_add(of_attempts)
+        let mut total = self.total(FailureScope::Request);
+        if are_attempts {
+            total.merge(&self.total(FailureScope::Connect));
+        }
+        total
     }
 
     /// The kinds that occurred, with their counts.
@@ -446,9 +435,7 @@ impl FailureCounts {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own = own.saturating_add(*theirs);
-        }
+        self.0[..].merge(&other.0);
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hdr_v2::{self, HIGHEST_NS, Layout};
 use crate::loglinear;
+use crate::merged::sum;
 
 /// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
 /// bucket, with their exact maximum kept.
@@ -316,10 +317,6 @@ impl Histogram {
     pub fn buckets(&self) -> hdrhistogram::Histogram<u64> {
         self.layout.expand(self.filled())
     }
-}
-
-fn sum(counts: &[u64]) -> u64 {
-    counts.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// The stored form.

@@ -18,6 +18,20 @@ impl Merge for u64 {
     }
 }
 
+/// Of lists whose places are alike, place by place.
+impl<T: Merge> Merge for [T] {
+    fn merge(&mut self, other: &Self) {
+        for (own, others) in self.iter_mut().zip(other) {
+            own.merge(others);
+        }
+    }
+}
+
+/// The sum of counts, or the largest number that it can hold.
+pub(crate) fn sum(counts: &[u64]) -> u64 {
+    counts.iter().copied().fold(0, u64::saturating_add)
+}
+
 /// Of a count that not everybody has, the sum of those that are there.
 impl<T: Merge + Default> Merge for Option<T> {
     fn merge(&mut self, other: &Self) {

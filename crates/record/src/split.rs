@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::{Merge, merge_fields, merges};
+use crate::merged::{Merge, merge_fields, merges, sum};
 use crate::{Histogram, loglinear};
 
 /// 16 buckets per doubling of the response time.
@@ -103,16 +103,14 @@ impl Parts {
 
     /// The response time.
     pub fn response_ns(&self) -> u64 {
-        self.each()
-            .iter()
-            .fold(0, |sum, &ns| sum.saturating_add(ns))
+        sum(&self.each())
     }
 
     /// The response time and brunt's own share of it, nanoseconds, in a type that cannot overflow.
     pub fn exact_sums(&self) -> (u128, u128) {
-        let sum = |parts: &[u64]| parts.iter().copied().map(u128::from).sum();
+        let exact = |parts: &[u64]| parts.iter().copied().map(u128::from).sum();
         let own = [self.lag_send_ns, self.lag_receive_ns, self.parse_ns];
-        (sum(&self.each()), sum(&own))
+        (exact(&self.each()), exact(&own))
     }
 
     /// Whether a sum of parts has lost its exact value.
@@ -122,16 +120,12 @@ impl Parts {
 
     /// Brunt's own share of it.
     pub fn own_ns(&self) -> u64 {
-        self.lag_send_ns
-            .saturating_add(self.lag_receive_ns)
-            .saturating_add(self.parse_ns)
+        sum(&[self.lag_send_ns, self.lag_receive_ns, self.parse_ns])
     }
 
     /// The rest of it: what it would have been with a brunt that takes no time.
     pub fn rest_ns(&self) -> u64 {
-        self.wait_ns
-            .saturating_add(self.send_ns)
-            .saturating_add(self.server_ns)
+        sum(&[self.wait_ns, self.send_ns, self.server_ns])
     }
 
     fn each(&self) -> [u64; 6] {

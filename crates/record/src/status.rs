@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::merged::{Merge, sum};
+
 const FIRST: u16 = 100;
 const LAST: u16 = 999;
 /// RFC 9110 section 15: 4xx and 5xx report errors.
@@ -90,23 +92,17 @@ impl StatusCounts {
 
     /// How many replies came in all.
     pub fn total(&self) -> u64 {
-        self.0.iter().copied().fold(0, u64::saturating_add)
+        sum(&self.0)
     }
 
     /// Replies that report success: status below 400.
     pub fn successes(&self) -> u64 {
-        self.0[..usize::from(FIRST_ERROR)]
-            .iter()
-            .copied()
-            .fold(0, u64::saturating_add)
+        sum(&self.0[..usize::from(FIRST_ERROR)])
     }
 
     /// Replies that report an error: status 400 and above.
     pub fn errors(&self) -> u64 {
-        self.0[usize::from(FIRST_ERROR)..]
-            .iter()
-            .copied()
-            .fold(0, u64::saturating_add)
+        sum(&self.0[usize::from(FIRST_ERROR)..])
     }
 
     /// Replies of the class `class` (2 for 200 to 299).
@@ -118,9 +114,7 @@ impl StatusCounts {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own = own.saturating_add(*theirs);
-        }
+        self.0.merge(&other.0);
     }
 }
 

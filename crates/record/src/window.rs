@@ -3,7 +3,7 @@
 use crate::Phase;
 
 /// The interval that every rate is counted in and divided by, on the clock of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The first instant of the window.
     pub start_ns: u64,

@@ -37,7 +37,7 @@ pub struct Recording {
 
 /// Records the events of one worker. An event belongs to the phase in which its time stamp falls;
 /// a latency, and an arrival, to the window when it was due in the window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recorder {
     window: Window,
     recording: Recording,
@@ -93,20 +93,7 @@ impl Recorder {
         Self {
             window,
             recording,
-            intervals: IntervalRecorder::default(),
-            live: 0,
-            live_since_ns: 0,
-            opening: 0,
-            opening_since_ns: 0,
-            is_planned: false,
-            are_attempts: false,
-            last_due_ns: 0,
-            carried_in: CarriedIn::default(),
-            until_end: Histogram::default(),
-            stages: StageRecorder::default(),
-            names: NameRecorder::default(),
-            log: None,
-            point: CurrentPoint::default(),
+            ..Self::default()
         }
     }
 

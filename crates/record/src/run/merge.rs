@@ -8,7 +8,6 @@ use thiserror::Error;
 
 use super::sound::{UnsoundRun, difference};
 use super::{AGENTS_MAX, AgentRecord, Run};
-use crate::Name;
 use crate::by_name::{merge_alike, merge_by_name};
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.
@@ -137,17 +136,12 @@ fn check(runs: &[Run]) -> Result<(), MergeError> {
             reason,
         })?;
     }
-    let mut ids: Vec<(&str, usize)> = runs
-        .iter()
-        .zip(0..)
-        .flat_map(|(run, number)| run.agents.iter().map(move |agent| (&*agent.id, number)))
-        .collect();
-    ids.sort_unstable();
-    if let Some(pair) = ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(MergeError::SameAgent {
-            first: pair[0].1,
-            second: pair[1].1,
-        });
+    let ids = |run: &Run| -> Vec<String> {
+        let agents = run.agents.iter();
+        agents.map(|agent| agent.id.clone()).collect()
+    };
+    if let Some((_, first, second)) = in_two(runs, ids) {
+        return Err(MergeError::SameAgent { first, second });
     }
     for (other, second) in others.iter().zip(1..) {
         if let Some((field, first_value, second_value)) = run_difference(first, other) {
@@ -160,8 +154,13 @@ fn check(runs: &[Run]) -> Result<(), MergeError> {
             });
         }
     }
-    if first.part_of.is_some() {
-        check_parts(runs)?;
+    let is_part = first.part_of.is_some();
+    if let Some((worker, first, second)) = in_two(runs, Run::worker_numbers).filter(|_| is_part) {
+        return Err(MergeError::SameWorker {
+            worker,
+            first,
+            second,
+        });
     }
     let agents = runs.iter().map(|run| run.agents.len()).sum();
     if agents > AGENTS_MAX {
@@ -170,22 +169,16 @@ fn check(runs: &[Run]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// Whether no worker of the plan that these are parts of is in two of them.
-fn check_parts(runs: &[Run]) -> Result<(), MergeError> {
-    let numbers = runs.iter().zip(0..).flat_map(|(run, number)| {
-        let workers = run.worker_numbers().into_iter();
-        workers.map(move |worker| (worker, number))
-    });
-    let mut numbers: Vec<(u32, usize)> = numbers.collect();
-    numbers.sort_unstable();
-    match numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        None => Ok(()),
-        Some(pair) => Err(MergeError::SameWorker {
-            worker: pair[0].0,
-            first: pair[0].1,
-            second: pair[1].1,
-        }),
+/// What two of these have, and which two; absent where there is nothing.
+fn in_two<T: Ord>(runs: &[Run], of: fn(&Run) -> Vec<T>) -> Option<(T, usize, usize)> {
+    let mut all: Vec<(T, usize)> = Vec::new();
+    for (run, number) in runs.iter().zip(0..) {
+        all.extend(of(run).into_iter().map(|it| (it, number)));
     }
+    all.sort_unstable();
+    let twice = all.windows(2).position(|pair| pair[0].0 == pair[1].0)?;
+    let (second, first) = (all[twice + 1].1, all.swap_remove(twice));
+    Some((first.0, first.1, second))
 }
 
 type Difference = Option<(&'static str, String, String)>;
@@ -196,7 +189,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
         run.names
             .iter()
             .map(|it| it.name.clone())
-            .collect::<Vec<Name>>()
+            .collect::<Vec<String>>()
     };
     let versions = (&first.brunt_version, &other.brunt_version);
     differs("the version of brunt", versions.0, versions.1)
@@ -216,7 +209,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
             }
             let place =
                 (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at))?;
-            let name = |names: &[Name]| match names.get(place) {
+            let name = |names: &[String]| match names.get(place) {
                 Some(name) => format!("`{name}`"),
                 None => "nothing".to_owned(),
             };

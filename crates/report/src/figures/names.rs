@@ -1,7 +1,7 @@
 //! The figures of the requests of a list, by their names.
 
 use brunt_judge::{Quantile, ResponseQuantiles};
-use brunt_record::{Name, NameRecord, Run};
+use brunt_record::{NameRecord, Run};
 use serde::Serialize;
 
 use super::Outcomes;
@@ -10,7 +10,7 @@ use super::Outcomes;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct NameFigures {
     /// Method and path, GET left out.
-    pub name: Name,
+    pub name: String,
     /// Sent in all phases.
     pub requests_sent: u64,
     /// What became of them.
