@@ -29,7 +29,7 @@ pub enum BackendChoice {
 }
 
 /// When a run ends: whichever comes first. Without either, what makes the requests ends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Length of the measure phase, nanoseconds.
     pub duration_ns: Option<u64>,
@@ -358,6 +358,19 @@ impl Plan {
     /// A closed loop of 64 connections by one worker, for 10 s after a warm-up of 1 s: what the
     /// program does without options, on one CPU.
     pub fn new(target: Target, requests: RequestSet) -> Self {
+        let mut plan = Self::bare(target, requests);
+        plan.placement = Placement::Scheduler;
+        plan.oversubscribe = false;
+        plan.stop.duration_ns = Some(Self::DURATION_NS_DEFAULT);
+        plan.warmup_ns = Self::WARMUP_NS_DEFAULT;
+        plan.halves_warmup = true;
+        plan.sends_again = true;
+        plan
+    }
+
+    /// The same without what the program does unasked: there is no warm-up and no end, nothing is
+    /// sent again, and there are as many workers as are asked for.
+    pub fn bare(target: Target, requests: RequestSet) -> Self {
         const SECOND_NS: u64 = 1_000_000_000;
         Self {
             target,
@@ -369,7 +382,7 @@ impl Plan {
             },
             connections: Self::CONNECTIONS_DEFAULT,
             workers: NonZeroU32::MIN,
-            placement: Placement::Scheduler,
+            placement: Placement::Given,
             spoken: HttpChoice::AUTO.into(),
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
@@ -380,19 +393,16 @@ impl Plan {
             think_spread: ThinkSpread::Fixed,
             think_seed: 0,
             held_beside_bytes: 0,
-            stop: Stop {
-                duration_ns: Some(Self::DURATION_NS_DEFAULT),
-                requests: None,
-            },
+            stop: Stop::default(),
             sequence_offset: 0,
             has_equal_parts: false,
-            warmup_ns: Self::WARMUP_NS_DEFAULT,
-            halves_warmup: true,
+            warmup_ns: 0,
+            halves_warmup: false,
             keeps_errors: false,
             logged_requests_max: 0,
             logged_responses_max: 0,
             timeout_ns: 10 * SECOND_NS,
-            sends_again: true,
+            sends_again: false,
             setup_timeout_ns: None,
             connect_timeout_ns: 5 * SECOND_NS,
             drain_limit_ns: 10 * SECOND_NS,
@@ -401,7 +411,7 @@ impl Plan {
             source_addresses: Vec::new(),
             stamps: Stamps::Sampled,
             spin: Spin::Auto,
-            oversubscribe: false,
+            oversubscribe: true,
             observe: true,
             watch: Watch::Auto,
             server_counter: None,
