@@ -371,7 +371,6 @@ impl Plan {
     /// The same without what the program does unasked: there is no warm-up and no end, nothing is
     /// sent again, and there are as many workers as are asked for.
     pub fn bare(target: Target, requests: RequestSet) -> Self {
-        const SECOND_NS: u64 = 1_000_000_000;
         Self {
             target,
             further_targets: Vec::new(),
@@ -401,11 +400,11 @@ impl Plan {
             keeps_errors: false,
             logged_requests_max: 0,
             logged_responses_max: 0,
-            timeout_ns: 10 * SECOND_NS,
+            timeout_ns: 10_000_000_000,
             sends_again: false,
             setup_timeout_ns: None,
-            connect_timeout_ns: 5 * SECOND_NS,
-            drain_limit_ns: 10 * SECOND_NS,
+            connect_timeout_ns: 5_000_000_000,
+            drain_limit_ns: 10_000_000_000,
             backend: BackendChoice::Auto,
             sockets: SocketOptions::default(),
             source_addresses: Vec::new(),
@@ -544,12 +543,6 @@ impl Plan {
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
         self.spoken.awaits_replies()
-    }
-
-    /// Whether what a server sends unasked while a message is in flight cannot be told from its
-    /// reply.
-    pub fn may_mistake_pushes(&self) -> bool {
-        self.spoken.may_mistake_pushes()
     }
 
     /// The words for what is sent.

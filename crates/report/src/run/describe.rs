@@ -90,7 +90,7 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
             });
         }
     }
-    if is_full || run.plan.may_mistake_pushes() {
+    if is_full || run.plan.spoken.may_mistake_pushes() {
         notes.extend(misplaced_stamps(run, summary));
     }
     notes.extend(unasked(run, summary));
@@ -138,7 +138,7 @@ fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
     Some(if moved_ns.unsigned_abs() >= STEP_SEEN_NS {
         let by = units::duration(moved_ns.unsigned_abs());
         format!("{stamps} out of range and moved: the wall clock was set, by {by} in all")
-    } else if summary.stamps_before_send > 0 && run.plan.may_mistake_pushes() {
+    } else if summary.stamps_before_send > 0 && run.plan.spoken.may_mistake_pushes() {
         format!(
             "{stamps} out of range and moved, {before_send} of them from before the send: what the \
              server sends unasked was taken for replies"
