@@ -29,9 +29,9 @@ impl Ending {
     /// An ending with one line on standard error and nothing on standard output.
     pub(crate) fn error(line: &str, code: u8) -> Self {
         Self {
-            stdout: String::new(),
             stderr: format!("{line}\n"),
             code,
+            ..Self::default()
         }
     }
 }
@@ -39,34 +39,32 @@ impl Ending {
 /// What the C library says of `error`: without the number that Rust puts behind it.
 pub(crate) fn strerror(error: &io::Error) -> String {
     let text = error.to_string();
-    let text = text.strip_prefix("failed to lookup address information: ");
-    let text = text.map_or_else(|| error.to_string(), str::to_owned);
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
+    let reason = text.trim_start_matches("failed to lookup address information: ");
+    let end = reason.find(" (os error ").unwrap_or(reason.len());
+    reason[..end].to_owned()
 }
 
-/// The cause of a failed preparation, in the words of the C library. Absent where it is neither the
-/// name nor the connection.
-pub(crate) fn cause(error: &PrepareError) -> Option<Cause> {
-    match error {
-        PrepareError::Resolve { reason, .. } => Some(Cause::Resolve(strerror(reason))),
-        PrepareError::Unreachable { reason, .. } => {
-            let code = reason.raw_os_error().map(i32::unsigned_abs);
-            Some(Cause::Connect(strerror(reason), code))
-        }
-        _ => None,
-    }
-}
-
-/// Why a target cannot be reached.
+/// Why a target cannot be reached, in the words of the C library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The name of the server has no address.
     Resolve(String),
     /// Nobody answers; with the system's number of the reason, where there is one.
     Connect(String, Option<u32>),
+}
+
+impl Cause {
+    /// That of a failed preparation; absent where it is another one.
+    pub(crate) fn of(error: &PrepareError) -> Option<Self> {
+        match error {
+            PrepareError::Resolve { reason, .. } => Some(Self::Resolve(strerror(reason))),
+            PrepareError::Unreachable { reason, .. } => {
+                let code = reason.raw_os_error().map(i32::unsigned_abs);
+                Some(Self::Connect(strerror(reason), code))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,250 +1,153 @@
-//! Options as the C library's `getopt_long` takes them: abbreviated, clustered, behind words.
+//! Options of other tools as tables, and the one engine that reads all of them.
+
+use std::path::PathBuf;
 
 use brunt_load::{HIDDEN, redact_field};
 
+use crate::Ending;
+
+/// How a tool reads its command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// As `getopt_long` of the C library: letters in clusters, long names abbreviated, other words
+    /// in between.
+    GetoptLong,
+    /// The same with long names in full.
+    InFull,
+    /// As `apr_getopt`: letters in clusters, up to the first word that is no option.
+    Letters,
+    /// One option in each word, whose argument is attached or is the next word that is no option;
+    /// up to the first word that is none.
+    Words,
+}
+
 /// Whether an argument follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
+pub(crate) enum Takes {
     Nothing,
     Argument,
     /// It may be left out, and is attached where it is there.
     AttachedArgument,
 }
 
-/// A row of a table of options: an option with a long name.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    /// Its letter, or nothing.
-    letter: &'static str,
-    /// Its name, without dashes; what [`Options::next`] gives for it.
-    name: &'static str,
-    takes: Takes,
-    /// Whether the option may be abbreviated. Options that the peer does not have must not make its
-    /// own options ambiguous.
-    is_peers: bool,
-    /// Why brunt does not take it, and what to type instead.
-    refusal: Option<&'static str>,
+/// Reads an argument, which may be wrong.
+type Read<T> = fn(&mut T, &str) -> Result<(), Ending>;
+
+/// What an option does to what is made of a command line.
+enum Effect<T: 'static> {
+    Set(fn(&mut T)),
+    Text(fn(&mut T, String)),
+    Value(Read<T>),
+    File(fn(&mut T) -> &mut Option<PathBuf>),
+    /// Nothing is run.
+    End(fn(&T) -> Ending),
+    /// brunt does not do it, for this reason, which says what to type instead.
+    Refused(&'static str),
 }
 
-/// An option without an argument.
-pub(crate) const fn flag(letter: &'static str, name: &'static str) -> Row {
+/// What a report shows of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    All,
+    /// Of a header field, whose value may be secret, the name.
+    Field,
+    /// Of a path, whose query may be secret, what stands before that.
+    Path,
+    Nothing,
+}
+
+/// A letter or a name of an option.
+type Name = &'static str;
+
+/// A row of a table: an option.
+pub(crate) struct Row<T: 'static> {
+    /// Its letter, or nothing. With [`Style::Words`] there may be several.
+    letter: Name,
+    /// Its name without dashes, or nothing.
+    name: Name,
+    takes: Takes,
+    effect: Effect<T>,
+    /// Whether the option may be abbreviated. Options that the tool does not have must not make its
+    /// own options ambiguous.
+    is_abbreviated: bool,
+    shown: Shown,
+}
+
+const fn row<T>(letter: Name, name: Name, takes: Takes, effect: Effect<T>) -> Row<T> {
     Row {
         letter,
         name,
-        takes: Takes::Nothing,
-        is_peers: true,
-        refusal: None,
+        takes,
+        effect,
+        is_abbreviated: true,
+        shown: Shown::All,
     }
 }
 
-/// An option with an argument.
-pub(crate) const fn value(letter: &'static str, name: &'static str) -> Row {
+/// An option without an argument.
+pub(crate) const fn flag<T>(letter: &'static str, name: &'static str, set: fn(&mut T)) -> Row<T> {
+    row(letter, name, Takes::Nothing, Effect::Set(set))
+}
+
+/// An option whose argument is taken as it is.
+pub(crate) const fn text<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
+    row(letter, name, Takes::Argument, Effect::Text(take))
+}
+
+/// The same with a header field as its argument, whose value may be secret.
+pub(crate) const fn field<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
+    shows(Shown::Field, text(letter, name, take))
+}
+
+/// The same with an argument that may be secret.
+pub(crate) const fn secret<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
+    shows(Shown::Nothing, text(letter, name, take))
+}
+
+/// `--brunt-report FILE`, which no tool has: the file for brunt's own record of the run.
+pub(crate) const fn report<T>(place: fn(&mut T) -> &mut Option<PathBuf>) -> Row<T> {
+    in_full(row(
+        "",
+        "brunt-report",
+        Takes::Argument,
+        Effect::File(place),
+    ))
+}
+
+/// An option whose argument is read, and may be wrong.
+pub(crate) const fn value<T>(letter: Name, name: Name, read: Read<T>) -> Row<T> {
+    row(letter, name, Takes::Argument, Effect::Value(read))
+}
+
+/// An option that has something printed in place of a run.
+pub(crate) const fn end<T>(letter: Name, name: Name, ending: fn(&T) -> Ending) -> Row<T> {
+    row(letter, name, Takes::Nothing, Effect::End(ending))
+}
+
+/// An option that is known and not taken, for this reason, which says what to type instead.
+pub(crate) const fn refused<T>(letter: Name, name: Name, reason: &'static str) -> Row<T> {
+    row(letter, name, Takes::Nothing, Effect::Refused(reason))
+}
+
+/// The option is none of the tool's.
+pub(crate) const fn in_full<T>(row: Row<T>) -> Row<T> {
     Row {
-        takes: Takes::Argument,
-        ..flag(letter, name)
+        is_abbreviated: false,
+        ..row
     }
 }
 
-/// An option whose argument may be left out, and has to be attached.
-pub(crate) const fn attached(letter: &'static str, name: &'static str) -> Row {
-    Row {
-        takes: Takes::AttachedArgument,
-        ..flag(letter, name)
-    }
+/// Another argument follows the option than its effect says.
+pub(crate) const fn takes<T>(takes: Takes, row: Row<T>) -> Row<T> {
+    Row { takes, ..row }
 }
 
-impl Row {
-    /// The option is none of the peer's.
-    pub(crate) const fn in_full(self) -> Self {
-        Self {
-            is_peers: false,
-            ..self
-        }
-    }
-
-    /// The option is known, and not taken for this reason, which says what to type instead.
-    pub(crate) const fn refused(self, refusal: &'static str) -> Self {
-        Self {
-            refusal: Some(refusal),
-            ..self
-        }
-    }
+/// A report shows this of the argument.
+pub(crate) const fn shows<T>(shown: Shown, row: Row<T>) -> Row<T> {
+    Row { shown, ..row }
 }
 
-/// The options among the words of a command line.
-#[derive(Debug)]
-pub(crate) struct Options<'a> {
-    /// The name that the program was called by, for messages.
-    program: &'a str,
-    /// Options that have a letter alone, each with a colon behind it where it takes an argument.
-    short: &'static str,
-    rows: &'static [Row],
-    words: std::slice::Iter<'a, String>,
-    /// What is left of a cluster of short options.
-    cluster: std::str::Chars<'a>,
-    /// Words that are no options.
-    operands: Vec<String>,
-}
-
-/// Why a word is not taken.
-#[derive(Debug)]
-pub(crate) enum Wrong {
-    /// The line that the C library prints.
-    Unreadable(String),
-    /// The option is refused, for this reason.
-    Refused(String),
-}
-
-impl Wrong {
-    /// The line of either.
-    pub(crate) fn line(&self) -> &str {
-        match self {
-            Self::Unreadable(line) | Self::Refused(line) => line,
-        }
-    }
-}
-
-/// An option, by its long name if it has one, else by its letter, with its argument.
-pub(crate) type Item = Result<(&'static str, Option<String>), Wrong>;
-
-impl<'a> Options<'a> {
-    pub(crate) fn new(
-        program: &'a str,
-        short: &'static str,
-        rows: &'static [Row],
-        words: &'a [String],
-    ) -> Self {
-        Self {
-            program,
-            short,
-            rows,
-            words: words.iter(),
-            cluster: "".chars(),
-            operands: Vec::new(),
-        }
-    }
-
-    /// The next option; absent where only words are left.
-    pub(crate) fn next(&mut self) -> Option<Item> {
-        if let Some(letter) = self.cluster.next() {
-            return Some(self.short_option(letter));
-        }
-        loop {
-            let word = self.words.next()?;
-            if word == "--" {
-                self.operands.extend(self.words.by_ref().cloned());
-                return None;
-            }
-            if let Some(long) = word.strip_prefix("--") {
-                return Some(self.long_option(long));
-            }
-            match word.strip_prefix('-') {
-                Some(cluster) if !cluster.is_empty() => {
-                    self.cluster = cluster.chars();
-                    return self.next();
-                }
-                _ => self.operands.push(word.clone()),
-            }
-        }
-    }
-
-    /// The words that are no options, in their order, once there are no more options.
-    pub(crate) fn operands(self) -> Vec<String> {
-        self.operands
-    }
-
-    fn short_option(&mut self, letter: char) -> Item {
-        let row = self.rows.iter().find(|row| row.letter.starts_with(letter));
-        let (name, takes) = match row {
-            Some(row) if row.refusal.is_some() => return Err(row.refuse()),
-            Some(row) => (row.name, row.takes == Takes::Argument),
-            None => match self.short.find(letter).filter(|_| letter != ':') {
-                Some(at) => {
-                    let end = at + letter.len_utf8();
-                    (&self.short[at..end], self.short[end..].starts_with(':'))
-                }
-                None => return Err(self.unreadable(&format!("invalid option -- '{letter}'"))),
-            },
-        };
-        if !takes {
-            return Ok((name, None));
-        }
-        let attached = self.cluster.as_str();
-        self.cluster = "".chars();
-        let argument = match attached {
-            "" => self.words.next().cloned(),
-            attached => Some(attached.to_owned()),
-        };
-        let argument = argument
-            .ok_or_else(|| self.unreadable(&format!("option requires an argument -- '{letter}'")));
-        Ok((name, Some(argument?)))
-    }
-
-    fn long_option(&mut self, typed: &str) -> Item {
-        let (name, attached) = match typed.split_once('=') {
-            Some((name, argument)) => (name, Some(argument.to_owned())),
-            None => (typed, None),
-        };
-        let row = match self.find(name) {
-            Ok(row) => row,
-            Err(candidates) if candidates.is_empty() => {
-                return Err(self.unreadable(&format!("unrecognized option '--{typed}'")));
-            }
-            Err(candidates) => {
-                let names: String = candidates
-                    .iter()
-                    .map(|candidate| format!(" '--{}'", candidate.name))
-                    .collect();
-                return Err(self.unreadable(&format!(
-                    "option '--{typed}' is ambiguous; possibilities:{names}"
-                )));
-            }
-        };
-        if row.refusal.is_some() {
-            return Err(row.refuse());
-        }
-        let argument = match (row.takes, attached) {
-            (Takes::Nothing, Some(_)) => {
-                let text = format!("option '--{}' doesn't allow an argument", row.name);
-                return Err(self.unreadable(&text));
-            }
-            (Takes::Argument, None) => {
-                let next = self.words.next().cloned();
-                let text = || format!("option '--{}' requires an argument", row.name);
-                Some(next.ok_or_else(|| self.unreadable(&text()))?)
-            }
-            (_, attached) => attached,
-        };
-        Ok((row.name, argument))
-    }
-
-    /// The option of this name, or the only one that begins so; else all that do.
-    fn find(&self, name: &str) -> Result<Row, Vec<Row>> {
-        if let Some(exact) = self.rows.iter().find(|row| row.name == name) {
-            return Ok(*exact);
-        }
-        let begin_so = |row: &&Row| row.is_peers && row.name.starts_with(name);
-        let candidates: Vec<Row> = self.rows.iter().filter(begin_so).copied().collect();
-        if let [only] = candidates[..] {
-            return Ok(only);
-        }
-        Err(candidates)
-    }
-
-    fn unreadable(&self, text: &str) -> Wrong {
-        Wrong::Unreadable(format!("{}: {text}", self.program))
-    }
-}
-
-impl Row {
-    fn refuse(&self) -> Wrong {
-        let reason = self.refusal.unwrap_or_default();
-        Wrong::Refused(format!(
-            "brunt: {} is not supported: {reason}",
-            self.typed()
-        ))
-    }
-
+impl<T> Row<T> {
     /// The option as it is typed: by its letter where it has one.
     fn typed(&self) -> String {
         match self.letter {
@@ -252,27 +155,261 @@ impl Row {
             letter => format!("-{letter}"),
         }
     }
+
+    /// Refuses the option where brunt does not take it.
+    fn check(&self) -> Result<(), Wrong> {
+        let Effect::Refused(reason) = self.effect else {
+            return Ok(());
+        };
+        let option = self.typed();
+        let line = format!("brunt: {option} is not supported: {reason}");
+        Err(Wrong::Refused(line))
+    }
+
+    fn apply(&self, to: &mut T, argument: Option<String>) -> Result<(), Ending> {
+        let argument = argument.unwrap_or_default();
+        match self.effect {
+            Effect::Set(set) => set(to),
+            Effect::Text(take) => take(to, argument),
+            Effect::Value(read) => read(to, &argument)?,
+            Effect::File(place) => *place(to) = Some(argument.into()),
+            Effect::End(ending) => return Err(ending(to)),
+            Effect::Refused(_) => {}
+        }
+        Ok(())
+    }
 }
 
-/// A command line without what may be secret: the arguments of the options `secret`, of header
-/// fields all but the name, and all words behind the first, which is the URL. Options stand before
-/// the URL, each with its argument in a word of its own.
-pub(crate) fn shown(mut options: Options<'_>, secret: &[&str]) -> Vec<String> {
-    let mut shown = Vec::new();
-    // A command line that is wrong makes no run.
-    while let Some(Ok((name, argument))) = options.next() {
-        let row = options.rows.iter().find(|row| row.name == name);
-        shown.push(row.map_or_else(|| format!("-{name}"), Row::typed));
-        shown.extend(argument.map(|argument| match name {
-            "H" | "header" | "add-header" => redact_field(&argument),
-            _ if secret.contains(&name) => HIDDEN.to_owned(),
-            _ => argument,
-        }));
+/// Why a command line is not taken.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    /// No option is called so: a letter or a name, with its dashes.
+    NoOption(String),
+    /// The option lacks its argument: a letter or a name, with its dashes.
+    NoArgument(String),
+    /// What the C library says of a long option.
+    Name(String),
+    /// The option is refused, with this line.
+    Refused(String),
+    /// The option ends the program, or its argument does.
+    Ends(Ending),
+}
+
+impl Wrong {
+    /// How the program ends: as `wrong` says of the line that the C library prints for `program`.
+    pub(crate) fn ending(self, program: &str, wrong: impl FnOnce(&str) -> Ending) -> Ending {
+        let line = match self {
+            Self::Ends(ending) => return ending,
+            Self::Refused(line) => return wrong(&line),
+            Self::Name(line) => line,
+            Self::NoOption(option) => match letter(&option) {
+                Some(letter) => format!("invalid option -- '{letter}'"),
+                None => format!("unrecognized option '{option}'"),
+            },
+            Self::NoArgument(option) => match letter(&option) {
+                Some(letter) => format!("option requires an argument -- '{letter}'"),
+                None => format!("option '{option}' requires an argument"),
+            },
+        };
+        wrong(&format!("{program}: {line}"))
     }
-    let mut operands = options.operands().into_iter();
-    shown.extend(operands.next());
-    shown.extend(operands.map(|_| HIDDEN.to_owned()));
-    shown
+}
+
+/// The letter of an option with its dashes; absent for a name.
+fn letter(option: &str) -> Option<char> {
+    let mut letters = option.chars().skip(1);
+    letters.next().filter(|_| letters.next().is_none())
+}
+
+/// The options of a tool, which say what a command line makes of its `T`.
+pub struct Table<T: 'static> {
+    pub(crate) style: Style,
+    pub(crate) rows: &'static [Row<T>],
+}
+
+impl<T> Table<T> {
+    /// Does to `to` what the options among `words` say. Gives the other words.
+    pub(crate) fn read(&self, words: &[String], to: &mut T) -> Result<Vec<String>, Wrong> {
+        match self.read_on(words, to).map_err(Wrong::Ends)? {
+            (others, None) => Ok(others),
+            (_, Some(wrong)) => Err(wrong),
+        }
+    }
+
+    /// Does to `to` what the options say up to one that cannot be read, if any. Gives the other
+    /// words, or what is left, and what is wrong.
+    pub(crate) fn read_on(
+        &self,
+        words: &[String],
+        to: &mut T,
+    ) -> Result<(Vec<String>, Option<Wrong>), Ending> {
+        let mut found = self.find(words);
+        while let Some(item) = found.next() {
+            match item {
+                Ok((row, argument)) => row.apply(to, argument)?,
+                Err(wrong) => return Ok((found.others(), Some(wrong))),
+            }
+        }
+        Ok((found.others(), None))
+    }
+
+    /// A command line as a report may show it: without what may be secret, which are arguments of
+    /// options, and all words behind the first, which is the URL. Options stand before the URL,
+    /// each with its argument in a word of its own.
+    pub fn shown(&self, words: &[String]) -> Vec<String> {
+        let mut shown = Vec::new();
+        let mut found = self.find(words);
+        // A command line that is wrong makes no run.
+        while let Some(Ok((row, argument))) = found.next() {
+            shown.push(row.typed());
+            shown.extend(argument.map(|argument| match row.shown {
+                Shown::All => argument,
+                Shown::Field => redact_field(&argument),
+                Shown::Path => match argument.split_once('?') {
+                    Some((path, _)) => format!("{path}?{HIDDEN}"),
+                    None => argument,
+                },
+                Shown::Nothing => HIDDEN.to_owned(),
+            }));
+        }
+        let mut others = found.others().into_iter();
+        shown.extend(others.next());
+        shown.extend(others.map(|_| HIDDEN.to_owned()));
+        shown
+    }
+
+    fn find<'a>(&self, words: &'a [String]) -> Found<'a, T> {
+        Found {
+            style: self.style,
+            rows: self.rows,
+            words: words.iter().peekable(),
+            cluster: "",
+            others: Vec::new(),
+        }
+    }
+}
+
+/// An option with its argument.
+type Item<T> = Result<(&'static Row<T>, Option<String>), Wrong>;
+
+/// The options among the words of a command line.
+struct Found<'a, T: 'static> {
+    style: Style,
+    rows: &'static [Row<T>],
+    words: std::iter::Peekable<std::slice::Iter<'a, String>>,
+    /// What is left of a cluster of letters.
+    cluster: &'a str,
+    /// Words that are no options.
+    others: Vec<String>,
+}
+
+impl<T> Found<'_, T> {
+    /// The next option; absent where only words are left.
+    fn next(&mut self) -> Option<Item<T>> {
+        while self.cluster.is_empty() {
+            let word = self.words.next()?;
+            match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                (Some(""), _) if self.style != Style::Words => return None,
+                (Some(name), _) => match self.long_option(name) {
+                    // What begins like this ends the options there.
+                    Err(Wrong::NoOption(_)) if self.style == Style::Letters => return None,
+                    item => return Some(item),
+                },
+                (None, Some(cluster)) if !cluster.is_empty() => self.cluster = cluster,
+                _ => {
+                    self.others.push(word.clone());
+                    if matches!(self.style, Style::Letters | Style::Words) {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(self.short_option())
+    }
+
+    /// The words that are no options, in their order, and those that were not looked at.
+    fn others(self) -> Vec<String> {
+        let mut others = self.others;
+        others.extend(self.words.cloned());
+        others
+    }
+
+    fn short_option(&mut self) -> Item<T> {
+        let cluster = std::mem::take(&mut self.cluster);
+        let rows = self.rows.iter();
+        let mut with_letter = rows.filter(|row| !row.letter.is_empty());
+        let Some(row) = with_letter.find(|row| cluster.starts_with(row.letter)) else {
+            let letter: String = cluster.chars().take(1).collect();
+            return Err(Wrong::NoOption(format!("-{letter}")));
+        };
+        row.check()?;
+        let attached = &cluster[row.letter.len()..];
+        let argument = match row.takes {
+            Takes::Nothing if self.style == Style::Words => None,
+            Takes::Nothing => {
+                self.cluster = attached;
+                None
+            }
+            Takes::AttachedArgument => Some(attached.to_owned()),
+            Takes::Argument if attached.is_empty() => match self.next_word() {
+                None if self.style == Style::Words => Some(String::new()),
+                None => return Err(Wrong::NoArgument(row.typed())),
+                next => next,
+            },
+            Takes::Argument => Some(attached.to_owned()),
+        };
+        Ok((row, argument))
+    }
+
+    fn next_word(&mut self) -> Option<String> {
+        let is_any = self.style != Style::Words;
+        let next = self.words.next_if(|word| is_any || !word.starts_with('-'));
+        next.cloned()
+    }
+
+    fn long_option(&mut self, typed: &str) -> Item<T> {
+        let (name, attached) = match typed.split_once('=') {
+            Some((name, argument)) => (name, Some(argument.to_owned())),
+            None => (typed, None),
+        };
+        let row = match &self.called(name)[..] {
+            [] => return Err(Wrong::NoOption(format!("--{typed}"))),
+            [row] => *row,
+            candidates => {
+                let names = candidates.iter().map(|row| format!(" '--{}'", row.name));
+                let names: String = names.collect();
+                return Err(Wrong::Name(format!(
+                    "option '--{typed}' is ambiguous; possibilities:{names}"
+                )));
+            }
+        };
+        row.check()?;
+        let argument = match (row.takes, attached) {
+            (Takes::Nothing, Some(_)) => {
+                return Err(Wrong::Name(format!(
+                    "option '--{}' doesn't allow an argument",
+                    row.name
+                )));
+            }
+            (Takes::Argument, None) => match self.next_word() {
+                None => return Err(Wrong::NoArgument(format!("--{}", row.name))),
+                next => next,
+            },
+            (_, attached) => attached,
+        };
+        Ok((row, argument))
+    }
+
+    /// The option of this name, or all that begin so.
+    fn called(&self, name: &str) -> Vec<&'static Row<T>> {
+        let named = self.rows.iter().filter(|row| !row.name.is_empty());
+        if let Some(exact) = named.clone().find(|row| row.name == name) {
+            return vec![exact];
+        }
+        let named = named.filter(|_| self.style == Style::GetoptLong);
+        let begin_so = named.filter(|row| row.is_abbreviated && row.name.starts_with(name));
+        begin_so.collect()
+    }
 }
 
 #[cfg(test)]
@@ -280,50 +417,89 @@ mod tests {
     use super::*;
     use crate::shell::words;
 
-    const ROWS: &[Row] = &[
-        value("t", "threads"),
-        value("T", "timeout"),
-        flag("", "time"),
-        flag("L", "latency"),
-        value("", "brunt-report").in_full(),
-        value("", "seed").refused("leave it out"),
+    const ROWS: &[Row<String>] = &[
+        text("t", "threads", |to, typed| {
+            to.push_str(&format!("t={typed} "))
+        }),
+        text("T", "timeout", |to, typed| {
+            to.push_str(&format!("T={typed} "))
+        }),
+        flag("", "time", |to| to.push_str("time ")),
+        flag("L", "latency", |to| to.push_str("L ")),
+        flag("?", "", |to| to.push_str("? ")),
+        shows(
+            Shown::Field,
+            text("H", "", |to, typed| to.push_str(&format!("H={typed} "))),
+        ),
+        text("Cx", "", |to, typed| to.push_str(&format!("Cx={typed} "))),
+        shows(
+            Shown::Nothing,
+            text("C", "", |to, typed| to.push_str(&format!("C={typed} "))),
+        ),
+        shows(
+            Shown::Path,
+            text("", "uri", |to, typed| to.push_str(&format!("uri={typed} "))),
+        ),
+        in_full(text("", "brunt-report", |to, typed| {
+            to.push_str(&format!("report={typed} "))
+        })),
+        refused("", "seed", "leave it out"),
     ];
 
-    /// What is found: options as `name` or `name=argument`, the operands behind a bar; or the
-    /// message.
-    fn found(line: &str) -> String {
-        let words = words(line);
-        let mut options = Options::new("wrk", "r?", ROWS, &words);
+    /// What is found: options with their arguments, the other words behind a bar; or the message.
+    fn found(style: Style, line: &str) -> String {
         let mut text = String::new();
-        while let Some(item) = options.next() {
-            match item {
-                Ok((name, None)) => text.push_str(name),
-                Ok((name, Some(argument))) => text.push_str(&format!("{name}={argument}")),
-                Err(wrong) => return wrong.line().to_owned(),
-            }
-            text.push(' ');
+        let found = Table { style, rows: ROWS }.read(&words(line), &mut text);
+        match found {
+            Ok(others) => format!("{text}| {}", others.join(" ")),
+            Err(wrong) => wrong.ending("wrk", |line| Ending::error(line, 1)).stderr,
         }
-        format!("{text}| {}", options.operands().join(" "))
     }
 
     #[test]
     fn options_are_found_as_the_c_library_finds_them() {
         for (line, expected) in [
-            ("-t12 url -L", "threads=12 latency | url"),
-            ("-Lt4 url", "latency threads=4 | url"),
-            ("-t 4 -T5 url word", "threads=4 timeout=5 | url word"),
-            ("--threads=4 --lat url", "threads=4 latency | url"),
-            ("--thr 4 url", "threads=4 | url"),
-            ("--timeo=1 --time url", "timeout=1 time | url"),
-            ("--threads= url", "threads= | url"),
+            ("-t12 url -L", "t=12 L | url"),
+            ("-Lt4 url", "L t=4 | url"),
+            ("-t 4 -T5 url word", "t=4 T=5 | url word"),
+            ("--threads=4 --lat url", "t=4 L | url"),
+            ("--thr 4 url", "t=4 | url"),
+            ("--timeo=1 --time url", "T=1 time | url"),
+            ("--threads= url", "t= | url"),
             ("url -- -t 4 --x", "| url -t 4 --x"),
-            ("-t -- url", "threads=-- | url"),
-            ("-t --latency url", "threads=--latency | url"),
+            ("-t -- url", "t=-- | url"),
+            ("-t --latency url", "t=--latency | url"),
             ("- url", "| - url"),
             ("-? url", "? | url"),
-            ("--brunt-report=f url", "brunt-report=f | url"),
+            ("--brunt-report=f url", "report=f | url"),
         ] {
-            assert_eq!(found(line), expected, "{line}");
+            assert_eq!(found(Style::GetoptLong, line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn other_styles_end_with_the_first_other_word() {
+        for (style, line, expected) in [
+            (Style::Letters, "-Lt4 url -L", "L t=4 | url -L"),
+            (
+                Style::Letters,
+                "-L --time= --nothing -L",
+                "wrk: option '--time' doesn't allow an argument\n",
+            ),
+            (Style::Letters, "-L --nothing -L", "L | -L"),
+            (
+                Style::Words,
+                "-Lt4 -t -L -Cx1 -C x url -L",
+                "L t= L Cx=1 C=x | url -L",
+            ),
+            (Style::Words, "--brunt-report f", "report=f | "),
+            (
+                Style::InFull,
+                "--lat url",
+                "wrk: unrecognized option '--lat'\n",
+            ),
+        ] {
+            assert_eq!(found(style, line), expected, "{line}");
         }
     }
 
@@ -333,44 +509,45 @@ mod tests {
             ("-t12 http://h/?a=b -L", "-t 12 -L http://h/?a=b"),
             ("-LHX-Token:hush url", "-L -H X-Token: ... url"),
             ("-H hush -C hush --thr 4 url", "-H ... -C ... -t 4 url"),
+            ("--uri=/x?hush", "--uri /x?..."),
             (
                 "--brunt-report=f url hush -- -x hush",
                 "--brunt-report f url ... ... ...",
             ),
         ] {
-            let words = words(line);
-            let options = Options::new("wrk", "H:C:", ROWS, &words);
-            let found = shown(options, &["C"]).join(" ");
-            assert_eq!(found, expected, "{line}");
+            let table = Table {
+                style: Style::GetoptLong,
+                rows: ROWS,
+            };
+            assert_eq!(table.shown(&words(line)).join(" "), expected, "{line}");
         }
     }
 
     #[test]
     fn messages_are_those_of_the_c_library() {
         for (line, expected) in [
-            ("-x url", "wrk: invalid option -- 'x'"),
-            ("-: url", "wrk: invalid option -- ':'"),
-            ("url -t", "wrk: option requires an argument -- 't'"),
+            ("-x url", "wrk: invalid option -- 'x'\n"),
+            ("url -t", "wrk: option requires an argument -- 't'\n"),
             (
                 "--seed 1 url",
-                "brunt: --seed is not supported: leave it out",
+                "brunt: --seed is not supported: leave it out\n",
             ),
-            ("--foo=1 url", "wrk: unrecognized option '--foo=1'"),
-            ("--brunt f url", "wrk: unrecognized option '--brunt'"),
+            ("--foo=1 url", "wrk: unrecognized option '--foo=1'\n"),
+            ("--brunt f url", "wrk: unrecognized option '--brunt'\n"),
             (
                 "url --threads",
-                "wrk: option '--threads' requires an argument",
+                "wrk: option '--threads' requires an argument\n",
             ),
             (
                 "--lat=1 url",
-                "wrk: option '--latency' doesn't allow an argument",
+                "wrk: option '--latency' doesn't allow an argument\n",
             ),
             (
                 "--t 1 url",
-                "wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout' '--time'",
+                "wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout' '--time'\n",
             ),
         ] {
-            assert_eq!(found(line), expected, "{line}");
+            assert_eq!(found(Style::GetoptLong, line), expected, "{line}");
         }
     }
 }

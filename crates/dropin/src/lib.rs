@@ -4,25 +4,22 @@
 //! becomes the peer's text. Load and measurement are those of every other run of brunt.
 
 pub mod ab;
-mod counts;
 mod ending;
 mod getopt;
 pub mod h2load;
 pub mod httperf;
-mod microseconds;
+mod numbers;
 pub mod nuttcp;
 pub mod oha;
-mod recorded;
+mod request;
 #[cfg(test)]
 mod shell;
-mod sizes;
 pub mod tcpkali;
 mod tls_names;
-mod verbatim;
 mod verdict;
 pub mod weighttp;
 pub mod wrk;
 
-pub use counts::Counts;
 pub use ending::Ending;
+pub use getopt::Table;
 pub use verdict::verdict_line;

@@ -1,31 +1,13 @@
 //! What OpenSSL calls the cipher suites and groups of TLS that brunt has.
 
-/// Cipher suites of TLS 1.2 that brunt has, as OpenSSL and as the IANA registry name them.
-pub(crate) const SUITES: [(&str, &str); 6] = [
-    (
-        "ECDHE-ECDSA-AES256-GCM-SHA384",
-        "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    ),
-    (
-        "ECDHE-RSA-AES256-GCM-SHA384",
-        "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    ),
-    (
-        "ECDHE-ECDSA-CHACHA20-POLY1305",
-        "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    ),
-    (
-        "ECDHE-RSA-CHACHA20-POLY1305",
-        "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    ),
-    (
-        "ECDHE-ECDSA-AES128-GCM-SHA256",
-        "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    ),
-    (
-        "ECDHE-RSA-AES128-GCM-SHA256",
-        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    ),
+/// OpenSSL's names of the cipher suites of TLS 1.2 that brunt has.
+pub(crate) const SUITES: [&str; 6] = [
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",
 ];
 /// The cipher suites of TLS 1.3, which OpenSSL and the IANA registry name alike.
 pub(crate) const SUITES_OF_1_3: [&str; 3] = [
@@ -45,10 +27,19 @@ pub(crate) const GROUPS: [(&str, &str); 8] = [
     ("SecP256r1MLKEM768", "SecP256r1MLKEM768"),
 ];
 
+/// The IANA registry's name of one of [`SUITES`].
+pub(crate) fn iana_suite(openssl: &str) -> String {
+    let name = openssl.replace("-AES", "-WITH-AES-");
+    let name = name.replace("-CHACHA20-POLY1305", "-WITH-CHACHA20-POLY1305-SHA256");
+    format!("TLS_{name}").replace('-', "_")
+}
+
 /// OpenSSL's name of a suite by that of the IANA registry.
 pub(crate) fn openssl_suite(iana: &str) -> &str {
-    let named = SUITES.iter().find(|(_, it)| *it == iana);
-    named.map_or(iana, |(openssl, _)| openssl)
+    let named = SUITES
+        .into_iter()
+        .find(|openssl| iana_suite(openssl) == iana);
+    named.unwrap_or(iana)
 }
 
 /// OpenSSL's words for the key of a group; absent where it has none.

@@ -16,7 +16,7 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(name, words)?;
     message::print_lines(&options.warning);
     let body = match &options.body {
-        Some(file) => read_file("-p", &file.path, |error| options.unread(error))?,
+        Some(path) => read_file("-p", path, |error| options.unread(error))?,
         None => Vec::new(),
     };
     load(&options, &body)
@@ -26,7 +26,7 @@ fn load(options: &Options, body: &[u8]) -> Result<ExitCode> {
     let ab::Planned { plan, request } = options.plan(body)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     print(&ab::heading(options, &request));
-    let completed = Completed::new(options.progress_every);
+    let completed = Completed::new(options.progress_every());
     pipeline.run(job(plan), &mut Ab { options, completed })
 }
 
@@ -57,7 +57,7 @@ impl FrontEnd for Ab<'_> {
             write_file(path, &ab::csv(&measured))?;
         }
         if let Some(path) = &options.gnuplot {
-            write_file(path, &ab::gnuplot(&measured))?;
+            write_file(path, &ab::gnuplot(run, log))?;
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ fn warn(options: &Options, uris: &Uris) {
     if let Some(warning) = options.script_warning(uris.paths.len()) {
         message::print_lines(&warning);
     }
-    if options.threads > cpus() {
+    if options.threads > u64::from(cpus().get()) {
         message::print_lines(
             "-t: warning: the number of threads is greater than hardware cores.\n",
         );

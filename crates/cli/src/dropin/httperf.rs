@@ -75,8 +75,8 @@ impl FrontEnd for Httperf<'_> {
 /// Reads the files that the command line names.
 fn files(options: &Options) -> Result<Files> {
     let mut files = Files::default();
-    if let Workload::Log { path, .. } = &options.workload {
-        let log = SessionLog::parse(&read(options, path)?);
+    if let Workload::Log { path, .. } = options.workload() {
+        let log = SessionLog::parse(&read(options, &path)?);
         files.log = Some(log.map_err(|error| httperf::unread_log(options, &error))?);
     } else if let Uris::List { path, .. } = &options.uris {
         files.list = Some(read(options, path)?);

@@ -82,14 +82,14 @@ impl Called {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         let words = match self.peer {
-            Peer::Wrk(_) => brunt_dropin::wrk::shown(&words),
-            Peer::Ab => brunt_dropin::ab::shown(&words),
-            Peer::Weighttp => brunt_dropin::weighttp::shown(&words),
-            Peer::H2load => brunt_dropin::h2load::shown(&words),
-            Peer::Httperf => brunt_dropin::httperf::shown(&words),
-            Peer::Nuttcp => brunt_dropin::nuttcp::shown(&words),
-            Peer::Tcpkali => brunt_dropin::tcpkali::shown(&words),
-            Peer::Oha => brunt_dropin::oha::shown(&words),
+            Peer::Wrk(_) => brunt_dropin::wrk::TABLE.shown(&words),
+            Peer::Ab => brunt_dropin::ab::TABLE.shown(&words),
+            Peer::Weighttp => brunt_dropin::weighttp::TABLE.shown(&words),
+            Peer::H2load => brunt_dropin::h2load::TABLE.shown(&words),
+            Peer::Httperf => brunt_dropin::httperf::TABLE.shown(&words),
+            Peer::Nuttcp => brunt_dropin::nuttcp::TABLE.shown(&words),
+            Peer::Tcpkali => brunt_dropin::tcpkali::TABLE.shown(&words),
+            Peer::Oha => brunt_dropin::oha::TABLE.shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);

@@ -35,7 +35,7 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let asked = asked.context("cannot start a thread")?;
     let (address, said) = asked.ok_or(RunError::Interrupted)??;
     let plan = options.plan(address.ip())?;
-    let is_live = options.transmits && options.interval_s > 0.0;
+    let is_live = options.transmits() && options.interval_s > 0.0;
     let prefix = is_live.then(|| nuttcp::prefix(&options));
     let reader = threads::spawn("brunt-nuttcp", move || listen(said, prefix));
     let mut nuttcp = Nuttcp {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use brunt_dropin::Ending;
-use brunt_dropin::oha::{self, Body, Figures, Options};
+use brunt_dropin::oha::{self, Options};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, cpus, job, open_outputs, print, read_file, write_file};
@@ -23,9 +23,8 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
 
 /// The body that the options name.
 fn body(options: &Options) -> Result<Vec<u8>> {
-    let path = match &options.body {
-        Body::Typed(text) => return Ok(text.clone().into_bytes()),
-        Body::File(path) => path,
+    let Some(path) = &options.body_file else {
+        return Ok(options.body.clone().unwrap_or_default().into_bytes());
     };
     read_file("-D", path, |error| Ending {
         stderr: format!("Error: {error}: {}\n", path.display()),
@@ -41,7 +40,7 @@ struct Oha<'a> {
 
 impl FrontEnd for Oha<'_> {
     fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let report = oha::report(self.options, &Figures::of(self.options, run));
+        let report = oha::report(self.options, run);
         match &self.options.output {
             Some(path) => write_file(path, &report),
             None => {

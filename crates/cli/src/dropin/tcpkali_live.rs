@@ -2,7 +2,6 @@
 //! status line on a terminal, and metrics for StatsD.
 
 use std::net::UdpSocket;
-use std::num::NonZeroU32;
 
 use anyhow::{Context, Result};
 use brunt_dropin::tcpkali::{self, Interval, Options};
@@ -17,7 +16,7 @@ const INTERVAL_NS: u64 = 250_000_000;
 
 /// What looks on while a run lasts.
 pub(super) struct Live {
-    connections: NonZeroU32,
+    connections: u32,
     percentiles: Vec<String>,
     is_ramped_up: bool,
     /// A line is drawn over and over.
@@ -36,7 +35,7 @@ pub(super) struct Live {
 impl Live {
     /// The live output that the command line asks for. Metrics are sent from now on.
     pub(super) fn new(options: &Options, has_replies: bool) -> Result<Self> {
-        let statsd = options.statsd.as_ref().map(|statsd| {
+        let statsd = options.statsd().map(|statsd| {
             let socket = UdpSocket::bind("0.0.0.0:0")
                 .and_then(|socket| {
                     socket.connect((statsd.host.as_str(), statsd.port))?;
@@ -53,12 +52,9 @@ impl Live {
             is_ramped_up: false,
             draws,
             statsd: statsd.transpose()?,
-            window_ns: options
-                .statsd
-                .as_ref()
-                .and_then(|statsd| statsd.latency_window_ns),
+            window_ns: options.statsd().and_then(|statsd| statsd.latency_window_ns),
             window_from_ns: now_ns,
-            wants_times: has_replies && (draws || options.statsd.is_some()),
+            wants_times: has_replies && (draws || options.statsd().is_some()),
             times: SparseHistogram::default(),
             from_ns: now_ns,
             from: Progress::default(),
@@ -122,7 +118,7 @@ impl Live {
         let times = self.times.expand();
         if self.draws {
             let times = self.wants_times.then_some(&times);
-            let line = tcpkali::status(&interval, self.connections.get(), times);
+            let line = tcpkali::status(&interval, self.connections, times);
             message::draw(&line);
         }
         match self.wants_times && is_window_over {

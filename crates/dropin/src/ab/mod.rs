@@ -1,26 +1,19 @@
 //! ab, of the Apache HTTP server.
 
-mod html;
-mod measured;
 mod options;
 mod plan;
 mod report;
-mod request;
-mod times;
-mod tls;
-mod usage;
 
 use brunt_engine::PrepareError;
 use brunt_judge::RunFigures;
 use brunt_record::Run;
 
-pub use measured::{Measured, gnuplot};
-pub use options::{BodyFile, Html, Options, Proxy, Url, User, shown};
+pub use options::{Html, Options, Proxy, TABLE, Url};
 pub use plan::Planned;
-pub use report::{csv, heading, report};
+pub use report::{Measured, csv, gnuplot, heading, report};
 
 use crate::Ending;
-use crate::ending::{Cause, cause};
+use crate::ending::Cause;
 
 /// Where the codes of the resolver begin in ab's messages.
 const RESOLVER_CODES: u32 = 670_000;
@@ -29,14 +22,11 @@ const TIMED_OUT: u32 = 70_007;
 
 /// How a run ends that cannot be prepared. Absent where ab has no words for it.
 pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
-    Some(match cause(error)? {
+    Some(match Cause::of(error)? {
         Cause::Resolve(reason) => {
             // EAI_AGAIN, EAI_NONAME.
-            let code = if reason.starts_with("Temporary") {
-                3
-            } else {
-                2
-            };
+            let is_temporary = reason.starts_with("Temporary");
+            let code = if is_temporary { 3 } else { 2 };
             let what = format!("apr_sockaddr_info_get() for {}", options.server().0);
             ending(&what, &reason, RESOLVER_CODES + code)
         }
@@ -65,11 +55,8 @@ pub fn run_ending(options: &Options, run: &Run) -> Option<Ending> {
 }
 
 fn timed_out() -> Ending {
-    ending(
-        "apr_pollset_poll",
-        "The timeout specified has expired",
-        TIMED_OUT,
-    )
+    let reason = "The timeout specified has expired";
+    ending("apr_pollset_poll", reason, TIMED_OUT)
 }
 
 /// ab exits with what a process can give of the code.

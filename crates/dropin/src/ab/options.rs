@@ -1,13 +1,12 @@
 //! The command line of ab.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use brunt_record::RequestLog;
 
-use super::usage::{banner, usage};
 use crate::Ending;
-use crate::getopt::{self, Row, value};
+use crate::getopt::*;
+use crate::numbers::digits;
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
@@ -21,19 +20,6 @@ const CONCURRENCY_MAX: u32 = 200_000;
 const PROGRESS_FROM: u32 = 150;
 /// Progress is not printed more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
-/// Brunt's own options; ab has none that are so long.
-const REPORT: &str = "--brunt-report";
-const OWN: &[Row] = &[value("", "brunt-report").in_full()];
-const SHORT: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:";
-
-/// The file whose content is the body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BodyFile {
-    /// Path of the file, as typed.
-    pub path: PathBuf,
-    /// Media type of the body.
-    pub content_type: String,
-}
 
 /// The proxy that requests go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +28,6 @@ pub struct Proxy {
     pub host: String,
     /// Port; 0 where none is given.
     pub port: u16,
-}
-
-/// A user with a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// Whether the proxy asks for the credentials, and not the server.
-    pub is_proxys: bool,
-    /// User and password with a colon between them, as typed.
-    pub credentials: String,
 }
 
 /// Attributes of the elements of a table in HTML.
@@ -65,12 +42,14 @@ pub struct Html {
 }
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// The name that the program was called by.
+    called: String,
     /// Requests in all.
     pub requests: u32,
-    /// Requests at once.
-    pub concurrency: NonZeroU32,
+    /// Requests at once; above 0.
+    pub concurrency: u32,
     /// Seconds, at most; absent without a limit.
     pub time_limit_s: Option<u32>,
     /// Longest time to a reply, seconds.
@@ -79,12 +58,14 @@ pub struct Options {
     pub source: Option<String>,
     /// Method of the requests.
     pub method: String,
-    /// What is sent with them.
-    pub body: Option<BodyFile>,
+    /// File of the body.
+    pub body: Option<PathBuf>,
+    /// Media type of the body.
+    pub content_type: String,
     /// The value of `Cookie`.
     pub cookie: Option<String>,
-    /// Users with their passwords, each a field of its own, as typed.
-    pub users: Vec<User>,
+    /// Users with their passwords, each in a field of its own, by whose name it is.
+    pub users: Vec<(&'static str, String)>,
     /// Header lines as typed.
     pub headers: Vec<String>,
     /// The proxy, if any.
@@ -95,12 +76,12 @@ pub struct Options {
     pub any_length: bool,
     /// Whether the run goes on after a connection has failed.
     pub goes_on: bool,
-    /// Whether percentiles are printed.
-    pub percentiles: bool,
-    /// Whether deviations, medians and warnings are printed.
-    pub confidence: bool,
-    /// Progress is printed every so many requests; absent: not at all.
-    pub progress_every: Option<u32>,
+    /// Whether percentiles are left out.
+    pub no_percentiles: bool,
+    /// Whether deviations, medians and warnings are left out.
+    pub no_confidence: bool,
+    /// Whether progress is left out.
+    is_quiet: bool,
     /// File for all percentiles.
     pub csv: Option<PathBuf>,
     /// File with a line for each request.
@@ -115,8 +96,8 @@ pub struct Options {
     pub cipher_suites: Option<String>,
     /// PEM file of the client's certificate and key.
     pub identity: Option<PathBuf>,
-    /// Whether the server is asked for by its name.
-    pub asks_by_name: bool,
+    /// Whether the server is not asked for by its name.
+    pub no_server_name: bool,
     /// The target.
     pub url: Url,
     /// File for brunt's own record of the run.
@@ -125,8 +106,228 @@ pub struct Options {
     pub warning: String,
 }
 
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::Letters,
+    rows: ROWS,
+};
+const ROWS: &[Row<Options>] = &[
+    value("n", "", |it, typed| {
+        it.requests = number(typed);
+        if it.requests == 0 {
+            return Err(Ending::error("Invalid number of requests\n", EXIT_ERROR));
+        }
+        Ok(())
+    }),
+    text("c", "", |it, typed| {
+        it.concurrency = u32::try_from(leading_number(&typed)).unwrap_or(u32::MAX);
+    }),
+    text("t", "", |it, typed| {
+        it.time_limit_s = Some(number(&typed)).filter(|&s| s > 0);
+        it.requests = TIMED_REQUESTS;
+    }),
+    text("s", "", |it, typed| {
+        it.timeout_s = u32::try_from(leading_number(&typed)).unwrap_or(u32::MAX);
+    }),
+    // Buffers are the kernel's to size.
+    text("b", "", |_, _| {}),
+    text("B", "", |it, typed| it.source = Some(typed)),
+    takes(
+        Takes::Nothing,
+        value("i", "", |it, _| it.only_method("HEAD")),
+    ),
+    value("p", "", |it, typed| {
+        it.body = Some(typed.into());
+        it.only_method("POST")
+    }),
+    value("u", "", |it, typed| {
+        it.body = Some(typed.into());
+        it.only_method("PUT")
+    }),
+    text("m", "", |it, typed| it.method = typed),
+    text("T", "", |it, typed| it.content_type = typed),
+    secret("C", "", |it, typed| it.cookie = Some(typed)),
+    secret("A", "", |it, typed| it.add_user("Authorization", &typed)),
+    secret("P", "", |it, typed| {
+        it.add_user("Proxy-Authorization", &typed)
+    }),
+    field("H", "", |it, typed| it.headers.push(typed)),
+    text("X", "", |it, typed| {
+        let (host, port) = typed.split_once(':').unwrap_or((&typed, "0"));
+        it.proxy = Some(Proxy {
+            host: host.to_owned(),
+            port: u16::try_from(leading_number(port)).unwrap_or(0),
+        });
+    }),
+    flag("k", "", |it| it.keep_alive = true),
+    flag("l", "", |it| it.any_length = true),
+    flag("r", "", |it| it.goes_on = true),
+    flag("d", "", |it| it.no_percentiles = true),
+    flag("S", "", |it| it.no_confidence = true),
+    flag("q", "", |it| it.is_quiet = true),
+    text("e", "", |it, typed| it.csv = Some(typed.into())),
+    text("g", "", |it, typed| it.gnuplot = Some(typed.into())),
+    flag("w", "", |it| {
+        it.html();
+    }),
+    text("x", "", |it, typed| it.html().table = typed),
+    text("y", "", |it, typed| it.html().row = typed),
+    text("z", "", |it, typed| it.html().cell = typed),
+    text("v", "", |it, typed| it.verbosity = number(&typed)),
+    text("f", "", |it, typed| it.tls_protocol = Some(typed)),
+    text("Z", "", |it, typed| it.cipher_suites = Some(typed)),
+    text("E", "", |it, typed| it.identity = Some(typed.into())),
+    flag("I", "", |it| it.no_server_name = true),
+    end("h", "", |it| it.usage("")),
+    end("V", "", |it| Ending::printed(&banner(it.html.is_some()))),
+    report(|it| &mut it.brunt_report),
+];
+
+/// What C's `atoi` makes of it: the digits that it begins with, 0 without any.
+fn leading_number(typed: &str) -> i64 {
+    let typed = typed.trim_start();
+    let (number, _) = digits(typed.trim_start_matches(['+', '-']));
+    let number = i32::try_from(number.unwrap_or(0)).unwrap_or(i32::MAX);
+    i64::from(if typed.starts_with('-') {
+        -number
+    } else {
+        number
+    })
+}
+
+/// The same; 0 for what is below.
+fn number(typed: &str) -> u32 {
+    u32::try_from(leading_number(typed)).unwrap_or(0)
+}
+
+/// The lines that stand before everything else, as text or in HTML.
+pub(super) fn banner(is_html: bool) -> String {
+    const OWNERS: [&str; 2] = [
+        "Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/",
+        "Licensed to The Apache Software Foundation, http://www.apache.org/",
+    ];
+    let [first, second] = OWNERS;
+    if is_html {
+        let version = "This is ApacheBench, Version 2.3 <i>&lt;$Revision$&gt;</i>";
+        format!("<p>\n {version}<br>\n {first}<br>\n {second}<br>\n</p>\n<p>\n")
+    } else {
+        format!("This is ApacheBench, Version 2.3 <$Revision$>\n{first}\n{second}\n\n")
+    }
+}
+
+impl Options {
+    /// Whether requests and replies are printed.
+    pub fn prints_replies(&self) -> bool {
+        self.verbosity >= 2
+    }
+
+    /// Progress is printed every so many requests; absent: not at all.
+    pub fn progress_every(&self) -> Option<u32> {
+        let is_told = !self.is_quiet && self.requests > PROGRESS_FROM;
+        is_told.then(|| (self.requests / 10).max(PROGRESS_LEAST))
+    }
+
+    /// Reads the words behind the program's name, which messages call `called`.
+    ///
+    /// # Errors
+    ///
+    /// Something is wrong with them, or help or version is asked for.
+    pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
+        let mut options = Self {
+            called: called.to_owned(),
+            requests: 1,
+            concurrency: 1,
+            timeout_s: 30,
+            content_type: "text/plain".to_owned(),
+            ..Self::default()
+        };
+        let (operands, wrong) = TABLE.read_on(words, &mut options)?;
+        // What is left behind a wrong option is taken as it is.
+        let said = match &wrong {
+            Some(Wrong::NoOption(option)) => Some(("illegal option", option)),
+            Some(Wrong::NoArgument(option)) => Some(("option requires an argument", option)),
+            _ => None,
+        };
+        if let Some((said, option)) = said {
+            let program = called.rsplit('/').next().unwrap_or(called);
+            options.warning = format!("{program}: {said} -- {}\n", &option[1..]);
+        }
+        options.check(&operands)?;
+        Ok(options)
+    }
+
+    /// The report is a table, without further attributes.
+    fn html(&mut self) -> &mut Html {
+        self.html.get_or_insert_with(|| Html {
+            table: String::new(),
+            row: String::new(),
+            cell: "bgcolor=white".to_owned(),
+        })
+    }
+
+    fn add_user(&mut self, field: &'static str, typed: &str) {
+        self.users.push((field, typed.trim_start().to_owned()));
+    }
+
+    fn only_method(&mut self, method: &str) -> Result<(), Ending> {
+        if !self.method.is_empty() {
+            let line = format!("Cannot mix {method} with other methods\n");
+            return Err(Ending::error(&line, EXIT_ERROR));
+        }
+        method.clone_into(&mut self.method);
+        Ok(())
+    }
+
+    /// The usage text behind `message`.
+    fn usage(&self, message: &str) -> Ending {
+        let (warning, called) = (&self.warning, &self.called);
+        let options = include_str!("options.txt");
+        Ending {
+            stdout: String::new(),
+            stderr: format!(
+                "{warning}{message}Usage: {called} [options] \
+                 [http[s]://]hostname[:port]/path\n{options}"
+            ),
+            code: EXIT_USAGE,
+        }
+    }
+
+    /// Looks at the options together, and at the URL.
+    fn check(&mut self, operands: &[String]) -> Result<(), Ending> {
+        let wrong = |message: &str| Err(self.usage(&format!("{}: {message}\n", self.called)));
+        let [url] = operands else {
+            return wrong("wrong number of arguments");
+        };
+        let Some(url) = Url::parse(url) else {
+            return wrong("invalid URL");
+        };
+        let (requests, concurrency) = (self.requests, self.concurrency);
+        if concurrency > CONCURRENCY_MAX {
+            return wrong(&format!("Invalid Concurrency [Range 0..{CONCURRENCY_MAX}]"));
+        }
+        if concurrency > requests {
+            return wrong("Cannot use concurrency level greater than total number of requests");
+        }
+        let most = RequestLog::REQUESTS_MAX;
+        if u64::from(requests) > most {
+            let line = format!(
+                "brunt: -n may be {most} at most, since ab's figures are made of every request (64 \
+                 bytes each); give -n {most} or less, or `brunt -n {requests} -c {concurrency} \
+                 URL`, which has no limit"
+            );
+            return Err(Ending::error(&line, EXIT_ERROR));
+        }
+        self.url = url;
+        self.concurrency = concurrency.max(1);
+        if self.method.is_empty() {
+            "GET".clone_into(&mut self.method);
+        }
+        Ok(())
+    }
+}
+
 /// A URL's parts, as typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
     /// The whole of it.
     pub typed: String,
@@ -196,316 +397,6 @@ impl Url {
     }
 }
 
-/// The options as they are found, before they are looked at together.
-#[derive(Debug)]
-struct Typed<'a> {
-    called: &'a str,
-    requests: i64,
-    concurrency: i64,
-    tells_progress: bool,
-    method: Option<String>,
-    body: Option<PathBuf>,
-    content_type: Option<String>,
-    options: Options,
-    /// What the C library says of them.
-    warning: String,
-}
-
-impl Options {
-    /// Whether requests and replies are printed.
-    pub fn prints_replies(&self) -> bool {
-        self.verbosity >= 2
-    }
-
-    /// Reads the words behind the program's name, which messages call `called`.
-    ///
-    /// # Errors
-    ///
-    /// Something is wrong with them, or help or version is asked for.
-    pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
-        let mut typed = Typed::new(called);
-        let mut words = words.iter();
-        let mut operands = Vec::new();
-        // Options end with the first word that is none.
-        'words: while let Some(word) = words.next() {
-            if let Some(attached) = word.strip_prefix(REPORT) {
-                let path = match attached.strip_prefix('=') {
-                    Some(path) => Some(path),
-                    None => words.next().map(String::as_str),
-                };
-                typed.options.brunt_report = path.map(Into::into);
-                continue;
-            }
-            let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
-                operands.push(word);
-                break;
-            };
-            if cluster.starts_with('-') {
-                break;
-            }
-            let mut letters = cluster.chars();
-            while let Some(letter) = letters.next() {
-                let Some(takes) = takes_argument(letter) else {
-                    // What is left is taken as it is.
-                    typed.warning = format!("{}: illegal option -- {letter}\n", file_name(called));
-                    break 'words;
-                };
-                if !takes {
-                    typed.take(letter, "")?;
-                    continue;
-                }
-                let attached = letters.as_str();
-                let argument = if attached.is_empty() {
-                    words.next().map(String::as_str)
-                } else {
-                    Some(attached)
-                };
-                let Some(argument) = argument else {
-                    let program = file_name(called);
-                    typed.warning = format!("{program}: option requires an argument -- {letter}\n");
-                    break 'words;
-                };
-                typed.take(letter, argument)?;
-                continue 'words;
-            }
-        }
-        operands.extend(words);
-        typed.finish(&operands)
-    }
-}
-
-/// The words behind the program's name as a report may show them: without what may be secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(
-        getopt::Options::new("", SHORT, OWN, words),
-        &["A", "P", "C"],
-    )
-}
-
-fn takes_argument(letter: char) -> Option<bool> {
-    let at = SHORT.find(letter).filter(|_| letter != ':')?;
-    Some(SHORT[at + letter.len_utf8()..].starts_with(':'))
-}
-
-fn file_name(called: &str) -> &str {
-    called.rsplit('/').next().unwrap_or(called)
-}
-
-/// What C's `atoi` makes of it: the digits that it begins with, 0 without any.
-fn leading_number(typed: &str) -> i64 {
-    let typed = typed.trim_start();
-    let unsigned = typed.trim_start_matches(['+', '-']);
-    let digits = unsigned
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(unsigned.len());
-    let number: i64 = unsigned[..digits]
-        .parse()
-        .unwrap_or(if digits > 0 { i64::MAX } else { 0 });
-    let number = number.min(i32::MAX.into());
-    if typed.starts_with('-') {
-        -number
-    } else {
-        number
-    }
-}
-
-impl<'a> Typed<'a> {
-    fn new(called: &'a str) -> Self {
-        Self {
-            called,
-            requests: 1,
-            concurrency: 1,
-            tells_progress: true,
-            method: None,
-            body: None,
-            content_type: None,
-            options: Options {
-                requests: 1,
-                concurrency: NonZeroU32::MIN,
-                time_limit_s: None,
-                timeout_s: 30,
-                source: None,
-                method: "GET".to_owned(),
-                body: None,
-                cookie: None,
-                users: Vec::new(),
-                headers: Vec::new(),
-                proxy: None,
-                keep_alive: false,
-                any_length: false,
-                goes_on: false,
-                percentiles: true,
-                confidence: true,
-                progress_every: None,
-                csv: None,
-                gnuplot: None,
-                html: None,
-                verbosity: 0,
-                tls_protocol: None,
-                cipher_suites: None,
-                identity: None,
-                asks_by_name: true,
-                url: Url {
-                    typed: String::new(),
-                    is_secure: false,
-                    host: String::new(),
-                    port: 0,
-                    authority: String::new(),
-                    path: String::new(),
-                },
-                brunt_report: None,
-                warning: String::new(),
-            },
-            warning: String::new(),
-        }
-    }
-
-    fn take(&mut self, letter: char, argument: &str) -> Result<(), Ending> {
-        let options = &mut self.options;
-        match letter {
-            'n' => {
-                self.requests = leading_number(argument);
-                if self.requests <= 0 {
-                    return Err(error("Invalid number of requests\n"));
-                }
-            }
-            'c' => self.concurrency = leading_number(argument),
-            't' => {
-                let limit_s = u32::try_from(leading_number(argument)).unwrap_or(0);
-                options.time_limit_s = (limit_s > 0).then_some(limit_s);
-                self.requests = TIMED_REQUESTS.into();
-            }
-            's' => options.timeout_s = u32::try_from(leading_number(argument)).unwrap_or(u32::MAX),
-            'B' => options.source = Some(argument.to_owned()),
-            'i' => self.only_method("HEAD")?,
-            'p' => {
-                self.only_method("POST")?;
-                self.body = Some(argument.into());
-            }
-            'u' => {
-                self.only_method("PUT")?;
-                self.body = Some(argument.into());
-            }
-            'm' => self.method = Some(argument.to_owned()),
-            'T' => self.content_type = Some(argument.to_owned()),
-            'C' => options.cookie = Some(argument.to_owned()),
-            'A' | 'P' => options.users.push(User {
-                is_proxys: letter == 'P',
-                credentials: argument.trim_start().to_owned(),
-            }),
-            'H' => options.headers.push(argument.to_owned()),
-            'X' => {
-                let (host, port) = argument.split_once(':').unwrap_or((argument, "0"));
-                options.proxy = Some(Proxy {
-                    host: host.to_owned(),
-                    port: u16::try_from(leading_number(port)).unwrap_or(0),
-                });
-            }
-            'k' => options.keep_alive = true,
-            'l' => options.any_length = true,
-            'r' => options.goes_on = true,
-            'd' => options.percentiles = false,
-            'S' => options.confidence = false,
-            'q' => self.tells_progress = false,
-            'e' => options.csv = Some(argument.into()),
-            'g' => options.gnuplot = Some(argument.into()),
-            'w' => {
-                self.html();
-            }
-            'x' => argument.clone_into(&mut self.html().table),
-            'y' => argument.clone_into(&mut self.html().row),
-            'z' => argument.clone_into(&mut self.html().cell),
-            'v' => options.verbosity = u32::try_from(leading_number(argument)).unwrap_or(0),
-            'f' => options.tls_protocol = Some(argument.to_owned()),
-            'Z' => options.cipher_suites = Some(argument.to_owned()),
-            'E' => options.identity = Some(argument.into()),
-            'I' => options.asks_by_name = false,
-            'h' => return Err(self.usage("")),
-            'V' => {
-                return Err(Ending {
-                    stdout: banner(options.html.is_some()),
-                    ..Ending::default()
-                });
-            }
-            // Buffers are the kernel's to size.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The report is a table, without further attributes.
-    fn html(&mut self) -> &mut Html {
-        self.options.html.get_or_insert_with(|| Html {
-            table: String::new(),
-            row: String::new(),
-            cell: "bgcolor=white".to_owned(),
-        })
-    }
-
-    fn only_method(&mut self, method: &str) -> Result<(), Ending> {
-        if self.method.is_some() {
-            return Err(error(&format!("Cannot mix {method} with other methods\n")));
-        }
-        self.method = Some(method.to_owned());
-        Ok(())
-    }
-
-    /// The usage text behind `message`.
-    fn usage(&self, message: &str) -> Ending {
-        Ending {
-            stdout: String::new(),
-            stderr: format!("{}{message}{}", self.warning, usage(self.called)),
-            code: EXIT_USAGE,
-        }
-    }
-
-    fn finish(mut self, operands: &[&String]) -> Result<Options, Ending> {
-        let called = self.called;
-        let wrong = |message: &str| self.usage(&format!("{called}: {message}\n"));
-        let [url] = operands else {
-            return Err(wrong("wrong number of arguments"));
-        };
-        let Some(url) = Url::parse(url) else {
-            return Err(wrong("invalid URL"));
-        };
-        let concurrency = u32::try_from(self.concurrency).unwrap_or(u32::MAX);
-        if concurrency > CONCURRENCY_MAX {
-            let message = format!("Invalid Concurrency [Range 0..{CONCURRENCY_MAX}]");
-            return Err(wrong(&message));
-        }
-        let requests = u32::try_from(self.requests).unwrap_or(u32::MAX);
-        if concurrency > requests {
-            let message = "Cannot use concurrency level greater than total number of requests";
-            return Err(wrong(message));
-        }
-        if u64::from(requests) > RequestLog::REQUESTS_MAX {
-            let most = RequestLog::REQUESTS_MAX;
-            let line = format!(
-                "brunt: -n may be {most} at most, since ab's figures are made of every request (64 \
-                 bytes each); give -n {most} or less, or `brunt -n {requests} -c {concurrency} \
-                 URL`, which has no limit"
-            );
-            return Err(Ending::error(&line, EXIT_ERROR));
-        }
-        self.options.warning = self.warning;
-        self.options.requests = requests;
-        self.options.concurrency = NonZeroU32::new(concurrency).unwrap_or(NonZeroU32::MIN);
-        self.options.url = url;
-        self.options.progress_every = (self.tells_progress && requests > PROGRESS_FROM)
-            .then(|| (requests / 10).max(PROGRESS_LEAST));
-        let content_type = self.content_type.unwrap_or_else(|| "text/plain".to_owned());
-        self.options.body = self.body.map(|path| BodyFile { path, content_type });
-        if let Some(method) = self.method {
-            self.options.method = method;
-        }
-        Ok(self.options)
-    }
-}
-
-fn error(message: &str) -> Ending {
-    Ending::error(message, EXIT_ERROR)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -521,11 +412,14 @@ mod tests {
         let options = parse("-kn200 -c 4 -t 3 -q --brunt-report f h:81/a?b").expect("good");
         // A time limit sets the number when it is read.
         assert_eq!((options.requests, options.time_limit_s), (50_000, Some(3)));
-        assert!(options.keep_alive && options.progress_every.is_none());
+        assert!(options.keep_alive && options.progress_every().is_none());
         assert_eq!(options.brunt_report, Some("f".into()));
         assert_eq!((options.url.port, &*options.url.authority), (81, "h:81"));
         let options = parse("-t 1 -n 500 https://h:443/").expect("good");
-        assert_eq!((options.requests, options.progress_every), (500, Some(100)));
+        assert_eq!(
+            (options.requests, options.progress_every()),
+            (500, Some(100))
+        );
         assert_eq!(
             (options.url.is_secure, &*options.url.authority),
             (true, "h")

@@ -1,12 +1,290 @@
-//! ab's text of a run. Writing to a string cannot fail.
+//! What ab says of a run, found in its log. Writing to a string cannot fail.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
-use super::html;
-use super::measured::{Failed, Measured};
-use super::options::Options;
-use super::times;
-use super::usage::banner;
+use brunt_judge::RunFigures;
+use brunt_record::{FailureKind, FailureScope, LoggedEnd, LoggedRequest, RequestLog, Run};
+use brunt_report::{Foreign, html_text};
+use time::OffsetDateTime;
+
+use super::options::{Html, Options, banner};
+use crate::numbers::{Times, short_us};
+use crate::tls_names::{openssl_suite, temporary_key};
+
+const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
+
+/// The outcome of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The `Server` field of the first reply; empty without one.
+    server: Foreign,
+    /// Bytes of the content of the first reply; 0 without one.
+    document_bytes: u64,
+    /// Rows about the TLS that was negotiated; none in clear text.
+    tls: Vec<(&'static str, String)>,
+    /// Length of the run, nanoseconds.
+    taken_ns: u64,
+    /// Requests that have come to their end, failed ones too.
+    complete: u64,
+    /// Connections that were not opened, as requests that failed, which are among the complete
+    /// ones.
+    failed_connect: u64,
+    /// Requests whose connection broke while the reply was read.
+    failed_receive: u64,
+    /// Requests whose content was longer or shorter than the first reply's.
+    failed_length: u64,
+    /// Replies with another status than 2xx.
+    non_2xx: u64,
+    /// Replies behind which the connection was kept.
+    kept: u64,
+    /// Bytes received.
+    bytes: u64,
+    /// Bytes received that are content of replies.
+    content_bytes: u64,
+    /// Bytes of the requests that were sent.
+    sent_bytes: u64,
+    times: [Times; 4],
+    /// The beginnings of replies, where they are to be printed, and the status in each.
+    replies: Vec<(Foreign, Foreign)>,
+}
+
+/// The times of one request, microseconds: from its beginning to the open connection, which is 0
+/// where the connection was open already; from the send to the end of the reply; from the send to
+/// its first byte; from the beginning to the end.
+fn taken_us(request: &LoggedRequest) -> [u64; 4] {
+    let us = |to_ns: u64| to_ns.saturating_sub(request.sent_ns) / 1_000;
+    let connect = request.opening_us().unwrap_or(0);
+    let processing = us(request.done_ns);
+    let waiting = us(request.first_byte_ns);
+    [connect, processing, waiting, connect + processing]
+}
+
+impl Measured {
+    /// The outcome of `run`, with its log.
+    pub fn of(options: &Options, run: &Run, log: &RequestLog) -> Self {
+        let all = &run.summary().lifetime;
+        let responses = log.responses();
+        let mut measured = Self {
+            server: responses
+                .first()
+                .and_then(|first| field(&first.head, "server"))
+                .unwrap_or_default(),
+            tls: negotiated(options, run),
+            taken_ns: run.window_ns,
+            failed_connect: all.failures.total(FailureScope::Connect),
+            sent_bytes: all.bytes_sent,
+            ..Self::default()
+        };
+        if options.prints_replies() {
+            let beginnings = responses.iter().map(|reply| {
+                let status = reply.head.get(9..12).unwrap_or_default();
+                let text = [&reply.head[..], &reply.content].concat();
+                (Foreign::of(&text), Foreign::of(status))
+            });
+            measured.replies = beginnings.collect();
+        }
+        let mut times = [const { Vec::new() }; 4];
+        for request in log.requests() {
+            measured.take(options, &request);
+            for (times, us) in times.iter_mut().zip(taken_us(&request)) {
+                times.push(short_us(us));
+            }
+        }
+        measured.times = times.map(Times::of);
+        measured
+    }
+
+    /// Counts a request that has come to its end.
+    fn take(&mut self, options: &Options, request: &LoggedRequest) {
+        let is_first = self.complete == 0;
+        self.complete += 1;
+        self.bytes += u64::from(request.head_bytes) + request.body_bytes;
+        let is_closed = match request.end {
+            LoggedEnd::Reply(outcome) => {
+                let is_2xx = outcome.status().is_some_and(|status| status / 100 == 2);
+                self.non_2xx += u64::from(!is_2xx);
+                self.kept += u64::from(!request.closes);
+                self.content_bytes += request.body_bytes;
+                true
+            }
+            // What came before the ordinary end of the connection is taken as the reply.
+            LoggedEnd::Failure(kind) => matches!(
+                kind,
+                FailureKind::ClosedBeforeReply
+                    | FailureKind::TruncatedHead
+                    | FailureKind::TruncatedBody
+            ),
+        };
+        if !is_closed {
+            self.failed_receive += 1;
+        } else if is_first {
+            self.document_bytes = request.body_bytes;
+        } else if request.body_bytes != self.document_bytes && !options.any_length {
+            self.failed_length += 1;
+        }
+    }
+}
+
+/// The value of the first field of this name in a head.
+fn field(head: &[u8], name: &str) -> Option<Foreign> {
+    head.split(|byte| *byte == b'\n').find_map(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let at = line.iter().position(|byte| *byte == b':')?;
+        let (key, value) = (&line[..at], &line[at + 1..]);
+        key.eq_ignore_ascii_case(name.as_bytes())
+            .then(|| Foreign::of(value.trim_ascii_start()))
+    })
+}
+
+/// The file of `-g`: a line for each request, by what they took.
+pub fn gnuplot(run: &Run, log: &RequestLog) -> String {
+    let window_ns = i128::from(run.first().clock.window_start_unix_ms) * 1_000_000;
+    let listed = log.requests().map(|request| {
+        let taken_us = taken_us(&request);
+        let from_ns = i128::from(request.sent_ns) - i128::from(taken_us[0]) * 1_000;
+        let start_unix_s = (window_ns + from_ns).div_euclid(1_000_000_000);
+        (taken_us, i64::try_from(start_unix_s).unwrap_or(0))
+    });
+    list(listed.collect())
+}
+
+/// Lists the times of requests with the instants at which the openings of their connections began,
+/// seconds since 1970 (UTC).
+fn list(mut requests: Vec<([u64; 4], i64)>) -> String {
+    requests.sort_by_key(|([connect, processing, waiting, total], _)| {
+        (*total, *waiting, *processing, *connect)
+    });
+    let mut text = "starttime\tseconds\tctime\tdtime\tttime\twait\n".to_owned();
+    for ([connect, processing, waiting, total], start_unix_s) in requests {
+        let times = [connect, processing, total, waiting].map(|us| ms(us).to_string());
+        let (date, times) = (date(start_unix_s), times.join("\t"));
+        let _ = writeln!(text, "{date}\t{start_unix_s}\t{times}");
+    }
+    text
+}
+
+/// The time as C's `ctime` prints it, in UTC.
+fn date(unix_s: i64) -> String {
+    let at = OffsetDateTime::from_unix_timestamp(unix_s).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let (weekday, month) = (at.weekday().to_string(), at.month().to_string());
+    format!(
+        "{} {} {:2} {:02}:{:02}:{:02} {}",
+        &weekday[..3],
+        &month[..3],
+        at.day(),
+        at.hour(),
+        at.minute(),
+        at.second(),
+        at.year()
+    )
+}
+
+/// Rows about what was negotiated in `run`; none in clear text, and none about a key exchange of a
+/// kind that ab has no words for.
+fn negotiated(options: &Options, run: &Run) -> Vec<(&'static str, String)> {
+    let Some(tls) = &run.first().negotiated.tls else {
+        return Vec::new();
+    };
+    let version = tls.version.replace("TLS ", "TLSv");
+    let suite = openssl_suite(&tls.cipher_suite);
+    let is_short = suite.contains("AES128") || suite.contains("AES_128");
+    let bits = if is_short { 128 } else { 256 };
+    let key = tls.group.as_deref().and_then(temporary_key);
+    let name = options.server_name().map(str::to_owned);
+    let mut rows = vec![("SSL/TLS Protocol:", format!("{version},{suite},{bits}"))];
+    rows.extend(key.map(|key| ("Server Temp Key:", key)));
+    rows.extend(name.map(|name| ("TLS Server Name:", name)));
+    rows
+}
+
+/// What is said of times, milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    min: u64,
+    mean: u64,
+    stdev: f64,
+    median: u64,
+    max: u64,
+}
+
+impl Spread {
+    fn of(times: &Times) -> Self {
+        let half = times.total() / 2;
+        let median_us = if times.total() > 1 && times.total() % 2 == 1 {
+            (times.at(half) + times.at(half + 1)) / 2
+        } else {
+            times.at(half)
+        };
+        Self {
+            min: ms(times.at(0)),
+            mean: ms(times.mean()),
+            stdev: times.deviation() / 1e3,
+            median: ms(median_us),
+            max: ms(times.longest()),
+        }
+    }
+}
+
+/// Whole milliseconds, rounded.
+fn ms(us: u64) -> u64 {
+    us.saturating_add(500) / 1_000
+}
+
+/// The table of connection times, and what is doubtful about it.
+fn times_table(times: &[Times; 4], confidence: bool, text: &mut String) {
+    let names = [
+        ("Connect:", "the initial connection time"),
+        ("Processing:", "the processing time"),
+        ("Waiting:", "the waiting time"),
+        ("Total:", "the total time"),
+    ];
+    let rows = names.into_iter().zip(times.iter().map(Spread::of));
+    text.push_str("\nConnection Times (ms)\n");
+    if !confidence {
+        text.push_str("              min   avg   max\n");
+        for ((name, _), row) in rows.clone() {
+            let _ = writeln!(text, "{name:<12}{:5} {:5}{:5}", row.min, row.mean, row.max);
+        }
+        return;
+    }
+    text.push_str("              min  mean[+/-sd] median   max\n");
+    for ((name, _), row) in rows.clone() {
+        let _ = writeln!(
+            text,
+            "{name:<12}{:5} {:4} {:5.1} {:6} {:7}",
+            row.min, row.mean, row.stdev, row.median, row.max
+        );
+    }
+    for ((_, what), row) in rows {
+        let apart = row.mean.abs_diff(row.median) as f64;
+        if apart > 2.0 * row.stdev {
+            let _ = writeln!(
+                text,
+                "ERROR: The median and mean for {what} are more than twice the standard\n       \
+                 deviation apart. These results are NOT reliable."
+            );
+        } else if apart > row.stdev {
+            let _ = writeln!(
+                text,
+                "WARNING: The median and mean for {what} are not within a normal deviation\n\
+                 {:8}These results are probably not that reliable.",
+                ""
+            );
+        }
+    }
+}
+
+/// The table of percentiles.
+fn percentiles(total: &Times, text: &mut String) {
+    text.push_str("\nPercentage of the requests served within a certain time (ms)\n");
+    for percent in PERCENTILES {
+        let (us, end) = match percent {
+            100 => (total.longest(), " (longest request)"),
+            percent => (total.at(total.total() * percent / 100), ""),
+        };
+        let _ = writeln!(text, "{percent:4}%  {:5}{end}", ms(us));
+    }
+}
 
 /// What is printed when the load begins, with this request.
 pub fn heading(options: &Options, request: &[u8]) -> String {
@@ -18,7 +296,7 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
             let _ = write!(text, "[through {}:{}] ", proxy.host, proxy.port);
         }
         text.push_str("(be patient)");
-        text.push_str(match options.progress_every {
+        text.push_str(match options.progress_every() {
             Some(_) => "\n",
             None => "...",
         });
@@ -35,28 +313,33 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
 /// What is printed at the end of a run with this outcome.
 pub fn report(options: &Options, measured: &Measured) -> String {
     let mut text = String::new();
-    for reply in &measured.replies {
-        let _ = writeln!(text, "LOG: header received:\n{}", reply.text.lines());
+    for (reply, status) in &measured.replies {
+        let _ = writeln!(text, "LOG: header received:\n{}", reply.lines());
         if options.verbosity >= 3 {
-            let _ = writeln!(text, "LOG: Response code = {}", reply.status.printable());
+            let _ = writeln!(text, "LOG: Response code = {}", status.printable());
         }
     }
-    if options.progress_every.is_none() {
+    if options.progress_every().is_none() {
         text.push_str("..done\n");
     }
     text.push_str("\n\n");
+    let rows = rows(options, measured);
     if let Some(html) = &options.html {
-        text.push_str(&html::table(html, options, measured));
+        text.push_str(&html_table(html, &rows, measured));
         return text;
     }
-    server(options, measured, &mut text);
-    counts(options, measured, &mut text);
-    rates(options, measured, &mut text);
-    let total = &measured.times.total;
+    for row in rows {
+        let _ = match row {
+            Row::Pair(name, value) => writeln!(text, "{name:<23} {value}"),
+            Row::Note(note) => writeln!(text, "{note}"),
+            Row::Gap => writeln!(text),
+        };
+    }
+    let [.., total] = &measured.times;
     if measured.complete > 0 {
-        times::table(&measured.times, options.confidence, &mut text);
-        if options.percentiles && total.total() > 1 {
-            times::percentiles(total, &mut text);
+        times_table(&measured.times, !options.no_confidence, &mut text);
+        if !options.no_percentiles && total.total() > 1 {
+            percentiles(total, &mut text);
         }
     }
     text
@@ -64,109 +347,365 @@ pub fn report(options: &Options, measured: &Measured) -> String {
 
 /// All percentiles, for the file of `-e`.
 pub fn csv(measured: &Measured) -> String {
-    times::csv(&measured.times.total)
-}
-
-fn line(text: &mut String, name: &str, value: &dyn std::fmt::Display) {
-    let _ = writeln!(text, "{name:<23} {value}");
-}
-
-fn server(options: &Options, measured: &Measured, text: &mut String) {
-    line(text, "Server Software:", &measured.server.lines());
-    line(text, "Server Hostname:", &options.url.host);
-    line(text, "Server Port:", &options.url.port);
-    if let Some(tls) = &measured.tls {
-        line(text, "SSL/TLS Protocol:", &tls.protocol);
-        if let Some(key) = &tls.temporary_key {
-            line(text, "Server Temp Key:", key);
-        }
-        if let Some(name) = &tls.server_name {
-            line(text, "TLS Server Name:", name);
-        }
+    let [.., total] = &measured.times;
+    let mut text = "Percentage served,Time in ms\n".to_owned();
+    for percent in 0..=100_u32 {
+        let us = match percent {
+            0 => total.at(0),
+            100 => total.longest(),
+            percent => total.at((0.5 + total.total() as f64 * f64::from(percent) / 100.0) as u64),
+        };
+        let _ = writeln!(text, "{percent},{:.3}", us as f64 / 1e3);
     }
-    text.push('\n');
-    line(text, "Document Path:", &options.url.path);
-    if options.any_length {
-        line(text, "Document Length:", &"Variable");
+    text
+}
+
+/// A row above the times.
+enum Row {
+    /// A name, perhaps that of the row above, which is empty, and a value.
+    Pair(&'static str, String),
+    /// What is said of the row above.
+    Note(String),
+    /// Some room.
+    Gap,
+}
+
+/// The rows, whose values are as the form of the report has them.
+fn rows(options: &Options, measured: &Measured) -> Vec<Row> {
+    let is_html = options.html.is_some();
+    let shown = |text: &str| {
+        if is_html {
+            html_text(text)
+        } else {
+            text.to_owned()
+        }
+    };
+    let pair = |name, value: &dyn Display| Row::Pair(name, value.to_string());
+    let bytes = |name, count: u64| Row::Pair(name, format!("{count} bytes"));
+    let software = if is_html {
+        measured.server.html()
     } else {
-        let bytes = format!("{} bytes", measured.document_bytes);
-        line(text, "Document Length:", &bytes);
+        measured.server.lines().into_owned()
+    };
+    let mut rows = vec![
+        Row::Pair("Server Software:", software),
+        Row::Pair("Server Hostname:", shown(&options.url.host)),
+        pair("Server Port:", &options.url.port),
+    ];
+    if !is_html {
+        rows.extend(measured.tls.iter().map(|(name, value)| pair(name, value)));
     }
-    text.push('\n');
-}
-
-fn counts(options: &Options, measured: &Measured, text: &mut String) {
-    let failed = measured.failed;
-    line(text, "Concurrency Level:", &options.concurrency);
-    let taken = format!("{:.3} seconds", measured.taken_ns as f64 / 1e9);
-    line(text, "Time taken for tests:", &taken);
-    line(text, "Complete requests:", &measured.complete);
-    line(text, "Failed requests:", &failed.total());
-    if failed.total() > 0 {
-        let Failed {
-            connect,
-            receive,
-            length,
-        } = failed;
-        let _ = writeln!(
-            text,
-            "   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: 0)"
-        );
+    rows.push(Row::Gap);
+    rows.push(Row::Pair("Document Path:", shown(&options.url.path)));
+    rows.push(if options.any_length {
+        pair("Document Length:", &"Variable")
+    } else {
+        bytes("Document Length:", measured.document_bytes)
+    });
+    let (connect, receive) = (measured.failed_connect, measured.failed_receive);
+    let length = measured.failed_length;
+    let failed = connect + receive + length;
+    let taken_s = measured.taken_ns as f64 / 1e9;
+    rows.extend([
+        Row::Gap,
+        pair("Concurrency Level:", &options.concurrency),
+        Row::Pair("Time taken for tests:", format!("{taken_s:.3} seconds")),
+        pair("Complete requests:", &measured.complete),
+        pair("Failed requests:", &failed),
+    ]);
+    if failed > 0 {
+        rows.push(Row::Note(if is_html {
+            // It has no place for what broke while a reply was read.
+            format!("   (Connect: {connect}, Length: {length}, Exceptions: {receive})")
+        } else {
+            format!("   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: 0)")
+        }));
     }
     if measured.non_2xx > 0 {
-        line(text, "Non-2xx responses:", &measured.non_2xx);
+        rows.push(pair("Non-2xx responses:", &measured.non_2xx));
     }
     if options.keep_alive {
-        line(text, "Keep-Alive requests:", &measured.kept);
+        rows.push(pair("Keep-Alive requests:", &measured.kept));
     }
-    let bytes = format!("{} bytes", measured.bytes);
-    line(text, "Total transferred:", &bytes);
+    rows.push(bytes("Total transferred:", measured.bytes));
     if options.body.is_some() {
-        line(text, "Total body sent:", &measured.sent_bytes);
+        rows.push(pair("Total body sent:", &measured.sent_bytes));
     }
-    let bytes = format!("{} bytes", measured.content_bytes);
-    line(text, "HTML transferred:", &bytes);
+    rows.push(bytes("HTML transferred:", measured.content_bytes));
+    rows.extend(rates(options, measured));
+    rows
 }
 
-fn rates(options: &Options, measured: &Measured, text: &mut String) {
+fn rates(options: &Options, measured: &Measured) -> Vec<Row> {
     let taken_s = measured.taken_ns as f64 / 1e9;
     let complete = measured.complete as f64;
-    if taken_s <= 0.0 || complete == 0.0 {
-        return;
+    let is_html = options.html.is_some();
+    if taken_s <= 0.0 || (complete == 0.0 && !is_html) {
+        return Vec::new();
     }
-    let per_s = format!("{:.2} [#/sec] (mean)", complete / taken_s);
-    line(text, "Requests per second:", &per_s);
-    let ms = taken_s * 1e3 / complete;
-    let concurrent = f64::from(options.concurrency.get()) * ms;
-    line(
-        text,
-        "Time per request:",
-        &format!("{concurrent:.3} [ms] (mean)"),
-    );
-    let across = "(mean, across all concurrent requests)";
-    line(text, "Time per request:", &format!("{ms:.3} [ms] {across}"));
+    let per_s = complete / taken_s;
     let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / taken_s;
-    let received = format!("{:.2} [Kbytes/sec] received", kib_per_s(measured.bytes));
-    line(text, "Transfer rate:", &received);
+    let received = kib_per_s(measured.bytes);
+    let mut rows = if is_html {
+        vec![
+            Row::Pair("Requests per second:", format!("{per_s:.2}")),
+            Row::Pair("Transfer rate:", format!("{received:.2} kb/s received")),
+        ]
+    } else {
+        let ms = taken_s * 1e3 / complete;
+        let concurrent_ms = f64::from(options.concurrency) * ms;
+        let time = |value| Row::Pair("Time per request:", value);
+        let received = format!("{received:.2} [Kbytes/sec] received");
+        vec![
+            Row::Pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)")),
+            time(format!("{concurrent_ms:.3} [ms] (mean)")),
+            time(format!(
+                "{ms:.3} [ms] (mean, across all concurrent requests)"
+            )),
+            Row::Pair("Transfer rate:", received),
+        ]
+    };
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
-        line(text, "", &format!("{sent:.2} kb/s sent"));
         let both = kib_per_s(measured.bytes + measured.sent_bytes);
-        line(text, "", &format!("{both:.2} kb/s total"));
+        rows.push(Row::Pair("", format!("{sent:.2} kb/s sent")));
+        rows.push(Row::Pair("", format!("{both:.2} kb/s total")));
+    }
+    rows
+}
+
+/// The table of a run with these rows before its times.
+fn html_table(html: &Html, rows: &[Row], measured: &Measured) -> String {
+    let mut table = Table {
+        html,
+        text: format!("<table {}>\n", html.table),
+    };
+    let cell = &html.cell;
+    for row in rows {
+        match row {
+            Row::Pair("", value) => table.row(&format!(
+                "<td colspan=2 {cell}>&nbsp;</td><td colspan=2 {cell}>{value}</td>"
+            )),
+            Row::Pair(name, value) => table.row(&format!(
+                "<th colspan=2 {cell}>{name}</th><td colspan=2 {cell}>{value}</td>"
+            )),
+            Row::Note(note) => table.row(&format!("<td colspan=4 {cell} >{note}</td>")),
+            Row::Gap => {}
+        }
+    }
+    if measured.complete > 0 {
+        table.times(measured);
+    }
+    table.text.push_str("</table>\n");
+    table.text
+}
+
+struct Table<'a> {
+    html: &'a Html,
+    text: String,
+}
+
+impl Table<'_> {
+    fn row(&mut self, cells: &str) {
+        let row = format!("<tr {}>{cells}</tr>\n", self.html.row);
+        self.text.push_str(&row);
+    }
+
+    fn times(&mut self, measured: &Measured) {
+        let html = self.html;
+        let cell = &html.cell;
+        self.row(&format!("<th {cell} colspan=4>Connection Times (ms)</th>"));
+        self.row(&format!(
+            "<th {cell}>&nbsp;</th> <th {cell}>min</th>   <th {cell}>avg</th>   <th {cell}>max</th>"
+        ));
+        let of = |times: &Times| {
+            let mean_ms = ms(times.sum()) / times.total().max(1);
+            [ms(times.at(0)), mean_ms, ms(times.longest())]
+        };
+        let [connect, _, _, total] = &measured.times;
+        let (connect, total) = (of(connect), of(total));
+        // What lies between the two, and not the times of processing themselves.
+        let mut between = total;
+        for (between, connect) in between.iter_mut().zip(connect) {
+            *between = between.saturating_sub(connect);
+        }
+        for (name, columns) in [
+            ("Connect:", connect),
+            ("Processing:", between),
+            ("Total:", total),
+        ] {
+            let columns = columns.map(|ms| format!("<td {cell}>{ms:5}</td>"));
+            self.row(&format!("<th {cell}>{name}</th>{}", columns.concat()));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use brunt_report::Foreign;
+    use brunt_record::{Answer, LogPlace, Recorder, ReplyOutcome, RequestTiming, Window};
 
     use super::*;
-    use crate::ab::times::{ConnectionTimes, Times};
     use crate::shell::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);
         Options::parse("ab", &words).expect(line)
+    }
+
+    /// A log with these ends of requests, each with the bytes of its content.
+    fn logged(ends: &[(LoggedEnd, u64)]) -> RequestLog {
+        let mut recorder = Recorder::new(0, 1, 1);
+        recorder.keep_log(ends.len() as u64);
+        recorder.set_window(Window {
+            start_ns: 0,
+            end_ns: 1_000,
+        });
+        let place = LogPlace {
+            connection: 0,
+            opening: None,
+        };
+        for (&(end, body_bytes), sent_ns) in ends.iter().zip(0..) {
+            let timing = RequestTiming {
+                due_ns: sent_ns,
+                sent_ns,
+                request: 0,
+                again: 0,
+            };
+            match end {
+                LoggedEnd::Reply(outcome) => {
+                    let answer = Answer {
+                        outcome,
+                        retry_after: false,
+                        interim: 0,
+                        head_bytes: 10,
+                        body_bytes,
+                        first_byte_ns: sent_ns,
+                    };
+                    recorder.log_reply(timing, sent_ns, &answer, place);
+                }
+                LoggedEnd::Failure(kind) => {
+                    recorder.log_failure(timing, sent_ns, kind, body_bytes, place);
+                }
+            }
+        }
+        let mut log = RequestLog::new(0);
+        recorder.hand_over_log(&mut log);
+        log
+    }
+
+    #[test]
+    fn lengths_are_compared_with_the_first_replys() {
+        let reply = LoggedEnd::Reply(ReplyOutcome::of_status(200));
+        let error = LoggedEnd::Reply(ReplyOutcome::of_status(302));
+        let truncated = LoggedEnd::Failure(FailureKind::TruncatedBody);
+        let reset = LoggedEnd::Failure(FailureKind::Reset);
+        for (line, length, content_bytes) in [("h/", 2, 17), ("-l h/", 0, 17)] {
+            let mut measured = Measured::default();
+            let ends = [
+                (reply, 4),
+                (reply, 4),
+                (error, 9),
+                (truncated, 3),
+                (reset, 4),
+            ];
+            for request in logged(&ends).requests() {
+                measured.take(&options(line), &request);
+            }
+            let expected = Measured {
+                document_bytes: 4,
+                complete: 5,
+                failed_receive: 1,
+                failed_length: length,
+                non_2xx: 1,
+                kept: 3,
+                bytes: 54,
+                content_bytes,
+                ..Measured::default()
+            };
+            assert_eq!(measured, expected);
+        }
+    }
+
+    #[test]
+    fn fields_are_found_in_any_case() {
+        let head = b"HTTP/1.1 200 OK\r\nX: y\r\nSERVER:  a b\r\n\r\n";
+        assert_eq!(field(head, "server"), Some(Foreign::of(b"a b")));
+        assert_eq!(field(b"HTTP/1.1 200 OK\r\n\r\n", "server"), None);
+    }
+
+    #[test]
+    fn requests_are_listed_by_what_they_took() {
+        let requests = vec![
+            ([1_500, 19_999, 400, 21_499], 1_795_308_250),
+            ([0, 900, 400, 900], 1_795_308_249),
+        ];
+        let expected = "\
+starttime\tseconds\tctime\tdtime\tttime\twait
+Sun Nov 22 00:44:09 2026\t1795308249\t0\t1\t1\t0
+Sun Nov 22 00:44:10 2026\t1795308250\t2\t20\t21\t0
+";
+        assert_eq!(list(requests), expected);
+    }
+
+    fn of(us: &[u32]) -> Times {
+        Times::of(us.to_vec())
+    }
+
+    #[test]
+    fn percentiles_are_abs() {
+        let times = of(&(1..=20).map(|ms| ms * 1_000).collect::<Vec<_>>());
+        let mut text = String::new();
+        percentiles(&times, &mut text);
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            rows,
+            [
+                "  50%     11",
+                "  66%     14",
+                "  75%     16",
+                "  80%     17",
+                "  90%     19",
+                "  95%     20",
+                "  98%     20",
+                "  99%     20",
+                " 100%     20 (longest request)",
+            ]
+        );
+        let mut measured = Measured::default();
+        measured.times[3] = times;
+        let csv = csv(&measured);
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(
+            (lines.len(), lines[1], lines[51]),
+            (102, "0,1.000", "50,11.000")
+        );
+        assert_eq!((lines[99], lines[101]), ("98,20.000", "100,20.000"));
+    }
+
+    #[test]
+    fn rows_are_abs() {
+        let row = Spread::of(&of(&[20_499, 20_500, 21_500]));
+        assert_eq!((row.min, row.mean, row.median, row.max), (20, 21, 21, 22));
+        let row = Spread::of(&Times::default());
+        assert_eq!(
+            (row.min, row.mean, row.stdev, row.median, row.max),
+            (0, 0, 0.0, 0, 0)
+        );
+    }
+
+    #[test]
+    fn doubtful_tables_say_so() {
+        let mut text = String::new();
+        let mut times: [Times; 4] = Default::default();
+        times[1] = of(&[1_000, 1_000, 1_000, 9_000]);
+        times_table(&times, true, &mut text);
+        assert!(!text.contains("reliable"), "{text}");
+        times[1] = Times::of([vec![1_000; 400], vec![2_000; 399]].concat());
+        times_table(&times, true, &mut text);
+        assert!(
+            text.contains("WARNING: The median and mean for the processing"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -181,12 +720,7 @@ mod tests {
             taken_ns: 224_280_000,
             complete: 20,
             bytes: 3_420,
-            times: ConnectionTimes {
-                connect: of(20),
-                processing: of(20_600),
-                waiting: of(20_600),
-                total: of(20_620),
-            },
+            times: [of(20), of(20_600), of(20_600), of(20_620)],
             ..Measured::default()
         };
         let options = options("-k -n 20 -c 2 http://127.0.0.1:18090/");

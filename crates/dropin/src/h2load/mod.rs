@@ -3,14 +3,7 @@
 mod options;
 mod plan;
 mod report;
-mod times;
-mod tls;
-mod typed;
-mod uri;
-mod uris;
-mod values;
-mod wrong;
 
-pub use options::{Options, shown};
+pub use options::{Options, TABLE};
+pub use plan::Uris;
 pub use report::{heading, log_lines, report, unreached, unresolved};
-pub use uris::Uris;

@@ -1,83 +1,192 @@
-//! The command line of h2load.
+//! The command line of h2load: its options, and their values as it reads them.
 
-use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use brunt_load::{HttpChoice, TlsSpec};
 use brunt_proto::http2::ClientSettings;
 
-use super::typed::{QLOGS, Typed, UDP_PAYLOADS, WINDOWS};
-use super::wrong::error;
-use super::{tls, uri, values};
-use crate::Ending;
-use crate::getopt::{self, Row, flag, value};
+use crate::getopt::*;
+use crate::tls_names::{GROUPS, SUITES, SUITES_OF_1_3, iana_suite};
+use crate::{Ending, numbers};
 
-/// In place of options that write more.
-const WHOLE_RUN: &str = "--brunt-report FILE keeps the whole run";
-/// The options: h2load's in its order, then the ones of newer versions, then brunt's.
-const ROWS: &[Row] = &[
-    value("n", "requests"),
-    value("c", "clients"),
-    value("d", "data"),
-    value("t", "threads"),
-    value("m", "max-concurrent-streams"),
-    value("w", "window-bits"),
-    value("f", "max-frame-size"),
-    value("W", "connection-window-bits"),
-    value("i", "input-file"),
-    value("H", "header"),
-    value("p", "no-tls-proto"),
-    flag("v", "verbose"),
-    flag("h", "help"),
-    flag("", "version"),
-    value("", "ciphers"),
-    value("r", "rate"),
-    value("T", "connection-active-timeout"),
-    value("N", "connection-inactivity-timeout"),
-    value("D", "duration"),
-    value("", "timing-script-file"),
-    value("B", "base-uri"),
-    value("", "npn-list"),
-    value("", "rate-period"),
-    flag("", "h1"),
-    value("", "header-table-size"),
-    value("", "encoder-header-table-size"),
-    value("", "warm-up-time"),
-    value("", "log-file"),
-    value("", "connect-to"),
-    value("", "rps"),
-    value("", "groups"),
-    value("", "tls13-ciphers"),
-    flag("", "no-udp-gso"),
-    value("", "qlog-file-base"),
-    value("", "max-udp-payload-size"),
-    flag("", "ktls"),
-    value("", "alpn-list").in_full(),
-    value("", "sni").in_full(),
-    flag("", "h3").in_full(),
-    flag("", "histogram").in_full().refused(WHOLE_RUN),
-    value("", "tls-session-file")
-        .in_full()
-        .refused("`brunt --tls-resume` resumes sessions"),
-    value("", "output-file").in_full().refused(WHOLE_RUN),
-    value("", "brunt-report").in_full(),
-];
 const SECOND_NS: u64 = 1_000_000_000;
 const VERSION: &str = "h2load nghttp2/1.52.0\n";
 /// Longest payload of a datagram of QUIC.
 const UDP_PAYLOAD_BYTES_MAX: u64 = 65_536;
+/// Largest rate of requests on a connection, per second.
+const RPS_MAX: f64 = 1e6;
+/// What an address of a Unix socket has room for.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// In place of options that write more.
+const WHOLE_RUN: &str = "--brunt-report FILE keeps the whole run";
+const WINDOWS: &str = "-w and -W without effect over HTTP/3: the windows of QUIC are brunt's own";
+const UDP_PAYLOADS: &str = "--max-udp-payload-size without effect over HTTP/3: it is brunt's own";
+const QLOGS: &str = "--qlog-file-base without effect over HTTP/3: brunt writes no qlog";
+
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::GetoptLong,
+    rows: ROWS,
+};
+/// The options: h2load's in its order, then the ones of newer versions, then brunt's.
+const ROWS: &[Row<Options>] = &[
+    value("n", "requests", |it, typed| {
+        number("-n", typed).map(|count| it.requests = Some(count))
+    }),
+    value("c", "clients", |it, typed| {
+        number("-c", typed).map(|count| it.clients = count)
+    }),
+    text("d", "data", |it, typed| it.data = Some(typed.into())),
+    value("t", "threads", |it, typed| {
+        number("-t", typed).map(|count| it.threads = count)
+    }),
+    value("m", "max-concurrent-streams", |it, typed| {
+        number("-m", typed).map(|count| it.streams = count)
+    }),
+    value("w", "window-bits", |it, typed| {
+        it.note_idle(WINDOWS);
+        window_bytes("-w", typed).map(|bytes| it.http2.stream_window_bytes = bytes)
+    }),
+    value("f", "max-frame-size", |it, typed| {
+        frame_bytes(typed).map(|bytes| it.http2.frame_bytes_max = bytes)
+    }),
+    value("W", "connection-window-bits", |it, typed| {
+        it.note_idle(WINDOWS);
+        window_bytes("-W", typed).map(|bytes| it.http2.connection_window_bytes = bytes)
+    }),
+    text("i", "input-file", |it, typed| {
+        (it.input, it.timing_script) = (Some(typed.into()), None);
+    }),
+    shows(
+        Shown::Field,
+        value("H", "header", |it, typed| {
+            header(typed).map(|field| it.headers.push(field))
+        }),
+    ),
+    value("p", "no-tls-proto", |it, typed| {
+        it.clear_text = match &*typed.to_ascii_lowercase() {
+            "h2c" => HttpChoice::HTTP2,
+            "http/1.1" => HttpChoice::HTTP1,
+            _ => return Err(error(&format!("-p: unsupported protocol {typed}"))),
+        };
+        Ok(())
+    }),
+    flag("v", "verbose", |it| {
+        let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
+        it.warning.push_str(line);
+    }),
+    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
+    end("", "version", |_| Ending::printed(VERSION)),
+    text("", "ciphers", |it, typed| it.ciphers = Some(typed)),
+    value("r", "rate", |it, typed| {
+        it.rate = Some(number("-r", typed)?);
+        if it.rate == Some(0) {
+            let line = "-r: the rate at which connections are made must be positive.";
+            return Err(error(line));
+        }
+        Ok(())
+    }),
+    value("T", "connection-active-timeout", |it, typed| {
+        let said = "-T: bad value for the conn_active_timeout wait time:";
+        duration_ns(said, typed).map(|ns| it.active_timeout_ns = positive_ns(ns))
+    }),
+    value("N", "connection-inactivity-timeout", |it, typed| {
+        let said = "-N: bad value for the conn_inactivity_timeout wait time:";
+        duration_ns(said, typed).map(|ns| it.inactivity_timeout_ns = positive_ns(ns))
+    }),
+    value("D", "duration", |it, typed| {
+        duration_ns("-D: value error", typed).map(|ns| it.duration_ns = positive_ns(ns))
+    }),
+    text("", "timing-script-file", |it, typed| {
+        (it.input, it.timing_script) = (None, Some(typed.into()));
+    }),
+    value("B", "base-uri", |it, typed| {
+        base(typed).map(|base| it.base = Some(base))
+    }),
+    text("", "npn-list", |it, typed| it.alpn = typed),
+    value("", "rate-period", |it, typed| {
+        it.period_ns = duration_ns("--rate-period: value error", typed)?;
+        if it.period_ns == 0 {
+            return Err(error("brunt: --rate-period must be longer than 0"));
+        }
+        Ok(())
+    }),
+    flag("", "h1", |it| {
+        it.clear_text = HttpChoice::HTTP1;
+        it.alpn = "http/1.1".to_owned();
+    }),
+    value("", "header-table-size", |it, typed| {
+        table_bytes("header-table-size", typed).map(|bytes| it.http2.decoder_table_bytes = bytes)
+    }),
+    value("", "encoder-header-table-size", |it, typed| {
+        let bytes = table_bytes("encoder-header-table-size", typed);
+        bytes.map(|bytes| it.http2.encoder_table_bytes = bytes)
+    }),
+    value("", "warm-up-time", |it, typed| {
+        duration_ns("--warm-up-time: value error", typed).map(|ns| it.warmup_ns = ns)
+    }),
+    text("", "log-file", |it, typed| it.log = Some(typed.into())),
+    value("", "connect-to", |it, typed| {
+        it.connect_to = host_and_port(typed);
+        if it.connect_to.is_none() {
+            return Err(error(&format!("--connect-to: Invalid value {typed}")));
+        }
+        Ok(())
+    }),
+    value("", "rps", |it, typed| {
+        let per_s = typed.parse::<f64>().ok();
+        let per_s = per_s.filter(|per_s| per_s.is_finite() && *per_s <= RPS_MAX);
+        let per_s = per_s.ok_or_else(|| error(&format!("--rps: Invalid value {typed}")))?;
+        it.rps = Some(per_s).filter(|&per_s| per_s > 0.0);
+        Ok(())
+    }),
+    text("", "groups", |it, typed| it.groups = Some(typed)),
+    text("", "tls13-ciphers", |it, typed| {
+        it.ciphers_of_1_3 = Some(typed)
+    }),
+    // Segments of QUIC are sent as the kernel takes them.
+    flag("", "no-udp-gso", |_| {}),
+    text("", "qlog-file-base", |it, _| it.note_idle(QLOGS)),
+    value("", "max-udp-payload-size", |it, typed| {
+        let said = "--max-udp-payload-size";
+        let bytes = size(typed);
+        let bytes = bytes.ok_or_else(|| error(&format!("{said}: bad option value: {typed}")))?;
+        if bytes > UDP_PAYLOAD_BYTES_MAX {
+            return Err(error(&format!("{said}: must not exceed 65536")));
+        }
+        it.note_idle(UDP_PAYLOADS);
+        Ok(())
+    }),
+    flag("", "ktls", |it| {
+        let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
+        it.warning.push_str(line);
+    }),
+    in_full(text("", "alpn-list", |it, typed| it.alpn = typed)),
+    in_full(text("", "sni", |it, typed| {
+        it.tls.server_name = Some(typed)
+    })),
+    in_full(flag("", "h3", |it| it.alpn = "h3".to_owned())),
+    in_full(refused("", "histogram", WHOLE_RUN)),
+    in_full(refused(
+        "",
+        "tls-session-file",
+        "`brunt --tls-resume` resumes sessions",
+    )),
+    in_full(refused("", "output-file", WHOLE_RUN)),
+    report(|it| &mut it.brunt_report),
+];
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Requests in all, or of each connection with a script with times; absent: not said.
     pub(super) requests: Option<u64>,
     /// Connections.
-    pub clients: NonZeroU32,
+    pub clients: u64,
     /// Threads.
-    pub threads: NonZeroU32,
+    pub threads: u64,
     /// Requests in flight per connection.
-    pub streams: NonZeroU32,
+    pub streams: u64,
     /// File with URIs in lines; `-` for standard input.
     pub input: Option<PathBuf>,
     /// File with times and URIs in lines; `-` for standard input.
@@ -88,14 +197,25 @@ pub struct Options {
     pub headers: Vec<(String, String)>,
     /// What is spoken in clear text.
     pub clear_text: HttpChoice,
+    /// What is offered over TLS, as typed: protocols of ALPN.
+    alpn: String,
     /// What is offered over TLS.
     pub secured: HttpChoice,
     /// How TLS is spoken.
     pub tls: TlsSpec,
+    /// Cipher suites of TLS 1.2, as typed.
+    ciphers: Option<String>,
+    /// Cipher suites of TLS 1.3, as typed.
+    ciphers_of_1_3: Option<String>,
+    /// Groups of key exchange, as typed.
+    groups: Option<String>,
+    /// Options without effect over HTTP/3, each with a reason, in the order in which they were
+    /// given.
+    idle_over_quic: Vec<&'static str>,
     /// File of the body.
     pub data: Option<PathBuf>,
     /// Connections that are made per period; absent: as fast as they can be.
-    pub rate: Option<NonZeroU32>,
+    pub rate: Option<u64>,
     /// Length of a period, nanoseconds.
     pub period_ns: u64,
     /// Length of the measurement, nanoseconds; absent: until all requests are answered.
@@ -122,11 +242,6 @@ pub struct Options {
     pub warning: String,
 }
 
-/// The words behind the program's name as a report may show them: without what may be secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(getopt::Options::new("", "", ROWS, words), &[])
-}
-
 impl Options {
     /// Reads the words behind the program's name.
     ///
@@ -134,213 +249,63 @@ impl Options {
     ///
     /// Something is wrong with them, or help or version is asked for.
     pub fn parse(words: &[String]) -> Result<Self, Ending> {
-        let mut typed = Typed {
+        let mut options = Self {
             clients: 1,
             threads: 1,
             streams: 1,
-            alpn: "h2,http/1.1".to_owned(),
-            ..Typed::default()
-        };
-        let mut options = Self {
-            requests: None,
-            clients: NonZeroU32::MIN,
-            threads: NonZeroU32::MIN,
-            streams: NonZeroU32::MIN,
-            input: None,
-            timing_script: None,
-            // Its windows are h2load's, too.
-            http2: ClientSettings::default(),
-            headers: Vec::new(),
             clear_text: HttpChoice::HTTP2,
-            secured: HttpChoice::AUTO,
-            tls: TlsSpec::default(),
-            data: None,
-            rate: None,
+            alpn: "h2,http/1.1".to_owned(),
             period_ns: SECOND_NS,
-            duration_ns: None,
-            warmup_ns: 0,
-            active_timeout_ns: None,
-            inactivity_timeout_ns: None,
-            base: None,
-            connect_to: None,
-            rps: None,
-            log: None,
-            uris: Vec::new(),
-            brunt_report: None,
-            warning: String::new(),
+            ..Self::default()
         };
-        let mut found = getopt::Options::new("h2load", "", ROWS, words);
-        while let Some(item) = found.next() {
-            let (name, argument) = item.map_err(|wrong| error(wrong.line()))?;
-            options.take(name, argument.unwrap_or_default(), &mut typed)?;
-        }
-        options.uris = found.operands();
+        let found = TABLE.read(words, &mut options);
+        options.uris = found.map_err(|wrong| wrong.ending("h2load", error))?;
         if options.uris.is_empty() && options.input.is_none() && options.timing_script.is_none() {
             return Err(error("no URI or input file given"));
         }
-        options.check(&typed)?;
-        let positive = |count: u64| NonZeroU32::try_from(NonZeroU64::new(count)?).ok();
-        let too_large = |name: &str| error(&format!("brunt: -{name} is too large"));
-        options.clients = positive(typed.clients).ok_or_else(|| too_large("c"))?;
-        options.threads = positive(typed.threads).ok_or_else(|| too_large("t"))?;
-        options.streams = positive(typed.streams).ok_or_else(|| too_large("m"))?;
-        options.rate = match typed.rate {
-            None => None,
-            Some(rate) => Some(positive(rate).ok_or_else(|| too_large("r"))?),
-        };
-        options.requests = typed.requests;
-        options.secured = tls::offered(&typed.alpn)?;
-        options.warn_of_quic(&typed);
+        options.check()?;
+        options.secured = offered(&options.alpn)?;
+        options.warn_of_quic();
         options.tls.insecure = true;
-        options.tls.cipher_suites = tls::suites(&typed)?;
-        options.tls.groups = tls::groups(typed.groups.as_deref())?;
+        options.tls.cipher_suites = suites(
+            options.ciphers_of_1_3.as_deref(),
+            options.ciphers.as_deref(),
+        )?;
+        options.tls.groups = groups(options.groups.as_deref())?;
         Ok(options)
     }
 
-    fn take(&mut self, name: &str, argument: String, typed: &mut Typed) -> Result<(), Ending> {
-        let number = |option: &str| values::number(option, &argument);
-        let duration = |said: &str| {
-            let ns = values::duration_ns(&argument);
-            ns.ok_or_else(|| error(&format!("{said} {argument}")))
-        };
-        match name {
-            "requests" => typed.requests = Some(number("-n")?),
-            "clients" => typed.clients = number("-c")?,
-            "threads" => typed.threads = number("-t")?,
-            "max-concurrent-streams" => typed.streams = number("-m")?,
-            "input-file" => (self.input, self.timing_script) = (Some(argument.into()), None),
-            "timing-script-file" => {
-                (self.input, self.timing_script) = (None, Some(argument.into()))
-            }
-            "max-frame-size" => self.http2.frame_bytes_max = values::frame_bytes(&argument)?,
-            "window-bits" => {
-                self.http2.stream_window_bytes = values::window_bytes("-w", &argument)?;
-                typed.note_idle(WINDOWS);
-            }
-            "connection-window-bits" => {
-                self.http2.connection_window_bytes = values::window_bytes("-W", &argument)?;
-                typed.note_idle(WINDOWS);
-            }
-            "header-table-size" => {
-                self.http2.decoder_table_bytes =
-                    values::table_bytes("header-table-size", &argument)?;
-            }
-            "encoder-header-table-size" => {
-                let bytes = values::table_bytes("encoder-header-table-size", &argument)?;
-                self.http2.encoder_table_bytes = bytes;
-            }
-            "header" => self.headers.push(values::header(&argument)?),
-            "no-tls-proto" => {
-                self.clear_text = match &*argument.to_ascii_lowercase() {
-                    "h2c" => HttpChoice::HTTP2,
-                    "http/1.1" => HttpChoice::HTTP1,
-                    _ => return Err(error(&format!("-p: unsupported protocol {argument}"))),
-                }
-            }
-            "npn-list" | "alpn-list" => typed.alpn = argument,
-            "h3" => typed.alpn = "h3".to_owned(),
-            "h1" => {
-                self.clear_text = HttpChoice::HTTP1;
-                typed.alpn = "http/1.1".to_owned();
-            }
-            "ciphers" => typed.ciphers = Some(argument),
-            "tls13-ciphers" => typed.ciphers_of_1_3 = Some(argument),
-            "groups" => typed.groups = Some(argument),
-            "sni" => self.tls.server_name = Some(argument),
-            "data" => self.data = Some(argument.into()),
-            "rate" => {
-                typed.rate = Some(number("-r")?);
-                if typed.rate == Some(0) {
-                    let line = "-r: the rate at which connections are made must be positive.";
-                    return Err(error(line));
-                }
-            }
-            "rate-period" => {
-                self.period_ns = duration("--rate-period: value error")?;
-                if self.period_ns == 0 {
-                    return Err(error("brunt: --rate-period must be longer than 0"));
-                }
-            }
-            "duration" => self.duration_ns = positive_ns(duration("-D: value error")?),
-            "warm-up-time" => self.warmup_ns = duration("--warm-up-time: value error")?,
-            "connection-active-timeout" => {
-                let said = "-T: bad value for the conn_active_timeout wait time:";
-                self.active_timeout_ns = positive_ns(duration(said)?);
-            }
-            "connection-inactivity-timeout" => {
-                let said = "-N: bad value for the conn_inactivity_timeout wait time:";
-                self.inactivity_timeout_ns = positive_ns(duration(said)?);
-            }
-            "base-uri" => self.base = Some(base(argument)?),
-            "connect-to" => {
-                let to = values::host_and_port(&argument);
-                let to =
-                    to.ok_or_else(|| error(&format!("--connect-to: Invalid value {argument}")))?;
-                self.connect_to = Some(to);
-            }
-            "rps" => {
-                let per_s = argument.parse::<f64>().ok();
-                let per_s = per_s.filter(|per_s| per_s.is_finite() && *per_s <= RPS_MAX);
-                let per_s =
-                    per_s.ok_or_else(|| error(&format!("--rps: Invalid value {argument}")))?;
-                self.rps = Some(per_s).filter(|&per_s| per_s > 0.0);
-            }
-            "log-file" => self.log = Some(argument.into()),
-            "brunt-report" => self.brunt_report = Some(argument.into()),
-            "max-udp-payload-size" => {
-                let bytes = values::size(&argument).ok_or_else(|| {
-                    error(&format!(
-                        "--max-udp-payload-size: bad option value: {argument}"
-                    ))
-                })?;
-                if bytes > UDP_PAYLOAD_BYTES_MAX {
-                    return Err(error("--max-udp-payload-size: must not exceed 65536"));
-                }
-                typed.note_idle(UDP_PAYLOADS);
-            }
-            "qlog-file-base" => typed.note_idle(QLOGS),
-            "ktls" => {
-                let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
-                self.warning.push_str(line);
-            }
-            "verbose" => {
-                let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
-                self.warning.push_str(line);
-            }
-            "version" => return Err(Ending::printed(VERSION)),
-            "help" => return Err(Ending::printed(USAGE)),
-            // `--no-udp-gso`: segments of QUIC are sent as the kernel takes them.
-            _ => {}
+    /// An option was given that has no effect over HTTP/3.
+    fn note_idle(&mut self, option: &'static str) {
+        if !self.idle_over_quic.contains(&option) {
+            self.idle_over_quic.push(option);
         }
-        Ok(())
     }
 
     /// Says which options have no effect with what is spoken.
-    fn warn_of_quic(&mut self, typed: &Typed) {
-        if self.secured != HttpChoice::HTTP3 {
-            if typed.idle_over_quic.contains(&QLOGS) {
-                let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
-                self.warning.push_str(line);
-            }
-            return;
-        }
-        for (option, reason) in &typed.idle_over_quic {
-            let line = format!("brunt: {option} without effect over HTTP/3: {reason}\n");
-            self.warning.push_str(&line);
+    fn warn_of_quic(&mut self) {
+        if self.secured == HttpChoice::HTTP3 {
+            let lines = self.idle_over_quic.iter();
+            self.warning
+                .extend(lines.map(|line| format!("brunt: {line}\n")));
+        } else if self.idle_over_quic.contains(&QLOGS) {
+            let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
+            self.warning.push_str(line);
         }
     }
 
-    fn check(&self, typed: &Typed) -> Result<(), Ending> {
-        let Typed {
+    /// Looks at the options together.
+    fn check(&self) -> Result<(), Ending> {
+        let Self {
             clients,
             threads,
             streams,
             rate,
             ..
-        } = *typed;
+        } = *self;
         let is_timed = self.duration_ns.is_some();
         let has_script = self.timing_script.is_some();
-        let requests = typed.requests.unwrap_or(1);
+        let requests = self.requests.unwrap_or(1);
         for (is_wrong, line) in [
             (
                 clients == 0,
@@ -399,18 +364,25 @@ impl Options {
                 return Err(error(line));
             }
         }
-        Ok(())
+        let rate = rate.unwrap_or(1);
+        let counts = [("c", clients), ("t", threads), ("m", streams), ("r", rate)];
+        match counts.iter().find(|(_, count)| *count > u32::MAX.into()) {
+            Some((name, _)) => Err(error(&format!("brunt: -{name} is too large"))),
+            None => Ok(()),
+        }
     }
 
     /// Requests of a run without a duration: of all connections together, where the script with
     /// times, if any, has so many lines.
     pub(super) fn requests_in_all(&self, lines: usize) -> u64 {
-        let clients = u64::from(self.clients.get());
         match (&self.timing_script, self.requests) {
             (None, requests) => requests.unwrap_or(1),
             (Some(_), requests) => {
                 let lines = lines as u64;
-                requests.unwrap_or(lines).min(lines).saturating_mul(clients)
+                requests
+                    .unwrap_or(lines)
+                    .min(lines)
+                    .saturating_mul(self.clients)
             }
         }
     }
@@ -427,29 +399,243 @@ impl Options {
     }
 }
 
-/// Largest rate of requests on a connection, per second.
-const RPS_MAX: f64 = 1e6;
-const USAGE: &str = include_str!("usage.txt");
-
-/// A time that may be 0, which stands for none.
-fn positive_ns(ns: u64) -> Option<u64> {
-    (ns > 0).then_some(ns)
-}
-
-fn base(typed: String) -> Result<String, Ending> {
+fn base(typed: &str) -> Result<String, Ending> {
     if let Some(path) = typed.strip_prefix("unix:") {
         if path.is_empty() || path.len() > SOCKET_PATH_BYTES_MAX {
             let line = format!("--base-uri: invalid UNIX domain socket path: {typed}");
             return Err(error(&line));
         }
-    } else if !uri::is_base(&typed) {
+    } else if !is_base(typed) {
         return Err(error(&format!("--base-uri: invalid base URI: {typed}")));
     }
-    Ok(typed)
+    Ok(typed.to_owned())
 }
 
-/// What an address of a Unix socket has room for.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// How h2load ends where its command line is wrong.
+pub(super) fn error(line: &str) -> Ending {
+    Ending::error(line, 1)
+}
+
+/// An integer without a sign; `name` is for the message.
+pub(super) fn number(name: &str, typed: &str) -> Result<u64, Ending> {
+    let number = digits(typed).filter(|(_, rest)| rest.is_empty());
+    let number = number.map(|(number, _)| number);
+    number.ok_or_else(|| error(&format!("{name}: bad option value: {typed}")))
+}
+
+/// Digits at the beginning, within 63 bits, and what is behind them.
+fn digits(typed: &str) -> Option<(u64, &str)> {
+    let (number, rest) = numbers::digits(typed);
+    let number = number.filter(|&number| i64::try_from(number).is_ok());
+    Some((number?, rest))
+}
+
+/// An integer with one of the units k, m and g, which are powers of 1,024.
+pub(super) fn size(typed: &str) -> Option<u64> {
+    let (number, unit) = digits(typed)?;
+    let unit: u64 = match unit {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(unit)
+}
+
+/// Nanoseconds of an integer with a unit: h, m, s, ms; seconds without. What is wrong is `said`.
+pub(super) fn duration_ns(said: &str, typed: &str) -> Result<u64, Ending> {
+    let ns = digits(typed).and_then(|(number, unit)| {
+        let unit_ns = match &*unit.to_ascii_lowercase() {
+            "h" => 3_600 * SECOND_NS,
+            "m" => 60 * SECOND_NS,
+            "" | "s" => SECOND_NS,
+            "ms" => 1_000_000,
+            _ => return None,
+        };
+        number.checked_mul(unit_ns)
+    });
+    ns.ok_or_else(|| error(&format!("{said} {typed}")))
+}
+
+/// A time that may be 0, which stands for none.
+pub(super) fn positive_ns(ns: u64) -> Option<u64> {
+    (ns > 0).then_some(ns)
+}
+
+/// Size of a header table; `option` is for messages.
+pub(super) fn table_bytes(option: &str, typed: &str) -> Result<u32, Ending> {
+    let bytes =
+        size(typed).ok_or_else(|| error(&format!("--{option}: Bad option value: {typed}")))?;
+    u32::try_from(bytes).map_err(|_| {
+        error(&format!(
+            "--{option}: Value too large.  It should be less than or equal to {}",
+            u32::MAX
+        ))
+    })
+}
+
+/// Longest payload of a frame.
+pub(super) fn frame_bytes(typed: &str) -> Result<u32, Ending> {
+    let bytes = size(typed)
+        .ok_or_else(|| error(&format!("--max-frame-size: bad option value: {typed}")))?;
+    match u32::try_from(bytes).unwrap_or(u32::MAX) {
+        ..16_384 => Err(error("--max-frame-size: minimum 16384")),
+        16_777_216.. => Err(error("--max-frame-size: maximum 16777215")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// The largest value of so many bits.
+pub(super) fn window_bytes(option: &str, typed: &str) -> Result<u32, Ending> {
+    let bits = number("", typed).ok().filter(|&bits| bits <= 30);
+    let bits = bits.ok_or_else(|| {
+        error(&format!(
+            "{option}: specify the integer in the range [0, 30], inclusive"
+        ))
+    })?;
+    Ok((1 << bits) - 1)
+}
+
+/// A header field: its name in lower case, and its value.
+pub(super) fn header(typed: &str) -> Result<(String, String), Ending> {
+    let mut letters = typed.chars();
+    let first = letters.next().map_or(0, char::len_utf8);
+    // The colon before a pseudo header is not the one behind its name.
+    let colon = typed[first..].find(':').map(|at| first + at);
+    let Some(colon) = colon.filter(|&at| !(at == 1 && typed.starts_with(':'))) else {
+        return Err(error(&format!("-H: invalid header: {typed}")));
+    };
+    let value = typed[colon + 1..].trim_start_matches(|it: char| it.is_ascii_whitespace());
+    if value.is_empty() {
+        let line = format!("-H: invalid header - value missing: {}", &typed[..colon]);
+        return Err(error(&line));
+    }
+    Ok((typed[..colon].to_ascii_lowercase(), value.to_owned()))
+}
+
+/// Host, and port where one is given.
+pub(super) fn host_and_port(typed: &str) -> Option<(String, Option<u16>)> {
+    let (host, port) = match typed.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            (
+                host,
+                rest.strip_prefix(':').or(rest.is_empty().then_some(""))?,
+            )
+        }
+        // An address of IPv6 without brackets has no port.
+        None if typed.matches(':').count() > 1 => (typed, ""),
+        None => typed.split_once(':').unwrap_or((typed, "")),
+    };
+    let port = match port {
+        "" => None,
+        port => Some(port.parse::<u16>().ok()?),
+    };
+    // Port 0 stands for that of the URI.
+    (!host.is_empty()).then(|| (host.to_owned(), port.filter(|&port| port > 0)))
+}
+
+/// Whether a URI has a scheme and a host.
+pub(super) fn is_absolute(uri: &str) -> bool {
+    uri.split_once("://").is_some_and(|(scheme, rest)| {
+        let is_letter = |letter: char| letter.is_ascii_alphabetic();
+        !scheme.is_empty()
+            && scheme.chars().all(is_letter)
+            && !rest.is_empty()
+            && !rest.starts_with(['/', '?', '#', ':'])
+    })
+}
+
+/// Whether a URI is a base for others.
+fn is_base(uri: &str) -> bool {
+    is_absolute(uri) && path_of(uri).is_some()
+}
+
+/// Path and query of a URI, or of a path; absent where it is neither.
+pub(super) fn path_of(uri: &str) -> Option<String> {
+    let is_text = uri.bytes().all(|byte| byte > b' ' && byte != 0x7f);
+    if !is_text || !(uri.starts_with('/') || is_absolute(uri)) {
+        return None;
+    }
+    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let path = rest.find(['/', '?']).map_or("", |at| &rest[at..]);
+    Some(match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("/{path}"),
+    })
+}
+
+/// What a list of protocols (ALPN) offers; what brunt does not know is left out. The first one says
+/// whether it is spoken over QUIC.
+fn offered(list: &str) -> Result<HttpChoice, Ending> {
+    match list.split(',').next() {
+        Some("h3") => return Ok(HttpChoice::HTTP3),
+        Some("h3-29") => {
+            let line = "brunt: h3-29 is a draft of HTTP/3; give --alpn-list=h3";
+            return Err(error(line));
+        }
+        _ => {}
+    }
+    let has = |protocol: &str| list.split(',').any(|it| it == protocol);
+    match (has("h2"), has("http/1.1")) {
+        (true, true) => Ok(HttpChoice::AUTO),
+        (true, false) => Ok(HttpChoice::HTTP2),
+        (false, true) => Ok(HttpChoice::HTTP1),
+        (false, false) => Err(error(&format!(
+            "brunt: --alpn-list={list}: brunt speaks h2 and http/1.1, or h3 where it is the first; \
+             give one of them"
+        ))),
+    }
+}
+
+/// What is offered of TLS 1.3 unless something else is asked for.
+const USUAL_OF_1_3: &str =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+/// What is offered of TLS 1.2 unless something else is asked for, as far as brunt has it.
+const USUAL: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
+                     ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
+                     ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+/// Cipher suites in their order, those of TLS 1.3 and those of 1.2 as typed; IANA names.
+fn suites(of_1_3: Option<&str>, of_1_2: Option<&str>) -> Result<Vec<String>, Ending> {
+    let known = SUITES_OF_1_3.map(|name| (name, name.to_owned()));
+    let mut suites = iana_names("--tls13-ciphers", of_1_3.unwrap_or(USUAL_OF_1_3), &known)?;
+    let known = SUITES.map(|name| (name, iana_suite(name)));
+    suites.extend(iana_names("--ciphers", of_1_2.unwrap_or(USUAL), &known)?);
+    Ok(suites)
+}
+
+/// Groups of key exchange in their order, IANA names; empty for the usual ones.
+fn groups(list: Option<&str>) -> Result<Vec<String>, Ending> {
+    let known = GROUPS.map(|(name, iana)| (name, iana.to_owned()));
+    list.map_or_else(
+        || Ok(Vec::new()),
+        |list| iana_names("--groups", list, &known),
+    )
+}
+
+/// The IANA names of those of a list that are known; at least one has to be.
+fn iana_names(option: &str, list: &str, known: &[(&str, String)]) -> Result<Vec<String>, Ending> {
+    let mut names: Vec<String> = Vec::new();
+    for word in list.split(':') {
+        let mut known = known.iter();
+        if let Some((_, iana)) = known.find(|(name, _)| name.eq_ignore_ascii_case(word))
+            && !names.contains(iana)
+        {
+            names.push(iana.clone());
+        }
+    }
+    if names.is_empty() {
+        let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        return Err(error(&format!(
+            "brunt: {option} {list}: brunt has none of these; give some of {}",
+            known.join(":")
+        )));
+    }
+    Ok(names)
+}
 
 #[cfg(test)]
 mod tests {
@@ -464,8 +650,8 @@ mod tests {
     #[test]
     fn options_are_taken_as_h2load_takes_them() {
         let options = parse("-n100 -c 4 --thr 2 -m10 -H A:b http://h/").expect("good");
-        assert_eq!((options.requests, options.clients.get()), (Some(100), 4));
-        assert_eq!((options.threads.get(), options.streams.get()), (2, 10));
+        assert_eq!((options.requests, options.clients), (Some(100), 4));
+        assert_eq!((options.threads, options.streams), (2, 10));
         assert_eq!(options.headers, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(options.clear_text, HttpChoice::HTTP2);
         assert_eq!(options.http2.stream_window_bytes, (1 << 30) - 1);
@@ -517,6 +703,93 @@ mod tests {
             "brunt: -w and -W without effect over HTTP/3: the windows of QUIC are brunt's own\n\
              brunt: --max-udp-payload-size without effect over HTTP/3: it is brunt's own\n\
              brunt: --qlog-file-base without effect over HTTP/3: brunt writes no qlog\n"
+        );
+    }
+
+    #[test]
+    fn numbers_have_units() {
+        for (typed, bytes) in [
+            ("10", Some(10)),
+            ("10K", Some(10_240)),
+            ("2m", Some(2 << 20)),
+            ("1g", Some(1 << 30)),
+            ("1x", None),
+            ("", None),
+            ("-1", None),
+            ("9223372036854775808", None),
+        ] {
+            assert_eq!(size(typed), bytes, "{typed}");
+        }
+        for (typed, ns) in [
+            ("0", Some(0)),
+            ("2", Some(2 * SECOND_NS)),
+            ("3S", Some(3 * SECOND_NS)),
+            ("1m", Some(60 * SECOND_NS)),
+            ("5ms", Some(5_000_000)),
+            ("1H", Some(3_600 * SECOND_NS)),
+            ("1.5", None),
+            ("1 s", None),
+        ] {
+            assert_eq!(duration_ns("", typed).ok(), ns, "{typed}");
+        }
+    }
+
+    #[test]
+    fn fields_and_hosts() {
+        let named = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(header("X-A: b:c "), named("x-a", "b:c "));
+        assert_eq!(header(":method:PUT"), named(":method", "PUT"));
+        for wrong in ["x", "::a", "", "x:", "x:  "] {
+            assert!(header(wrong).is_err(), "{wrong}");
+        }
+        for (typed, expected) in [
+            ("h", Some(("h", None))),
+            ("h:80", Some(("h", Some(80)))),
+            ("h:", Some(("h", None))),
+            ("[::1]:9", Some(("::1", Some(9)))),
+            ("[::1]", Some(("::1", None))),
+            ("::1", Some(("::1", None))),
+            (":", None),
+            (":80", None),
+            ("h:x", None),
+            ("h:65536", None),
+        ] {
+            let found = host_and_port(typed);
+            let found = found.as_ref().map(|(host, port)| (host.as_str(), *port));
+            assert_eq!(found, expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn lists_are_openssls() {
+        assert_eq!(offered("h2,h2-16,h2-14,http/1.1"), Ok(HttpChoice::AUTO));
+        assert_eq!(offered("http/1.1,h2"), Ok(HttpChoice::AUTO));
+        assert_eq!(offered("h2"), Ok(HttpChoice::HTTP2));
+        assert_eq!(offered("http/1.1"), Ok(HttpChoice::HTTP1));
+        assert_eq!(offered("h3,h3-29"), Ok(HttpChoice::HTTP3));
+        assert_eq!(offered("h2,h3"), Ok(HttpChoice::HTTP2));
+        for list in ["foo", "h3-29", "h3-29,h3", "foo,h3", ""] {
+            assert!(offered(list).is_err(), "{list}");
+        }
+        let options = |line: &str| {
+            let words = words(line);
+            Options::parse(&words).expect(line).tls.cipher_suites
+        };
+        let names = options("--ciphers AES128-SHA:ECDHE-RSA-AES128-GCM-SHA256 u");
+        assert_eq!(names.len(), 4);
+        assert_eq!(names[3], "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256");
+        let usual = options("u");
+        assert_eq!((&*usual[0], usual.len()), ("TLS_AES_128_GCM_SHA256", 9));
+        let expected = ["x25519", "secp256r1", "secp384r1"].map(str::to_owned);
+        assert_eq!(
+            groups(Some("X25519:P-256:P-384:P-521")),
+            Ok(expected.to_vec())
+        );
+        let ending = groups(Some("P-521")).expect_err("none");
+        assert!(
+            ending
+                .stderr
+                .starts_with("brunt: --groups P-521: brunt has none of these")
         );
     }
 }

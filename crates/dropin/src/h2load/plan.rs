@@ -1,17 +1,16 @@
-//! From h2load's options to a plan of brunt's.
+//! From h2load's options to a plan of brunt's: what is requested, when, and over which TLS.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestOrder, RequestSet, RequestSpec,
-    Reuse, Schedule, Spoken, Stage, Stop, Target,
+    ArrivalProcess, HttpChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse,
+    Schedule, Spoken, Stage, Stop, Target,
 };
 use brunt_record::RequestLog;
 
-use super::options::Options;
-use super::uris::Uris;
-use super::wrong::error;
-use crate::{Ending, verbatim};
+use super::options::{Options, error, is_absolute, path_of};
+use crate::numbers::at_least_1;
+use crate::{Ending, request};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// h2load waits for ever.
@@ -48,11 +47,9 @@ impl Options {
             several => RequestSet::of(several.to_vec(), RequestOrder::ConnectionTurns),
         };
         let set = set.ok_or_else(|| error("brunt: too many URIs"))?;
-        let mut plan = Plan::new(target, set);
-        plan.connections = self.clients;
-        plan.workers = self.threads;
-        plan.placement = Placement::Given;
-        plan.oversubscribe = true;
+        let mut plan = Plan::bare(target, set);
+        plan.connections = at_least_1(self.clients);
+        plan.workers = at_least_1(self.threads);
         plan.spoken = http.into();
         plan.tls = self.tls.clone();
         plan.tls.server_name = self.server_name(uris)?;
@@ -70,9 +67,8 @@ impl Options {
         };
         plan.has_equal_parts = requests.is_some() && self.rate.is_none();
         plan.logged_requests_max = RequestLog::REQUESTS_MAX;
-        plan.warmup_ns = self.warmup_ns_used();
-        plan.halves_warmup = false;
-        plan.sends_again = false;
+        // Runs by count have none.
+        plan.warmup_ns = self.duration_ns.map_or(0, |_| self.warmup_ns);
         plan.timeout_ns = self.timeout_ns();
         plan.drain_limit_ns = match self.duration_ns {
             Some(_) => DRAIN_LIMIT_NS,
@@ -88,7 +84,7 @@ impl Options {
             plan.stop.duration_ns = plan.stop.duration_ns.or(schedule.duration_ns());
             plan.model = LoadModel::Open {
                 schedule,
-                connections_max: self.clients,
+                connections_max: plan.connections,
                 queue_max: QUEUE_MAX,
             };
         }
@@ -143,7 +139,7 @@ impl Options {
             .iter()
             .any(|protocol| protocol.is_in_order == is_in_order)
         {
-            true => self.streams,
+            true => at_least_1(self.streams),
             false => NonZeroU32::MIN,
         };
         let pipelined = match self.data {
@@ -151,11 +147,6 @@ impl Options {
             None => depth_over(true),
         };
         (pipelined, depth_over(false))
-    }
-
-    /// Length of the warm-up, which runs by count do not have.
-    fn warmup_ns_used(&self) -> u64 {
-        self.duration_ns.map_or(0, |_| self.warmup_ns)
     }
 
     /// Limit of a request. Where the run is by count, a connection that has sent its last request
@@ -168,34 +159,23 @@ impl Options {
         limits.into_iter().flatten().min().unwrap_or(TIMEOUT_NS)
     }
 
-    /// Connections per second.
-    fn connections_per_s(&self, rate: NonZeroU32) -> f64 {
-        f64::from(rate.get()) * SECOND_NS as f64 / self.period_ns as f64
-    }
-
-    fn connection_schedule(&self, rate: NonZeroU32) -> Result<Schedule, Ending> {
-        let per_s = self.connections_per_s(rate);
+    fn connection_schedule(&self, per_period: u64) -> Result<Schedule, Ending> {
+        let per_s = per_period as f64 * SECOND_NS as f64 / self.period_ns as f64;
         Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0)
             .map_err(|reason| error(&format!("brunt: {reason}")))
     }
 
     /// Requests of each connection, where those are made at a rate.
     fn requests_each(&self) -> NonZeroU64 {
-        let each = self
-            .requests
-            .unwrap_or(1)
-            .div_ceil(self.clients.get().into());
+        let each = self.requests.unwrap_or(1).div_ceil(self.clients);
         NonZeroU64::new(each).unwrap_or(NonZeroU64::MIN)
-    }
-
-    /// Requests per second of all connections together.
-    fn requests_per_s(&self) -> Option<f64> {
-        self.rps.map(|per_s| per_s * f64::from(self.clients.get()))
     }
 
     fn request_schedule(&self, uris: &Uris) -> Result<Option<Schedule>, Ending> {
         let stages = self.stages(uris);
-        let schedule = match (self.requests_per_s(), stages.is_empty()) {
+        // Of all connections together.
+        let per_s = self.rps.map(|per_s| per_s * self.clients as f64);
+        let schedule = match (per_s, stages.is_empty()) {
             (Some(per_s), _) => Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0),
             (None, false) => Schedule::staged(ArrivalProcess::Constant, stages, 0),
             (None, true) => return Ok(None),
@@ -215,11 +195,10 @@ impl Options {
             to_per_s: per_s,
         };
         let (mut stages, mut over_ns) = (Vec::new(), 0);
-        let clients = u64::from(self.clients.get());
         let begin_ns = uris.due_ns.first().copied().unwrap_or_default();
         for due in uris.due_ns.chunk_by(|one, other| other <= one) {
             let due_ns = due.first().map_or(0, |due_ns| due_ns - begin_ns);
-            let mut burst_ns = due.len() as u64 * clients * BURST_GAP_NS;
+            let mut burst_ns = due.len() as u64 * self.clients * BURST_GAP_NS;
             if stages.is_empty() {
                 burst_ns -= BURST_GAP_NS / 2;
             } else if due_ns > over_ns {
@@ -256,7 +235,7 @@ impl Options {
         if let Some(data) = data {
             fields.push(("Content-Length".to_owned(), data.len().to_string()));
         }
-        verbatim::request(&spec.method, path, &fields, data.unwrap_or_default())
+        request::request(&spec.method, path, &fields, data.unwrap_or_default())
             .map_err(|reason| error(&format!("brunt: {reason}")))
     }
 
@@ -301,6 +280,79 @@ impl Options {
 fn named(uri: &str, socket: Option<&str>) -> Result<Target, Ending> {
     let target = Target::parse(uri, socket.map(Into::into));
     target.map_err(|reason| error(&format!("brunt: {reason}")))
+}
+
+/// What is requested, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Uris {
+    /// The first one, or the base in its place: scheme, host and port of all.
+    pub base: String,
+    /// Path and query of each.
+    pub paths: Vec<String>,
+    /// When each request of a script with times is due, nanoseconds after its connection is open;
+    /// empty without such a script.
+    pub due_ns: Vec<u64>,
+    /// Warnings for standard error: whole lines, or empty.
+    pub warning: String,
+}
+
+impl Options {
+    /// The URIs, with the text of the input file or script where there is one.
+    ///
+    /// # Errors
+    ///
+    /// One is no URI, or there is none.
+    pub fn uris(&self, text: Option<&str>) -> Result<Uris, Ending> {
+        let mut uris = Uris::default();
+        let typed: Vec<&str> = match text {
+            Some(text) if self.timing_script.is_some() => uris.read_script(text)?,
+            Some(text) => text.lines().collect(),
+            None => self.uris.iter().map(String::as_str).collect(),
+        };
+        let first = typed.first().ok_or_else(|| error("no URI available"))?;
+        uris.base = match self.base.as_deref() {
+            Some(base) if !base.starts_with("unix:") => base.to_owned(),
+            _ if is_absolute(first) => (*first).to_owned(),
+            _ => return Err(invalid(first)),
+        };
+        for uri in typed {
+            uris.paths.push(path_of(uri).ok_or_else(|| invalid(uri))?);
+        }
+        Ok(uris)
+    }
+}
+
+impl Uris {
+    /// Reads lines of milliseconds, a tabulator and a URI.
+    fn read_script<'a>(&mut self, text: &'a str) -> Result<Vec<&'a str>, Ending> {
+        let mut uris = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.is_empty() {
+                self.warning.push_str(&format!(
+                    "Empty line detected at line {number}. Ignoring and continuing.\n"
+                ));
+                continue;
+            }
+            let Some((typed, uri)) = line.split_once('\t') else {
+                return Err(error(&format!(
+                    "Invalid line format detected, no tab character at line {number}. \n\t{line}"
+                )));
+            };
+            let ms = typed.trim().parse::<f64>().ok();
+            let Some(ms) = ms.filter(|ms| ms.is_finite() && (0.0..=1e12).contains(ms)) else {
+                return Err(error(&format!(
+                    "Time value error at line {number}. \n\tvalue = {typed}"
+                )));
+            };
+            self.due_ns.push((ms * 1e6) as u64);
+            uris.push(uri);
+        }
+        Ok(uris)
+    }
+}
+
+fn invalid(uri: &str) -> Ending {
+    error(&format!("invalid URI: {uri}"))
 }
 
 #[cfg(test)]
@@ -399,5 +451,48 @@ mod tests {
             .collect();
         let expected = [(1_500, 1e6), (19_998_500, 0.0), (4_000, 1e6)];
         assert_eq!(of, expected);
+    }
+
+    fn uris(line: &str, text: Option<&str>) -> Result<Uris, Ending> {
+        let words = words(line);
+        Options::parse(&words).expect(line).uris(text)
+    }
+
+    #[test]
+    fn lines_of_a_file_are_uris() {
+        let found = uris("-i f -B https://base:9", Some("http://h/a\n/b\n")).expect("good");
+        assert_eq!(found.base, "https://base:9");
+        assert_eq!(found.paths, ["/a", "/b"]);
+        for (text, expected) in [
+            ("http://h/\n\n/b", "invalid URI: \n"),
+            ("http://h/a b\n", "invalid URI: http://h/a b\n"),
+            ("", "no URI available\n"),
+        ] {
+            let ending = uris("-i f", Some(text)).expect_err(text);
+            assert_eq!(ending.stderr, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn scripts_have_times() {
+        let script = "0\thttp://h/a\n\n1.5\t/b\n";
+        let found = uris("--timing-script-file f", Some(script)).expect("good");
+        assert_eq!(found.due_ns, [0, 1_500_000]);
+        assert_eq!(found.paths, ["/a", "/b"]);
+        assert!(found.warning.starts_with("Empty line detected at line 2."));
+        for (script, expected) in [
+            ("http://h/", "Invalid line format detected, no tab"),
+            (
+                "-1\thttp://h/",
+                "Time value error at line 1. \n\tvalue = -1\n",
+            ),
+            (
+                "x\thttp://h/",
+                "Time value error at line 1. \n\tvalue = x\n",
+            ),
+        ] {
+            let ending = uris("--timing-script-file f", Some(script)).expect_err(script);
+            assert!(ending.stderr.starts_with(expected), "{ending:?}");
+        }
     }
 }

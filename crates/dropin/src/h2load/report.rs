@@ -7,24 +7,23 @@ use brunt_load::HttpChoice;
 use brunt_record::{FailureKind, FailureScope, LoggedEnd, RequestLog, Run, Tally};
 
 use super::options::Options;
-use super::times::{Sample, Times, duration};
-use super::tls;
 use crate::Ending;
 use crate::ending::strerror;
+use crate::numbers::{deviation, share};
+use crate::tls_names::{openssl_suite, temporary_key};
 
 /// What is printed when a load of so many requests begins.
 pub fn heading(options: &Options, requests: u64) -> String {
-    let threads = u64::from(options.threads.get());
-    let share = |all: u64, number: u64| all / threads + u64::from(number < all % threads);
+    let threads = options.threads;
     let mut text = "starting benchmark...\n".to_owned();
     for number in 0..threads {
-        let clients = share(options.clients.get().into(), number);
+        let clients = share(options.clients, threads, number);
         let _ = write!(
             text,
             "spawning thread #{number}: {clients} total client(s). "
         );
         if let Some(rate) = options.rate {
-            let rate = share(rate.get().into(), number);
+            let rate = share(rate, threads, number);
             let period = duration(options.period_ns as f64 / 1e3);
             let period = period.replace(".00", "");
             if clients > rate {
@@ -55,11 +54,10 @@ pub fn heading(options: &Options, requests: u64) -> String {
 /// The share of `requests` that a thread sends. With a timing script, each client of the thread
 /// sends as many as any other client.
 fn requests_of(options: &Options, requests: u64, thread: u64) -> u64 {
-    let share = |all: u64, parts: u64| all / parts + u64::from(thread < all % parts);
-    let (threads, clients) = (options.threads.get().into(), options.clients.get().into());
+    let (threads, clients) = (options.threads, options.clients);
     match &options.timing_script {
-        Some(_) => requests / clients * share(clients, threads),
-        None => share(requests, threads),
+        Some(_) => requests / clients * share(clients, threads, thread),
+        None => share(requests, threads, thread),
     }
 }
 
@@ -78,18 +76,10 @@ struct Measured {
     /// Lines about TLS.
     tls: String,
     taken_ns: u64,
+    /// What is counted.
+    all: Tally,
     total: u64,
-    started: u64,
-    done: u64,
-    succeeded: u64,
     failed: u64,
-    timed_out: u64,
-    statuses: [u64; 6],
-    bytes: u64,
-    head_bytes: u64,
-    body_bytes: u64,
-    /// Datagrams sent and received.
-    datagrams: (u64, u64),
     times: Times,
 }
 
@@ -113,8 +103,8 @@ impl Measured {
         let summary = run.summary();
         // What is due at the end of a run by count may be sent behind its window.
         let all = match options.duration_ns {
-            Some(_) => &summary.window,
-            None => &summary.lifetime,
+            Some(_) => summary.window,
+            None => summary.lifetime,
         };
         let negotiated = &run.first().negotiated;
         let mut measured = Self {
@@ -125,22 +115,10 @@ impl Measured {
                 (None, _) => negotiated.protocol.name,
             },
             taken_ns: run.window_ns,
-            started: all.requests_sent,
-            timed_out: timed_out(all),
-            bytes: all.bytes_received,
-            head_bytes: all.reply_head_bytes,
-            body_bytes: all.reply_body_bytes,
-            done: all.replies.total(),
-            succeeded: all.replies.successes(),
+            tls: tls_lines(run),
+            all,
             ..Self::default()
         };
-        for (status, count) in all.replies.iter() {
-            if let Some(counted) = measured.statuses.get_mut(usize::from(status / 100)) {
-                *counted += count;
-            }
-        }
-        measured.tls = tls::lines(run);
-        measured.datagrams = (all.quic.datagrams_sent, all.quic.datagrams_received);
         let times = &mut measured.times;
         let until_ns = counted_until_ns(options, run);
         let mut clients: Vec<Client> = Vec::new();
@@ -171,14 +149,14 @@ impl Measured {
             client.done += 1;
             times.request.0.push(us(request.sent_ns, request.done_ns));
         }
+        let replies = &measured.all.replies;
         (measured.total, measured.failed) = match options.duration_ns {
             Some(_) => {
-                let failures = all.failures.total(FailureScope::Request);
-                let failed = measured.done - measured.succeeded + failures;
-                (measured.done, failed)
+                let failures = measured.all.failures.total(FailureScope::Request);
+                (replies.total(), replies.errors() + failures)
             }
             // What was not sent, since its connection failed, has failed, too.
-            None => (requests, requests.saturating_sub(measured.succeeded)),
+            None => (requests, requests.saturating_sub(replies.successes())),
         };
         let rates = clients.iter().filter_map(|client| {
             let ns = client.to_ns.saturating_sub(client.from_ns?);
@@ -246,8 +224,8 @@ pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
 
 /// What the first thread says as its work goes on, and what was negotiated.
 fn print_progress(text: &mut String, options: &Options, measured: &Measured) {
-    let threads = u64::from(options.threads.get());
-    let clients = u64::from(options.clients.get()).div_ceil(threads);
+    let threads = options.threads;
+    let clients = options.clients.div_ceil(threads);
     let say = |text: &mut String, all: u64, ended: std::ops::Range<u64>, what: &str| {
         let step = (all / 10).max(1);
         for ended in ended.filter(|ended| (ended + 1).is_multiple_of(step)) {
@@ -280,14 +258,14 @@ fn print_progress(text: &mut String, options: &Options, measured: &Measured) {
                     Stopped all clients for thread #0\n";
         of_threads(text, ends);
     } else if let Some(rate) = options.rate {
-        let at_once = u64::from(rate.get()).div_ceil(threads).min(clients);
+        let at_once = rate.div_ceil(threads).min(clients);
         say(text, clients, 0..at_once, "of clients started");
         text.push_str(&negotiated);
         say(text, clients, at_once..clients, "of clients started");
     } else {
         text.push_str(&negotiated);
         let share = requests_of(options, measured.total, 0);
-        let done = match measured.done {
+        let done = match measured.all.replies.total() {
             done if done >= measured.total => share,
             done => done / threads,
         };
@@ -299,43 +277,183 @@ fn print(options: &Options, measured: &Measured) -> String {
     let mut text = String::new();
     print_progress(&mut text, options, measured);
     let taken_s = (measured.taken_ns as f64 / 1e9).max(1e-9);
+    let Measured {
+        all, total, failed, ..
+    } = measured;
+    let (done, succeeded) = (all.replies.total(), all.replies.successes());
     let _ = writeln!(
         text,
-        "\nfinished in {}, {:.2} req/s, {}/s",
+        "\nfinished in {}, {:.2} req/s, {}/s\n\
+         requests: {total} total, {} started, {done} done, {succeeded} succeeded, {failed} failed, \
+         {} errored, {} timeout",
         duration(measured.taken_ns as f64 / 1e3),
-        measured.done as f64 / taken_s,
-        bytes(measured.bytes as f64 / taken_s)
+        done as f64 / taken_s,
+        bytes(all.bytes_received as f64 / taken_s),
+        all.requests_sent,
+        failed - (done - succeeded).min(*failed),
+        timed_out(all)
     );
-    let _ = writeln!(
-        text,
-        "requests: {} total, {} started, {} done, {} succeeded, {} failed, {} errored, {} timeout",
-        measured.total,
-        measured.started,
-        measured.done,
-        measured.succeeded,
-        measured.failed,
-        measured.failed - (measured.done - measured.succeeded).min(measured.failed),
-        measured.timed_out
-    );
-    let [_, _, s2, s3, s4, s5] = measured.statuses;
-    let _ = writeln!(text, "status codes: {s2} 2xx, {s3} 3xx, {s4} 4xx, {s5} 5xx");
+    let [s2, s3, s4, s5] = [2, 3, 4, 5].map(|class| all.replies.class(class));
     let amount = |count: u64| format!("{} ({count})", bytes(count as f64));
     let _ = writeln!(
         text,
-        "traffic: {} total, {} headers (space savings 0.00%), {} data",
-        amount(measured.bytes),
-        amount(measured.head_bytes),
-        amount(measured.body_bytes)
+        "status codes: {s2} 2xx, {s3} 3xx, {s4} 4xx, {s5} 5xx\n\
+         traffic: {} total, {} headers (space savings 0.00%), {} data",
+        amount(all.bytes_received),
+        amount(all.reply_head_bytes),
+        amount(all.reply_body_bytes)
     );
     // Builds of h2load that speak HTTP/3 are newer ones, with other rows.
-    if options.secured == HttpChoice::HTTP3 {
-        let (sent, received) = measured.datagrams;
+    let is_newer = options.secured == HttpChoice::HTTP3;
+    if is_newer {
+        let quic = &all.quic;
+        let (sent, received) = (quic.datagrams_sent, quic.datagrams_received);
         let _ = writeln!(text, "UDP datagram: {sent} sent, {received} received");
-        text.push_str(&measured.times.newer_rows());
-    } else {
-        text.push_str(&measured.times.rows());
     }
-    text
+    text + &measured.times.rows(is_newer)
+}
+
+/// Durations in microseconds, or rates.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample(pub(super) Vec<f64>);
+
+/// What is said of a sample; 0 throughout of none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    min: f64,
+    max: f64,
+    mean: f64,
+    stdev: f64,
+    /// The share within one standard deviation of the mean, percent.
+    within: f64,
+}
+
+impl Sample {
+    fn row(&self) -> Row {
+        let count = self.0.len() as f64;
+        if self.0.is_empty() {
+            return Row::default();
+        }
+        let mean = self.0.iter().sum::<f64>() / count;
+        let stdev = deviation(self.0.iter().copied(), mean);
+        let within = self.0.iter().filter(|&it| (it - mean).abs() <= stdev);
+        Row {
+            min: self.0.iter().copied().fold(f64::INFINITY, f64::min),
+            max: self.0.iter().copied().fold(0.0, f64::max),
+            mean,
+            stdev,
+            within: within.count() as f64 * 100.0 / count,
+        }
+    }
+
+    /// The median, and the values behind 95 and 99 % of the others; 0 of none.
+    fn quantiles(&self) -> [f64; 3] {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
+        let half = sorted.len() / 2;
+        let median = match sorted.len() {
+            0 => 0.0,
+            count if count.is_multiple_of(2) => (at(half - 1) + at(half)) / 2.0,
+            _ => at(half),
+        };
+        let behind = |share: f64| at((sorted.len() as f64 * share) as usize);
+        [median, behind(0.95), behind(0.99)]
+    }
+}
+
+/// What took how long.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Times {
+    pub(super) request: Sample,
+    pub(super) connect: Sample,
+    pub(super) first_byte: Sample,
+    /// Requests per second of each client.
+    pub(super) rate: Sample,
+}
+
+impl Times {
+    /// The rows of version 1.52, or those of versions from 1.69 on.
+    pub(super) fn rows(&self, is_newer: bool) -> String {
+        let (head, names) = if is_newer {
+            (
+                "                 min         max         median      p95         p99         \
+                 mean        sd         +/- sd\n",
+                [
+                    "request     :",
+                    "connect     :",
+                    "TTFB        :",
+                    "req/s       :",
+                ],
+            )
+        } else {
+            (
+                "                     min         max         mean         sd        +/- sd\n",
+                [
+                    "time for request:",
+                    "time for connect:",
+                    "time to 1st byte:",
+                    "req/s           :",
+                ],
+            )
+        };
+        let mut text = head.to_owned();
+        let samples = [&self.request, &self.connect, &self.first_byte, &self.rate];
+        for (name, sample) in names.into_iter().zip(samples) {
+            let shown = if std::ptr::eq(sample, &self.rate) {
+                rate
+            } else {
+                duration
+            };
+            let row = sample.row();
+            let mut columns = vec![row.min, row.max, row.mean, row.stdev];
+            if is_newer {
+                columns.splice(2..2, sample.quantiles());
+            }
+            let columns = columns
+                .into_iter()
+                .map(|value| format!("{:>10}", shown(value)));
+            let columns: Vec<String> = columns.collect();
+            let _ = writeln!(text, "{name} {}{:9.2}%", columns.join("  "), row.within);
+        }
+        text
+    }
+}
+
+fn rate(per_s: f64) -> String {
+    format!("{per_s:.2}")
+}
+
+/// Microseconds as h2load prints them.
+pub(super) fn duration(us: f64) -> String {
+    if us >= 1e6 {
+        format!("{:.2}s", us / 1e6)
+    } else if us >= 1e3 {
+        format!("{:.2}ms", us / 1e3)
+    } else {
+        format!("{us:.0}us")
+    }
+}
+
+/// The lines about what was negotiated; empty in clear text.
+fn tls_lines(run: &Run) -> String {
+    let Some(tls) = &run.first().negotiated.tls else {
+        return String::new();
+    };
+    let version = tls.version.replace("TLS ", "TLSv");
+    // QUIC does not tell it.
+    let suite = match run.summary().lifetime.quic.is_none() {
+        true => format!("Cipher: {}\n", openssl_suite(&tls.cipher_suite)),
+        false => String::new(),
+    };
+    let key = tls.group.as_deref().and_then(temporary_key);
+    let key = key.map_or_else(String::new, |key| {
+        // h2load has other names than ab for the same curves.
+        let key = key.replace("P-256", "prime256v1");
+        let key = key.replace("P-384", "secp384r1");
+        format!("Server Temp Key: {key}\n")
+    });
+    format!("TLS Protocol: {version}\n{suite}{key}")
 }
 
 #[cfg(test)]
@@ -351,17 +469,19 @@ mod tests {
     #[test]
     fn the_text_is_h2loads() {
         let options = options("--h1 -n 10 -c 2 http://127.0.0.1:18090/");
+        let mut all = Tally {
+            requests_sent: 10,
+            bytes_received: 1_470,
+            reply_head_bytes: 900,
+            reply_body_bytes: 140,
+            ..Tally::default()
+        };
+        (0..10).for_each(|_| all.replies.add(200));
         let measured = Measured {
             protocol: "http/1.1",
             taken_ns: 103_860_000,
             total: 10,
-            started: 10,
-            done: 10,
-            succeeded: 10,
-            statuses: [0, 0, 10, 0, 0, 0],
-            bytes: 1_470,
-            head_bytes: 900,
-            body_bytes: 140,
+            all,
             times: Times {
                 request: Sample(vec![20_430.0, 21_060.0, 20_600.0, 20_600.0]),
                 connect: Sample(vec![55.0, 195.0]),
@@ -418,5 +538,30 @@ mod tests {
         assert_eq!(text, expected);
         let scripted = options_of("--timing-script-file f -c 3 -t 2");
         assert!(heading(&scripted, 12).ends_with("#1: 1 total client(s). 4 total requests\n"));
+    }
+
+    #[test]
+    fn newer_rows_have_quantiles() {
+        let times = Times {
+            // In an order that is not theirs.
+            request: Sample((0..100).map(|number| f64::from(number * 7 % 100)).collect()),
+            connect: Sample(vec![1_500.0]),
+            first_byte: Sample::default(),
+            rate: Sample(vec![30.0, 10.0, 20.0]),
+        };
+        let expected = [
+            "                 min         max         median      p95         p99         mean    \
+             \x20   sd         +/- sd",
+            "request     :        0us        99us        50us        95us        99us        50us  \
+             \x20     29us    58.00%",
+            "connect     :     1.50ms      1.50ms      1.50ms      1.50ms      1.50ms      1.50ms  \
+             \x20      0us   100.00%",
+            "TTFB        :        0us         0us         0us         0us         0us         0us  \
+             \x20      0us     0.00%",
+            "req/s       :      10.00       30.00       20.00       30.00       30.00       20.00  \
+             \x20    10.00   100.00%",
+        ];
+        let rows = times.rows(true);
+        assert_eq!(rows.lines().collect::<Vec<_>>(), expected, "{rows}");
     }
 }

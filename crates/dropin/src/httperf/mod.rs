@@ -1,28 +1,26 @@
 //! httperf, of David Mosberger and others.
 
-mod number;
 mod options;
 mod plan;
 mod report;
-mod request;
-mod usage;
 
 use brunt_engine::PrepareError;
 
-pub use options::{Options, Period, Uris, Workload, shown};
+pub use options::Period;
+pub use options::{Options, TABLE, Uris, Workload};
+pub use plan::Files;
 pub use plan::Planned;
 pub use report::{heading, report};
-pub use request::Files;
 
 use crate::Ending;
-use crate::ending::{Cause, cause};
+use crate::ending::Cause;
 
 /// ECONNREFUSED.
 const REFUSED: u32 = 111;
 
 /// How a run ends that cannot be prepared. Absent where httperf has no words for it.
 pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
-    match cause(error)? {
+    match Cause::of(error)? {
         Cause::Resolve(_) => Some(Ending {
             stdout: heading(options),
             stderr: format!(

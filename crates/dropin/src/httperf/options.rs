@@ -1,62 +1,150 @@
-//! The command line of httperf.
-
-mod values;
+//! The command line of httperf: its options, and their values as it reads them.
 
 use std::path::PathBuf;
 
-use brunt_load::HIDDEN;
-
-pub use self::values::Period;
-use self::values::{EXIT_ERROR, Parameters, client, count, error, fixed, period, seconds, unfit};
-use super::usage::USAGE;
 use crate::Ending;
-use crate::getopt::{self, Row, attached, flag, value};
+use crate::getopt::*;
+use crate::numbers::digits;
 
 /// Exit code of options that do not go together.
 const EXIT_CONFLICT: u8 = 255;
 /// Why brunt does not print bytes, and what does.
 const NO_BYTES: &str = "brunt prints no bytes of requests and replies; send one by `curl -v`";
 
-const ROWS: &[Row] = &[
-    value("", "add-header"),
-    value("", "burst-length"),
-    value("", "client"),
-    flag("", "close-with-reset"),
-    value("d", "debug"),
-    value("", "failure-status"),
-    flag("h", "help"),
-    flag("", "hog"),
-    value("", "http-version"),
-    value("", "max-connections"),
-    value("", "max-piped-calls"),
-    value("", "method"),
-    flag("", "no-host-hdr"),
-    value("", "num-calls"),
-    value("", "num-conns"),
-    value("", "period"),
-    value("", "port"),
-    attached("", "print-reply").refused(NO_BYTES),
-    attached("", "print-request").refused(NO_BYTES),
-    value("", "rate"),
-    value("", "recv-buffer"),
-    flag("", "retry-on-failure"),
-    value("", "send-buffer"),
-    value("", "server"),
-    value("", "server-name"),
-    flag("", "session-cookies"),
-    flag("", "ssl"),
-    value("", "ssl-ciphers"),
-    flag("", "ssl-no-reuse"),
-    value("", "think-timeout"),
-    value("", "timeout"),
-    value("", "uri"),
-    flag("v", "verbose"),
-    flag("V", "version"),
-    value("", "wlog"),
-    value("", "wsess"),
-    value("", "wsesslog"),
-    value("", "wset"),
-    value("", "brunt-report").in_full(),
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::GetoptLong,
+    rows: ROWS,
+};
+const ROWS: &[Row<Options>] = &[
+    field("", "add-header", |it, typed| it.add_header = Some(typed)),
+    value("", "burst-length", |it, typed| {
+        it.burst = count(typed, "burst-length")?;
+        if it.burst == 0 {
+            return Err(error("illegal burst-length 0"));
+        }
+        Ok(())
+    }),
+    value("", "client", |it, typed| {
+        client(typed).map(|client| it.client = client)
+    }),
+    flag("", "close-with-reset", |it| it.close_with_reset = true),
+    text("d", "debug", |it, _| {
+        it.warning
+            .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
+    }),
+    value("", "failure-status", |it, typed| {
+        let status = u16::try_from(count(typed, "failure status")?).ok();
+        it.failure_status = status.filter(|&status| status > 0);
+        if it.failure_status.is_none() {
+            return Err(error(&format!("illegal failure status {typed}")));
+        }
+        Ok(())
+    }),
+    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
+    flag("", "hog", |it| it.hog = true),
+    value("", "http-version", |it, typed| {
+        it.is_http_1_0 = typed == "1.0";
+        if !it.is_http_1_0 && typed != "1.1" {
+            return Err(error(&format!("illegal version number {typed}")));
+        }
+        Ok(())
+    }),
+    value("", "max-connections", |it, typed| {
+        count(typed, "max. # of connection").map(|count| it.connections_max = count)
+    }),
+    value("", "max-piped-calls", |it, typed| {
+        count(typed, "max. # of piped calls").map(|count| it.piped_max = count)
+    }),
+    text("", "method", |it, typed| it.method = Some(typed)),
+    flag("", "no-host-hdr", |it| it.no_host = true),
+    value("", "num-calls", |it, typed| {
+        count(typed, "number of calls").map(|count| it.calls = count)
+    }),
+    value("", "num-conns", |it, typed| {
+        count(typed, "number of connections").map(|count| it.connections = count)
+    }),
+    value("", "period", |it, typed| {
+        it.period = period(typed)?;
+        let is_fixed = matches!(it.period, Period::Fixed(_) | Period::Sequential);
+        it.period_typed = (!is_fixed).then(|| typed.to_owned());
+        Ok(())
+    }),
+    value("", "port", |it, typed| {
+        let port = u16::try_from(count(typed, "port number")?);
+        it.port = Some(port.map_err(|_| error(&format!("illegal port number {typed}")))?);
+        Ok(())
+    }),
+    refused("", "print-reply", NO_BYTES),
+    refused("", "print-request", NO_BYTES),
+    value("", "rate", |it, typed| {
+        let rate = seconds(typed, "request rate")?;
+        it.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
+        it.period_typed = None;
+        Ok(())
+    }),
+    value("", "recv-buffer", |it, typed| {
+        count(typed, "receive buffer size").map(|bytes| it.receive_bytes = bytes)
+    }),
+    flag("", "retry-on-failure", |it| it.retries = true),
+    value("", "send-buffer", |it, typed| {
+        count(typed, "send buffer size").map(|bytes| it.send_bytes = bytes)
+    }),
+    text("", "server", |it, typed| it.server = typed),
+    text("", "server-name", |it, typed| it.server_name = Some(typed)),
+    flag("", "session-cookies", |it| it.cookies = true),
+    flag("", "ssl", |it| it.is_secure = true),
+    refused(
+        "",
+        "ssl-ciphers",
+        "brunt offers what rustls holds safe; leave it out",
+    ),
+    flag("", "ssl-no-reuse", |it| it.no_resumption = true),
+    value("", "think-timeout", |it, typed| {
+        seconds(typed, "think timeout value").map(|s| it.think_timeout_s = s)
+    }),
+    value("", "timeout", |it, typed| {
+        seconds(typed, "connect timeout").map(|s| it.timeout_s = s)
+    }),
+    shows(Shown::Path, text("", "uri", |it, typed| it.uri = typed)),
+    flag("v", "verbose", |it| it.is_verbose = true),
+    flag("V", "version", |it| it.tells_version = true),
+    text("", "wlog", |it, typed| {
+        it.uris = Uris::List {
+            wraps: typed.starts_with(['y', 'Y']),
+            path: typed.split_once(',').map_or("", |(_, path)| path).into(),
+        };
+    }),
+    value("", "wsess", |it, typed| {
+        let mut parameters = Parameters::of("wsess", typed);
+        it.sessions = Some(Workload::Sessions {
+            sessions: parameters.count("number of sessions (1st param)")?,
+            calls: parameters.count("number of calls per session (2nd param)")?,
+            think_s: parameters.seconds("user think time (3rd param)")?,
+        });
+        Ok(())
+    }),
+    value("", "wsesslog", |it, typed| {
+        let mut parameters = Parameters::of("wsesslog", typed);
+        it.sessions = Some(Workload::Log {
+            sessions: parameters.count("number of sessions (1st param)")?,
+            think_s: parameters.seconds("user think time (2nd param)")?,
+            path: parameters.path("session filename (3rd param)")?,
+        });
+        Ok(())
+    }),
+    value("", "wset", |it, typed| {
+        let mut parameters = Parameters::of("wset", typed);
+        let requests = parameters.count("working set size (1st parameter)")?;
+        let what = "target miss rate (2nd parameter)";
+        if !typed.contains(',') {
+            return Err(parameters.bad(what, typed));
+        }
+        let step = parameters.seconds(what)?;
+        it.uris = Uris::Set { requests, step };
+        Ok(())
+    }),
+    report(|it| &mut it.brunt_report),
 ];
 
 /// What each connection or session sends.
@@ -140,8 +228,8 @@ pub struct Options {
     pub period: Period,
     /// The value of `--period` as typed, where it was typed last and has no fixed time.
     pub period_typed: Option<String>,
-    /// TCP port.
-    pub port: u16,
+    /// TCP port, where that is said.
+    port: Option<u16>,
     /// Bytes of the receive buffer.
     pub receive_bytes: u32,
     /// Bytes of the send buffer.
@@ -168,8 +256,12 @@ pub struct Options {
     pub uri: String,
     /// Whether more is printed.
     pub is_verbose: bool,
-    /// What is sent.
-    pub workload: Workload,
+    /// How many connections there are, all alike.
+    connections: u32,
+    /// Requests of each of them.
+    calls: u32,
+    /// Sessions in their place.
+    sessions: Option<Workload>,
     /// Which requests are sent.
     pub uris: Uris,
     /// File for brunt's own record of the run.
@@ -180,40 +272,6 @@ pub struct Options {
     pub warning: String,
 }
 
-/// The words behind the program's name as a report may show them: without what may be secret, which
-/// are header fields, and the query of the path.
-pub fn shown(words: &[String]) -> Vec<String> {
-    let found = getopt::Options::new("", "", ROWS, words);
-    let mut shown = getopt::shown(found, &[]);
-    let mut follows = false;
-    for word in &mut shown {
-        if follows && let Some((path, _)) = word.split_once('?') {
-            *word = format!("{path}?{HIDDEN}");
-        }
-        follows = word == "--uri";
-    }
-    shown
-}
-
-impl Default for Workload {
-    fn default() -> Self {
-        Self::Calls {
-            connections: 1,
-            calls: 1,
-        }
-    }
-}
-
-/// Numbers of a workload of connections, which count where no other was typed.
-#[derive(Debug)]
-struct Typed {
-    options: Options,
-    connections: u32,
-    calls: u32,
-    port: Option<u16>,
-    is_session: bool,
-}
-
 impl Options {
     /// Reads the words behind the program's name, which messages call `called`.
     ///
@@ -222,209 +280,331 @@ impl Options {
     /// Something is wrong with them, or help is asked for.
     pub fn parse(called: &str, words: &[String]) -> Result<Self, Ending> {
         let program = called.rsplit('/').next().unwrap_or(called);
-        let mut found = getopt::Options::new(program, "", ROWS, words);
-        let mut typed = Typed {
-            options: Self {
-                burst: 1,
-                client: (0, 1),
-                receive_bytes: 16 * 1024,
-                send_bytes: 4 * 1024,
-                server: "localhost".to_owned(),
-                uri: "/".to_owned(),
-                ..Self::default()
-            },
+        let mut options = Self {
+            burst: 1,
+            client: (0, 1),
             connections: 1,
             calls: 1,
-            port: None,
-            is_session: false,
+            receive_bytes: 16 * 1024,
+            send_bytes: 4 * 1024,
+            server: "localhost".to_owned(),
+            uri: "/".to_owned(),
+            ..Self::default()
         };
-        while let Some(item) = found.next() {
-            let (name, argument) = item.map_err(|wrong| Ending::error(wrong.line(), EXIT_ERROR))?;
-            typed.take(name, argument.unwrap_or_default())?;
-        }
-        typed.finish()
+        let found = TABLE.read(words, &mut options);
+        found.map_err(|wrong| wrong.ending(program, |line| Ending::error(line, EXIT_ERROR)))?;
+        options.check()?;
+        Ok(options)
+    }
+
+    /// TCP port.
+    pub(super) fn port(&self) -> u16 {
+        self.port.unwrap_or(if self.is_secure { 443 } else { 80 })
+    }
+
+    /// What is sent.
+    pub fn workload(&self) -> Workload {
+        let (connections, calls) = (self.connections, self.calls);
+        let sessions = self.sessions.clone();
+        sessions.unwrap_or(Workload::Calls { connections, calls })
     }
 
     /// Whether the report is about sessions.
     pub(super) fn has_sessions(&self) -> bool {
-        !matches!(self.workload, Workload::Calls { .. })
-    }
-}
-
-impl Typed {
-    fn take(&mut self, name: &str, typed: String) -> Result<(), Ending> {
-        let options = &mut self.options;
-        match name {
-            "add-header" => options.add_header = Some(typed),
-            "burst-length" => {
-                options.burst = count(&typed, "burst-length")?;
-                if options.burst == 0 {
-                    return Err(error("illegal burst-length 0"));
-                }
-            }
-            "client" => options.client = client(&typed)?,
-            "close-with-reset" => options.close_with_reset = true,
-            "debug" => {
-                options
-                    .warning
-                    .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
-            }
-            "failure-status" => {
-                let status = count(&typed, "failure status")?;
-                let status = u16::try_from(status).ok().filter(|&status| status > 0);
-                let wrong = || error(&format!("illegal failure status {typed}"));
-                options.failure_status = Some(status.ok_or_else(wrong)?);
-            }
-            "help" => {
-                return Err(Ending::printed(USAGE));
-            }
-            "hog" => options.hog = true,
-            "http-version" => {
-                options.is_http_1_0 = match typed.as_str() {
-                    "1.0" => true,
-                    "1.1" => false,
-                    other => return Err(error(&format!("illegal version number {other}"))),
-                };
-            }
-            "max-connections" => options.connections_max = count(&typed, "max. # of connection")?,
-            "max-piped-calls" => options.piped_max = count(&typed, "max. # of piped calls")?,
-            "method" => options.method = Some(typed),
-            "no-host-hdr" => options.no_host = true,
-            "num-calls" => self.calls = count(&typed, "number of calls")?,
-            "num-conns" => self.connections = count(&typed, "number of connections")?,
-            "period" => {
-                options.period = period(&typed)?;
-                let is_fixed = matches!(options.period, Period::Fixed(_) | Period::Sequential);
-                options.period_typed = (!is_fixed).then_some(typed);
-            }
-            "port" => {
-                let port = count(&typed, "port number")?;
-                let wrong = |_| error(&format!("illegal port number {typed}"));
-                self.port = Some(u16::try_from(port).map_err(wrong)?);
-            }
-            "rate" => {
-                let rate = seconds(&typed, "request rate")?;
-                options.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
-                options.period_typed = None;
-            }
-            "recv-buffer" => options.receive_bytes = count(&typed, "receive buffer size")?,
-            "retry-on-failure" => options.retries = true,
-            "send-buffer" => options.send_bytes = count(&typed, "send buffer size")?,
-            "server" => options.server = typed,
-            "server-name" => options.server_name = Some(typed),
-            "session-cookies" => options.cookies = true,
-            "ssl" => options.is_secure = true,
-            "ssl-ciphers" => options.ciphers = Some(typed),
-            "ssl-no-reuse" => options.no_resumption = true,
-            "think-timeout" => options.think_timeout_s = seconds(&typed, "think timeout value")?,
-            "timeout" => options.timeout_s = seconds(&typed, "connect timeout")?,
-            "uri" => options.uri = typed,
-            "verbose" => options.is_verbose = true,
-            "version" => options.tells_version = true,
-            "wlog" => {
-                let wraps = typed.starts_with('y') || typed.starts_with('Y');
-                let path = typed.split_once(',').map_or("", |(_, path)| path);
-                options.uris = Uris::List {
-                    wraps,
-                    path: path.into(),
-                };
-            }
-            "wsess" => {
-                let mut parameters = Parameters {
-                    option: "wsess",
-                    rest: &typed,
-                };
-                options.workload = Workload::Sessions {
-                    sessions: parameters.count("number of sessions (1st param)")?,
-                    calls: parameters.count("number of calls per session (2nd param)")?,
-                    think_s: parameters.seconds("user think time (3rd param)")?,
-                };
-                self.is_session = true;
-            }
-            "wsesslog" => {
-                let mut parameters = Parameters {
-                    option: "wsesslog",
-                    rest: &typed,
-                };
-                let sessions = parameters.count("number of sessions (1st param)")?;
-                let think_s = parameters.seconds("user think time (2nd param)")?;
-                let path = parameters.rest;
-                if path.is_empty() {
-                    return Err(error(
-                        "bad session filename (3rd param) in --wsesslog arg (rest: `')",
-                    ));
-                }
-                options.workload = Workload::Log {
-                    sessions,
-                    think_s,
-                    path: path.into(),
-                };
-                self.is_session = true;
-            }
-            "wset" => {
-                let mut parameters = Parameters {
-                    option: "wset",
-                    rest: &typed,
-                };
-                let requests = parameters.count("working set size (1st parameter)")?;
-                let what = "target miss rate (2nd parameter)";
-                if !typed.contains(',') {
-                    return Err(parameters.bad(what, &typed));
-                }
-                let step = parameters.seconds(what)?;
-                options.uris = Uris::Set { requests, step };
-            }
-            "brunt-report" => options.brunt_report = Some(typed.into()),
-            _ => {}
-        }
-        Ok(())
+        self.sessions.is_some()
     }
 
-    fn finish(self) -> Result<Options, Ending> {
-        let Self {
-            mut options,
-            connections,
-            calls,
-            port,
-            is_session,
-        } = self;
-        options.port = port.unwrap_or(if options.is_secure { 443 } else { 80 });
-        if !is_session {
-            options.workload = Workload::Calls { connections, calls };
+    /// How many connections or sessions there are.
+    pub(super) fn sessions(&self) -> u32 {
+        match self.sessions {
+            Some(Workload::Sessions { sessions, .. } | Workload::Log { sessions, .. }) => sessions,
+            _ => self.connections,
         }
-        if options.cookies && !is_session {
+    }
+
+    /// Looks at the options together.
+    fn check(&self) -> Result<(), Ending> {
+        if self.cookies && !self.has_sessions() {
             let text = "--session-cookie requires session-oriented workload (e.g., --wsess)";
             return Err(Ending::error(&format!("httperf: {text}"), EXIT_CONFLICT));
         }
-        let (sessions, calls) = match options.workload {
-            Workload::Calls { connections, calls } => (connections, calls),
-            Workload::Sessions {
-                sessions, calls, ..
-            } => (sessions, calls),
-            Workload::Log { sessions, .. } => (sessions, 1),
+        let calls = match self.workload() {
+            Workload::Calls { calls, .. } | Workload::Sessions { calls, .. } => calls,
+            Workload::Log { .. } => 1,
         };
-        if sessions == 0 || calls == 0 {
+        if self.sessions() == 0 || calls == 0 {
             return Err(unfit("nothing is asked for: give counts above 0"));
         }
-        if options.ciphers.is_some() {
-            return Err(unfit(
-                "--ssl-ciphers is not supported: brunt offers what rustls holds safe; leave it out",
-            ));
-        }
-        let ahead = if is_session {
-            options.burst.saturating_sub(1)
-        } else {
-            options.burst
-        };
-        if options.piped_max > 0 && options.piped_max < ahead {
+        let ahead = self.burst.saturating_sub(self.has_sessions().into());
+        if self.piped_max > 0 && self.piped_max < ahead {
             return Err(unfit(
                 "--max-piped-calls cannot be less than a burst has: a session has one connection \
                  at a time here",
             ));
         }
-        Ok(options)
+        Ok(())
     }
 }
 
+/// Exit code of a command line that is wrong.
+pub(super) const EXIT_ERROR: u8 = 1;
+
+/// When connections or sessions begin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Period {
+    /// Each begins when the one before is over.
+    #[default]
+    Sequential,
+    /// Each begins so many seconds after the one before.
+    Fixed(f64),
+    /// Random times between beginnings, uniformly distributed between these two, seconds.
+    Uniform(f64, f64),
+    /// Random times between beginnings, exponentially distributed with this mean, seconds.
+    Exponential(f64),
+    /// Stages, one after another: the time between beginnings and the length of the stage, both in
+    /// seconds.
+    Steps(Vec<(f64, f64)>),
+}
+
+pub(super) fn error(text: &str) -> Ending {
+    Ending::error(&format!("httperf: {text}"), EXIT_ERROR)
+}
+
+pub(super) fn unfit(text: &str) -> Ending {
+    Ending::error(&format!("brunt: {text}"), EXIT_ERROR)
+}
+
+/// A whole number from 0 on, followed by nothing.
+fn whole(typed: &str) -> Option<u32> {
+    typed.trim_start().parse().ok()
+}
+
+/// A number of seconds or per second, followed by nothing.
+fn real(typed: &str) -> Option<f64> {
+    let value: f64 = typed.trim_start().parse().ok()?;
+    value.is_finite().then_some(value)
+}
+
+/// A whole number from 0 on.
+pub(super) fn count(typed: &str, what: &str) -> Result<u32, Ending> {
+    whole(typed).ok_or_else(|| error(&format!("illegal {what} {typed}")))
+}
+
+pub(super) fn seconds(typed: &str, what: &str) -> Result<f64, Ending> {
+    let number = real(typed).map(|number| number.max(0.0));
+    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
+}
+
+/// The parameters of an option, with commas between them.
+pub(super) struct Parameters<'a> {
+    option: &'static str,
+    rest: &'a str,
+}
+
+impl<'a> Parameters<'a> {
+    pub(super) fn of(option: &'static str, rest: &'a str) -> Self {
+        Self { option, rest }
+    }
+
+    /// The next one, up to its comma, if `read` can read it.
+    fn next<T>(&mut self, what: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, Ending> {
+        let (word, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
+        match read(word).filter(|_| !word.is_empty()) {
+            Some(value) => {
+                self.rest = rest;
+                Ok(value)
+            }
+            None => Err(self.bad(what, self.rest)),
+        }
+    }
+
+    pub(super) fn bad(&self, what: &str, rest: &str) -> Ending {
+        error(&format!(
+            "bad {what} in --{} arg (rest: `{rest}')",
+            self.option
+        ))
+    }
+
+    pub(super) fn count(&mut self, what: &str) -> Result<u32, Ending> {
+        self.next(what, whole)
+    }
+
+    pub(super) fn seconds(&mut self, what: &str) -> Result<f64, Ending> {
+        self.next(what, |word| real(word).map(|number| number.max(0.0)))
+    }
+
+    /// All that is left.
+    pub(super) fn path(&self, what: &str) -> Result<PathBuf, Ending> {
+        match self.rest {
+            "" => Err(self.bad(what, "")),
+            path => Ok(path.into()),
+        }
+    }
+}
+
+pub(super) fn client(typed: &str) -> Result<(u32, u32), Ending> {
+    let number = |typed| {
+        let (number, rest) = digits(typed);
+        (number.and_then(|number| u32::try_from(number).ok()), rest)
+    };
+    let (Some(client), rest) = number(typed) else {
+        return Err(error(&format!("bad client id (rest: `{typed}')")));
+    };
+    let Some(clients) = rest.strip_prefix('/') else {
+        let text = format!("client id not followed by `/' (rest: `{rest}')");
+        return Err(error(&text));
+    };
+    match number(clients) {
+        (Some(all), _) if client < all => Ok((client, all)),
+        _ => Err(error(&format!("bad number of clients (rest: `{clients}')"))),
+    }
+}
+
+pub(super) fn fixed(period_s: f64) -> Period {
+    if period_s > 0.0 {
+        Period::Fixed(period_s)
+    } else {
+        Period::Sequential
+    }
+}
+
+pub(super) fn period(typed: &str) -> Result<Period, Ending> {
+    let mean = |typed: &str| {
+        let seconds = real(typed).filter(|&seconds| seconds >= 0.0);
+        seconds.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))
+    };
+    let mut characters = typed.chars();
+    match characters.next() {
+        Some('d') => Ok(fixed(mean(characters.as_str())?)),
+        Some('e') => Ok(match mean(characters.as_str())? {
+            mean_s if mean_s > 0.0 => Period::Exponential(mean_s),
+            _ => Period::Sequential,
+        }),
+        Some('u') => {
+            let times = characters.as_str();
+            let Some((least, most)) = times.split_once(',') else {
+                let text = "minimum interarrival time not followed by `,MAX_IAT' (rest: `')";
+                return Err(error(text));
+            };
+            let least_s = mean(least)?;
+            let most_s = real(most).filter(|&most_s| most_s >= least_s);
+            let most_s = most_s.ok_or_else(|| error(&format!("illegal request period {most}")))?;
+            Ok(if most_s > 0.0 {
+                Period::Uniform(least_s, most_s)
+            } else {
+                Period::Sequential
+            })
+        }
+        Some('v') => steps(characters.as_str()),
+        Some(letter) if letter.is_ascii_alphabetic() => Err(error(&format!(
+            "illegal interarrival distribution '{letter}' in {typed}"
+        ))),
+        _ => Ok(fixed(mean(typed)?)),
+    }
+}
+
+/// Times and lengths in turns; the last length may be left out.
+fn steps(typed: &str) -> Result<Period, Ending> {
+    let numbers: Option<Vec<f64>> = typed.split(',').map(real).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|&number| number > 0.0));
+    let numbers =
+        numbers.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))?;
+    let steps = numbers.chunks(2).map(|step| match *step {
+        [period_s, length_s] => (period_s, length_s),
+        _ => (step[0], f64::INFINITY),
+    });
+    Ok(Period::Steps(steps.collect()))
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::shell::words;
+
+    fn parse(line: &str) -> Result<Options, Ending> {
+        let words = words(line);
+        Options::parse("httperf", &words)
+    }
+
+    #[test]
+    fn command_lines_are_read() {
+        let calls = |connections, calls| Workload::Calls { connections, calls };
+        let options = parse("--ser=h --por 81 --ur /x --num-con 10 --num-ca 3 --ra 20 --timeo 5");
+        assert_eq!(options.expect_err("ambiguous").code, 1);
+        let line = "--server=h --port 81 --uri /x --num-con 10 --num-ca 3 --ra 20 --timeo 5 word";
+        let options = parse(line).expect("good");
+        assert_eq!(
+            (&*options.server, options.port(), &*options.uri),
+            ("h", 81, "/x")
+        );
+        assert_eq!(options.workload(), calls(10, 3));
+        assert_eq!(
+            (options.period, options.timeout_s),
+            (Period::Fixed(0.05), 5.0)
+        );
+        let options = parse("--ssl --hog --period=u1,3 -v").expect("good");
+        assert_eq!(
+            (options.port(), options.hog, options.is_verbose),
+            (443, true, true)
+        );
+        assert_eq!(options.period, Period::Uniform(1.0, 3.0));
+        let options = parse("--wsess=5,7,0.5 --burst-len 3 --session-cookie --num-calls 9");
+        let sessions = Workload::Sessions {
+            sessions: 5,
+            calls: 7,
+            think_s: 0.5,
+        };
+        assert_eq!(options.expect("good").workload(), sessions);
+        let options = parse("--wsesslog=5,1,a,b.log --wset=10,0.5 --client 3/5").expect("good");
+        let log = Workload::Log {
+            sessions: 5,
+            think_s: 1.0,
+            path: "a,b.log".into(),
+        };
+        assert_eq!((options.workload(), options.client), (log, (3, 5)));
+        let set = Uris::Set {
+            requests: 10,
+            step: 0.5,
+        };
+        assert_eq!(options.uris, set);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let words = [
+            "--server=h",
+            "--add-header",
+            "Cookie: hush\\nX: hush\\n",
+            "--uri=/x?hush",
+        ];
+        let words = words.map(str::to_owned);
+        let expected = [
+            "--server",
+            "h",
+            "--add-header",
+            "Cookie: ...",
+            "--uri",
+            "/x?...",
+        ];
+        assert_eq!(TABLE.shown(&words), expected);
+    }
+
+    #[test]
+    fn periods() {
+        for (typed, period) in [
+            ("0", Period::Sequential),
+            ("0.5", Period::Fixed(0.5)),
+            ("d2", Period::Fixed(2.0)),
+            ("e0.1", Period::Exponential(0.1)),
+            (
+                "v0.5,10,0.1",
+                Period::Steps(vec![(0.5, 10.0), (0.1, f64::INFINITY)]),
+            ),
+        ] {
+            assert_eq!(
+                parse(&format!("--period {typed}")).expect(typed).period,
+                period
+            );
+        }
+    }
+}

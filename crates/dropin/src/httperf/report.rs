@@ -4,162 +4,101 @@ use std::fmt::Write;
 
 use brunt_judge::RunFigures;
 use brunt_load::sessions::{INTERVAL_NS, SessionFigures};
-use brunt_record::{FailureKind, FailureScope, Run};
+use brunt_record::{FailureKind, FailureScope, Run, Tally};
 
-use super::number::general;
-use super::options::{Options, Period, Uris, Workload};
+use super::options::Period;
+use super::options::{Options, Uris, Workload};
 use super::plan::CONNECTIONS_MAX;
-use super::usage::VERSION;
+use crate::numbers::{deviation, general};
+
+/// The version, which runs print that are asked for it.
+const VERSION: &str = "httperf: httperf-0.9.0 compiled without DEBUG without TIME_SYSCALLS.\n";
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Measured {
-    pub(super) sessions: SessionFigures,
+struct Measured {
+    sessions: SessionFigures,
     /// Length of the run, seconds.
-    pub(super) taken_s: f64,
+    taken_s: f64,
+    all: Tally,
     /// Connections that were to be opened, and the most that were open.
-    pub(super) connections: u64,
-    pub(super) live_max: u64,
+    connections: u64,
+    live_max: u64,
     /// Mean time from the beginning of an attempt to the open connection, milliseconds.
-    pub(super) connect_ms: f64,
-    pub(super) requests: u64,
-    pub(super) sent_bytes: u64,
-    pub(super) received_bytes: u64,
-    pub(super) replies: u64,
-    pub(super) head_bytes: u64,
-    pub(super) content_bytes: u64,
-    /// Replies by the first digit of their status, from 1 to 5.
-    pub(super) statuses: [u64; 5],
+    connect_ms: f64,
     /// CPU time of this process's threads in user space, seconds.
-    pub(super) user_s: f64,
-    pub(super) system_s: f64,
-    pub(super) errors: Errors,
+    user_s: f64,
+    system_s: f64,
+    errors: Errors,
 }
 
-/// Errors, as httperf names them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Errors {
-    pub(super) client_timeout: u64,
-    pub(super) socket_timeout: u64,
-    pub(super) refused: u64,
-    pub(super) reset: u64,
-    pub(super) no_descriptor: u64,
-    pub(super) no_address: u64,
-    pub(super) other: u64,
-}
+/// Errors by httperf's kinds: client-timo, connrefused, connreset, fd-unavail, addrunavail, other.
+type Errors = [u64; 6];
 
-impl Errors {
-    fn of(run: &Run) -> Self {
-        use FailureKind::{
-            ClosedBeforeReply, ConnectNoDescriptor, ConnectNoPort, ConnectRefused, ConnectTimedOut,
-            HandshakeTimedOut, IdleReset, Reset, TimedOut, TruncatedBody, TruncatedHead,
-            Unanswered,
-        };
-        let failures = &run.summary().lifetime.failures;
-        let of = |kinds: &[FailureKind]| kinds.iter().map(|&kind| failures.get(kind)).sum();
-        let scopes = [
-            FailureScope::Connect,
-            FailureScope::Connection,
-            FailureScope::Request,
-        ];
-        let all: u64 = scopes.iter().map(|&scope| failures.total(scope)).sum();
-        let mut errors = Self {
-            client_timeout: of(&[TimedOut, ConnectTimedOut, HandshakeTimedOut]),
-            refused: of(&[ConnectRefused]),
-            reset: of(&[
-                Reset,
-                ClosedBeforeReply,
-                TruncatedHead,
-                TruncatedBody,
-                IdleReset,
-            ]),
-            no_descriptor: of(&[ConnectNoDescriptor]),
-            no_address: of(&[ConnectNoPort]),
-            ..Self::default()
-        };
-        // A connection that is lost is one error, however many requests waited on it.
-        let known = errors.total() + failures.get(Unanswered);
-        errors.other = all.saturating_sub(known);
-        errors
-    }
-
-    fn total(&self) -> u64 {
-        self.client_timeout
-            + self.socket_timeout
-            + self.refused
-            + self.reset
-            + self.no_descriptor
-            + self.no_address
-            + self.other
-    }
+fn errors(all: &Tally) -> Errors {
+    use FailureKind::{
+        ClosedBeforeReply, ConnectNoDescriptor, ConnectNoPort, ConnectRefused, ConnectTimedOut,
+        HandshakeTimedOut, IdleReset, Reset, TimedOut, TruncatedBody, TruncatedHead, Unanswered,
+    };
+    const KINDS: [&[FailureKind]; 5] = [
+        &[TimedOut, ConnectTimedOut, HandshakeTimedOut],
+        &[ConnectRefused],
+        &[
+            Reset,
+            ClosedBeforeReply,
+            TruncatedHead,
+            TruncatedBody,
+            IdleReset,
+        ],
+        &[ConnectNoDescriptor],
+        &[ConnectNoPort],
+    ];
+    let failures = &all.failures;
+    let of = |kinds: &[FailureKind]| kinds.iter().map(|&kind| failures.get(kind)).sum();
+    let [client, refused, reset, descriptors, addresses] = KINDS.map(of);
+    // A connection that is lost is one error, however many requests waited on it.
+    let known: u64 = client + refused + reset + descriptors + addresses;
+    let total: u64 = failures.iter().map(|(_, count)| count).sum();
+    let other = total.saturating_sub(known + failures.get(Unanswered));
+    [client, refused, reset, descriptors, addresses, other]
 }
 
 impl Measured {
     fn of(run: &Run, sessions: &SessionFigures) -> Self {
         let summary = run.summary();
-        let all = &summary.lifetime;
-        let mut statuses = [0; 5];
-        for (status, count) in all.replies.iter() {
-            if let Some(place) = statuses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
-                *place += count;
-            }
-        }
-        let cpu_s = |ns: u64| ns as f64 / 1e9;
-        let sum = |of: fn(&brunt_record::WorkerRecord) -> u64| run.workers().map(of).sum();
+        let all = summary.lifetime;
+        let sum_s = |of: fn(&brunt_record::WorkerRecord) -> u64| {
+            run.workers().map(of).sum::<u64>() as f64 / 1e9
+        };
         Self {
             sessions: sessions.clone(),
             taken_s: run.window_ns as f64 / 1e9,
             connections: all.connections_opened + all.failures.total(FailureScope::Connect),
             live_max: summary.live.max.into(),
             connect_ms: run.latencies.connect.mean_ns().unwrap_or(0.0) / 1e6,
-            requests: all.requests_sent,
-            sent_bytes: all.bytes_sent,
-            received_bytes: all.bytes_received.saturating_sub(all.overhead_bytes),
-            replies: all.replies.total(),
-            head_bytes: all.reply_head_bytes,
-            content_bytes: all.reply_body_bytes,
-            statuses,
-            user_s: cpu_s(sum(|worker| worker.cpu_user_ns)),
-            system_s: cpu_s(sum(|worker| worker.cpu_system_ns)),
-            errors: Errors::of(run),
+            user_s: sum_s(|worker| worker.cpu_user_ns),
+            system_s: sum_s(|worker| worker.cpu_system_ns),
+            errors: errors(&all),
+            all,
         }
     }
 }
 
-/// The least, mean and largest of some values, with their deviation.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spread {
-    least: f64,
-    mean: f64,
-    most: f64,
-    deviation: f64,
-    count: usize,
+/// The rate per second in the whole intervals of a run, by the counts of each.
+fn rates(counts: &[u64], taken_s: f64) -> Vec<f64> {
+    let interval_s = INTERVAL_NS as f64 / 1e9;
+    let whole = (taken_s / interval_s) as usize;
+    let counts = (0..whole).map(|place| counts.get(place).copied().unwrap_or(0));
+    counts.map(|count| count as f64 / interval_s).collect()
 }
 
-impl Spread {
-    /// The spread of the rate per second over the whole intervals of a run, by the counts of each.
-    fn of_rates(counts: &[u64], taken_s: f64) -> Self {
-        let interval_s = INTERVAL_NS as f64 / 1e9;
-        let whole = (taken_s / interval_s) as usize;
-        let rates = (0..whole).map(|place| counts.get(place).copied().unwrap_or(0));
-        let rates: Vec<f64> = rates.map(|count| count as f64 / interval_s).collect();
-        let count = rates.len();
-        if count == 0 {
-            return Self::default();
-        }
-        let mean = rates.iter().sum::<f64>() / count as f64;
-        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-        Self {
-            least: rates.iter().copied().fold(f64::INFINITY, f64::min),
-            mean,
-            most: rates.iter().copied().fold(0.0, f64::max),
-            deviation: match count {
-                1 => 0.0,
-                _ => (squares / (count - 1) as f64).sqrt(),
-            },
-            count,
-        }
-    }
+/// The least, mean and largest of some rates, and their deviation; 0 of none.
+fn spread(rates: &[f64]) -> [f64; 4] {
+    let mean = per(rates.iter().sum(), rates.len() as f64);
+    let least = rates.iter().copied().reduce(f64::min);
+    let most = rates.iter().copied().reduce(f64::max);
+    let deviation = deviation(rates.iter().copied(), mean);
+    [least.unwrap_or(0.0), mean, most.unwrap_or(0.0), deviation]
 }
 
 /// The quotient; 0 where there is nothing to divide by.
@@ -169,112 +108,83 @@ fn per(value: f64, by: f64) -> f64 {
 
 /// What is printed before the load: the command line with what holds where it says nothing.
 pub fn heading(options: &Options) -> String {
-    let mut text = String::new();
-    if options.tells_version {
-        text.push_str(VERSION);
-    }
-    text.push_str("httperf");
-    let mut word = |name: &str, value: &str| {
-        text.push_str(" --");
-        text.push_str(name);
-        text.push_str(value);
-    };
-    let flags = [
-        ("verbose", options.is_verbose),
-        ("hog", options.hog),
-        ("close-with-reset", options.close_with_reset),
-    ];
-    for (name, _) in flags.into_iter().filter(|&(_, is_set)| is_set) {
-        word(name, "");
-    }
-    for (name, seconds) in [
-        ("think-timeout=", options.think_timeout_s),
-        ("timeout=", options.timeout_s),
-    ] {
-        if seconds > 0.0 {
-            word(name, &general(seconds));
-        }
-    }
+    let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
+    let value = |name: &str, value: &dyn std::fmt::Display| Some(format!("{name}={value}"));
+    let seconds = |name, s: f64| value(name, &general(s)).filter(|_| s > 0.0);
+    let count = |name, count: u32| value(name, &count).filter(|_| count > 0);
     let (client, clients) = options.client;
-    word("client=", &format!("{client}/{clients}"));
-    word("server=", &options.server);
-    if let Some(name) = &options.server_name {
-        word("server_name=", name);
-    }
-    word("port=", &options.port.to_string());
-    word("uri=", &options.uri);
-    if let Some(status) = options.failure_status {
-        word("failure-status=", &status.to_string());
-    }
-    if options.is_http_1_0 {
-        word("http-version=", "1.0");
-    }
-    for (name, count) in [
-        ("max-connections=", options.connections_max),
-        ("max-piped-calls=", options.piped_max),
-    ] {
-        if count > 0 {
-            word(name, &count.to_string());
-        }
-    }
-    match (&options.period, &options.period_typed) {
-        (Period::Fixed(period_s), _) => word("rate=", &general(1.0 / period_s)),
-        (_, Some(typed)) => word("period=", typed),
-        _ => {}
-    }
-    word("send-buffer=", &options.send_bytes.to_string());
-    if options.retries {
-        word("retry-on-failure", "");
-    }
-    word("recv-buffer=", &options.receive_bytes.to_string());
-    for (name, is_set) in [
-        ("session-cookies", options.cookies),
-        ("ssl", options.is_secure),
-        ("ssl-no-reuse", options.no_resumption),
-    ] {
-        if is_set {
-            word(name, "");
-        }
-    }
-    if let Some(header) = &options.add_header {
-        word("add-header=", &format!("'{header}'"));
-    }
-    if let Some(method) = &options.method {
-        word("method=", method);
-    }
-    match &options.workload {
+    let workload = match options.workload() {
         Workload::Calls { connections, calls } => {
-            word("num-conns=", &connections.to_string());
-            word("num-calls=", &calls.to_string());
+            format!("num-conns={connections} --num-calls={calls}")
         }
         Workload::Sessions {
             sessions,
             calls,
             think_s,
-        } => word("wsess=", &format!("{sessions},{calls},{think_s:.3}")),
+        } => format!("wsess={sessions},{calls},{think_s:.3}"),
         Workload::Log {
             sessions,
             think_s,
             path,
-        } => {
-            let log = format!("{sessions},{think_s:.3},{}", path.display());
-            word("wsesslog=", &log);
-        }
-    }
-    if options.burst > 1 {
-        word("burst-length=", &options.burst.to_string());
-    }
-    if let Uris::Set { requests, step } = options.uris {
-        word("wset=", &format!("{requests},{step:.3}"));
-    }
-    text.push('\n');
-    if options.is_verbose {
-        let most = CONNECTIONS_MAX;
-        text.push_str(&format!(
-            "httperf: maximum number of open descriptors = {most}\n"
-        ));
-    }
-    text
+        } => format!("wsesslog={sessions},{think_s:.3},{}", path.display()),
+    };
+    let words = [
+        flag("verbose", options.is_verbose),
+        flag("hog", options.hog),
+        flag("close-with-reset", options.close_with_reset),
+        seconds("think-timeout", options.think_timeout_s),
+        seconds("timeout", options.timeout_s),
+        value("client", &format!("{client}/{clients}")),
+        value("server", &options.server),
+        options
+            .server_name
+            .as_ref()
+            .and_then(|name| value("server_name", name)),
+        value("port", &options.port()),
+        value("uri", &options.uri),
+        options
+            .failure_status
+            .and_then(|status| value("failure-status", &status)),
+        flag("http-version=1.0", options.is_http_1_0),
+        count("max-connections", options.connections_max),
+        count("max-piped-calls", options.piped_max),
+        match (&options.period, &options.period_typed) {
+            (Period::Fixed(period_s), _) => value("rate", &general(1.0 / period_s)),
+            (_, typed) => typed.as_ref().and_then(|typed| value("period", typed)),
+        },
+        value("send-buffer", &options.send_bytes),
+        flag("retry-on-failure", options.retries),
+        value("recv-buffer", &options.receive_bytes),
+        flag("session-cookies", options.cookies),
+        flag("ssl", options.is_secure),
+        flag("ssl-no-reuse", options.no_resumption),
+        options
+            .add_header
+            .as_ref()
+            .map(|header| format!("add-header='{header}'")),
+        options
+            .method
+            .as_ref()
+            .and_then(|method| value("method", method)),
+        Some(workload),
+        value("burst-length", &options.burst).filter(|_| options.burst > 1),
+        match options.uris {
+            Uris::Set { requests, step } => Some(format!("wset={requests},{step:.3}")),
+            _ => None,
+        },
+    ];
+    let words: String = words
+        .iter()
+        .flatten()
+        .map(|word| format!(" --{word}"))
+        .collect();
+    let version = if options.tells_version { VERSION } else { "" };
+    let most = if options.is_verbose {
+        format!("httperf: maximum number of open descriptors = {CONNECTIONS_MAX}\n")
+    } else {
+        String::new()
+    };
+    format!("{version}httperf{words}\n{most}")
 }
 
 /// What is printed at the end of a run with this outcome of its sessions.
@@ -285,21 +195,15 @@ pub fn report(options: &Options, run: &Run, sessions: &SessionFigures) -> String
 /// What is printed where nobody takes connections.
 pub(super) fn refused(options: &Options) -> String {
     let all = u64::from(options.sessions());
-    let mut sessions = SessionFigures::default();
-    sessions.counts.begun = all;
-    sessions.counts.failed = all;
-    sessions.lengths = vec![all];
-    let errors = Errors {
-        refused: all,
-        ..Errors::default()
-    };
-    let measured = Measured {
-        sessions,
+    let mut measured = Measured {
         connections: all,
         live_max: 1,
-        errors,
+        errors: [0, all, 0, 0, 0, 0],
         ..Measured::default()
     };
+    measured.sessions.counts.begun = all;
+    measured.sessions.counts.failed = all;
+    measured.sessions.lengths = vec![all];
     print(options, &measured)
 }
 
@@ -312,23 +216,20 @@ fn print(options: &Options, measured: &Measured) -> String {
 
 fn write_all(options: &Options, measured: &Measured, text: &mut String) -> std::fmt::Result {
     let taken_s = measured.taken_s;
-    let replies = measured.replies as f64;
-    if options.is_verbose {
-        let counts = &measured.sessions.replies_by_interval;
-        let interval_s = INTERVAL_NS as f64 / 1e9;
-        let whole = (taken_s / interval_s) as usize;
-        for count in (0..whole).map(|place| counts.get(place).copied().unwrap_or(0)) {
-            writeln!(text, "reply-rate = {:<8.1}", count as f64 / interval_s)?;
-        }
+    let all = &measured.all;
+    let replies = all.replies.total() as f64;
+    let rates = rates(&measured.sessions.replies_by_interval, taken_s);
+    for rate in rates.iter().filter(|_| options.is_verbose) {
+        writeln!(text, "reply-rate = {rate:<8.1}")?;
     }
     writeln!(text, "Maximum connect burst length: 1\n")?;
     writeln!(
         text,
         "Total: connections {} requests {} replies {} test-duration {taken_s:.3} s\n",
-        measured.connections, measured.requests, measured.replies
+        measured.connections, all.requests_sent, replies
     )?;
     write_connections(measured, text)?;
-    let requests = measured.requests as f64;
+    let requests = all.requests_sent as f64;
     writeln!(
         text,
         "Request rate: {:.1} req/s ({:.1} ms/req)",
@@ -336,13 +237,14 @@ fn write_all(options: &Options, measured: &Measured, text: &mut String) -> std::
         per(1e3 * taken_s, requests)
     )?;
     // Sizes are whole numbers there.
-    let bytes = per(measured.sent_bytes as f64, requests).floor();
+    let bytes = per(all.bytes_sent as f64, requests).floor();
     writeln!(text, "Request size [B]: {bytes:.1}\n")?;
-    let rates = Spread::of_rates(&measured.sessions.replies_by_interval, taken_s);
+    let [least, mean, most, deviation] = spread(&rates);
     writeln!(
         text,
-        "Reply rate [replies/s]: min {:.1} avg {:.1} max {:.1} stddev {:.1} ({} samples)",
-        rates.least, rates.mean, rates.most, rates.deviation, rates.count
+        "Reply rate [replies/s]: min {least:.1} avg {mean:.1} max {most:.1} stddev \
+         {deviation:.1} ({} samples)",
+        rates.len()
     )?;
     let seen = measured.sessions.replies as f64;
     writeln!(
@@ -351,14 +253,14 @@ fn write_all(options: &Options, measured: &Measured, text: &mut String) -> std::
         per(measured.sessions.response_ns as f64 / 1e6, seen),
         per(measured.sessions.transfer_ns as f64 / 1e6, seen)
     )?;
-    let head = per(measured.head_bytes as f64, replies).floor();
-    let content = per(measured.content_bytes as f64, replies).floor();
+    let head = per(all.reply_head_bytes as f64, replies).floor();
+    let content = per(all.reply_body_bytes as f64, replies).floor();
     writeln!(
         text,
         "Reply size [B]: header {head:.1} content {content:.1} footer 0.0 (total {:.1})",
         head + content
     )?;
-    let [informed, success, moved, wrong, failed] = measured.statuses;
+    let [informed, success, moved, wrong, failed] = [1, 2, 3, 4, 5].map(|it| all.replies.class(it));
     writeln!(
         text,
         "Reply status: 1xx={informed} 2xx={success} 3xx={moved} 4xx={wrong} 5xx={failed}\n"
@@ -372,17 +274,22 @@ fn write_all(options: &Options, measured: &Measured, text: &mut String) -> std::
         per(100.0 * system_s, taken_s),
         per(100.0 * (user_s + system_s), taken_s)
     )?;
-    let bytes_per_s = per(
-        (measured.sent_bytes + measured.received_bytes) as f64,
-        taken_s,
-    );
+    let received = all.bytes_received.saturating_sub(all.overhead_bytes);
+    let bytes_per_s = per((all.bytes_sent + received) as f64, taken_s);
     writeln!(
         text,
         "Net I/O: {:.1} KB/s ({:.1}*10^6 bps)\n",
         bytes_per_s / 1024.0,
         bytes_per_s * 8.0 / 1e6
     )?;
-    write_errors(&measured.errors, text)?;
+    let [client, refused, reset, descriptors, addresses, other] = measured.errors;
+    let total: u64 = measured.errors.iter().sum();
+    writeln!(
+        text,
+        "Errors: total {total} client-timo {client} socket-timo 0 connrefused {refused} connreset \
+         {reset}\nErrors: fd-unavail {descriptors} addrunavail {addresses} ftab-full 0 other \
+         {other}"
+    )?;
     if options.has_sessions() {
         write_sessions(measured, text)?;
     }
@@ -416,39 +323,21 @@ fn write_connections(measured: &Measured, text: &mut String) -> std::fmt::Result
         "Connection time [ms]: connect {:.1}",
         measured.connect_ms
     )?;
-    let length = per(measured.replies as f64, count);
+    let length = per(measured.all.replies.total() as f64, count);
     writeln!(text, "Connection length [replies/conn]: {length:.3}\n")
-}
-
-fn write_errors(errors: &Errors, text: &mut String) -> std::fmt::Result {
-    writeln!(
-        text,
-        "Errors: total {} client-timo {} socket-timo {} connrefused {} connreset {}",
-        errors.total(),
-        errors.client_timeout,
-        errors.socket_timeout,
-        errors.refused,
-        errors.reset
-    )?;
-    writeln!(
-        text,
-        "Errors: fd-unavail {} addrunavail {} ftab-full 0 other {}",
-        errors.no_descriptor, errors.no_address, errors.other
-    )
 }
 
 fn write_sessions(measured: &Measured, text: &mut String) -> std::fmt::Result {
     let sessions = &measured.sessions;
     let counts = sessions.counts;
     let (completed, failed) = (counts.completed as f64, counts.failed as f64);
-    let rates = Spread::of_rates(&sessions.completed_by_interval, measured.taken_s);
+    let rates = rates(&sessions.completed_by_interval, measured.taken_s);
+    let [least, _, most, deviation] = spread(&rates);
     writeln!(
         text,
-        "\nSession rate [sess/s]: min {:.2} avg {:.2} max {:.2} stddev {:.2} ({}/{})",
-        rates.least,
+        "\nSession rate [sess/s]: min {least:.2} avg {:.2} max {most:.2} stddev {deviation:.2} \
+         ({}/{})",
         per(completed, measured.taken_s),
-        rates.most,
-        rates.deviation,
         counts.completed,
         counts.begun
     )?;
@@ -544,18 +433,23 @@ mod tests {
         };
         sessions.counts.begun = 4;
         sessions.counts.completed = 4;
+        let mut all = Tally {
+            requests_sent: 8,
+            bytes_sent: 520,
+            bytes_received: 1_184,
+            reply_head_bytes: 1_072,
+            reply_body_bytes: 112,
+            ..Tally::default()
+        };
+        for status in [200, 200, 200, 200, 500, 500, 500, 500] {
+            all.replies.add(status);
+        }
         let measured = Measured {
             sessions,
             taken_s: 0.904,
             connections: 4,
             live_max: 1,
-            requests: 8,
-            sent_bytes: 520,
-            received_bytes: 1_184,
-            replies: 8,
-            head_bytes: 1_072,
-            content_bytes: 112,
-            statuses: [0, 4, 0, 0, 4],
+            all,
             user_s: 0.23,
             system_s: 0.66,
             ..Measured::default()
@@ -595,10 +489,11 @@ Session length histogram: 0 0 4
 
     #[test]
     fn rates_are_those_of_whole_intervals() {
-        let rates = Spread::of_rates(&[50, 60, 7], 12.0);
-        assert_eq!((rates.least, rates.mean, rates.most), (10.0, 11.0, 12.0));
-        assert_eq!(rates.count, 2);
-        assert!((rates.deviation - 2.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(Spread::of_rates(&[50], 4.9).count, 0);
+        let found = rates(&[50, 60, 7], 12.0);
+        assert_eq!(found, [10.0, 12.0]);
+        let [least, mean, most, deviation] = spread(&found);
+        assert_eq!((least, mean, most), (10.0, 11.0, 12.0));
+        assert!((deviation - 2.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(spread(&rates(&[50], 4.9)), [0.0; 4]);
     }
 }

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::options::Options;
-use super::usage::VERSION;
+use super::options::{Options, VERSION};
 
 /// The first line, of both sides.
 pub const HELLO: &str = "HELO nuttcp v6.1.2\n";
@@ -33,20 +32,20 @@ pub fn refusal(line: &str) -> Option<String> {
 /// What the server is to do, in one line.
 pub fn parameters(options: &Options) -> String {
     let Options {
-        transmits,
         streams,
         port,
         bits_per_s,
         ..
     } = options;
+    let transmits = options.transmits();
     let rate_kbps = bits_per_s.map_or(RATE_MAX, |bits| (bits.get() / 1_000).max(1));
     let timeout_s = options.timeout_s + BEYOND_WINDOW_S;
     let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-    let format = bit(options.has_rtt, ROUND_TRIP)
+    let format = bit(!options.no_rtt, ROUND_TRIP)
         | bit(options.is_parsable, PARSABLE)
         | bit(options.has_running_total, RUNNING_TOTAL);
     // Lines over time come from the receiver.
-    let interval_s = if *transmits { options.interval_s } else { 0.0 };
+    let interval_s = if transmits { options.interval_s } else { 0.0 };
     let window = options.server_window_bytes.map_or(0, |bytes| bytes.get());
     let segment = options.segment_bytes.map_or(0, |bytes| bytes.get());
     let mut line = String::new();
@@ -59,10 +58,10 @@ pub fn parameters(options: &Options) -> String {
          traceroute = 0, irate = 0, thirdparty = _NULL_ , multicast = 0 , datamss = {segment} , \
          tos = 0 , nbuf_bytes = 0 , rate_pps = 0 , nodelay = {}",
         options.buffer_bytes,
-        u8::from(*transmits),
+        u8::from(transmits),
         u8::from(options.sets_both_windows),
         // A server that sends would connect to its client; so brunt does in any case.
-        u8::from(!*transmits),
+        u8::from(!transmits),
         u8::from(options.is_nodelay),
     );
     line

@@ -3,8 +3,7 @@
 mod control;
 mod options;
 mod report;
-mod usage;
 
 pub use control::{HELLO, ServerReport, is_hello, parameters, refusal};
-pub use options::{Options, shown};
+pub use options::{Options, TABLE};
 pub use report::{intervals, prefix, report};

@@ -3,13 +3,18 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use brunt_load::{Placement, Plan, RequestSet, SocketOptions, Stop, Streams, Target};
+use brunt_load::{Plan, RequestSet, SocketOptions, Streams, Target};
 
-use super::usage::{USAGE, VERSION};
 use crate::Ending;
+use crate::getopt::*;
+use crate::numbers::at_least_1;
 
+/// The version whose client brunt stands in for.
+pub(super) const VERSION: &str = "6.1.2";
 /// What nuttcp exits with where something is wrong.
 const EXIT_WRONG: u8 = 1;
+/// What is printed for `-h`, and where something is wrong.
+const USAGE: &str = include_str!("usage.txt");
 /// Streams at most.
 const STREAMS_MAX: u32 = 128;
 /// Time that streams are followed beyond the end of the load.
@@ -18,26 +23,119 @@ const DRAIN_LIMIT_NS: u64 = 3_000_000_000;
 const SETUP_LIMIT_NS: u64 = 5_000_000_000;
 /// Characters of an identifier.
 const IDENTIFIER_MAX: usize = 40;
+const UDP: &str = "brunt does not speak UDP";
+const SERVER: &str = "brunt serve --tcp sink or source takes or sends streams";
 
-/// Letters of options that are refused, and why.
-const REFUSED: &[(&str, &str)] = &[
-    ("n", "brunt measures for a time; give one with -T"),
-    ("um", "brunt does not speak UDP"),
-    (
-        "S1",
-        "brunt serve --tcp sink or source takes or sends streams",
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::Words,
+    rows: ROWS,
+};
+/// The options. Of those that begin alike the longer ones stand first.
+const ROWS: &[Row<Options>] = &[
+    end("h", "", |_| Ending::printed(USAGE)),
+    end("V", "", |_| Ending::printed(&format!("nuttcp-{VERSION}\n"))),
+    flag("4", "", |it| it.is_ipv6 = Some(false)),
+    flag("6", "", |it| it.is_ipv6 = Some(true)),
+    flag("t", "", |it| it.is_receiver = false),
+    flag("r", "", |it| it.is_receiver = true),
+    flag("B", "", |_| {}),
+    flag("a", "", |_| {}),
+    flag("D", "", |it| it.is_nodelay = true),
+    flag("v", "", |it| it.is_verbose = true),
+    flag("b", "", |it| it.is_verbose = false),
+    value("l", "", |it, typed| {
+        let (value, unit) = number(typed);
+        let factor = match unit {
+            'k' => 1_024.0,
+            'm' => 1_048_576.0,
+            _ => 1.0,
+        };
+        it.buffer_bytes = (value * factor) as u32;
+        in_range(value, 1.0 / factor, f64::from(i32::MAX) / factor, "buflen")
+    }),
+    value("ws", "", |it, typed| {
+        window(typed, "srvrwin").map(|bytes| it.server_window_bytes = bytes)
+    }),
+    value("wb", "", |it, typed| {
+        it.sets_both_windows = true;
+        it.take_window(typed)
+    }),
+    value("w", "", |it, typed| it.take_window(typed)),
+    value("p", "", |it, typed| {
+        port(typed, "port", 5_001).map(|port| it.port = port)
+    }),
+    value("P", "", |it, typed| {
+        port(typed, "ctlport", 5_000).map(|port| it.control_port = port)
+    }),
+    value("M", "", |it, typed| {
+        let (value, _) = number(typed);
+        it.segment_bytes = NonZeroU32::new(value as u32);
+        in_range(value, 0.0, 65_535.0, "datamss")
+    }),
+    value("N", "", |it, typed| {
+        let (value, _) = number(typed);
+        it.streams = (value as u32).min(STREAMS_MAX);
+        in_range(value, 1.0, f64::INFINITY, "nstream")
+    }),
+    flag("Ru", "", |it| it.bits_per_s = None),
+    value("Ri", "", |it, typed| {
+        rate(typed).map(|bits| it.bits_per_s = bits)
+    }),
+    value("R", "", |it, typed| {
+        rate(typed).map(|bits| it.bits_per_s = bits)
+    }),
+    value("T", "", |it, typed| {
+        seconds(typed, "timeout", 10.0).map(|s| it.timeout_s = s)
+    }),
+    value("i", "", |it, typed| {
+        seconds(typed, "interval", 1.0).map(|s| it.interval_s = s)
+    }),
+    text("I", "", |it, typed| {
+        let typed: String = typed.chars().take(IDENTIFIER_MAX).collect();
+        it.identifier = format!("-{typed}");
+    }),
+    takes(
+        Takes::AttachedArgument,
+        value("f", "", |it, typed| {
+            match typed {
+                "parse" => it.is_parsable = true,
+                "runningtotal" => it.has_running_total = true,
+                "-retrans" => it.no_retransmits = true,
+                "rtt" => it.no_rtt = false,
+                "-rtt" => it.no_rtt = true,
+                // Of UDP, and of versions.
+                "xmitstats" | "-drops" | "-percentloss" | "-beta" => {}
+                _ => return Err(wrong(&format!("invalid format option \"{typed}\""))),
+            }
+            Ok(())
+        }),
     ),
-    ("s", "brunt sends and receives nothing of use"),
-    ("c", "brunt leaves the type of service as it is"),
-    ("d", "brunt sets no SO_DEBUG"),
-    ("x", "traceroute and nice do that"),
+    flag("F", "", |it| it.is_flipped = true),
+    refused("n", "", "brunt measures for a time; give one with -T"),
+    refused("u", "", UDP),
+    refused("m", "", UDP),
+    refused("S", "", SERVER),
+    refused("1", "", SERVER),
+    refused("s", "", "brunt sends and receives nothing of use"),
+    refused("c", "", "brunt leaves the type of service as it is"),
+    refused("d", "", "brunt sets no SO_DEBUG"),
+    refused("x", "", "traceroute and nice do that"),
+    value("", "brunt-report", |it, typed| {
+        it.brunt_report = Some(typed.into());
+        match typed {
+            "" => Err(wrong(NO_FILE)),
+            _ => Ok(()),
+        }
+    }),
 ];
+const NO_FILE: &str = "--brunt-report needs the name of a file";
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Whether brunt sends; else the server does.
-    pub transmits: bool,
+    /// Whether the server sends; else brunt does.
+    is_receiver: bool,
     /// The server, for the control connection and for the streams.
     pub control_host: String,
     /// Where the streams go; as `control_host` unless another address was given.
@@ -46,8 +144,8 @@ pub struct Options {
     pub control_port: u16,
     /// Port of the first stream; those of others follow.
     pub port: u16,
-    /// Streams.
-    pub streams: NonZeroU32,
+    /// Streams; above 0.
+    pub streams: u32,
     /// Length of the load, seconds.
     pub timeout_s: f64,
     /// Time from one line of the report to the next, seconds; 0 for none.
@@ -78,34 +176,16 @@ pub struct Options {
     pub is_parsable: bool,
     /// Whether lines over time also have totals.
     pub has_running_total: bool,
-    /// Whether segments sent again are printed.
-    pub has_retransmits: bool,
-    /// Whether the round trip is printed.
-    pub has_rtt: bool,
+    /// Whether segments sent again are left out.
+    pub no_retransmits: bool,
+    /// Whether the round trip is left out.
+    pub no_rtt: bool,
     /// Where brunt's own record goes.
     pub brunt_report: Option<PathBuf>,
 }
 
-fn wrong(line: String) -> Ending {
-    Ending {
-        code: EXIT_WRONG,
-        stdout: String::new(),
-        stderr: format!("{line}\n"),
-    }
-}
-
-/// The argument of an option: attached, or the next word that is not an option.
-fn argument(
-    attached: &str,
-    words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>,
-) -> String {
-    match attached {
-        "" => {
-            let next = words.next_if(|word| !word.starts_with('-'));
-            next.cloned().unwrap_or_default()
-        }
-        attached => attached.to_owned(),
-    }
+fn wrong(line: &str) -> Ending {
+    Ending::error(line, EXIT_WRONG)
 }
 
 /// A number at the beginning of a text, as C's `atoi` and `sscanf` read it, and the last character.
@@ -130,7 +210,7 @@ fn window(text: &str, name: &str) -> Result<Option<NonZeroU32>, Ending> {
     };
     let bytes = value * factor;
     if !(0.0..=f64::from(i32::MAX)).contains(&bytes) {
-        return Err(wrong(format!("invalid {name} = {text}")));
+        return Err(wrong(&format!("invalid {name} = {text}")));
     }
     Ok(NonZeroU32::new(bytes as u32))
 }
@@ -138,7 +218,7 @@ fn window(text: &str, name: &str) -> Result<Option<NonZeroU32>, Ending> {
 fn seconds(text: &str, name: &str, of_zero: f64) -> Result<f64, Ending> {
     let (value, unit) = number(text);
     if value < 0.0 {
-        return Err(wrong(format!("invalid {name} = {value:.6}")));
+        return Err(wrong(&format!("invalid {name} = {value:.6}")));
     }
     let value = if value == 0.0 { of_zero } else { value };
     Ok(match unit {
@@ -151,18 +231,31 @@ fn seconds(text: &str, name: &str, of_zero: f64) -> Result<f64, Ending> {
 
 fn port(text: &str, name: &str, least: u16) -> Result<u16, Ending> {
     let (value, _) = number(text);
-    let is_port = (f64::from(least)..=65_535.0).contains(&value);
-    match is_port {
-        true => Ok(value as u16),
-        false => Err(wrong(format!("invalid {name} = {value}"))),
+    in_range(value, least.into(), 65_535.0, name).map(|()| value as u16)
+}
+
+fn in_range(value: f64, least: f64, most: f64, name: &str) -> Result<(), Ending> {
+    match (least..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(wrong(&format!("invalid {name} = {value}"))),
     }
 }
 
-/// What brunt does not do in nuttcp's place, and what does it.
-fn unlike(option: &str, reason: &str) -> Ending {
-    wrong(format!(
-        "brunt: nuttcp's {option} is not supported: {reason}"
-    ))
+/// Bits per second; absent without a limit.
+fn rate(text: &str) -> Result<Option<NonZeroU64>, Ending> {
+    let (value, unit) = number(text);
+    let factor = match unit {
+        'p' => return Err(unlike("-R of packets", "give it in bits: -R100m")),
+        'm' => 1e6,
+        'g' => 1e9,
+        _ => 1e3,
+    };
+    Ok(NonZeroU64::new((value * factor).max(0.0) as u64))
+}
+
+/// What brunt does not do, and what does it.
+fn unlike(what: &str, reason: &str) -> Ending {
+    wrong(&format!("brunt: {what} is not supported: {reason}"))
 }
 
 impl Options {
@@ -172,28 +265,37 @@ impl Options {
     ///
     /// Something is wrong, or is not done by brunt; usage or version are asked for.
     pub fn parse(words: &[String]) -> Result<Self, Ending> {
-        if words.is_empty() {
-            return Err(wrong(USAGE.trim_end().to_owned()));
-        }
-        let mut options = Self::default();
-        let mut words = words.iter().peekable();
-        while let Some(word) = words.next_if(|word| word.starts_with('-') && word.len() > 1) {
-            options.take(&word[1..], &mut words)?;
-        }
-        let host = words.next().ok_or_else(|| match options.transmits {
-            true => wrong(USAGE.trim_end().to_owned()),
-            false => unlike(
-                "receiver without a host (the classic mode)",
-                "brunt serve --tcp sink --tcp-listen 0.0.0.0:5001 receives",
-            ),
-        })?;
-        if let Some(other) = words.next() {
-            return Err(unlike(
-                &format!("third party ({other})"),
-                "run brunt nuttcp on that machine",
-            ));
-        }
-        if options.is_flipped && options.transmits {
+        let mut options = Self {
+            control_port: 5_000,
+            port: 5_001,
+            streams: 1,
+            timeout_s: 10.0,
+            buffer_bytes: 65_536,
+            ..Self::default()
+        };
+        let operands = TABLE
+            .read(words, &mut options)
+            .map_err(|found| match found {
+                Wrong::Ends(ending) => ending,
+                Wrong::Refused(line) => wrong(&line),
+                Wrong::NoArgument(_) => wrong(NO_FILE),
+                Wrong::NoOption(_) | Wrong::Name(_) => wrong(USAGE.trim_end()),
+            })?;
+        let host = match &operands[..] {
+            [host] => host,
+            [_, other, ..] => {
+                let what = format!("third party ({other})");
+                return Err(unlike(&what, "run brunt nuttcp on that machine"));
+            }
+            [] if options.is_receiver => {
+                return Err(unlike(
+                    "receiver without a host (the classic mode)",
+                    "brunt serve --tcp sink --tcp-listen 0.0.0.0:5001 receives",
+                ));
+            }
+            [] => return Err(wrong(USAGE.trim_end())),
+        };
+        if options.is_flipped && options.transmits() {
             let reason = "brunt opens the connections of its streams";
             return Err(unlike("-F with -t", reason));
         }
@@ -201,144 +303,23 @@ impl Options {
             Some((control, host)) => (control.to_owned(), host.to_owned()),
             None => (host.clone(), host.clone()),
         };
-        let last = u32::from(options.port) + options.streams.get() - 1;
+        let last = u32::from(options.port) + options.streams - 1;
         if last > u32::from(u16::MAX) {
-            return Err(wrong(format!("invalid port/nstream = {last}")));
+            return Err(wrong(&format!("invalid port/nstream = {last}")));
         }
         Ok(options)
     }
 
-    fn take(
-        &mut self,
-        option: &str,
-        words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>,
-    ) -> Result<(), Ending> {
-        let letter = option.chars().next().unwrap_or('\0');
-        let attached = &option[letter.len_utf8()..];
-        match (letter, attached) {
-            ('h', _) => {
-                return Err(Ending::printed(USAGE));
-            }
-            ('V', _) => {
-                return Err(Ending {
-                    code: 0,
-                    stdout: format!("nuttcp-{VERSION}\n"),
-                    stderr: String::new(),
-                });
-            }
-            ('-', name) if name.starts_with("brunt-report") => {
-                let file = match name.split_once('=') {
-                    Some((_, file)) => file.to_owned(),
-                    None => argument("", words),
-                };
-                if file.is_empty() {
-                    return Err(wrong("--brunt-report needs the name of a file".to_owned()));
-                }
-                self.brunt_report = Some(file.into());
-            }
-            ('4', _) => self.is_ipv6 = Some(false),
-            ('6', _) => self.is_ipv6 = Some(true),
-            ('t', _) => self.transmits = true,
-            ('r', _) => self.transmits = false,
-            ('B' | 'a', _) => {}
-            ('D', _) => self.is_nodelay = true,
-            ('v', _) => self.is_verbose = true,
-            ('b', _) => self.is_verbose = false,
-            ('l', _) => {
-                let (value, unit) = number(&argument(attached, words));
-                let factor = match unit {
-                    'k' => 1_024.0,
-                    'm' => 1_048_576.0,
-                    _ => 1.0,
-                };
-                if !(1.0..=f64::from(i32::MAX)).contains(&(value * factor)) {
-                    return Err(wrong(format!("invalid buflen = {value}")));
-                }
-                self.buffer_bytes = (value * factor) as u32;
-            }
-            ('w', _) if attached.starts_with('s') => {
-                let text = argument(&attached[1..], words);
-                self.server_window_bytes = window(&text, "srvrwin")?;
-            }
-            ('w', _) => {
-                let (is_both, rest) = match attached.strip_prefix('b') {
-                    Some(rest) => (true, rest),
-                    None => (false, attached),
-                };
-                self.sets_both_windows |= is_both;
-                let text = argument(rest, words);
-                if !text.is_empty() {
-                    self.window_bytes = window(&text, "sendwin")?;
-                    self.server_window_bytes = self.server_window_bytes.or(self.window_bytes);
-                }
-            }
-            ('p', _) => self.port = port(&argument(attached, words), "port", 5_001)?,
-            ('P', _) => self.control_port = port(&argument(attached, words), "ctlport", 5_000)?,
-            ('M', _) => {
-                let (value, _) = number(&argument(attached, words));
-                if !(0.0..=65_535.0).contains(&value) {
-                    return Err(wrong(format!("invalid datamss = {value}")));
-                }
-                self.segment_bytes = NonZeroU32::new(value as u32);
-            }
-            ('N', _) => {
-                let (value, _) = number(&argument(attached, words));
-                if value < 1.0 {
-                    return Err(wrong(format!("invalid nstream = {value}")));
-                }
-                let count = (value as u32).clamp(1, STREAMS_MAX);
-                self.streams = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
-            }
-            ('R', _) => self.take_rate(attached, words)?,
-            ('T', _) => self.timeout_s = seconds(&argument(attached, words), "timeout", 10.0)?,
-            ('i', _) => self.interval_s = seconds(&argument(attached, words), "interval", 1.0)?,
-            ('I', _) => {
-                let text = argument(attached, words);
-                let text: String = text.chars().take(IDENTIFIER_MAX).collect();
-                self.identifier = format!("-{text}");
-            }
-            ('f', format) => match format {
-                "parse" => self.is_parsable = true,
-                "runningtotal" => self.has_running_total = true,
-                "-retrans" => self.has_retransmits = false,
-                "rtt" => self.has_rtt = true,
-                "-rtt" => self.has_rtt = false,
-                // Of UDP, and of versions.
-                "xmitstats" | "-drops" | "-percentloss" | "-beta" => {}
-                _ => return Err(wrong(format!("invalid format option \"{format}\""))),
-            },
-            ('F', _) => self.is_flipped = true,
-            (letter, _) => {
-                let refused = REFUSED.iter().find(|(letters, _)| letters.contains(letter));
-                return Err(match refused {
-                    Some((_, reason)) => unlike(&format!("-{letter}"), reason),
-                    None => wrong(USAGE.trim_end().to_owned()),
-                });
-            }
-        }
-        Ok(())
+    /// Whether brunt sends; else the server does.
+    pub fn transmits(&self) -> bool {
+        !self.is_receiver
     }
 
-    fn take_rate(
-        &mut self,
-        attached: &str,
-        words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>,
-    ) -> Result<(), Ending> {
-        if attached.starts_with('u') {
-            self.bits_per_s = None;
-            return Ok(());
+    fn take_window(&mut self, typed: &str) -> Result<(), Ending> {
+        if !typed.is_empty() {
+            self.window_bytes = window(typed, "sendwin")?;
+            self.server_window_bytes = self.server_window_bytes.or(self.window_bytes);
         }
-        let text = argument(attached.strip_prefix('i').unwrap_or(attached), words);
-        let (value, unit) = number(&text);
-        if unit == 'p' {
-            return Err(unlike("-R of packets", "give it in bits: -R100m"));
-        }
-        let factor = match unit {
-            'm' => 1e6,
-            'g' => 1e9,
-            _ => 1e3,
-        };
-        self.bits_per_s = NonZeroU64::new((value * factor).max(0.0) as u64);
         Ok(())
     }
 
@@ -352,28 +333,21 @@ impl Options {
             let at = std::net::SocketAddr::new(address, port);
             let typed = at.to_string();
             Target::parse_tcp(Some(&typed), false, None)
-                .map_err(|reason| wrong(format!("{typed}: {reason}")))
+                .map_err(|reason| wrong(&format!("{typed}: {reason}")))
         };
-        let mut plan = Plan::new(target(self.port)?, RequestSet::nothing());
-        plan.further_targets = (1..self.streams.get() as u16)
+        let mut plan = Plan::bare(target(self.port)?, RequestSet::nothing());
+        plan.further_targets = (1..self.streams as u16)
             .map(|further| target(self.port + further))
             .collect::<Result<_, _>>()?;
         plan.spoken = Streams {
-            sends: self.transmits,
-            receives: !self.transmits,
-            paced_bits_per_s: self.bits_per_s.filter(|_| self.transmits),
+            sends: self.transmits(),
+            receives: !self.transmits(),
+            paced_bits_per_s: self.bits_per_s.filter(|_| self.transmits()),
             is_arranged: true,
         }
         .into();
-        plan.connections = self.streams;
-        plan.workers = NonZeroU32::MIN;
-        plan.placement = Placement::Given;
-        plan.stop = Stop {
-            duration_ns: Some((self.timeout_s * 1e9) as u64),
-            requests: None,
-        };
-        plan.warmup_ns = 0;
-        plan.halves_warmup = false;
+        plan.connections = at_least_1(self.streams.into());
+        plan.stop.duration_ns = Some((self.timeout_s * 1e9) as u64);
         plan.setup_timeout_ns = Some(SETUP_LIMIT_NS);
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
         let of = |is_ours: bool| {
@@ -382,49 +356,13 @@ impl Options {
         };
         plan.sockets = SocketOptions {
             is_nodelay: self.is_nodelay,
-            send_buffer_bytes: of(self.transmits),
-            receive_buffer_bytes: of(!self.transmits),
+            send_buffer_bytes: of(self.transmits()),
+            receive_buffer_bytes: of(!self.transmits()),
             segment_bytes: self.segment_bytes,
             ..SocketOptions::default()
         };
         Ok(plan)
     }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            transmits: true,
-            control_host: String::new(),
-            host: String::new(),
-            control_port: 5_000,
-            port: 5_001,
-            streams: NonZeroU32::MIN,
-            timeout_s: 10.0,
-            interval_s: 0.0,
-            bits_per_s: None,
-            buffer_bytes: 65_536,
-            window_bytes: None,
-            server_window_bytes: None,
-            sets_both_windows: false,
-            segment_bytes: None,
-            is_nodelay: false,
-            is_ipv6: None,
-            is_flipped: false,
-            is_verbose: false,
-            identifier: String::new(),
-            is_parsable: false,
-            has_running_total: false,
-            has_retransmits: true,
-            has_rtt: true,
-            brunt_report: None,
-        }
-    }
-}
-
-/// The words behind the program's name as a report may show them: none is secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    words.to_vec()
 }
 
 #[cfg(test)]
@@ -440,17 +378,14 @@ mod tests {
     #[test]
     fn options_are_read_attached_and_apart() {
         let plain = parse("host").expect("good");
-        assert_eq!((plain.transmits, plain.timeout_s), (true, 10.0));
+        assert_eq!((plain.transmits(), plain.timeout_s), (true, 10.0));
         assert_eq!((plain.control_port, plain.port), (5_000, 5_001));
         let line = "-r -T2m -i -N4 -p 6001 -P6000 -w 512 -ws2m -M1000 -R1.5g -l8k -D -v -fparse \
                     -f-rtt -Iname ctl/host";
         let all = parse(line).expect("good");
-        assert!(!all.transmits && all.is_verbose && all.is_parsable && !all.has_rtt);
+        assert!(!all.transmits() && all.is_verbose && all.is_parsable && all.no_rtt);
         assert_eq!((all.timeout_s, all.interval_s), (120.0, 1.0));
-        assert_eq!(
-            (all.control_port, all.port, all.streams.get()),
-            (6_000, 6_001, 4)
-        );
+        assert_eq!((all.control_port, all.port, all.streams), (6_000, 6_001, 4));
         let bytes = |window: Option<NonZeroU32>| window.map(NonZeroU32::get);
         assert_eq!(bytes(all.window_bytes), Some(512 << 10));
         assert_eq!(bytes(all.server_window_bytes), Some(2 << 20));

@@ -1,13 +1,10 @@
 //! nuttcp's text of a run: what its client prints.
 
-use std::fmt::Write;
-
 use brunt_judge::{Bandwidth, BandwidthInterval, RunFigures};
 use brunt_record::Run;
 
 use super::control::ServerReport;
-use super::options::Options;
-use super::usage::VERSION;
+use super::options::{Options, VERSION};
 
 const MEGABYTE: f64 = 1_048_576.0;
 
@@ -27,6 +24,23 @@ impl Moved {
             mbps: bytes * 8.0 / 1e6 / seconds.max(f64::MIN_POSITIVE),
         }
     }
+
+    /// What stands in a line: with keys that begin like this, where keys are asked for.
+    fn text(&self, options: &Options, begin: &str, seconds_key: &str) -> String {
+        let Self {
+            megabytes,
+            seconds,
+            mbps,
+        } = self;
+        if options.is_parsable {
+            format!(
+                "{begin}megabytes={megabytes:.4} {begin}{seconds_key}={seconds:.2} \
+                 {begin}rate_Mbps={mbps:.4}"
+            )
+        } else {
+            format!("{megabytes:9.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps")
+        }
+    }
 }
 
 /// What brunt itself measured.
@@ -41,7 +55,7 @@ struct Own {
 impl Own {
     fn of(options: &Options, run: &Run, found: &Bandwidth) -> Self {
         let seconds = run.window_ns as f64 / 1e9;
-        let rate = match options.transmits {
+        let rate = match options.transmits() {
             true => &found.up_bytes_per_s,
             false => &found.down_bytes_per_s,
         };
@@ -81,7 +95,7 @@ pub fn report(options: &Options, run: &Run, server: &ServerReport) -> String {
 fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
     // The receiver's figures are those that count.
     let received = match (server.megabytes, server.seconds, server.mbps) {
-        (Some(megabytes), Some(seconds), Some(mbps)) if options.transmits => Moved {
+        (Some(megabytes), Some(seconds), Some(mbps)) if options.transmits() => Moved {
             megabytes,
             seconds,
             mbps,
@@ -89,43 +103,33 @@ fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
         _ => own.moved,
     };
     let theirs = server.cpu_percent.unwrap_or(0);
-    let (tx, rx, retransmits, rtt_ms) = match options.transmits {
+    let (tx, rx, retransmits, rtt_ms) = match options.transmits() {
         true => (own.cpu_percent(), theirs, Some(own.retransmits), own.rtt_ms),
         false => (theirs, own.cpu_percent(), server.retransmits, own.rtt_ms),
     };
-    let is_shown = options.has_retransmits && options.streams.get() == 1;
+    let is_shown = !options.no_retransmits && options.streams == 1;
     let retransmits = retransmits.filter(|_| is_shown);
     // Of what it receives nuttcp has none among its keys.
-    let is_rtt_shown = options.has_rtt && (options.transmits || !options.is_parsable);
+    let is_rtt_shown = !options.no_rtt && (options.transmits() || !options.is_parsable);
     let rtt_ms = rtt_ms.filter(|_| is_rtt_shown);
-    let Moved {
-        megabytes,
-        seconds,
-        mbps,
-    } = received;
-    let mut line = prefix(options);
-    line += &match options.is_parsable {
-        true => format!(
-            "megabytes={megabytes:.4} real_seconds={seconds:.2} rate_Mbps={mbps:.4} tx_cpu={tx} \
-             rx_cpu={rx}"
-        ),
-        false => {
-            format!(" {megabytes:9.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps {tx} %TX {rx} %RX")
-        }
+    let blank = if options.is_parsable { "" } else { " " };
+    let mut line = prefix(options) + blank + &received.text(options, "", "real_seconds");
+    line += &if options.is_parsable {
+        format!(" tx_cpu={tx} rx_cpu={rx}")
+    } else {
+        format!(" {tx} %TX {rx} %RX")
     };
-    // Writing to a text never fails.
-    let _ = match (retransmits, options.is_parsable) {
-        (Some(count), true) => write!(line, " retrans={count}"),
-        (Some(count), false) => write!(line, " {count} retrans"),
-        (None, _) => Ok(()),
+    line += &match (retransmits, options.is_parsable) {
+        (Some(count), true) => format!(" retrans={count}"),
+        (Some(count), false) => format!(" {count} retrans"),
+        (None, _) => String::new(),
     };
-    let _ = match (rtt_ms, options.is_parsable) {
-        (Some(ms), true) => write!(line, " rtt_ms={ms:.2}"),
-        (Some(ms), false) => write!(line, " {ms:.2} msRTT"),
-        (None, _) => Ok(()),
+    line += &match (rtt_ms, options.is_parsable) {
+        (Some(ms), true) => format!(" rtt_ms={ms:.2}"),
+        (Some(ms), false) => format!(" {ms:.2} msRTT"),
+        (None, _) => String::new(),
     };
-    line.push('\n');
-    line
+    line + "\n"
 }
 
 /// What each line begins with where there is an identifier.
@@ -138,7 +142,7 @@ pub fn prefix(options: &Options) -> String {
 
 /// The client's own lines, of which brunt knows these.
 fn verbose(options: &Options, own: &Own) -> String {
-    let side = if options.transmits { 't' } else { 'r' };
+    let side = if options.transmits() { 't' } else { 'r' };
     let head = format!("nuttcp-{side}{}: ", options.identifier);
     let Options {
         buffer_bytes,
@@ -160,71 +164,76 @@ fn verbose(options: &Options, own: &Own) -> String {
     let rtt = own.rtt_ms.unwrap_or(0.0);
     let percent = own.cpu_percent();
     let (user, system, whole) = (own.user_s, own.system_s, seconds as u64);
-    let mut lines = vec![format!("v{VERSION}: socket")];
-    if options.is_parsable {
-        let to = if options.transmits {
-            format!(" host={host}")
-        } else {
-            String::new()
-        };
-        lines.push(format!(
-            "buflen={buffer_bytes} nstream={streams} port={port} mode=tcp{to}"
-        ));
-        if options.transmits {
-            lines.push(format!("time_limit={timeout_s:.2}"));
-        }
-        lines.push(format!("connect={host} rtt_ms={rtt:.3}"));
-        lines.push(format!(
-            "megabytes={megabytes:.4} real_seconds={seconds:.2} rate_KBps={per_s:.2} \
-             rate_Mbps={mbps:.4}"
-        ));
-        lines.push(format!(
-            "megabytes={megabytes:.4} cpu_seconds={cpu_s:.2} KB_per_cpu_second={per_cpu:.2}"
-        ));
-        if options.transmits {
-            lines.push(format!("retrans={}", own.retransmits));
-        }
-        lines.push(format!(
-            "stats=cpu user={user:.1} system={system:.1} elapsed={}:{:02} cpu={percent}%",
-            whole / 60,
-            whole % 60
-        ));
+    let (minutes, whole) = (whole / 60, whole % 60);
+    let is_ours = options.transmits();
+    let retransmits = own.retransmits;
+    // Each line with keys, and without; whether brunt has it.
+    let [to_keyed, to_plain] = if is_ours {
+        [format!(" host={host}"), format!(" -> {host}")]
     } else {
-        let to = if options.transmits {
-            format!(" -> {host}")
-        } else {
-            String::new()
-        };
-        lines.push(format!(
-            "buflen={buffer_bytes}, nstream={streams}, port={port} tcp{to}"
-        ));
-        if options.transmits {
-            let plural = if *timeout_s == 1.0 { "" } else { "s" };
-            lines.push(format!("time limit = {timeout_s:.2} second{plural}"));
-        }
-        lines.push(format!("connect to {host} with RTT={rtt:.3} ms"));
-        lines.push(format!(
-            "{megabytes:.4} MB in {seconds:.2} real seconds = {per_s:.2} KB/sec = {mbps:.4} Mbps"
-        ));
-        lines.push(format!(
-            "{megabytes:.4} MB in {cpu_s:.2} CPU seconds = {per_cpu:.2} KB/cpu sec"
-        ));
-        if options.transmits {
-            lines.push(format!("retrans = {}", own.retransmits));
-        }
-        lines.push(format!(
-            "{user:.1}user {system:.1}sys {}:{:02}real {percent}%",
-            whole / 60,
-            whole % 60
-        ));
+        Default::default()
+    };
+    let plural = if *timeout_s == 1.0 { "" } else { "s" };
+    let lines = [
+        (
+            true,
+            format!("buflen={buffer_bytes} nstream={streams} port={port} mode=tcp{to_keyed}"),
+            format!("buflen={buffer_bytes}, nstream={streams}, port={port} tcp{to_plain}"),
+        ),
+        (
+            is_ours,
+            format!("time_limit={timeout_s:.2}"),
+            format!("time limit = {timeout_s:.2} second{plural}"),
+        ),
+        (
+            true,
+            format!("connect={host} rtt_ms={rtt:.3}"),
+            format!("connect to {host} with RTT={rtt:.3} ms"),
+        ),
+        (
+            true,
+            format!(
+                "megabytes={megabytes:.4} real_seconds={seconds:.2} rate_KBps={per_s:.2} \
+                 rate_Mbps={mbps:.4}"
+            ),
+            format!(
+                "{megabytes:.4} MB in {seconds:.2} real seconds = {per_s:.2} KB/sec = {mbps:.4} \
+                 Mbps"
+            ),
+        ),
+        (
+            true,
+            format!(
+                "megabytes={megabytes:.4} cpu_seconds={cpu_s:.2} KB_per_cpu_second={per_cpu:.2}"
+            ),
+            format!("{megabytes:.4} MB in {cpu_s:.2} CPU seconds = {per_cpu:.2} KB/cpu sec"),
+        ),
+        (
+            is_ours,
+            format!("retrans={retransmits}"),
+            format!("retrans = {retransmits}"),
+        ),
+        (
+            true,
+            format!(
+                "stats=cpu user={user:.1} system={system:.1} elapsed={minutes}:{whole:02} \
+                 cpu={percent}%"
+            ),
+            format!("{user:.1}user {system:.1}sys {minutes}:{whole:02}real {percent}%"),
+        ),
+    ];
+    let mut text = format!("{head}v{VERSION}: socket\n");
+    for (_, keyed, plain) in lines.into_iter().filter(|(is_there, ..)| *is_there) {
+        let line = if options.is_parsable { keyed } else { plain };
+        text += &format!("{head}{line}\n");
     }
-    lines.iter().map(|line| format!("{head}{line}\n")).collect()
+    text
 }
 
 /// The lines over time of a run that received; where brunt sends they are the server's.
 pub fn intervals(options: &Options, run: &Run) -> String {
     let mut text = String::new();
-    if options.transmits || options.interval_s <= 0.0 {
+    if options.transmits() || options.interval_s <= 0.0 {
         return text;
     }
     let all = run.bandwidth_intervals();
@@ -234,35 +243,17 @@ pub fn intervals(options: &Options, run: &Run) -> String {
         let to_s = from_s + options.interval_s;
         let bytes = received_in(&all, from_s, to_s);
         total_bytes += bytes;
-        let Moved {
-            megabytes, mbps, ..
-        } = Moved::of(bytes, options.interval_s);
-        let seconds = options.interval_s;
-        text += &prefix(options);
-        let _ = match options.is_parsable {
-            true => write!(
-                text,
-                "megabytes={megabytes:.4} real_sec={seconds:.2} rate_Mbps={mbps:.4}"
-            ),
-            false => write!(
-                text,
-                " {megabytes:9.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps"
-            ),
+        let (blank, total) = if options.is_parsable {
+            ("", " ")
+        } else {
+            (" ", " Tot: ")
         };
+        text += &prefix(options);
+        text += blank;
+        text += &Moved::of(bytes, options.interval_s).text(options, "", "real_sec");
         if options.has_running_total {
-            let Moved {
-                megabytes, mbps, ..
-            } = Moved::of(total_bytes, to_s);
-            let _ = match options.is_parsable {
-                true => write!(
-                    text,
-                    " Tot_megabytes={megabytes:.4} Tot_real_sec={to_s:.2} Tot_rate_Mbps={mbps:.4}"
-                ),
-                false => write!(
-                    text,
-                    " Tot: {megabytes:9.4} MB / {to_s:6.2} sec = {mbps:9.4} Mbps"
-                ),
-            };
+            text += total;
+            text += &Moved::of(total_bytes, to_s).text(options, "Tot_", "real_sec");
         }
         text.push('\n');
         from_s = to_s;

@@ -1,13 +1,10 @@
 //! oha.
 
-mod figures;
 mod options;
 mod plan;
 mod report;
-mod usage;
 
-pub use figures::Figures;
-pub use options::{Body, Form, Options, shown};
+pub use options::{Form, Options, TABLE};
 pub use plan::plan;
 pub use report::report;
 

@@ -1,96 +1,167 @@
 //! The command line of oha.
 
-use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use brunt_load::HttpChoice;
 use brunt_load::units::{count, duration_ns};
-use brunt_load::{HttpChoice, Target};
 
-use super::usage::{USAGE, version};
+use super::VERSION;
 use crate::Ending;
-use crate::getopt::{self, Options as Getopt, Row, flag, value};
+use crate::getopt::*;
 
 const EXIT_USAGE: u8 = 2;
-/// Options that have no long name.
-const SHORT: &str = "n:c:p:z:q:H:t:d:D:T:a:";
 const SIGNATURES: &str = "brunt signs no requests; give the field by -H";
 const PROXIES: &str = "brunt has no proxies; load the server itself";
 const RANDOM_URLS: &str = "`brunt --urls FILE URL` takes a list of URLs";
 const PACED: &str = "requests come evenly, by -q, or with pauses by `brunt --think-time`";
 const CERTIFICATES: &str = "`brunt --cert FILE --key FILE URL` sends a certificate";
-const ROWS: &[Row] = &[
-    flag("w", "wait-ongoing-requests-after-deadline").in_full(),
-    value("", "burst-delay").in_full().refused(PACED),
-    value("", "burst-rate").in_full().refused(PACED),
-    flag("", "rand-regex-url").in_full().refused(RANDOM_URLS),
-    flag("", "urls-from-file").in_full().refused(RANDOM_URLS),
-    value("", "max-repeat").in_full().refused(RANDOM_URLS),
-    value("", "dump-urls").in_full().refused(RANDOM_URLS),
-    flag("", "latency-correction").in_full(),
-    flag("", "no-tui").in_full(),
-    value("", "fps").in_full(),
-    value("m", "method").in_full(),
-    value("x", "proxy").in_full().refused(PROXIES),
-    value("", "proxy-header").in_full().refused(PROXIES),
-    value("", "connect-timeout").in_full(),
-    value("A", "accept")
-        .in_full()
-        .refused("type -H 'Accept: TYPE'"),
-    value("Z", "body-path-lines")
-        .in_full()
-        .refused("`brunt --targets FILE` takes bodies"),
-    value("F", "form")
-        .in_full()
-        .refused("type the body by -d, and its type by -T"),
-    value("", "aws-session").in_full().refused(SIGNATURES),
-    value("", "aws-sigv4").in_full().refused(SIGNATURES),
-    value("", "proxy-http-version").in_full().refused(PROXIES),
-    flag("", "proxy-http2").in_full().refused(PROXIES),
-    value("", "http-version").in_full(),
-    flag("", "http2").in_full(),
-    value("", "host").in_full(),
-    flag("", "disable-compression").in_full(),
-    value("r", "redirect").in_full(),
-    flag("", "disable-keepalive").in_full(),
-    flag("", "no-pre-lookup").in_full(),
-    flag("", "ipv6").in_full(),
-    flag("", "ipv4").in_full(),
-    value("", "cacert").in_full(),
-    value("", "cert").in_full().refused(CERTIFICATES),
-    value("", "key").in_full().refused(CERTIFICATES),
-    flag("", "insecure").in_full(),
-    value("", "connect-to")
-        .in_full()
-        .refused("type the address in the URL, and --host NAME"),
-    flag("", "no-color").in_full(),
-    flag("", "disable-color").in_full(),
-    value("", "unix-socket")
-        .in_full()
-        .refused("type `brunt --unix-socket PATH URL`"),
-    flag("", "stats-success-breakdown")
-        .in_full()
-        .refused("`brunt -v URL` has a row of error replies"),
-    value("", "db-url")
-        .in_full()
-        .refused("--brunt-report FILE keeps the whole run"),
-    flag("", "debug")
-        .in_full()
-        .refused("send one request by `curl -v`"),
-    value("o", "output").in_full(),
-    value("", "output-format").in_full(),
-    flag("j", "json").in_full(),
-    value("u", "time-unit")
-        .in_full()
-        .refused("times have the unit that fits; leave it out"),
-    flag("h", "help").in_full(),
-    flag("V", "version").in_full(),
-    value("", "brunt-report").in_full(),
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::InFull,
+    rows: ROWS,
+};
+const ROWS: &[Row<Options>] = &[
+    value("n", "", |it, typed| {
+        let requests = count(typed).ok().filter(|&requests| requests > 0);
+        it.requests = Some(requests.ok_or_else(|| invalid("-n <N_REQUESTS>", typed))?);
+        Ok(())
+    }),
+    value("c", "", |it, typed| {
+        count_of("-c <N_CONNECTIONS>", typed).map(|count| it.connections = count)
+    }),
+    value("p", "", |it, typed| {
+        count_of("-p <N_HTTP2_PARALLEL>", typed).map(|count| it.streams = count)
+    }),
+    value("z", "", |it, typed| {
+        it.duration_ns = Some(time_ns("-z <DURATION>", typed)?);
+        if it.duration_ns == Some(0) {
+            return Err(invalid("-z <DURATION>", typed));
+        }
+        Ok(())
+    }),
+    flag("w", "wait-ongoing-requests-after-deadline", |it| {
+        it.waits = true
+    }),
+    value("q", "", |it, typed| {
+        let rate = typed.parse::<f64>().ok();
+        let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
+        let rate = rate.ok_or_else(|| invalid("-q <QUERY_PER_SECOND>", typed))?;
+        it.rate_per_s = Some(rate).filter(|&rate| rate > 0.0);
+        Ok(())
+    }),
+    refused("", "burst-delay", PACED),
+    refused("", "burst-rate", PACED),
+    refused("", "rand-regex-url", RANDOM_URLS),
+    refused("", "urls-from-file", RANDOM_URLS),
+    refused("", "max-repeat", RANDOM_URLS),
+    refused("", "dump-urls", RANDOM_URLS),
+    flag("", "latency-correction", |it| it.is_corrected = true),
+    flag("", "no-tui", |_| {}),
+    text("", "fps", |_, _| {}),
+    text("m", "method", |it, typed| it.method = typed),
+    field("H", "", |it, typed| it.headers.push(typed)),
+    refused("x", "proxy", PROXIES),
+    refused("", "proxy-header", PROXIES),
+    value("t", "", |it, typed| {
+        time_ns("-t <TIMEOUT>", typed).map(|ns| it.timeout_ns = Some(ns))
+    }),
+    value("", "connect-timeout", |it, typed| {
+        time_ns("--connect-timeout", typed).map(|ns| it.connect_timeout_ns = ns)
+    }),
+    refused("A", "accept", "type -H 'Accept: TYPE'"),
+    secret("d", "", |it, typed| it.body = Some(typed)),
+    text("D", "", |it, typed| it.body_file = Some(typed.into())),
+    refused(
+        "Z",
+        "body-path-lines",
+        "`brunt --targets FILE` takes bodies",
+    ),
+    refused("F", "form", "type the body by -d, and its type by -T"),
+    text("T", "", |it, typed| it.content_type = Some(typed)),
+    shows(
+        Shown::Nothing,
+        value("a", "", |it, typed| {
+            it.user = Some(typed.to_owned());
+            if !typed.contains(':') {
+                return Err(invalid("-a <BASIC_AUTH>", typed));
+            }
+            Ok(())
+        }),
+    ),
+    refused("", "aws-session", SIGNATURES),
+    refused("", "aws-sigv4", SIGNATURES),
+    refused("", "proxy-http-version", PROXIES),
+    refused("", "proxy-http2", PROXIES),
+    value("", "http-version", |it, typed| {
+        it.version = Some(match typed.trim() {
+            "1.1" => HttpChoice::HTTP1,
+            "2" | "2.0" => HttpChoice::HTTP2,
+            "3" | "3.0" => HttpChoice::HTTP3,
+            _ => return Err(invalid("--http-version <1.1, 2 or 3>", typed)),
+        });
+        Ok(())
+    }),
+    flag("", "http2", |it| it.is_http2 = true),
+    text("", "host", |it, typed| it.host = Some(typed)),
+    flag("", "disable-compression", |it| it.no_compression = true),
+    text("r", "redirect", |it, typed| {
+        if typed != "0" {
+            let line = "brunt: -r has no effect: redirects are not followed\n";
+            it.warning.push_str(line);
+        }
+    }),
+    flag("", "disable-keepalive", |it| it.closes = true),
+    flag("", "no-pre-lookup", |_| {}),
+    flag("", "ipv6", |_| {}),
+    flag("", "ipv4", |_| {}),
+    text("", "cacert", |it, typed| it.roots = Some(typed.into())),
+    refused("", "cert", CERTIFICATES),
+    refused("", "key", CERTIFICATES),
+    flag("", "insecure", |it| it.insecure = true),
+    refused(
+        "",
+        "connect-to",
+        "type the address in the URL, and --host NAME",
+    ),
+    flag("", "no-color", |_| {}),
+    flag("", "disable-color", |_| {}),
+    refused("", "unix-socket", "type `brunt --unix-socket PATH URL`"),
+    refused(
+        "",
+        "stats-success-breakdown",
+        "`brunt -v URL` has a row of error replies",
+    ),
+    refused("", "db-url", "--brunt-report FILE keeps the whole run"),
+    refused("", "debug", "send one request by `curl -v`"),
+    text("o", "output", |it, typed| it.output = Some(typed.into())),
+    value("", "output-format", |it, typed| {
+        it.form = match typed {
+            "text" => Form::Text,
+            "json" => Form::Json,
+            "quiet" => Form::Quiet,
+            _ => return Err(invalid("--output-format <text, json or quiet>", typed)),
+        };
+        Ok(())
+    }),
+    flag("j", "json", |it| it.form = Form::Json),
+    refused(
+        "u",
+        "time-unit",
+        "times have the unit that fits; leave it out",
+    ),
+    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
+    end("V", "version", |_| {
+        let brunt = env!("CARGO_PKG_VERSION");
+        Ending::printed(&format!("oha {VERSION} [brunt {brunt}]\n"))
+    }),
+    report(|it| &mut it.brunt_report),
 ];
 
 /// The form of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// Text.
+    #[default]
     Text,
     /// JSON.
     Json,
@@ -98,50 +169,47 @@ pub enum Form {
     Quiet,
 }
 
-/// Where the body comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// The command line.
-    Typed(String),
-    /// A file.
-    File(PathBuf),
-}
-
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Requests in all, where there is no duration.
-    pub requests: NonZeroU64,
+    /// Requests in all, where that is said.
+    pub requests: Option<u64>,
     /// Connections.
-    pub connections: NonZeroU32,
+    pub connections: u32,
     /// Requests in flight per connection.
-    pub streams: NonZeroU32,
+    pub streams: u32,
     /// Length of the run, nanoseconds.
     pub duration_ns: Option<u64>,
+    /// Whether requests in flight are waited for when the time is over, as they always are.
+    waits: bool,
     /// Requests per second, all connections together.
     pub rate_per_s: Option<f64>,
     /// Whether latencies count from the planned instants.
     pub is_corrected: bool,
     /// Method.
     pub method: String,
-    /// Header fields.
-    pub headers: Vec<(String, String)>,
+    /// Header fields as typed.
+    pub headers: Vec<String>,
     /// Media type of the body.
     pub content_type: Option<String>,
     /// Value of `Host`.
     pub host: Option<String>,
     /// User and password.
     pub user: Option<String>,
-    /// Whether compressed replies are asked for.
-    pub compresses: bool,
-    /// Body.
-    pub body: Body,
+    /// Whether compressed replies are not asked for.
+    pub no_compression: bool,
+    /// Body as typed.
+    pub body: Option<String>,
+    /// File of the body.
+    pub body_file: Option<PathBuf>,
     /// Longest time of a request, nanoseconds.
     pub timeout_ns: Option<u64>,
     /// Longest time to open a connection, nanoseconds.
     pub connect_timeout_ns: u64,
-    /// Which HTTP is spoken.
-    pub http: HttpChoice,
+    /// HTTP/2 is spoken.
+    is_http2: bool,
+    /// Which HTTP is spoken, where that is said.
+    version: Option<HttpChoice>,
     /// Whether each request has a connection of its own.
     pub closes: bool,
     /// File of certificates to verify the server by.
@@ -152,17 +220,12 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// Form of the result.
     pub form: Form,
-    /// The target.
-    pub target: Target,
+    /// The URL, as typed.
+    pub url: String,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
     /// What is said about the options; whole lines, or empty.
     pub warning: String,
-}
-
-/// The words behind the program's name as a report may show them: without what may be secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(Getopt::new("", SHORT, ROWS, words), &["d", "a"])
 }
 
 /// What is wrong, with a word on help.
@@ -177,12 +240,12 @@ pub(super) fn wrong(message: &str) -> Ending {
     }
 }
 
-fn invalid(option: &str, typed: &str) -> Ending {
+pub(super) fn invalid(option: &str, typed: &str) -> Ending {
     wrong(&format!("invalid value '{typed}' for '{option}'"))
 }
 
-fn count_of(option: &str, typed: &str) -> Result<NonZeroU32, Ending> {
-    let number = typed.parse().ok().and_then(NonZeroU32::new);
+fn count_of(option: &str, typed: &str) -> Result<u32, Ending> {
+    let number = typed.parse().ok().filter(|&number| number > 0);
     number.ok_or_else(|| invalid(option, typed))
 }
 
@@ -196,128 +259,24 @@ fn time_ns(option: &str, typed: &str) -> Result<u64, Ending> {
 }
 
 impl Options {
-    fn of(target: Target) -> Self {
-        Self {
-            requests: NonZeroU64::MIN.saturating_add(199),
-            connections: NonZeroU32::MIN.saturating_add(49),
-            streams: NonZeroU32::MIN,
-            duration_ns: None,
-            rate_per_s: None,
-            is_corrected: false,
-            method: "GET".to_owned(),
-            headers: Vec::new(),
-            content_type: None,
-            host: None,
-            user: None,
-            compresses: true,
-            body: Body::Typed(String::new()),
-            timeout_ns: None,
-            connect_timeout_ns: 5_000_000_000,
-            http: HttpChoice::HTTP1,
-            closes: false,
-            roots: None,
-            insecure: false,
-            output: None,
-            form: Form::Text,
-            target,
-            brunt_report: None,
-            warning: String::new(),
-        }
-    }
-
-    /// Takes one option.
-    fn take(&mut self, name: &str, argument: String) -> Result<(), Ending> {
-        match name {
-            "n" => {
-                let requests = count(&argument).ok().and_then(NonZeroU64::new);
-                self.requests = requests.ok_or_else(|| invalid("-n <N_REQUESTS>", &argument))?;
-            }
-            "c" => self.connections = count_of("-c <N_CONNECTIONS>", &argument)?,
-            "p" => self.streams = count_of("-p <N_HTTP2_PARALLEL>", &argument)?,
-            "z" => match time_ns("-z <DURATION>", &argument)? {
-                0 => return Err(invalid("-z <DURATION>", &argument)),
-                ns => self.duration_ns = Some(ns),
-            },
-            "q" => {
-                let rate = argument.parse::<f64>().ok();
-                let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
-                let rate = rate.ok_or_else(|| invalid("-q <QUERY_PER_SECOND>", &argument))?;
-                self.rate_per_s = Some(rate).filter(|&rate| rate > 0.0);
-            }
-            "latency-correction" => self.is_corrected = true,
-            "method" => self.method = argument,
-            "H" => {
-                let (name, value) = argument
-                    .split_once(':')
-                    .ok_or_else(|| invalid("-H <HEADERS>", &argument))?;
-                let value = value.trim_start_matches(' ').to_owned();
-                self.headers.push((name.to_ascii_lowercase(), value));
-            }
-            "t" => self.timeout_ns = Some(time_ns("-t <TIMEOUT>", &argument)?),
-            "connect-timeout" => {
-                self.connect_timeout_ns = time_ns("--connect-timeout", &argument)?;
-            }
-            "d" => self.body = Body::Typed(argument),
-            "D" => self.body = Body::File(argument.into()),
-            "T" => self.content_type = Some(argument),
-            "a" if argument.contains(':') => self.user = Some(argument),
-            "a" => return Err(invalid("-a <BASIC_AUTH>", &argument)),
-            "http2" => self.http = HttpChoice::HTTP2,
-            "http-version" => {
-                self.http = match argument.trim() {
-                    "1.1" => HttpChoice::HTTP1,
-                    "2" | "2.0" => HttpChoice::HTTP2,
-                    "3" | "3.0" => HttpChoice::HTTP3,
-                    _ => return Err(invalid("--http-version <1.1, 2 or 3>", &argument)),
-                };
-            }
-            "host" => self.host = Some(argument),
-            "disable-compression" => self.compresses = false,
-            "disable-keepalive" => self.closes = true,
-            "cacert" => self.roots = Some(argument.into()),
-            "insecure" => self.insecure = true,
-            "output" => self.output = Some(argument.into()),
-            "json" => self.form = Form::Json,
-            "output-format" => {
-                self.form = match &*argument {
-                    "text" => Form::Text,
-                    "json" => Form::Json,
-                    "quiet" => Form::Quiet,
-                    _ => return Err(invalid("--output-format <text, json or quiet>", &argument)),
-                };
-            }
-            "redirect" if argument != "0" => {
-                let line = "brunt: -r has no effect: redirects are not followed\n";
-                self.warning.push_str(line);
-            }
-            "brunt-report" => self.brunt_report = Some(argument.into()),
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-impl Options {
     /// Reads the words behind the program's name.
     ///
     /// # Errors
     ///
     /// Something is wrong with them, or help or version is asked for.
     pub fn parse(words: &[String]) -> Result<Self, Ending> {
-        let mut found = Getopt::new("oha", SHORT, ROWS, words);
-        let mut typed: Vec<(&str, String)> = Vec::new();
-        while let Some(item) = found.next() {
-            let (name, argument) =
-                item.map_err(|error| wrong(error.line().trim_start_matches("oha: ")))?;
-            match name {
-                "help" => return Err(Ending::printed(USAGE)),
-                "version" => return Err(Ending::printed(&version())),
-                _ => typed.push((name, argument.unwrap_or_default())),
-            }
-        }
-        let operands = found.operands();
-        let url = match &operands[..] {
-            [url] => url,
+        let mut options = Self {
+            connections: 50,
+            streams: 1,
+            method: "GET".to_owned(),
+            connect_timeout_ns: 5_000_000_000,
+            ..Self::default()
+        };
+        let operands = TABLE.read(words, &mut options);
+        let operands = operands
+            .map_err(|found| found.ending("oha", |line| wrong(line.trim_start_matches("oha: "))))?;
+        options.url = match &operands[..] {
+            [url] => url.clone(),
             [] => {
                 return Err(wrong(
                     "the following required arguments were not provided: <URL>",
@@ -325,16 +284,22 @@ impl Options {
             }
             [_, more, ..] => return Err(wrong(&format!("unexpected argument '{more}' found"))),
         };
-        let has = |wanted: &str| typed.iter().any(|&(name, _)| name == wanted);
+        let is_timed = options.duration_ns.is_some();
         for (is_wrong, words) in [
-            (has("n") && has("z"), "-n cannot be used with -z"),
-            (has("d") && has("D"), "-d cannot be used with -D"),
             (
-                has("http2") && has("http-version"),
+                options.requests.is_some() && is_timed,
+                "-n cannot be used with -z",
+            ),
+            (
+                options.body.is_some() && options.body_file.is_some(),
+                "-d cannot be used with -D",
+            ),
+            (
+                options.is_http2 && options.version.is_some(),
                 "--http2 and --http-version are exclusive",
             ),
             (
-                has("wait-ongoing-requests-after-deadline") && !has("z"),
+                options.waits && !is_timed,
                 "-w needs -z: a run by count has no deadline",
             ),
         ] {
@@ -342,22 +307,25 @@ impl Options {
                 return Err(wrong(words));
             }
         }
-        // Without a scheme it is none in oha, which most URLs typed so are not meant to be.
-        let target = Target::parse(url, None).map_err(|reason| wrong(&reason.to_string()))?;
-        let mut options = Self::of(target);
-        for (name, argument) in typed {
-            options.take(name, argument)?;
-        }
-        if options.http == HttpChoice::HTTP3 && !options.target.scheme.is_secure() {
-            return Err(wrong("--http-version 3 needs an https URL"));
-        }
         Ok(options)
+    }
+
+    /// Which HTTP is spoken.
+    pub(super) fn http(&self) -> HttpChoice {
+        match self.version {
+            Some(version) => version,
+            None if self.is_http2 => HttpChoice::HTTP2,
+            None => HttpChoice::HTTP1,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
+    use crate::oha::plan;
     use crate::shell::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
@@ -371,12 +339,9 @@ mod tests {
     #[test]
     fn command_lines_in_use() {
         let options = good("http://127.0.0.1:3000");
+        assert_eq!((options.requests, options.connections), (None, 50));
         assert_eq!(
-            (options.requests.get(), options.connections.get()),
-            (200, 50)
-        );
-        assert_eq!(
-            (options.form, options.http),
+            (options.form, options.http()),
             (Form::Text, HttpChoice::HTTP1)
         );
         let options = good("--no-tui -z 10s -c 100 --output-format json http://h:81/x");
@@ -386,16 +351,13 @@ mod tests {
         );
         let options = good("-n 10k -q 500 --latency-correction -j -H A:b -m POST -d x https://h/");
         assert_eq!(
-            (options.requests.get(), options.rate_per_s),
-            (10_000, Some(500.0))
+            (options.requests, options.rate_per_s),
+            (Some(10_000), Some(500.0))
         );
         assert!(options.is_corrected && options.form == Form::Json);
-        assert_eq!(options.headers, [("a".to_owned(), "b".to_owned())]);
+        assert_eq!(options.headers, ["A:b"]);
         let options = good("-p 8 --http2 --insecure https://h/");
-        assert_eq!(
-            (options.http, options.streams.get()),
-            (HttpChoice::HTTP2, 8)
-        );
+        assert_eq!((options.http(), options.streams), (HttpChoice::HTTP2, 8));
         assert!(good("-r 5 http://h/").warning.contains("redirects"));
     }
 
@@ -429,7 +391,8 @@ mod tests {
             ),
             ("ftp://h/", "`ftp://h/` has the scheme `ftp`"),
         ] {
-            let ending = parse(line).expect_err(line);
+            let planned = parse(line).and_then(|options| plan(&options, b"", NonZeroU32::MIN));
+            let ending = planned.expect_err(line);
             assert_eq!((ending.code, &*ending.stdout), (2, ""), "{line}");
             let begin = format!("error: {words}");
             assert!(ending.stderr.starts_with(&begin), "{line}: {ending:?}");
@@ -440,6 +403,6 @@ mod tests {
                 .stdout
                 .starts_with("oha 1.15.0 [")
         );
-        assert_eq!(parse("--help").expect_err("it is asked for").stdout, USAGE);
+        assert_eq!(parse("--help").expect_err("it is asked for").code, 0);
     }
 }

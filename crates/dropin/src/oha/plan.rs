@@ -2,17 +2,19 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, Stop, TlsSpec,
+    Schedule, Stop, Target,
 };
 
 use super::VERSION;
-use super::options::{Options, wrong};
-use crate::{Ending, verbatim};
+use super::options::{Options, invalid, wrong};
+use crate::Ending;
+use crate::numbers::at_least_1;
+use crate::request::{self, basic};
 
+/// Requests of a run, unless something else is asked for.
+const REQUESTS: u64 = 200;
 const SETUP_TIMEOUT_NS: u64 = 10_000_000_000;
 /// In place of no limit.
 const LONG_NS: u64 = 3_600_000_000_000;
@@ -26,70 +28,59 @@ const QUEUE_MAX: NonZeroU32 = NonZeroU32::new(64_000_000).unwrap();
 ///
 /// There is no such load.
 pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, Ending> {
-    let request = request(options, body)?;
-    let mut plan = Plan::new(options.target.clone(), RequestSet::one(request));
-    plan.connections = connections(options);
+    // Without a scheme it is none in oha, which most URLs typed so are not meant to be.
+    let target = Target::parse(&options.url, None).map_err(|reason| wrong(&reason.to_string()))?;
+    let http = options.http();
+    if http == HttpChoice::HTTP3 && !target.scheme.is_secure() {
+        return Err(wrong("--http-version 3 needs an https URL"));
+    }
+    let request = request(options, &target, body)?;
+    let requests = options.requests.unwrap_or(REQUESTS);
+    let mut plan = Plan::bare(target, RequestSet::one(request));
+    // As many as there is work for.
+    let useful = match options.duration_ns {
+        Some(_) => u64::from(u32::MAX),
+        None => requests.div_ceil(options.streams.into()),
+    };
+    plan.connections = at_least_1(useful.min(options.connections.into()));
     plan.workers = cpus.min(plan.connections);
     plan.placement = Placement::Auto;
-    plan.spoken = options.http.into();
-    plan.streams = if options.http == HttpChoice::HTTP1 {
-        NonZeroU32::MIN
-    } else {
-        options.streams
-    };
-    plan.tls = TlsSpec {
-        insecure: options.insecure,
-        roots: options.roots.clone().map(Into::into),
-        ..TlsSpec::default()
-    };
-    if options.closes && options.http == HttpChoice::HTTP1 {
+    plan.spoken = http.into();
+    if http != HttpChoice::HTTP1 {
+        plan.streams = at_least_1(options.streams.into());
+    }
+    plan.tls.insecure = options.insecure;
+    plan.tls.roots = options.roots.clone().map(Into::into);
+    if options.closes && http == HttpChoice::HTTP1 {
         plan.reuse = Reuse::Requests(NonZeroU64::MIN);
     }
-    plan.stop = Stop {
-        duration_ns: options.duration_ns,
-        requests: options
-            .duration_ns
-            .is_none()
-            .then(|| options.requests.get()),
+    plan.stop = match options.duration_ns {
+        None => Stop {
+            duration_ns: None,
+            requests: Some(requests),
+        },
+        duration_ns => Stop {
+            duration_ns,
+            requests: None,
+        },
     };
-    plan.warmup_ns = 0;
-    plan.halves_warmup = false;
-    plan.sends_again = false;
     plan.timeout_ns = options.timeout_ns.unwrap_or(LONG_NS).max(1_000_000);
     plan.drain_limit_ns = plan.timeout_ns;
     plan.connect_timeout_ns = options.connect_timeout_ns.max(1_000_000);
     plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
-    plan.model = match options.rate_per_s {
-        None => LoadModel::Closed {
-            connect_per_s: None,
-        },
-        Some(rate_per_s) => {
-            let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s, 0);
-            LoadModel::Open {
-                schedule: schedule.map_err(|reason| wrong(&format!("-q: {reason}")))?,
-                connections_max: plan.connections,
-                queue_max: QUEUE_MAX,
-            }
-        }
-    };
+    if let Some(rate_per_s) = options.rate_per_s {
+        let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s, 0);
+        plan.model = LoadModel::Open {
+            schedule: schedule.map_err(|reason| wrong(&format!("-q: {reason}")))?,
+            connections_max: plan.connections,
+            queue_max: QUEUE_MAX,
+        };
+    }
     Ok(plan)
 }
 
-/// As many as there is work for.
-fn connections(options: &Options) -> NonZeroU32 {
-    let useful = match options.duration_ns {
-        Some(_) => u64::from(u32::MAX),
-        None => options
-            .requests
-            .get()
-            .div_ceil(options.streams.get().into()),
-    };
-    let useful = NonZeroU32::new(u32::try_from(useful).unwrap_or(u32::MAX));
-    options.connections.min(useful.unwrap_or(NonZeroU32::MIN))
-}
-
-fn request(options: &Options, body: &[u8]) -> Result<RequestSpec, Ending> {
-    let is_http1 = options.http == HttpChoice::HTTP1;
+fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpec, Ending> {
+    let is_http1 = options.http() == HttpChoice::HTTP1;
     let mut fields: Vec<(String, String)> = Vec::new();
     // A field that is there already is replaced in its place.
     let mut put = |name: &str, value: &str| match fields.iter_mut().find(|(other, _)| other == name)
@@ -98,7 +89,7 @@ fn request(options: &Options, body: &[u8]) -> Result<RequestSpec, Ending> {
         None => fields.push((name.to_owned(), value.to_owned())),
     };
     put("accept", "*/*");
-    if options.compresses {
+    if !options.no_compression {
         put("accept-encoding", "gzip, compress, deflate, br");
     }
     put("user-agent", &format!("oha/{VERSION}"));
@@ -109,23 +100,24 @@ fn request(options: &Options, body: &[u8]) -> Result<RequestSpec, Ending> {
         put("host", host);
     }
     if let Some(user) = &options.user {
-        let encoded = BASE64_STANDARD.encode(user);
-        put("authorization", &format!("Basic {encoded}"));
+        put("authorization", &basic(user));
     }
     if options.closes && is_http1 {
         put("connection", "close");
     }
-    for (name, value) in &options.headers {
-        put(name, value);
+    for typed in &options.headers {
+        let field = typed.split_once(':');
+        let (name, value) = field.ok_or_else(|| invalid("-H <HEADERS>", typed))?;
+        put(&name.to_ascii_lowercase(), value.trim_start_matches(' '));
     }
     if is_http1 {
         if !fields.iter().any(|(name, _)| name == "host") {
-            fields.push(("host".to_owned(), options.target.authority.clone()));
+            fields.push(("host".to_owned(), target.authority.clone()));
         }
         if !body.is_empty() {
             fields.push(("content-length".to_owned(), body.len().to_string()));
         }
-        return verbatim::request(&options.method, &options.target.path, &fields, body)
+        return request::request(&options.method, &target.path, &fields, body)
             .map_err(|reason| wrong(&reason.to_string()));
     }
     if let Some(place) = fields.iter().position(|(name, _)| name == "host") {
@@ -136,7 +128,7 @@ fn request(options: &Options, body: &[u8]) -> Result<RequestSpec, Ending> {
         method: options.method.clone(),
         headers: fields,
         body: body.to_vec(),
-        ..RequestSpec::get(&options.target.path)
+        ..RequestSpec::get(&target.path)
     })
 }
 

@@ -1,17 +1,16 @@
 //! What is sent: tcpkali's messages as templates of brunt's.
 
 use std::io;
-use std::num::NonZeroU32;
 use std::path::Path;
 
 use brunt_load::MessageSpec;
 use brunt_proto::messages::{Pattern, Place, Template};
 
-use super::escape::unescaped;
-use super::expression::{ExpressionError, Piece, pieces, said};
-use super::number::error;
+use super::expression::{ExpressionError, Piece, pieces, unescaped};
+use super::options::error;
 use super::options::{Content, Message, Options};
 use crate::Ending;
+use crate::ending::strerror;
 
 /// What tcpkali exits with when a message means nothing.
 const EXIT_MESSAGE: u8 = 1;
@@ -154,7 +153,7 @@ fn read_pieces(
         Content::Typed(typed) => typed.clone().into_bytes(),
         Content::File(path) => read(path).map_err(|reason| {
             Ending::error(
-                &format!("{}: {}", path.display(), said(&reason)),
+                &format!("{}: {}", path.display(), strerror(&reason)),
                 EX_DATAERR,
             )
         })?,
@@ -167,9 +166,7 @@ fn read_pieces(
 fn add(template: &mut Template, piece: Piece) {
     match piece {
         Piece::Bytes(bytes) => template.add_bytes(&bytes),
-        Piece::Connection(modulo) => template.add_place(connection(modulo)),
-        Piece::Text(pattern) => template.add_place(Place::Text(pattern)),
-        Piece::ConnectionText(pattern) => template.add_place(Place::ConnectionText(pattern)),
+        Piece::Place(place) => template.add_place(place),
         Piece::Marker => {
             template.add_bytes(MARKER.as_bytes());
             template.add_place(Place::NowHexadecimal);
@@ -177,13 +174,6 @@ fn add(template: &mut Template, piece: Piece) {
         }
         Piece::Frame(frame) => template.add_bytes(&frame.bytes()),
         Piece::Unframed(piece) => add(template, *piece),
-    }
-}
-
-fn connection(modulo: Option<NonZeroU32>) -> Place {
-    Place::Connection {
-        from_one: true,
-        modulo,
     }
 }
 

@@ -4,25 +4,21 @@ use std::io;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use brunt_proto::messages::{TextPattern, TextPatternError};
+use brunt_proto::messages::{Place, TextPattern, TextPatternError};
 use thiserror::Error;
 
-use super::escape::unescaped;
+use crate::ending::strerror;
 
 /// Most expressions inside one another.
 const DEPTH_MAX: u32 = 16;
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub(super) enum Piece {
     /// Constant bytes.
     Bytes(Vec<u8>),
-    /// The number of the connection, or the rest of its division by this.
-    Connection(Option<NonZeroU32>),
-    /// Random text, another in each message.
-    Text(TextPattern),
-    /// Random text of each connection.
-    ConnectionText(TextPattern),
+    /// What is another on each connection or in each message.
+    Place(Place),
     /// The instant, to be found in what comes back.
     Marker,
     /// A frame of WebSocket.
@@ -33,7 +29,7 @@ pub enum Piece {
 
 /// A frame that is spelt out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub(super) struct Frame {
     /// Opcode of the frame.
     pub opcode: u8,
     /// The three reserved bits of the frame.
@@ -46,7 +42,7 @@ pub struct Frame {
 
 impl Frame {
     /// The frame as tcpkali sends it, with a mask of zeros.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.is_last) << 7 | self.reserved << 4 | self.opcode];
         match self.payload.len() {
             length @ ..=125 => bytes.push(0x80 | length as u8),
@@ -67,7 +63,7 @@ impl Frame {
 
 /// Why a text is not a message here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ExpressionError {
+pub(super) enum ExpressionError {
     /// The text in braces is no expression.
     #[error(
         "Parse error in the expression \\{{{0}: what it means begins as connection.uid, \
@@ -97,7 +93,7 @@ pub(super) type Read<'a> = &'a mut dyn FnMut(&Path) -> io::Result<Vec<u8>>;
 /// # Errors
 ///
 /// An expression is none, has no end, or names a file that cannot be read.
-pub fn pieces(
+pub(super) fn pieces(
     text: &[u8],
     unescapes: bool,
     read: Read<'_>,
@@ -229,10 +225,14 @@ impl Expression<'_, '_> {
                 }
             }
             self.at = after;
-            return self.pattern_behind_dot().map(Piece::ConnectionText);
+            return self
+                .pattern_behind_dot()
+                .map(|pattern| Piece::Place(Place::ConnectionText(pattern)));
         }
         if self.takes(b"re") {
-            return self.pattern().map(Piece::Text);
+            return self
+                .pattern()
+                .map(|pattern| Piece::Place(Place::Text(pattern)));
         }
         if self.takes(b"message") {
             let is_marker = self.takes(b".") && self.takes(b"marker");
@@ -271,7 +271,10 @@ impl Expression<'_, '_> {
             self.at += digits;
             modulo.get_or_insert(number);
         }
-        Ok(Piece::Connection(modulo))
+        Ok(Piece::Place(Place::Connection {
+            from_one: true,
+            modulo,
+        }))
     }
 
     fn pattern_behind_dot(&mut self) -> Result<TextPattern, ExpressionError> {
@@ -352,21 +355,79 @@ impl Expression<'_, '_> {
         let name = std::str::from_utf8(quoted.unwrap_or(name)).map_err(|_| self.unknown())?;
         self.at += end + 1;
         let content = (self.read)(Path::new(name));
-        let content = content.map_err(|reason| ExpressionError::File(name.into(), said(&reason)));
+        let content =
+            content.map_err(|reason| ExpressionError::File(name.into(), strerror(&reason)));
         content.map(Some)
     }
 }
 
-/// What the C library says of an error.
-pub(super) fn said(reason: &io::Error) -> String {
-    let text = reason.to_string();
-    text.split_once(" (os error ")
-        .map_or(text.clone(), |(text, _)| text.to_owned())
+/// What a text with escapes means: `\n`, `\r`, `\f`, `\b`, `\xHH` with one or two digits, and
+/// octal digits behind `\0`. Two backslashes stay two, and one before anything else is left out,
+/// so that `\t` is a t.
+pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let Some(&letter) = behind.first().filter(|_| byte == b'\\') else {
+            bytes.push(byte);
+            continue;
+        };
+        rest = &behind[1..];
+        match letter {
+            b'n' => bytes.push(b'\n'),
+            b'r' => bytes.push(b'\r'),
+            b'f' => bytes.push(12),
+            b'b' => bytes.push(8),
+            b'\\' => bytes.extend_from_slice(b"\\\\"),
+            b'x' => match octet(rest, 16, 2) {
+                (_, 0) => bytes.extend_from_slice(b"\\x"),
+                (value, digits) => {
+                    bytes.push(value);
+                    rest = &rest[digits..];
+                }
+            },
+            b'0' => {
+                let (value, digits) = octet(rest, 8, 3);
+                bytes.push(value);
+                rest = &rest[digits..];
+            }
+            other => bytes.push(other),
+        }
+    }
+    bytes
+}
+
+/// The number that `text` begins with, without what does not fit an octet, and how many digits it
+/// has, of `digits_max`.
+fn octet(text: &[u8], radix: u32, digits_max: usize) -> (u8, usize) {
+    let digits = text
+        .iter()
+        .take(digits_max)
+        .map_while(|byte| char::from(*byte).to_digit(radix));
+    digits.fold((0, 0), |(value, count), digit| {
+        let value = u32::from(value) * radix + digit;
+        (value as u8, count + 1)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escapes_mean_what_tcpkali_sends() {
+        for (text, bytes) in [
+            ("PING\\r\\n", &b"PING\r\n"[..]),
+            ("a\\tb\\\"c", b"atb\"c"),
+            ("\\\\n", b"\\\\n"),
+            ("\\101\\x41\\0z\\012\\07771", b"101A\0z\n\xff1"),
+            ("\\x4\\xg\\x414", b"\x04\\xgA4"),
+            ("end\\", b"end\\"),
+        ] {
+            assert_eq!(unescaped(text.as_bytes()), bytes, "{text}");
+        }
+    }
 
     fn found(text: &str, unescapes: bool) -> Result<Vec<Piece>, ExpressionError> {
         let read = &mut |path: &Path| match path.to_str() {
@@ -388,7 +449,12 @@ mod tests {
     #[test]
     fn expressions_are_read_in_any_case() {
         let raw = |piece| Piece::Unframed(Box::new(piece));
-        let uid = |modulo| Piece::Connection(NonZeroU32::new(modulo));
+        let uid = |modulo| {
+            Piece::Place(Place::Connection {
+                from_one: true,
+                modulo: NonZeroU32::new(modulo),
+            })
+        };
         for unescapes in [true, false] {
             for (text, expected) in [
                 ("a\\{connection.uid}b", vec![bytes("a"), uid(0), bytes("b")]),
@@ -398,11 +464,11 @@ mod tests {
                 ("\\{raw {connection.uid}}", vec![raw(uid(0))]),
                 (
                     "\\{re [a-z]{3}}!",
-                    vec![Piece::Text(pattern("[a-z]{3}")), bytes("!")],
+                    vec![Piece::Place(Place::Text(pattern("[a-z]{3}"))), bytes("!")],
                 ),
                 (
                     "\\{connection.re a|b}",
-                    vec![Piece::ConnectionText(pattern("a|b"))],
+                    vec![Piece::Place(Place::ConnectionText(pattern("a|b")))],
                 ),
                 ("\\{global.re [xy]z}", vec![bytes("xz")]),
                 ("\\{message.marker}", vec![Piece::Marker]),

@@ -1,80 +1,204 @@
-//! The command line of tcpkali.
+//! The command line of tcpkali: its options, and numbers with units as it reads them.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use super::number::{COUNTS, EX_USAGE, SECONDS, SIZES, SPEEDS, Units, error, positive};
-use super::usage;
 use crate::Ending;
-use crate::getopt::{self, Row, Wrong, flag, value};
+use crate::getopt::*;
 
+/// What tcpkali exits with when the command line is wrong.
+const EX_USAGE: u8 = 64;
 /// Why brunt dumps nothing, and what does.
 const NO_BYTES: &str = "brunt prints no bytes of messages; `tcpdump -X` does";
 /// In place of certificates of a server.
 const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
-/// Options that have no long name.
-const SHORT: &str = "hv";
-/// The others in the order of tcpkali, then brunt's.
-const ROWS: &[Row] = &[
-    value("", "channel-lifetime"),
-    value("", "channel-bandwidth-upstream"),
-    value("", "channel-bandwidth-downstream")
-        .refused("brunt takes all that comes; limit the rate of the server"),
-    value("c", "connections"),
-    value("", "connect-rate"),
-    value("", "connect-timeout"),
-    value("", "delay-send").refused("connections send at once; leave it out"),
-    value("T", "duration"),
-    flag("d", "dump-one").refused(NO_BYTES),
-    flag("", "dump-one-in").refused(NO_BYTES),
-    flag("", "dump-one-out").refused(NO_BYTES),
-    flag("", "dump-all").refused(NO_BYTES),
-    flag("", "dump-all-in").refused(NO_BYTES),
-    flag("", "dump-all-out").refused(NO_BYTES),
-    value("1", "first-message"),
-    value("", "first-message-file"),
-    flag("", "help"),
-    value("H", "header"),
-    flag("", "latency-connect"),
-    flag("", "latency-first-byte"),
-    value("", "latency-marker"),
-    value("", "latency-marker-skip"),
-    value("", "latency-percentiles"),
-    value("l", "listen-port"),
-    value("", "listen-mode"),
-    value("m", "message"),
-    value("f", "message-file"),
-    value("r", "message-rate"),
-    value("", "message-stop").refused("a run ends after -T"),
-    value("", "nagle"),
-    value("", "rcvbuf"),
-    value("", "server").refused("type HOST:PORT without it"),
-    value("", "sndbuf"),
-    value("", "source-ip"),
-    flag("", "ssl"),
-    value("", "ssl-cert").refused(SERVES_TLS),
-    value("", "ssl-key").refused(SERVES_TLS),
-    flag("", "statsd"),
-    value("", "statsd-host"),
-    value("", "statsd-port"),
-    value("", "statsd-namespace"),
-    value("", "statsd-latency-window"),
-    flag("e", "unescape-message-args"),
-    flag("", "version"),
-    value("", "verbose"),
-    value("w", "workers"),
-    value("", "write-combine"),
-    flag("", "websocket"),
-    flag("", "ws"),
-    flag("", "message-marker"),
-    value("", "brunt-report").in_full(),
-];
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// Response times are reported for parts of a run that are this long at least.
 const WINDOW_NS_LEAST: u64 = 500_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
+/// The help text of `-h`.
+const SHORT_HELP: &str = include_str!("usage-short.txt");
+/// The help text of `--help`.
+const LONG_HELP: &str = include_str!("usage-long.txt");
+
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::GetoptLong,
+    rows: ROWS,
+};
+/// The options in the order of tcpkali, then brunt's.
+const ROWS: &[Row<Options>] = &[
+    value("", "channel-lifetime", |it, typed| {
+        let line = format!("Expected non-negative --channel-lifetime={typed}");
+        above_0(typed, SECONDS, &line).map(|s| it.lifetime_s = Some(s))
+    }),
+    value("", "channel-bandwidth-upstream", |it, typed| {
+        let line = "Expecting --channel-bandwidth-upstream > 0";
+        above_0(typed, SPEEDS, line).map(|per_s| it.rate = Rate::Bytes(per_s))
+    }),
+    refused(
+        "",
+        "channel-bandwidth-downstream",
+        "brunt takes all that comes; limit the rate of the server",
+    ),
+    value("c", "connections", |it, typed| {
+        let line = "Expecting --connections > 0";
+        it.connections = above_0(typed, COUNTS, line)? as u32;
+        if it.connections == 0 {
+            return Err(error(line));
+        }
+        Ok(())
+    }),
+    value("", "connect-rate", |it, typed| {
+        expected("--connect-rate", typed, COUNTS).map(|per_s| it.connect_rate = per_s)
+    }),
+    value("", "connect-timeout", |it, typed| {
+        expected("--connect-timeout", typed, SECONDS).map(|s| it.connect_timeout_ns = ns(s))
+    }),
+    refused("", "delay-send", "connections send at once; leave it out"),
+    value("T", "duration", |it, typed| {
+        it.duration_ns = match typed {
+            // Endless.
+            "-1" => DURATION_NS_MAX,
+            typed => ns(expected("--duration", typed, SECONDS)?).min(DURATION_NS_MAX),
+        };
+        Ok(())
+    }),
+    refused("d", "dump-one", NO_BYTES),
+    refused("", "dump-one-in", NO_BYTES),
+    refused("", "dump-one-out", NO_BYTES),
+    refused("", "dump-all", NO_BYTES),
+    refused("", "dump-all-in", NO_BYTES),
+    refused("", "dump-all-out", NO_BYTES),
+    secret("1", "first-message", |it, typed| {
+        it.first.push(it.message(Content::Typed(typed)));
+    }),
+    text("", "first-message-file", |it, typed| {
+        it.first.push(it.message(Content::File(typed.into())));
+    }),
+    end("h", "", |_| help(SHORT_HELP)),
+    end("", "help", |_| help(LONG_HELP)),
+    value("H", "header", |it, typed| {
+        if typed.contains('\n') {
+            let line = format!("--header={typed:?} should not contain '\\n'");
+            return Err(error(&line));
+        }
+        it.headers
+            .extend((!typed.is_empty()).then(|| typed.to_owned()));
+        Ok(())
+    }),
+    flag("", "latency-connect", |it| it.latency_connect = true),
+    flag("", "latency-first-byte", |it| it.latency_first_byte = true),
+    shows(
+        Shown::Nothing,
+        value("", "latency-marker", |it, typed| {
+            if typed.is_empty() {
+                return Err(error("--latency-marker: Non-empty marker expected"));
+            }
+            it.marker = Some(it.message(Content::Typed(typed.to_owned())));
+            it.check_markers("--latency-marker", "--message-marker")
+        }),
+    ),
+    value("", "latency-marker-skip", |it, typed| {
+        skipped(typed).map(|count| it.marker_skip = count)
+    }),
+    value("", "latency-percentiles", |it, typed| {
+        percentiles(typed).map(|listed| it.percentiles.extend(listed))
+    }),
+    value("l", "listen-port", |it, typed| {
+        let (host, digits) = match typed.split_once(':') {
+            Some((host, digits)) => (Some(host.to_owned()), digits),
+            None => (None, typed),
+        };
+        it.listen = Some((host, port(digits, "--listen-port")?));
+        Ok(())
+    }),
+    value("", "listen-mode", |_, typed| match typed {
+        "silent" => Ok(()),
+        "active" => Err(error(
+            "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` sends \
+             without end",
+        )),
+        typed => Err(error(&format!(
+            "--listen-mode={typed} is not one of {{silent|active}}"
+        ))),
+    }),
+    secret("m", "message", |it, typed| {
+        it.messages.push(it.message(Content::Typed(typed)));
+    }),
+    text("f", "message-file", |it, typed| {
+        it.messages.push(it.message(Content::File(typed.into())));
+    }),
+    value("r", "message-rate", |it, typed| {
+        if typed.starts_with('@') {
+            return Err(error(
+                "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
+                 searches for a rate",
+            ));
+        }
+        let per_s = above_0(typed, COUNTS, "Expecting --message-rate > 0")?;
+        it.rate = Rate::Messages(per_s);
+        Ok(())
+    }),
+    refused("", "message-stop", "a run ends after -T"),
+    value("", "nagle", |it, typed| {
+        it.nagle = Some(typed == "on");
+        on_or_off(typed, "Expecting --nagle \"on\" or \"off\"")
+    }),
+    value("", "rcvbuf", |it, typed| {
+        buffer(typed, "--rcvbuf").map(|bytes| it.receive_buffer = Some(bytes))
+    }),
+    refused("", "server", "type HOST:PORT without it"),
+    value("", "sndbuf", |it, typed| {
+        buffer(typed, "--sndbuf").map(|bytes| it.send_buffer = Some(bytes))
+    }),
+    value("", "source-ip", |it, typed| {
+        let line = format!("--source-ip={typed}: local IP address expected");
+        it.sources.push(typed.parse().map_err(|_| error(&line))?);
+        Ok(())
+    }),
+    flag("", "ssl", |it| it.is_secure = true),
+    refused("", "ssl-cert", SERVES_TLS),
+    refused("", "ssl-key", SERVES_TLS),
+    flag("", "statsd", |it| it.sends_metrics = true),
+    text("", "statsd-host", |it, typed| it.statsd.host = typed),
+    value("", "statsd-port", |it, typed| {
+        port(typed, "--statsd-port").map(|port| it.statsd.port = port)
+    }),
+    text("", "statsd-namespace", |it, typed| {
+        it.statsd.namespace = typed
+    }),
+    value("", "statsd-latency-window", |it, typed| {
+        let s = expected("--statsd-latency-window", typed, SECONDS)?;
+        it.statsd.latency_window_ns = Some(ns(s));
+        Ok(())
+    }),
+    flag("e", "unescape-message-args", |it| it.unescapes = true),
+    end("", "version", |_| Ending::printed(VERSION)),
+    // What they would print besides is in `--brunt-report`.
+    flag("v", "", |_| {}),
+    text("", "verbose", |_, _| {}),
+    value("w", "workers", |it, typed| {
+        let count = typed.parse().ok();
+        it.workers = Some(count.ok_or_else(|| error(workers_expected(typed)))?);
+        Ok(())
+    }),
+    value("", "write-combine", |_, typed| {
+        on_or_off(typed, "Expecting --write-combine off")
+    }),
+    flag("", "websocket", |it| it.is_websocket = true),
+    flag("", "ws", |it| it.is_websocket = true),
+    takes(
+        Takes::Nothing,
+        value("", "message-marker", |it, _| {
+            it.marks_messages = true;
+            it.check_markers("--message-marker", "--latency-marker")
+        }),
+    ),
+    report(|it| &mut it.brunt_report),
+];
 
 /// What a message is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,9 +244,10 @@ impl Default for Statsd {
 }
 
 /// How fast a connection sends.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Rate {
     /// No limit: as fast as possible.
+    #[default]
     Unlimited,
     /// Messages per second.
     Messages(f64),
@@ -131,16 +256,18 @@ pub enum Rate {
 }
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Connections.
-    pub connections: NonZeroU32,
+    /// Connections; above 0.
+    pub connections: u32,
     /// Connections that are opened per second.
     pub connect_rate: f64,
     /// Limit of an attempt to connect, nanoseconds.
     pub connect_timeout_ns: u64,
     /// Length of the measurement, nanoseconds.
     pub duration_ns: u64,
+    /// Whether backslashes begin escapes in what is typed from here on.
+    unescapes: bool,
     /// What each connection begins with, one behind the other.
     pub first: Vec<Message>,
     /// What is sent again and again.
@@ -169,8 +296,10 @@ pub struct Options {
     pub send_buffer: Option<NonZeroU32>,
     /// Bytes of the receive buffer of each socket.
     pub receive_buffer: Option<NonZeroU32>,
-    /// Where metrics go, if anywhere.
-    pub statsd: Option<Statsd>,
+    /// Whether metrics are sent.
+    sends_metrics: bool,
+    /// Where metrics go.
+    statsd: Statsd,
     /// Whether TLS is spoken.
     pub is_secure: bool,
     /// Whether WebSocket is spoken.
@@ -188,14 +317,6 @@ pub struct Options {
     pub brunt_report: Option<PathBuf>,
 }
 
-/// The command line without what may be secret: messages.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(
-        getopt::Options::new("tcpkali", SHORT, ROWS, words),
-        &["message", "first-message", "latency-marker"],
-    )
-}
-
 /// How tcpkali ends where help is asked for.
 fn help(text: &str) -> Ending {
     Ending {
@@ -208,8 +329,20 @@ fn above_0(typed: &str, units: Units, line: &str) -> Result<f64, Ending> {
     positive(typed, units)?.ok_or_else(|| error(line))
 }
 
+/// The value of an option that has to be above 0.
+fn expected(option: &str, typed: &str, units: Units) -> Result<f64, Ending> {
+    above_0(typed, units, &format!("Expected positive {option}={typed}"))
+}
+
 fn ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
+}
+
+fn on_or_off(typed: &str, line: &str) -> Result<(), Ending> {
+    match typed {
+        "on" | "off" => Ok(()),
+        _ => Err(error(line)),
+    }
 }
 
 impl Options {
@@ -221,60 +354,21 @@ impl Options {
     /// equal of.
     pub fn parse(program: &str, words: &[String]) -> Result<Self, Ending> {
         let mut options = Self {
-            connections: NonZeroU32::MIN,
+            connections: 1,
             connect_rate: 100.0,
             connect_timeout_ns: 1_000_000_000,
             duration_ns: 10_000_000_000,
-            first: Vec::new(),
-            messages: Vec::new(),
-            rate: Rate::Unlimited,
-            marker: None,
-            marker_skip: 0,
-            marks_messages: false,
-            nagle: None,
-            send_buffer: None,
-            receive_buffer: None,
-            latency_connect: false,
-            latency_first_byte: false,
-            percentiles: Vec::new(),
-            sources: Vec::new(),
-            workers: None,
-            statsd: None,
-            is_secure: false,
-            is_websocket: false,
-            headers: Vec::new(),
-            servers: Vec::new(),
-            listen: None,
-            lifetime_s: None,
-            brunt_report: None,
+            ..Self::default()
         };
-        let mut unescapes = false;
-        let (mut statsd, mut sends_metrics) = (Statsd::default(), false);
-        let mut found = getopt::Options::new(program, SHORT, ROWS, words);
-        while let Some(item) = found.next() {
-            let (name, argument) = item.map_err(|wrong| match wrong {
-                Wrong::Refused(line) => error(&line),
-                Wrong::Unreadable(line) => Ending {
-                    stdout: usage::LONG.to_owned(),
-                    ..error(&line)
-                },
-            })?;
-            let typed = argument.unwrap_or_default();
-            match name {
-                "statsd" => sends_metrics = true,
-                "statsd-host" => statsd.host = typed,
-                "statsd-namespace" => statsd.namespace = typed,
-                "statsd-port" => statsd.port = port(&typed, "--statsd-port")?,
-                "statsd-latency-window" => {
-                    let line = format!("Expected positive --statsd-latency-window={typed}");
-                    statsd.latency_window_ns = Some(ns(above_0(&typed, SECONDS, &line)?));
-                }
-                _ => options.take(name, typed, &mut unescapes)?,
-            }
-        }
-        check_window(&statsd, options.duration_ns)?;
-        options.statsd = sends_metrics.then_some(statsd);
-        options.take_servers(&found.operands())?;
+        let found = TABLE.read(words, &mut options);
+        options.servers = found.map_err(|wrong| match wrong {
+            Wrong::Refused(line) => error(&line),
+            wrong => wrong.ending(program, |line| Ending {
+                stdout: LONG_HELP.to_owned(),
+                ..error(line)
+            }),
+        })?;
+        options.check_window()?;
         if options.percentiles.is_empty() {
             options.percentiles = ["95", "99", "99.5"].map(str::to_owned).to_vec();
         }
@@ -282,140 +376,52 @@ impl Options {
         Ok(options)
     }
 
-    fn take(&mut self, name: &str, typed: String, unescapes: &mut bool) -> Result<(), Ending> {
-        let typed_message = |content| Message {
+    /// Where metrics go, if anywhere.
+    pub fn statsd(&self) -> Option<&Statsd> {
+        self.sends_metrics.then_some(&self.statsd)
+    }
+
+    fn message(&self, content: Content) -> Message {
+        Message {
             content,
-            unescapes: *unescapes,
+            unescapes: self.unescapes,
+        }
+    }
+
+    /// Refuses markers of two kinds, of which `option` is the later one.
+    fn check_markers(&self, option: &str, other: &str) -> Result<(), Ending> {
+        if self.marker.is_none() || !self.marks_messages {
+            return Ok(());
+        }
+        Err(error(&format!(
+            "{option}: {other} is already specified, use one or the other"
+        )))
+    }
+
+    /// Refuses a `--statsd-latency-window` that is longer than the run, or too short.
+    fn check_window(&self) -> Result<(), Ending> {
+        let Some(window_ns) = self.statsd.latency_window_ns else {
+            return Ok(());
         };
-        match name {
-            "h" => return Err(help(usage::SHORT)),
-            "help" => return Err(help(usage::LONG)),
-            "version" => return Err(Ending::printed(VERSION)),
-            "connections" => {
-                let count = above_0(&typed, COUNTS, "Expecting --connections > 0")?;
-                let count = NonZeroU32::new(count as u32);
-                self.connections = count.ok_or_else(|| error("Expecting --connections > 0"))?;
-            }
-            "connect-rate" => {
-                let line = format!("Expected positive --connect-rate={typed}");
-                self.connect_rate = above_0(&typed, COUNTS, &line)?;
-            }
-            "connect-timeout" => {
-                let line = format!("Expected positive --connect-timeout={typed}");
-                self.connect_timeout_ns = ns(above_0(&typed, SECONDS, &line)?);
-            }
-            // Endless.
-            "duration" if typed == "-1" => self.duration_ns = DURATION_NS_MAX,
-            "duration" => {
-                let line = format!("Expected positive --duration={typed}");
-                self.duration_ns = ns(above_0(&typed, SECONDS, &line)?).min(DURATION_NS_MAX);
-            }
-            "unescape-message-args" => *unescapes = true,
-            "message" => self.messages.push(typed_message(Content::Typed(typed))),
-            "message-file" => self
-                .messages
-                .push(typed_message(Content::File(typed.into()))),
-            "first-message" => self.first.push(typed_message(Content::Typed(typed))),
-            "first-message-file" => self.first.push(typed_message(Content::File(typed.into()))),
-            "latency-marker" if typed.is_empty() => {
-                return Err(error("--latency-marker: Non-empty marker expected"));
-            }
-            "latency-marker" if self.marks_messages => {
-                return Err(error(&one_marker("--latency-marker")));
-            }
-            "latency-marker" => self.marker = Some(typed_message(Content::Typed(typed))),
-            "message-marker" if self.marker.is_some() => {
-                return Err(error(&one_marker("--message-marker")));
-            }
-            "message-marker" => self.marks_messages = true,
-            "latency-marker-skip" => self.marker_skip = skipped(&typed)?,
-            "message-rate" if typed.starts_with('@') => {
-                return Err(error(
-                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
-                     searches for a rate",
-                ));
-            }
-            "message-rate" => {
-                let per_s = above_0(&typed, COUNTS, "Expecting --message-rate > 0")?;
-                self.rate = Rate::Messages(per_s);
-            }
-            "channel-bandwidth-upstream" => {
-                let line = "Expecting --channel-bandwidth-upstream > 0";
-                self.rate = Rate::Bytes(above_0(&typed, SPEEDS, line)?);
-            }
-            "latency-connect" => self.latency_connect = true,
-            "latency-first-byte" => self.latency_first_byte = true,
-            "latency-percentiles" => self.percentiles.extend(percentiles(&typed)?),
-            "nagle" if typed == "on" || typed == "off" => self.nagle = Some(typed == "on"),
-            "nagle" => return Err(error("Expecting --nagle \"on\" or \"off\"")),
-            "write-combine" if typed == "on" || typed == "off" => {}
-            "write-combine" => return Err(error("Expecting --write-combine off")),
-            "rcvbuf" => self.receive_buffer = Some(buffer(&typed, "--rcvbuf")?),
-            "sndbuf" => self.send_buffer = Some(buffer(&typed, "--sndbuf")?),
-            "source-ip" => {
-                let address = typed.parse();
-                let line = format!("--source-ip={typed}: local IP address expected");
-                self.sources.push(address.map_err(|_| error(&line))?);
-            }
-            "workers" => {
-                let count = typed.parse().ok();
-                self.workers = Some(count.ok_or_else(|| error(workers_expected(&typed)))?);
-            }
-            "ssl" => self.is_secure = true,
-            // What it would print besides is in `--brunt-report`.
-            "v" | "verbose" => {}
-            "listen-port" => {
-                let (host, digits) = match typed.split_once(':') {
-                    Some((host, digits)) => (Some(host.to_owned()), digits),
-                    None => (None, typed.as_str()),
-                };
-                self.listen = Some((host, port(digits, "--listen-port")?));
-            }
-            "listen-mode" if typed == "silent" => {}
-            "listen-mode" if typed == "active" => {
-                return Err(error(
-                    "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` \
-                     sends without end",
-                ));
-            }
-            "listen-mode" => {
-                return Err(error(&format!(
-                    "--listen-mode={typed} is not one of {{silent|active}}"
-                )));
-            }
-            "channel-lifetime" => {
-                let line = format!("Expected non-negative --channel-lifetime={typed}");
-                self.lifetime_s = Some(above_0(&typed, SECONDS, &line)?);
-            }
-            "websocket" | "ws" => self.is_websocket = true,
-            "header" if typed.is_empty() => {}
-            "header" if typed.contains('\n') => {
-                return Err(error(&format!(
-                    "--header={typed:?} should not contain '\\n'"
-                )));
-            }
-            "header" => self.headers.push(typed),
-            "brunt-report" => self.brunt_report = Some(typed.into()),
-            _ => {}
+        let window = format!("--statsd-latency-window={}s", window_ns as f64 / 1e9);
+        if window_ns > self.duration_ns {
+            let duration = self.duration_ns as f64 / 1e9;
+            return Err(error(&format!("{window} exceeds --duration={duration}s.")));
+        }
+        if window_ns < WINDOW_NS_LEAST {
+            return Err(error(&format!("{window} is too small. Try 0.5s.")));
         }
         Ok(())
     }
 
-    fn take_servers(&mut self, servers: &[String]) -> Result<(), Ending> {
-        match servers {
-            [] if self.listen.is_some() => Ok(()),
-            [] => Err(Ending {
-                stdout: usage::SHORT.to_owned(),
-                ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
-            }),
-            servers => {
-                self.servers = servers.to_vec();
-                Ok(())
-            }
-        }
-    }
-
+    /// Looks at the options together.
     fn check(&self) -> Result<(), Ending> {
+        if self.servers.is_empty() && self.listen.is_none() {
+            return Err(Ending {
+                stdout: SHORT_HELP.to_owned(),
+                ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
+            });
+        }
         if self.listen.is_some() && (self.is_websocket || self.is_secure) {
             return Err(error(
                 "brunt: -l takes bytes in clear text only; `brunt serve` speaks WebSocket at \
@@ -439,7 +445,7 @@ impl Options {
                 "--message-rate parameter makes no sense without --message or --message-file",
             ));
         }
-        let connections = f64::from(self.connections.get());
+        let connections = f64::from(self.connections);
         let seconds = self.duration_ns as f64 / 1e9;
         if connections / self.connect_rate > seconds {
             let rate = self.connect_rate;
@@ -465,22 +471,6 @@ fn port(typed: &str, option: &str) -> Result<u16, Ending> {
     }
 }
 
-/// Refuses a `--statsd-latency-window` that is longer than the run, or too short.
-fn check_window(statsd: &Statsd, duration_ns: u64) -> Result<(), Ending> {
-    let Some(window_ns) = statsd.latency_window_ns else {
-        return Ok(());
-    };
-    let window = format!("--statsd-latency-window={}s", window_ns as f64 / 1e9);
-    if window_ns > duration_ns {
-        let duration = duration_ns as f64 / 1e9;
-        return Err(error(&format!("{window} exceeds --duration={duration}s.")));
-    }
-    if window_ns < WINDOW_NS_LEAST {
-        return Err(error(&format!("{window} is too small. Try 0.5s.")));
-    }
-    Ok(())
-}
-
 /// What is wrong with a number of threads.
 fn workers_expected(typed: &str) -> &'static str {
     match typed.as_bytes().first() {
@@ -488,15 +478,6 @@ fn workers_expected(typed: &str) -> &'static str {
         Some(b's') => "Expected -w <N> (--workers) or --ws (--websocket), but not -ws.",
         _ => "Expected --workers <N> (-w <N>), or --websocket (--ws)",
     }
-}
-
-/// The message that markers of two kinds are asked for, the second by `option`.
-fn one_marker(option: &str) -> String {
-    let other = match option {
-        "--latency-marker" => "--message-marker",
-        _ => "--latency-marker",
-    };
-    format!("{option}: {other} is already specified, use one or the other")
 }
 
 /// How many markers are left out.
@@ -531,4 +512,91 @@ fn percentiles(typed: &str) -> Result<Vec<String>, Ending> {
         ))),
     });
     listed.collect()
+}
+
+/// Units, those of one factor together.
+type Units = &'static [(&'static str, f64)];
+
+const COUNTS: Units = &[("k", 1e3), ("m", 1e6)];
+const SIZES: Units = &[("k", 1_024.0), ("m", 1_048_576.0)];
+/// Bytes per second.
+const SPEEDS: Units = &[
+    ("bps", 0.125),
+    ("kbps Kbps", 125.0),
+    ("mbps Mbps", 125e3),
+    ("gbps Gbps", 125e6),
+    ("Bps", 1.0),
+    ("kBps KBps", 1e3),
+    ("mBps MBps", 1e6),
+    ("gBps GBps", 1e9),
+];
+const SECONDS: Units = &[
+    ("ms millisecond milliseconds", 0.001),
+    ("s second seconds", 1.0),
+    ("m min minute minutes", 60.0),
+    ("h hr hour hours", 3_600.0),
+    ("d day days", 86_400.0),
+    ("y year years", 31_536_000.0),
+];
+
+/// A line about what is wrong with the command line.
+pub(super) fn error(line: &str) -> Ending {
+    Ending::error(line, EX_USAGE)
+}
+
+/// A number, perhaps with a unit behind it. Absent where it is none that is finite and above 0.
+///
+/// # Errors
+///
+/// The unit is unknown, with tcpkali's line.
+pub(super) fn positive(typed: &str, units: Units) -> Result<Option<f64>, Ending> {
+    let is_part = |letter: char| letter.is_ascii_digit() || ".+-".contains(letter);
+    let end = typed.find(|letter| !is_part(letter)).unwrap_or(typed.len());
+    let (number, unit) = typed.split_at(end);
+    let Ok(number) = number.parse::<f64>() else {
+        return Ok(None);
+    };
+    let factor = match unit {
+        "" => 1.0,
+        unit => match units
+            .iter()
+            .find(|(names, _)| names.split(' ').any(|name| name == unit))
+        {
+            Some((_, factor)) => *factor,
+            None => return Err(error(&format!("Unknown prefix \"{unit}\" in {typed}"))),
+        },
+    };
+    let value = number * factor;
+    Ok(Some(value).filter(|value| value.is_finite() && *value > 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_units() {
+        for (typed, units, value) in [
+            ("5", COUNTS, Some(5.0)),
+            ("5k", COUNTS, Some(5_000.0)),
+            ("0.25m", COUNTS, Some(250_000.0)),
+            ("2ms", SECONDS, Some(0.002)),
+            ("1.5m", SECONDS, Some(90.0)),
+            ("2days", SECONDS, Some(172_800.0)),
+            ("64k", SIZES, Some(65_536.0)),
+            ("10kbps", SPEEDS, Some(1_250.0)),
+            ("1MBps", SPEEDS, Some(1e6)),
+            ("x", COUNTS, None),
+            ("", COUNTS, None),
+            ("0", COUNTS, None),
+            ("-1", COUNTS, None),
+        ] {
+            assert_eq!(positive(typed, units), Ok(value), "{typed}");
+        }
+        let wrong = positive("5q", COUNTS).expect_err("no unit");
+        assert_eq!(
+            (wrong.stderr.as_str(), wrong.code),
+            ("Unknown prefix \"q\" in 5q\n", 64)
+        );
+    }
 }

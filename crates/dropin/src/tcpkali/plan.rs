@@ -5,16 +5,16 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 
 use brunt_load::{
-    ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Placement, Plan, ReplyMatch,
-    RequestOrder, RequestSet, Reuse, Schedule, SocketOptions, Stop, Target, TlsSpec,
-    WebSocketExchange,
+    ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Plan, ReplyMatch, RequestOrder,
+    RequestSet, Reuse, Schedule, SocketOptions, Target, WebSocketExchange,
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
 use super::content::{MARKER, Sent};
-use super::number::error;
+use super::options::error;
 use super::options::{Options, Rate};
 use crate::Ending;
+use crate::numbers::at_least_1;
 
 /// Messages that may wait for a connection, at least and at most.
 const QUEUE_LEAST: u64 = 1_000_000;
@@ -89,7 +89,7 @@ impl Options {
         }
         let sent = self.sent(seed, read)?;
         let reply = self.reply_pattern(&sent)?;
-        let connections = f64::from(self.connections.get());
+        let connections = f64::from(self.connections);
         let frames = sent.messages.len() as f64;
         let (per_s, batch) = match self.rate {
             _ if sent.messages.is_empty() => (None, 1.0),
@@ -148,27 +148,16 @@ impl Options {
             false => self.messages(&load, seed)?.into(),
         };
         let set = self.message_set(&load)?;
-        let mut plan = Plan::new(load.target.clone(), set);
+        let mut plan = Plan::bare(load.target.clone(), set);
         plan.further_targets.clone_from(&load.further_targets);
         plan.reuse = self.reuse(&load)?;
         plan.spoken = spoken;
         plan.pipeline = self.in_flight(&load);
-        plan.connections = self.connections;
+        plan.connections = at_least_1(self.connections.into());
         plan.workers = self.threads(cpus, load.per_s.is_some());
-        plan.placement = Placement::Given;
-        plan.oversubscribe = true;
-        plan.tls = TlsSpec {
-            insecure: true,
-            ..TlsSpec::default()
-        };
+        plan.tls.insecure = true;
         plan.model = self.model_of(&load, load.per_s)?;
-        plan.stop = Stop {
-            duration_ns: Some(self.duration_ns),
-            requests: None,
-        };
-        plan.warmup_ns = 0;
-        plan.halves_warmup = false;
-        plan.sends_again = false;
+        plan.stop.duration_ns = Some(self.duration_ns);
         plan.timeout_ns = TIMEOUT_NS;
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
         plan.setup_timeout_ns = Some(self.duration_ns);
@@ -194,7 +183,7 @@ impl Options {
                  which follows from their rate: give it with -r",
             )
         })?;
-        let messages = (per_s / f64::from(self.connections.get()) * lifetime_s).round() as u64;
+        let messages = (per_s / f64::from(self.connections) * lifetime_s).round() as u64;
         let messages = NonZeroU64::new(messages).unwrap_or(NonZeroU64::MIN);
         Ok(Reuse::Requests(messages))
     }
@@ -202,14 +191,15 @@ impl Options {
     /// Threads. Each takes an equal part of what is sent at a rate, so that it must have an equal
     /// part of the connections, or many.
     fn threads(&self, cpus: NonZeroU32, is_rated: bool) -> NonZeroU32 {
-        let most = self.workers.unwrap_or(cpus).min(self.connections);
-        let connections = self.connections.get();
-        if !is_rated || connections / most >= CONNECTIONS_OF_A_THREAD {
-            return most;
-        }
-        let mut fewer = (1..=most.get()).rev();
-        let even = fewer.find(|threads| connections.is_multiple_of(*threads));
-        even.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
+        let connections = self.connections;
+        let most = self.workers.unwrap_or(cpus).get().min(connections);
+        let is_even = |threads: &u32| {
+            !is_rated
+                || connections / most >= CONNECTIONS_OF_A_THREAD
+                || connections.is_multiple_of(*threads)
+        };
+        let threads = (1..=most).rev().find(is_even);
+        at_least_1(threads.unwrap_or(1).into())
     }
 
     /// What is sent, so many at once as are written as one.
@@ -287,7 +277,7 @@ impl Options {
 
     /// Messages in flight per connection.
     fn in_flight(&self, load: &Load) -> NonZeroU32 {
-        let connections = f64::from(self.connections.get());
+        let connections = f64::from(self.connections);
         let most = match (load.per_s, &load.reply) {
             // Late replies hold up nothing.
             (Some(per_s), Some(_)) => {
@@ -299,7 +289,7 @@ impl Options {
             (None, None) if self.is_websocket && !load.holds() => FRAMES_AT_ONCE,
             _ => 1,
         };
-        NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN)
+        at_least_1(most.into())
     }
 
     /// The load model with `per_s` messages per second; absent: as many as connections take.
@@ -318,8 +308,8 @@ impl Options {
         let queue = planned.clamp(QUEUE_LEAST, QUEUE_MOST);
         Ok(LoadModel::Open {
             schedule: schedule.map_err(|reason| error(&format!("brunt: {reason}")))?,
-            connections_max: self.connections,
-            queue_max: NonZeroU32::new(queue as u32).unwrap_or(NonZeroU32::MIN),
+            connections_max: at_least_1(self.connections.into()),
+            queue_max: at_least_1(queue),
         })
     }
 }

@@ -1,13 +1,14 @@
-//! tcpkali's text of a run. Writing to a string cannot fail.
+//! tcpkali's text of a run, and what is shown while it lasts: the status line, and metrics for
+//! StatsD. Writing to a string cannot fail.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 
 use brunt_judge::RunFigures;
 use brunt_record::{Histogram, Run};
 
 use super::options::Options;
+use crate::numbers::general;
 
 /// What tcpkali takes for the payload of a packet, bytes.
 const SEGMENT_BYTES: u64 = 1_460;
@@ -20,15 +21,15 @@ pub fn destination(address: &SocketAddr) -> String {
 }
 
 /// The line that is printed when all connections are open.
-pub fn ramped_up(connections: NonZeroU32) -> String {
+pub fn ramped_up(connections: u32) -> String {
     format!("Ramped up to {connections} connections.\n")
 }
 
 /// The line that is printed where they could not be opened.
 pub fn not_connected(options: &Options) -> String {
     let count = options.connections;
-    let plural = if count.get() == 1 { "" } else { "s" };
-    let seconds = significant(options.duration_ns as f64 / 1e9);
+    let plural = if count == 1 { "" } else { "s" };
+    let seconds = general(options.duration_ns as f64 / 1e9);
     format!("Could not create {count} connection{plural} in allotted time ({seconds}s)\n")
 }
 
@@ -60,7 +61,7 @@ pub fn report_of_listening(taken: Taken, seconds: f64) -> String {
         ..Volume::default()
     };
     volume.print(&mut text, seconds, false);
-    let _ = writeln!(text, "Test duration: {} s.", significant(seconds));
+    let _ = writeln!(text, "Test duration: {} s.", general(seconds));
     text
 }
 
@@ -135,7 +136,7 @@ pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> 
     let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
     let mut text = String::new();
     let volume = Volume {
-        connections: u64::from(options.connections.get()) + taken.connections,
+        connections: u64::from(options.connections) + taken.connections,
         sent: window.bytes_sent,
         received: window.bytes_received + taken.bytes,
         writes: window.requests_sent,
@@ -164,7 +165,7 @@ pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> 
             );
         }
     }
-    let _ = writeln!(text, "Test duration: {} s.", significant(seconds));
+    let _ = writeln!(text, "Test duration: {} s.", general(seconds));
     text
 }
 
@@ -200,13 +201,136 @@ fn quantiles(options: &Options, histogram: &Histogram) -> String {
     )
 }
 
-/// A number with 6 significant digits, without zeros at its end (`%g`), from 0.0001 to 999999.
-fn significant(value: f64) -> String {
-    let whole = value.abs().max(1e-4).log10().floor() as i32;
-    let text = format!("{value:.*}", (5 - whole).clamp(0, 12) as usize);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+/// Most bytes of a datagram of metrics.
+const DATAGRAM_BYTES_MAX: usize = 512;
+
+/// What was counted in a part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Length of the interval, seconds.
+    pub seconds: f64,
+    /// Connections opened in it, as far as more are open than before.
+    pub opened: u64,
+    /// Open connections at its end.
+    pub live: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Messages that are done: answered, or sent where no reply is looked at.
+    pub messages: u64,
+}
+
+impl Interval {
+    fn bits_per_s(&self, bytes: u64) -> f64 {
+        match self.seconds > 0.0 {
+            true => bytes as f64 * 8.0 / self.seconds,
+            false => 0.0,
+        }
+    }
+}
+
+/// The status line, of `connections` that there are to be; `messages` are the response times.
+pub fn status(interval: &Interval, connections: u32, messages: Option<&Histogram>) -> String {
+    let mbps = |bytes| interval.bits_per_s(bytes) / 1e6;
+    let mut line = format!(
+        "Traffic {:.3}↓, {:.3}↑ Mbps (conns 0↓ {}↑ {}⇡)",
+        mbps(interval.bytes_received),
+        mbps(interval.bytes_sent),
+        interval.live,
+        u64::from(connections).saturating_sub(interval.live)
+    );
+    if let Some(ns) = messages.and_then(|times| times.quantile_ns(0.95)) {
+        let _ = write!(line, " (m={:.1} ms⁹⁵ᵖ)", ns as f64 / 1e6);
+    }
+    line
+}
+
+/// Datagrams with the metrics of an interval, and response times by their kind (`connect`,
+/// `firstbyte`, `message`), of which those are left out that there are none of.
+pub fn datagrams(
+    namespace: &str,
+    interval: &Interval,
+    latencies: &[(&str, &Histogram)],
+    percentiles: &[String],
+) -> Vec<String> {
+    let mut metrics = Metrics {
+        namespace,
+        datagrams: vec![String::new()],
+    };
+    let Interval {
+        opened,
+        live,
+        bytes_received,
+        bytes_sent,
+        messages,
+        ..
+    } = *interval;
+    let (down, up) = (
+        interval.bits_per_s(bytes_received) as u64,
+        interval.bits_per_s(bytes_sent) as u64,
+    );
+    for (name, value, kind) in [
+        ("connections.opened", opened, 'c'),
+        ("connections.total", live, 'g'),
+        ("connections.total.in", 0, 'g'),
+        ("connections.total.out", live, 'g'),
+        ("traffic.bitrate", down + up, 'g'),
+        ("traffic.bitrate.in", down, 'g'),
+        ("traffic.bitrate.out", up, 'g'),
+        ("traffic.data", bytes_received + bytes_sent, 'c'),
+        ("traffic.data.rcvd", bytes_received, 'c'),
+        ("traffic.data.sent", bytes_sent, 'c'),
+        ("traffic.msgs.rcvd", messages, 'c'),
+        ("traffic.msgs.sent", messages, 'c'),
+    ] {
+        metrics.add(name, &value.to_string(), kind);
+    }
+    for (kind, times) in latencies {
+        metrics.add_latency(kind, times, percentiles);
+    }
+    metrics.datagrams
+}
+
+struct Metrics<'a> {
+    namespace: &'a str,
+    datagrams: Vec<String>,
+}
+
+impl Metrics<'_> {
+    fn add(&mut self, name: &str, value: &str, kind: char) {
+        let line = format!("{}.{name}:{value}|{kind}\n", self.namespace);
+        match self.datagrams.last_mut() {
+            Some(last) if last.len() + line.len() <= DATAGRAM_BYTES_MAX => last.push_str(&line),
+            _ => self.datagrams.push(line),
+        }
+    }
+
+    fn add_latency(&mut self, kind: &str, times: &Histogram, percentiles: &[String]) {
+        let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
+            (times.min_ns(), times.mean_ns(), times.max_ns())
+        else {
+            return;
+        };
+        let quantiles = percentiles.iter().map(|typed| {
+            let quantile = typed.parse::<f64>().unwrap_or(0.0) / 100.0;
+            (
+                typed.as_str(),
+                times.quantile_ns(quantile).unwrap_or(0) as f64,
+            )
+        });
+        let rest = [
+            ("min", min_ns as f64),
+            ("mean", mean_ns),
+            ("max", max_ns as f64),
+        ];
+        for (name, ns) in quantiles.chain(rest) {
+            self.add(
+                &format!("latency.{kind}.{name}"),
+                &format!("{:.1}", ns / 1e6),
+                'g',
+            );
+        }
     }
 }
 
@@ -234,16 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_in_c() {
-        for (value, text) in [
-            (10.0, "10"),
-            (1.002_4, "1.0024"),
-            (1.004_230_6, "1.00423"),
-            (0.2, "0.2"),
-            (123_456.7, "123457"),
-        ] {
-            assert_eq!(significant(value), text);
-        }
+    fn amounts_are_written_as_in_tcpkali() {
         for (bytes, text) in [
             (2_047, "2047 bytes"),
             (2_048, "2.0 KiB"),
@@ -256,6 +371,58 @@ mod tests {
             [(0, 5), (5, 5), (2, 5_000)]
                 .map(|(count, bytes)| { segments_per_message(count, bytes) }),
             [0, 1, 2]
+        );
+    }
+
+    const INTERVAL: Interval = Interval {
+        seconds: 0.5,
+        opened: 2,
+        live: 3,
+        bytes_received: 1_000,
+        bytes_sent: 500,
+        messages: 7,
+    };
+
+    fn times() -> Histogram {
+        let mut times = Histogram::default();
+        for ms in [1, 2, 3] {
+            times.record(ms * 1_000_000);
+        }
+        times
+    }
+
+    #[test]
+    fn the_status_line_has_rates_connections_and_times() {
+        assert_eq!(
+            status(&INTERVAL, 5, None),
+            "Traffic 0.016↓, 0.008↑ Mbps (conns 0↓ 3↑ 2⇡)"
+        );
+        assert!(status(&INTERVAL, 1, Some(&times())).ends_with("(conns 0↓ 3↑ 0⇡) (m=3.0 ms⁹⁵ᵖ)"));
+        assert!(status(&INTERVAL, 5, Some(&Histogram::default())).ends_with("2⇡)"));
+        assert!(status(&Interval::default(), 5, None).starts_with("Traffic 0.000↓, 0.000↑"));
+    }
+
+    #[test]
+    fn metrics_have_tcpkalis_names() {
+        let percentiles = ["95", "99.5"].map(str::to_owned);
+        let datagrams = datagrams(
+            "load",
+            &INTERVAL,
+            &[("connect", &Histogram::default()), ("message", &times())],
+            &percentiles,
+        );
+        assert!(datagrams.iter().all(|datagram| datagram.len() <= 512));
+        assert_eq!(
+            datagrams.concat(),
+            "load.connections.opened:2|c\nload.connections.total:3|g\n\
+             load.connections.total.in:0|g\nload.connections.total.out:3|g\n\
+             load.traffic.bitrate:24000|g\nload.traffic.bitrate.in:16000|g\n\
+             load.traffic.bitrate.out:8000|g\nload.traffic.data:1500|c\n\
+             load.traffic.data.rcvd:1000|c\nload.traffic.data.sent:500|c\n\
+             load.traffic.msgs.rcvd:7|c\nload.traffic.msgs.sent:7|c\n\
+             load.latency.message.95:3.0|g\nload.latency.message.99.5:3.0|g\n\
+             load.latency.message.min:1.0|g\nload.latency.message.mean:2.0|g\n\
+             load.latency.message.max:3.0|g\n"
         );
     }
 }

@@ -1,11 +1,8 @@
 //! weighttp, of lighttpd.
 
-mod form;
 mod options;
 mod plan;
 mod report;
-mod usage;
 
-pub use form::Form;
-pub use options::{Options, Proxy, shown};
+pub use options::{Form, Options, Proxy, TABLE};
 pub use report::{Measured, csv, heading, progress, report};

@@ -1,25 +1,31 @@
 //! The command line of weighttp.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use brunt_record::RequestLog;
 
-use super::form::Form;
-use super::usage::{usage, version};
 use crate::Ending;
-use crate::getopt::{self, Row, flag, value};
+use crate::getopt::*;
+use crate::numbers::digits;
 
-const SHORT: &str = "hVvikqdlr6FSa:m:n:t:c:b:e:p:s:u:A:B:C:H:K:P:T:X:";
-const BRUNTS: &[Row] = &[
-    value("", "brunt-report").in_full(),
-    flag("", "text").in_full(),
-];
 const EXIT_ERROR: u8 = 1;
 /// What `-s` sets the number of requests to, where there is none before it.
 const CUTOFF_REQUESTS: u64 = 50_000;
 const FIELDS_MAX: usize = 64;
 const PORT: u16 = 80;
+// A blank ends its first line.
+const EXAMPLE: &str =
+    "example: \n  weighttp -n 500000 -c 100 -t 2 -K 64 http://localhost/index.html\n\n";
+
+/// In whose form the report is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// JSON, of weighttp 0.5.
+    #[default]
+    Json,
+    /// Text, of weighttp 0.4 and older.
+    Text,
+}
 
 /// Where connections go in place of the host of the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,21 +37,21 @@ pub enum Proxy {
 }
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Requests in all.
     pub requests: u64,
     /// Threads.
-    pub threads: NonZeroU32,
+    pub threads: u64,
     /// Connections.
-    pub clients: NonZeroU32,
+    pub clients: u64,
     /// Whether connections are kept.
     pub keep_alive: bool,
-    /// Requests in flight per connection.
-    pub pipeline: NonZeroU32,
+    /// Requests in flight per connection; 0 and 1 are the same.
+    pub pipeline: u64,
     /// Whether the address is to be one of IPv6.
     pub is_ipv6: bool,
-    /// Method.
+    /// Method; the usual one where it is empty.
     pub method: String,
     /// Header lines as typed.
     pub headers: Vec<String>,
@@ -59,6 +65,8 @@ pub struct Options {
     pub user: Option<String>,
     /// User and password for the proxy.
     pub proxy_user: Option<String>,
+    /// Where connections go, as typed.
+    proxy_typed: Option<String>,
     /// Where connections go.
     pub proxy: Option<Proxy>,
     /// Local addresses, as typed.
@@ -67,14 +75,18 @@ pub struct Options {
     pub limit_s: Option<u64>,
     /// Seconds after which a request without a reply has failed.
     pub cutoff_s: u64,
-    /// Whether all percentiles are printed.
-    pub percentiles: bool,
-    /// Whether doubts about averages are printed.
-    pub warnings: bool,
+    /// Whether percentiles are left out.
+    pub no_percentiles: bool,
+    /// Whether doubts about averages are left out.
+    pub no_warnings: bool,
     /// File of percentiles; `-` for standard output.
     pub csv: Option<PathBuf>,
     /// Whether version and progress are left out.
     pub is_quiet: bool,
+    /// The version is asked for.
+    asks_version: bool,
+    /// Help is asked for.
+    asks_help: bool,
     /// The URL, as typed.
     pub url: String,
     /// Host of the URL.
@@ -91,6 +103,68 @@ pub struct Options {
     pub warning: String,
 }
 
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::InFull,
+    rows: ROWS,
+};
+const ROWS: &[Row<Options>] = &[
+    flag("h", "", |it| it.asks_help = true),
+    flag("V", "", |it| it.asks_version = true),
+    takes(
+        Takes::Nothing,
+        value("v", "", |it, _| {
+            it.asks_version = true;
+            if it.form == Form::Json {
+                return Err(wrong(Form::Json, true, "unknown option: -v"));
+            }
+            Ok(())
+        }),
+    ),
+    // Taken for the sake of ab's users.
+    flag("r", "", |_| {}),
+    flag("l", "", |_| {}),
+    flag("i", "", |it| it.method = "HEAD".to_owned()),
+    flag("k", "", |it| it.keep_alive = true),
+    flag("q", "", |it| it.is_quiet = true),
+    flag("d", "", |it| it.no_percentiles = true),
+    flag("6", "", |it| it.is_ipv6 = true),
+    flag("F", "", |it| it.warning.push_str(&of_the_kernel('F'))),
+    flag("S", "", |it| it.no_warnings = true),
+    text("a", "", |it, typed| {
+        it.limit_s = Some(leading_number(&typed)).filter(|&s| s > 0);
+    }),
+    text("m", "", |it, typed| it.method = typed),
+    text("n", "", |it, typed| it.requests = leading_number(&typed)),
+    text("t", "", |it, typed| it.threads = leading_number(&typed)),
+    text("c", "", |it, typed| it.clients = leading_number(&typed)),
+    text("b", "", |it, _| it.warning.push_str(&of_the_kernel('b'))),
+    text("e", "", |it, typed| it.csv = Some(typed.into())),
+    text("p", "", |it, typed| it.send("POST", typed)),
+    text("s", "", |it, typed| {
+        it.cutoff_s = leading_number(&typed);
+        if it.requests == 0 {
+            it.requests = CUTOFF_REQUESTS;
+        }
+    }),
+    text("u", "", |it, typed| it.send("PUT", typed)),
+    secret("A", "", |it, typed| it.user = Some(typed)),
+    text("B", "", |it, typed| {
+        it.sources = typed.split(',').map(str::to_owned).collect()
+    }),
+    secret("C", "", |it, typed| it.cookies.push(typed)),
+    field("H", "", |it, typed| it.headers.push(typed)),
+    text("K", "", |it, typed| {
+        it.pipeline = leading_number(&typed);
+        it.keep_alive |= it.pipeline >= 2;
+    }),
+    secret("P", "", |it, typed| it.proxy_user = Some(typed)),
+    text("T", "", |it, typed| it.content_type = Some(typed)),
+    text("X", "", |it, typed| it.proxy_typed = Some(typed)),
+    report(|it| &mut it.brunt_report),
+    flag("", "text", |it| it.form = Form::Text),
+];
+
 /// Something is wrong with a command line: what is printed, and the exit code.
 pub(super) fn wrong(form: Form, is_quiet: bool, message: &str) -> Ending {
     let before = if is_quiet { "" } else { version(form) };
@@ -101,22 +175,26 @@ pub(super) fn wrong(form: Form, is_quiet: bool, message: &str) -> Ending {
     }
 }
 
-/// What C's `strtoul` makes of it: the digits that it begins with, 0 without any.
-fn leading_number(typed: &str) -> u64 {
-    let typed = typed.trim_start().trim_start_matches('+');
-    let end = typed.find(|letter: char| !letter.is_ascii_digit());
-    let digits = &typed[..end.unwrap_or(typed.len())];
-    digits
-        .parse()
-        .unwrap_or(if digits.is_empty() { 0 } else { u64::MAX })
+fn usage() -> String {
+    [include_str!("usage.txt"), EXAMPLE].concat()
 }
 
-/// The words behind the program's name as a report may show them: without what may be secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(
-        getopt::Options::new("", SHORT, BRUNTS, words),
-        &["A", "P", "C"],
-    )
+/// The lines that name the version.
+pub(super) fn version(form: Form) -> &'static str {
+    match form {
+        Form::Json => "\nweighttp 0.5 - lightweight and simple webserver benchmarking tool\n\n",
+        Form::Text => "weighttp 0.4 - a lightweight and simple webserver benchmarking tool\n\n",
+    }
+}
+
+/// What C's `strtoul` makes of it: the digits that it begins with, 0 without any.
+fn leading_number(typed: &str) -> u64 {
+    let (number, _) = digits(typed.trim_start().trim_start_matches('+'));
+    number.unwrap_or(0)
+}
+
+fn of_the_kernel(letter: char) -> String {
+    format!("brunt: -{letter} has no effect: the kernel decides\n")
 }
 
 impl Options {
@@ -126,174 +204,97 @@ impl Options {
     ///
     /// Something is wrong with them, or help or version is asked for.
     pub fn parse(form: Form, words: &[String]) -> Result<Self, Ending> {
-        let mut options = Self::empty(form);
-        let mut method = None;
-        let mut proxy = None;
-        let mut shown = None;
-        let (mut threads, mut clients, mut pipeline) = (1, 1, 0);
-        let mut found = getopt::Options::new("weighttp", SHORT, BRUNTS, words);
-        while let Some(item) = found.next() {
-            let (name, argument) = match item {
-                Ok((name, argument)) => (name, argument.unwrap_or_default()),
-                Err(unreadable) => {
-                    let message = unreadable.line();
-                    let letter = message.trim_end_matches('\'').chars().next_back();
-                    let letter = letter.unwrap_or('?');
-                    let message = if message.contains("requires an argument") {
-                        format!("option requires an argument: -{letter}")
-                    } else {
-                        format!("unknown option: -{letter}")
-                    };
-                    return Err(wrong(form, true, &message));
+        let mut options = Self {
+            form,
+            threads: 1,
+            clients: 1,
+            cutoff_s: 4,
+            ..Self::default()
+        };
+        let operands = TABLE
+            .read(words, &mut options)
+            .map_err(|found| match found {
+                Wrong::NoOption(option) => wrong(form, true, &format!("unknown option: {option}")),
+                Wrong::NoArgument(option) => {
+                    let message = format!("option requires an argument: {option}");
+                    wrong(form, true, &message)
                 }
+                found => found.ending("weighttp", |line| wrong(form, true, line)),
+            })?;
+        if options.asks_help || options.asks_version {
+            let help = if options.asks_help {
+                usage()
+            } else {
+                String::new()
             };
-            match name {
-                "brunt-report" => options.brunt_report = Some(argument.into()),
-                "text" => options.form = Form::Text,
-                "v" if options.form == Form::Json => {
-                    return Err(wrong(form, true, "unknown option: -v"));
-                }
-                "V" | "v" => shown = shown.max(Some(0)),
-                "h" => shown = Some(1),
-                "n" => options.requests = leading_number(&argument),
-                "t" => threads = leading_number(&argument),
-                "c" => clients = leading_number(&argument),
-                "k" => options.keep_alive = true,
-                "K" => {
-                    pipeline = leading_number(&argument);
-                    options.keep_alive |= pipeline >= 2;
-                }
-                "6" => options.is_ipv6 = true,
-                "i" => method = Some("HEAD".to_owned()),
-                "m" => method = Some(argument),
-                "p" | "u" => {
-                    options.body = Some(argument.into());
-                    method = Some(if name == "p" { "POST" } else { "PUT" }.to_owned());
-                }
-                "T" => options.content_type = Some(argument),
-                "A" => options.user = Some(argument),
-                "P" => options.proxy_user = Some(argument),
-                "H" => options.headers.push(argument),
-                "C" => options.cookies.push(argument),
-                "B" => options.sources = argument.split(',').map(str::to_owned).collect(),
-                "X" => proxy = Some(argument),
-                "a" => {
-                    options.limit_s =
-                        Some(leading_number(&argument)).filter(|&limit_s| limit_s > 0);
-                }
-                "s" => {
-                    options.cutoff_s = leading_number(&argument);
-                    if options.requests == 0 {
-                        options.requests = CUTOFF_REQUESTS;
-                    }
-                }
-                "d" => options.percentiles = false,
-                "S" => options.warnings = false,
-                "q" => options.is_quiet = true,
-                "e" => options.csv = Some(argument.into()),
-                "b" | "F" => {
-                    let line = format!("brunt: -{name} has no effect: the kernel decides\n");
-                    options.warning.push_str(&line);
-                }
-                // Taken for the sake of ab's users.
-                _ => {}
-            }
+            let text = format!("{}{help}", version(options.form));
+            return Err(Ending::printed(&text));
         }
-        let operands = found.operands();
-        let form = options.form;
-        let is_quiet = options.is_quiet;
-        if let Some(level) = shown {
-            let help = if level > 0 { usage() } else { String::new() };
-            return Err(Ending {
-                stdout: format!("{}{help}", version(form)),
-                ..Ending::default()
-            });
-        }
-        let wrong = |message: &str| wrong(form, is_quiet, message);
-        let [url] = &operands[..] else {
-            return Err(wrong(match operands.len() {
+        let checked = options.check(&operands);
+        checked.map_err(|message| wrong(options.form, options.is_quiet, &message))?;
+        Ok(options)
+    }
+
+    /// A request with the content of a file.
+    fn send(&mut self, method: &str, path: String) {
+        self.body = Some(path.into());
+        method.clone_into(&mut self.method);
+    }
+
+    /// Looks at the options together, and at the URL.
+    fn check(&mut self, operands: &[String]) -> Result<(), String> {
+        let [url] = operands else {
+            let message = match operands.len() {
                 0 => "missing URI argument",
                 _ => "too many arguments",
-            }));
+            };
+            return Err(message.to_owned());
         };
-        options.url.clone_from(url);
+        self.url.clone_from(url);
+        let (requests, threads, clients) = (self.requests, self.threads, self.clients);
         for (is_wrong, message) in [
-            (options.requests == 0, "num of requests has to be > 0"),
+            (requests == 0, "num of requests has to be > 0"),
             (threads == 0, "thread count has to be > 0"),
-            (threads > options.requests, "thread_count > req_count"),
+            (threads > requests, "thread_count > req_count"),
             (clients == 0, "num of concurrent clients has to be > 0"),
-            (clients > options.requests, "concur_count > req_count"),
+            (clients > requests, "concur_count > req_count"),
             (threads > clients, "thread_count > concur_count"),
-            (options.headers.len() > FIELDS_MAX, "too many headers"),
-            (options.cookies.len() > FIELDS_MAX, "too many cookies"),
+            (self.headers.len() > FIELDS_MAX, "too many headers"),
+            (self.cookies.len() > FIELDS_MAX, "too many cookies"),
         ] {
             if is_wrong {
-                return Err(wrong(message));
+                return Err(message.to_owned());
             }
         }
-        if options.requests > RequestLog::REQUESTS_MAX {
-            return Err(wrong(&format!(
+        if requests > RequestLog::REQUESTS_MAX {
+            return Err(format!(
                 "-n may be {} at most, since the figures are made of every request; `brunt -n` \
                  has no limit",
                 RequestLog::REQUESTS_MAX
-            )));
+            ));
         }
-        let count = |number: u64| {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
-        };
-        (options.threads, options.clients) = (count(threads), count(clients));
-        options.pipeline = count(pipeline);
-        options.method = method.unwrap_or_else(|| "GET".to_owned());
-        options.take_url().map_err(wrong)?;
-        options.check_headers().map_err(wrong)?;
-        options.proxy = match proxy {
+        if self.method.is_empty() {
+            "GET".clone_into(&mut self.method);
+        }
+        self.take_url()?;
+        self.check_headers()?;
+        self.take_proxy()
+    }
+
+    fn take_proxy(&mut self) -> Result<(), String> {
+        self.proxy = match &self.proxy_typed {
             Some(path) if path.starts_with('/') => Some(Proxy::Socket(path.into())),
             Some(typed) => {
                 let (host, port) = match typed.rsplit_once(':') {
                     Some((host, port)) => (host, port.parse().ok().filter(|&port| port > 0)),
-                    None => (&*typed, Some(PORT)),
+                    None => (&**typed, Some(PORT)),
                 };
-                let message = format!("could not parse -X proxy: {typed}");
-                let port = port.ok_or_else(|| wrong(&message))?;
+                let port = port.ok_or_else(|| format!("could not parse -X proxy: {typed}"))?;
                 Some(Proxy::Host(host.to_owned(), port))
             }
             None => None,
         };
-        Ok(options)
-    }
-
-    fn empty(form: Form) -> Self {
-        Self {
-            requests: 0,
-            threads: NonZeroU32::MIN,
-            clients: NonZeroU32::MIN,
-            keep_alive: false,
-            pipeline: NonZeroU32::MIN,
-            is_ipv6: false,
-            method: String::new(),
-            headers: Vec::new(),
-            cookies: Vec::new(),
-            body: None,
-            content_type: None,
-            user: None,
-            proxy_user: None,
-            proxy: None,
-            sources: Vec::new(),
-            limit_s: None,
-            cutoff_s: 4,
-            percentiles: true,
-            warnings: true,
-            csv: None,
-            is_quiet: false,
-            url: String::new(),
-            host: String::new(),
-            port: PORT,
-            path: String::new(),
-            form,
-            brunt_report: None,
-            warning: String::new(),
-        }
+        Ok(())
     }
 
     fn take_url(&mut self) -> Result<(), &'static str> {
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn options_are_taken_as_weighttp_takes_them() {
         let options = parse("-n10 -c 4 -t2 -K 8 -q http://h:81/a?b -e - --text").expect("good");
-        assert_eq!((options.requests, options.clients.get()), (10, 4));
+        assert_eq!((options.requests, options.clients), (10, 4));
         assert!(options.keep_alive && options.is_quiet && options.form == Form::Text);
         assert_eq!(
             (&*options.host, options.port, &*options.path),

@@ -4,14 +4,13 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::num::NonZeroU64;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use brunt_engine::verbatim_requests;
-use brunt_load::{HttpChoice, Placement, Plan, RequestSet, Reuse, Scheme, Stop, Target};
+use brunt_load::{HttpChoice, Plan, RequestSet, Reuse, Scheme, Stop, Target};
 
 use super::options::{Options, Proxy, wrong};
 use crate::Ending;
 use crate::ending::strerror;
+use crate::numbers::at_least_1;
+use crate::request::{basic, only_request};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// weighttp begins at once.
@@ -75,7 +74,7 @@ impl Options {
             ("Proxy-Authorization", &self.proxy_user),
         ] {
             if let Some(user) = user {
-                line(&format!("{name}: Basic {}", BASE64_STANDARD.encode(user)));
+                line(&format!("{name}: {}", basic(user)));
             }
         }
         if self.header("user-agent:").is_none() {
@@ -103,18 +102,13 @@ impl Options {
 
     /// The plan on a target of [`Options::target`].
     pub(super) fn plan_on(&self, target: Target, body: &[u8]) -> Result<Plan, Ending> {
-        let requests = verbatim_requests(&self.request(body));
-        let requests = requests.map_err(|reason| self.error(&reason.to_string()))?;
-        let [only] = &requests[..] else {
-            return Err(self.error("a header line holds another request"));
-        };
-        let mut plan = Plan::new(target, RequestSet::one(only.clone()));
-        plan.connections = self.clients;
-        plan.workers = self.threads;
-        plan.placement = Placement::Given;
-        plan.oversubscribe = true;
+        let only = only_request(&self.request(body));
+        let only = only.map_err(|reason| self.error(&reason.to_string()))?;
+        let mut plan = Plan::bare(target, RequestSet::one(only));
+        plan.connections = at_least_1(self.clients);
+        plan.workers = at_least_1(self.threads);
         plan.spoken = HttpChoice::HTTP1.into();
-        plan.pipeline = self.pipeline;
+        plan.pipeline = at_least_1(self.pipeline);
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);
         }
@@ -123,9 +117,6 @@ impl Options {
             requests: Some(self.requests),
         };
         plan.logged_requests_max = self.requests;
-        plan.warmup_ns = 0;
-        plan.halves_warmup = false;
-        plan.sends_again = false;
         plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
         plan.drain_limit_ns = plan.timeout_ns;
         plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use brunt_judge::RunFigures;
 use brunt_record::{FailureScope, LoggedEnd, RequestLog, Run};
 
-use super::form::Form;
-use super::options::Options;
-use super::usage::version;
+use super::options::{Form, Options, version};
+use crate::numbers::{self, share, short_us};
 
 /// What is printed when the load begins.
 pub fn heading(options: &Options) -> String {
@@ -17,13 +16,9 @@ pub fn heading(options: &Options) -> String {
     }
     text.push_str(version(options.form));
     let mut threads = String::new();
-    let share = |all: u64, number: u64| {
-        let threads = u64::from(options.threads.get());
-        all / threads + u64::from(number < all % threads)
-    };
-    for number in 0..u64::from(options.threads.get()) {
-        let clients = share(options.clients.get().into(), number);
-        let requests = share(options.requests, number);
+    for number in 0..options.threads {
+        let clients = share(options.clients, options.threads, number);
+        let requests = share(options.requests, options.threads, number);
         let _ = writeln!(
             threads,
             "spawning thread #{}: {clients} concurrent requests, {requests} total requests",
@@ -42,40 +37,28 @@ pub fn progress(percent: u64) -> String {
     format!("progress: {percent:3}% done\n")
 }
 
-/// Durations, microseconds, in order.
+/// Times, and how weighttp finds percentiles among them.
 #[derive(Clone, Debug, Default)]
 struct Times {
-    us: Vec<u64>,
+    sorted: numbers::Times,
     /// Places of an even number of them count one less.
     is_lowered: bool,
 }
 
 impl Times {
-    fn of(mut us: Vec<u64>, is_lowered: bool) -> Self {
-        us.sort_unstable();
-        Self { us, is_lowered }
+    fn of(us: Vec<u32>, is_lowered: bool) -> Self {
+        let sorted = numbers::Times::of(us);
+        Self { sorted, is_lowered }
     }
 
-    fn at(&self, percent: usize) -> u64 {
-        let count = self.us.len();
-        let lowered = usize::from(count.is_multiple_of(2) && (self.is_lowered || percent == 50));
-        let place = match percent {
+    fn at(&self, percent: u64) -> u64 {
+        let count = self.sorted.total();
+        let is_lowered = count.is_multiple_of(2) && (self.is_lowered || percent == 50);
+        self.sorted.at(match percent {
             0 => 0,
-            100 => count.saturating_sub(1),
-            _ => (count * percent / 100).saturating_sub(lowered),
-        };
-        self.us.get(place).copied().unwrap_or(0)
-    }
-
-    fn mean(&self) -> u64 {
-        self.us.iter().sum::<u64>() / (self.us.len() as u64).max(1)
-    }
-
-    fn stdev(&self) -> f64 {
-        let mean = self.mean() as f64;
-        let squares = self.us.iter().map(|&us| (us as f64 - mean).powi(2));
-        let others = self.us.len().saturating_sub(1).max(1);
-        (squares.sum::<f64>() / others as f64).sqrt()
+            100 => count,
+            _ => (count * percent / 100).saturating_sub(is_lowered.into()),
+        })
     }
 }
 
@@ -120,10 +103,11 @@ impl Measured {
                 measured.passed += u64::from(matches!(class, 2 | 3));
             }
             let us = |to_ns: u64| to_ns.saturating_sub(request.sent_ns) / 1_000;
-            connect.extend(request.opening_us());
-            first_byte.push(us(request.first_byte_ns));
-            response.push(us(request.done_ns));
-            total.push(us(request.done_ns) + request.opening_us().unwrap_or(0));
+            let opening_us = request.opening_us();
+            connect.extend(opening_us.map(short_us));
+            first_byte.push(short_us(us(request.first_byte_ns)));
+            response.push(short_us(us(request.done_ns)));
+            total.push(short_us(us(request.done_ns) + opening_us.unwrap_or(0)));
         }
         measured.connect = Times::of(connect, true);
         measured.first_byte = Times::of(first_byte, false);
@@ -153,38 +137,26 @@ fn json(options: &Options, measured: &Measured) -> String {
     let per_s = |count: u64| u128::from(count) * 1_000_000 / u128::from(measured.taken_us);
     let reused = measured
         .done
-        .saturating_sub(measured.connect.us.len() as u64);
+        .saturating_sub(measured.connect.sorted.total());
     let lost = measured.failed().saturating_sub(s4 + s5);
     let mut text = format!(
-        "{{\n  \"reqs_per_sec\": {},\n  \"kBps_per_sec\": {},\n  \"secs_elapsed\": {}.{:06},\n",
+        "{{\n  \"reqs_per_sec\": {},\n  \"kBps_per_sec\": {},\n  \"secs_elapsed\": {}.{:06},\n  \
+         \"request_counts\": {{\n    \"started\":    {},\n    \"retired\":    {},\n    \
+         \"keep-alive\": {}\n  }},\n  \
+         \"response_counts\": {{\n    \"pass\": {},\n    \"fail\": {},\n    \"errs\": 0\n  }},\n  \
+         \"status_codes\": {{\n    \"2xx\":  {s2},\n    \"3xx\":  {s3},\n    \
+         \"4xx\":  {s4},\n    \"5xx\":  {s5}\n  }},\n  \
+         \"traffic\": {{\n    \"bytes_total\":   {:12},\n    \"bytes_headers\": {:12},\n    \
+         \"bytes_body\":    {:12}\n  }},\n",
         per_s(measured.done),
         per_s(measured.bytes / 1_024),
         measured.taken_us / 1_000_000,
         measured.taken_us % 1_000_000,
-    );
-    let _ = write!(
-        text,
-        "  \"request_counts\": {{\n    \"started\":    {},\n    \"retired\":    {},\n    \
-         \"keep-alive\": {}\n  }},\n",
         measured.started,
         measured.done,
-        reused.saturating_sub(lost)
-    );
-    let _ = write!(
-        text,
-        "  \"response_counts\": {{\n    \"pass\": {},\n    \"fail\": {},\n    \"errs\": 0\n  }},\n",
+        reused.saturating_sub(lost),
         measured.passed,
-        measured.failed()
-    );
-    let _ = write!(
-        text,
-        "  \"status_codes\": {{\n    \"2xx\":  {s2},\n    \"3xx\":  {s3},\n    \
-         \"4xx\":  {s4},\n    \"5xx\":  {s5}\n  }},\n"
-    );
-    let _ = write!(
-        text,
-        "  \"traffic\": {{\n    \"bytes_total\":   {:12},\n    \"bytes_headers\": {:12},\n    \
-         \"bytes_body\":    {:12}\n  }},\n",
+        measured.failed(),
         measured.bytes,
         measured.head_bytes,
         measured.bytes - measured.head_bytes
@@ -197,15 +169,19 @@ fn json(options: &Options, measured: &Measured) -> String {
     ];
     for (name, times) in blocks {
         let end = if name == "total_times" { "" } else { "," };
-        let _ = writeln!(text, "  \"{name}\": {{");
-        let _ = writeln!(text, "     \"num\": {:9},", times.us.len());
-        let _ = writeln!(text, "     \"avg\": {:9},", times.mean());
-        let _ = writeln!(text, "     \"stddev\": {:6.0},", times.stdev());
-        text.push_str("     \"unit\": \"us\",\n");
-        let percents: &[usize] = if options.percentiles {
-            &[0, 50, 66, 75, 80, 90, 95, 98, 99, 100]
-        } else {
+        let sorted = &times.sorted;
+        let _ = writeln!(
+            text,
+            "  \"{name}\": {{\n     \"num\": {:9},\n     \"avg\": {:9},\n     \
+             \"stddev\": {:6.0},\n     \"unit\": \"us\",",
+            sorted.total(),
+            sorted.mean(),
+            sorted.deviation()
+        );
+        let percents: &[u64] = if options.no_percentiles {
             &[0, 50, 100]
+        } else {
+            &[0, 50, 66, 75, 80, 90, 95, 98, 99, 100]
         };
         for &percent in percents {
             let comma = if percent == 100 { "" } else { "," };
@@ -220,7 +196,7 @@ fn json(options: &Options, measured: &Measured) -> String {
 
 fn warnings(options: &Options, measured: &Measured) -> String {
     let mut text = String::new();
-    if !options.warnings {
+    if options.no_warnings {
         return text;
     }
     for (name, times) in [
@@ -229,7 +205,10 @@ fn warnings(options: &Options, measured: &Measured) -> String {
         ("response time", &measured.response),
         ("total time", &measured.total),
     ] {
-        let (stdev, apart) = (times.stdev(), times.mean().abs_diff(times.at(50)) as f64);
+        let (stdev, apart) = (
+            times.sorted.deviation(),
+            times.sorted.mean().abs_diff(times.at(50)) as f64,
+        );
         if stdev < 1.0 || apart <= stdev {
             continue;
         }
@@ -276,16 +255,9 @@ fn text(options: &Options, measured: &Measured) -> String {
 /// The file of `-e`.
 pub fn csv(measured: &Measured) -> String {
     let mut text = "Percentage served,Time in us\n".to_owned();
+    let total = &measured.total.sorted;
     for percent in 0..=100 {
-        let total = &measured.total;
-        let us = match percent {
-            0 | 100 => total.at(percent),
-            _ => total
-                .us
-                .get(total.us.len() * percent / 100)
-                .copied()
-                .unwrap_or(0),
-        };
+        let us = total.at(total.total() * percent / 100);
         let _ = writeln!(text, "{percent},{us}");
     }
     text
@@ -302,7 +274,7 @@ mod tests {
     }
 
     fn measured() -> Measured {
-        let of = |us: &[u64], is_lowered| Times::of(us.to_vec(), is_lowered);
+        let of = |us: &[u32], is_lowered| Times::of(us.to_vec(), is_lowered);
         Measured {
             taken_us: 1_822,
             started: 4,

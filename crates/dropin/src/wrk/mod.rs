@@ -1,33 +1,28 @@
 //! wrk and wrk2.
 
-mod distribution;
+mod latencies;
 mod options;
 mod plan;
-mod program;
-mod rates;
 mod report;
 mod script;
-mod spectrum;
 mod units;
 mod url;
-mod usage;
 
 use brunt_engine::PrepareError;
 
-pub use options::{Options, shown};
+pub use options::{Options, Program, TABLE};
 pub use plan::plan;
-pub use program::Program;
 pub use report::{heading, report};
 pub use script::{Scripted, outcome, script_error};
 pub use url::Url;
 
 use crate::Ending;
-use crate::ending::{Cause, cause};
+use crate::ending::Cause;
 
 /// How a run ends that cannot be prepared. Absent where wrk has no words for it.
 pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
     let (host, service) = (&options.url.host, options.url.service());
-    let line = match cause(error)? {
+    let line = match Cause::of(error)? {
         Cause::Resolve(reason) => format!("unable to resolve {host}:{service} {reason}"),
         Cause::Connect(reason, _) => format!("unable to connect to {host}:{service} {reason}"),
     };

@@ -5,22 +5,31 @@ use std::path::PathBuf;
 
 use brunt_record::WORKERS_MAX;
 
-use super::program::Program;
-use super::units::{read_number, read_time_s};
+use super::units::{METRIC, TIME_S};
 use super::url::Url;
-use super::usage::{usage, version};
 use crate::Ending;
-use crate::getopt::{self, Options as Getopt, Row, flag, value};
+use crate::getopt::*;
+use crate::numbers::at_least_1;
+
+/// Whose command line it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Program {
+    /// wrk: as many requests as replies allow.
+    #[default]
+    Wrk,
+    /// wrk2: a planned rate.
+    Wrk2,
+}
 
 /// What a command line asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// wrk2 also where wrk was called with one of its options.
     pub program: Program,
     /// Threads, each with its connections; not more than these.
-    pub threads: NonZeroU32,
+    threads: u64,
     /// Connections, all threads together.
-    pub connections: NonZeroU32,
+    connections: u64,
     /// Length of the run, seconds; above 0.
     pub duration_s: u64,
     /// Longest time to a reply, seconds.
@@ -31,8 +40,8 @@ pub struct Options {
     pub uncorrected_latency: bool,
     /// Whether a batch of pipelined requests has one latency; always so in wrk.
     pub batch_latency: bool,
-    /// Requests per second, all threads together (wrk2); above 0.
-    pub rate_per_s: Option<u64>,
+    /// Requests per second, all threads together (wrk2).
+    pub rate_per_s: u64,
     /// File of a Lua script.
     pub script: Option<PathBuf>,
     /// Header fields as typed.
@@ -43,47 +52,68 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// File for brunt's own record of the run.
     pub brunt_report: Option<PathBuf>,
+    /// The version was asked for, once or more.
+    version: String,
 }
 
 /// The options of both tools: wrk takes those of wrk2 as well.
-const ROWS: &[Row] = &[
-    value("c", "connections"),
-    value("d", "duration"),
-    value("t", "threads"),
-    value("s", "script"),
-    value("H", "header"),
-    flag("L", "latency"),
-    flag("U", "u_latency"),
-    flag("B", "batch_latency"),
-    value("T", "timeout"),
-    flag("", "help"),
-    flag("v", "version"),
-    value("R", "rate"),
-    value("", "brunt-report").in_full(),
+/// The options.
+pub const TABLE: Table<Options> = Table {
+    style: Style::GetoptLong,
+    rows: ROWS,
+};
+const ROWS: &[Row<Options>] = &[
+    value("c", "connections", |it, typed| {
+        it.read(METRIC.read(typed))
+            .map(|count| it.connections = count)
+    }),
+    value("d", "duration", |it, typed| {
+        it.read(TIME_S.read(typed)).map(|s| it.duration_s = s)
+    }),
+    value("t", "threads", |it, typed| {
+        it.read(METRIC.read(typed)).map(|count| it.threads = count)
+    }),
+    text("s", "script", |it, typed| it.script = Some(typed.into())),
+    field("H", "header", |it, typed| it.headers.push(typed)),
+    flag("L", "latency", |it| it.latency = true),
+    flag("U", "u_latency", |it| {
+        it.become_wrk2();
+        it.latency = true;
+        it.uncorrected_latency = true;
+    }),
+    flag("B", "batch_latency", |it| {
+        it.become_wrk2();
+        it.batch_latency = true;
+    }),
+    value("T", "timeout", |it, typed| {
+        it.read(TIME_S.read(typed)).map(|s| it.timeout_s = s)
+    }),
+    end("", "help", |it| it.usage(None)),
+    flag("v", "version", |it| {
+        it.version.push_str(&version(it.program))
+    }),
+    value("R", "rate", |it, typed| {
+        it.become_wrk2();
+        it.read(METRIC.read(typed)).map(|rate| it.rate_per_s = rate)
+    }),
+    end("r", "", |it| it.usage(None)),
+    end("?", "", |it| it.usage(None)),
+    report(|it| &mut it.brunt_report),
 ];
+/// The last line of the usage text, which no blanks follow.
+const TIMES: &str = "  Time arguments may include a time unit (2s, 2m, 2h)\n";
+/// Columns to which the other lines are filled with blanks.
+const WIDTH: usize = 54;
 
-/// The words behind the program's name as a report may show them: without what may be secret.
-pub fn shown(words: &[String]) -> Vec<String> {
-    getopt::shown(Getopt::new("", "r?", ROWS, words), &[])
-}
-
-/// The options as they are found, before they are looked at together.
-#[derive(Debug)]
-struct Typed {
-    program: Program,
-    threads: u64,
-    connections: u64,
-    duration_s: u64,
-    timeout_s: u64,
-    rate_per_s: u64,
-    latency: bool,
-    uncorrected_latency: bool,
-    batch_latency: bool,
-    script: Option<PathBuf>,
-    headers: Vec<String>,
-    brunt_report: Option<PathBuf>,
-    /// The version was asked for, once or more.
-    stdout: String,
+/// The version whose command line and text these are, and in brackets, where wrk names what makes
+/// the load, brunt.
+fn version(program: Program) -> String {
+    let version = match program {
+        Program::Wrk => "4.1.0",
+        Program::Wrk2 => "4.0.0",
+    };
+    let brunt = env!("CARGO_PKG_VERSION");
+    format!("wrk {version} [brunt {brunt}] Copyright (C) 2012 Will Glozer\n")
 }
 
 impl Options {
@@ -93,68 +123,35 @@ impl Options {
     ///
     /// Something is wrong with them, or help or version is asked for: in wrk that is the same.
     pub fn parse(program: Program, called: &str, words: &[String]) -> Result<Self, Ending> {
-        let mut typed = Typed::new(program);
-        let mut options = Getopt::new(called, "r?", ROWS, words);
-        while let Some(item) = options.next() {
-            let (name, argument) = item.map_err(|wrong| typed.usage(Some(wrong.line())))?;
-            if typed
-                .take(name, argument.as_deref().unwrap_or_default())
-                .is_none()
-            {
-                return Err(typed.usage(None));
-            }
-        }
-        typed.finish(options.operands())
-    }
-}
-
-impl Typed {
-    fn new(program: Program) -> Self {
-        Self {
+        let mut options = Self {
             program,
             threads: 2,
             connections: 10,
             duration_s: 10,
             timeout_s: 2,
-            rate_per_s: 0,
-            latency: false,
-            uncorrected_latency: false,
             batch_latency: program == Program::Wrk,
-            script: None,
-            headers: Vec::new(),
-            brunt_report: None,
-            stdout: String::new(),
-        }
+            ..Self::default()
+        };
+        options.arguments = TABLE
+            .read(words, &mut options)
+            .map_err(|wrong| wrong.ending(called, |line| options.usage(Some(line))))?;
+        options.check()?;
+        Ok(options)
     }
 
-    /// Takes one option. Absent where the usage text is to follow.
-    fn take(&mut self, name: &str, argument: &str) -> Option<()> {
-        match name {
-            "threads" => self.threads = read_number(argument)?,
-            "connections" => self.connections = read_number(argument)?,
-            "duration" => self.duration_s = read_time_s(argument)?,
-            "script" => self.script = Some(argument.into()),
-            "header" => self.headers.push(argument.to_owned()),
-            "latency" => self.latency = true,
-            "timeout" => self.timeout_s = read_time_s(argument)?,
-            "u_latency" => {
-                self.become_wrk2();
-                self.latency = true;
-                self.uncorrected_latency = true;
-            }
-            "batch_latency" => {
-                self.become_wrk2();
-                self.batch_latency = true;
-            }
-            "rate" => {
-                self.become_wrk2();
-                self.rate_per_s = read_number(argument)?;
-            }
-            "version" => self.stdout.push_str(&version(self.program)),
-            "brunt-report" => self.brunt_report = Some(argument.into()),
-            _ => return None,
-        }
-        Some(())
+    /// Threads, each with its connections.
+    pub fn threads(&self) -> NonZeroU32 {
+        at_least_1(self.threads)
+    }
+
+    /// Connections, all threads together.
+    pub fn connections(&self) -> NonZeroU32 {
+        at_least_1(self.connections)
+    }
+
+    /// What was read; where that is nothing, the usage text is printed.
+    fn read(&self, number: Option<u64>) -> Result<u64, Ending> {
+        number.ok_or_else(|| self.usage(None))
     }
 
     fn become_wrk2(&mut self) {
@@ -166,15 +163,22 @@ impl Typed {
 
     /// The usage text behind `message`.
     fn usage(&self, message: Option<&str>) -> Ending {
+        let text = match self.program {
+            Program::Wrk => include_str!("wrk.txt"),
+            Program::Wrk2 => include_str!("wrk2.txt"),
+        };
+        let lines = text.lines().map(|line| format!("{line:<WIDTH$}\n"));
+        let lines: String = lines.chain([TIMES.to_owned()]).collect();
         Ending {
-            stdout: format!("{}{}", self.stdout, usage(self.program)),
+            stdout: format!("{}{lines}", self.version),
             stderr: message.map_or_else(String::new, |message| format!("{message}\n")),
             code: 1,
         }
     }
 
-    fn finish(self, operands: Vec<String>) -> Result<Options, Ending> {
-        let Some(url) = operands.first() else {
+    /// Looks at the options together, and at the URL.
+    fn check(&mut self) -> Result<(), Ending> {
+        let Some(url) = self.arguments.first() else {
             return Err(self.usage(None));
         };
         if self.threads == 0 || self.duration_s == 0 {
@@ -183,46 +187,24 @@ impl Typed {
         let Some(url) = Url::parse(url) else {
             return Err(self.usage(Some(&format!("invalid URL: {url}"))));
         };
+        self.url = url;
         if self.connections == 0 || self.connections < self.threads {
             return Err(self.usage(Some("number of connections must be >= threads")));
         }
-        let rate_per_s = (self.program == Program::Wrk2).then_some(self.rate_per_s);
-        if rate_per_s == Some(0) {
+        if self.program == Program::Wrk2 && self.rate_per_s == 0 {
             let message = "Throughput MUST be specified with the --rate or -R option";
             return Err(self.usage(Some(message)));
         }
-        let number = |asked: u64, most: u32| {
-            let number = u32::try_from(asked).ok().filter(|&number| number <= most);
-            number.and_then(NonZeroU32::new)
-        };
-        let Some(threads) = number(self.threads, WORKERS_MAX) else {
-            let line = format!("brunt: {} threads are over {WORKERS_MAX}", self.threads);
-            return Err(Ending::error(&line, 1));
-        };
-        let Some(connections) = number(self.connections, u32::MAX) else {
-            let line = format!(
-                "brunt: {} connections are over {}",
-                self.connections,
-                u32::MAX
-            );
-            return Err(Ending::error(&line, 1));
-        };
-        Ok(Options {
-            program: self.program,
-            threads,
-            connections,
-            duration_s: self.duration_s,
-            timeout_s: self.timeout_s,
-            latency: self.latency,
-            uncorrected_latency: self.uncorrected_latency,
-            batch_latency: self.batch_latency,
-            rate_per_s,
-            script: self.script,
-            headers: self.headers,
-            url,
-            arguments: operands,
-            brunt_report: self.brunt_report,
-        })
+        for (name, count, most) in [
+            ("threads", self.threads, WORKERS_MAX),
+            ("connections", self.connections, u32::MAX),
+        ] {
+            if count > most.into() {
+                let line = format!("brunt: {count} {name} are over {most}");
+                return Err(Ending::error(&line, 1));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -242,10 +224,13 @@ mod tests {
     #[test]
     fn defaults_are_wrks() {
         let options = good(Program::Wrk, "http://h/");
-        assert_eq!((options.threads.get(), options.connections.get()), (2, 10));
+        assert_eq!(
+            (options.threads().get(), options.connections().get()),
+            (2, 10)
+        );
         assert_eq!((options.duration_s, options.timeout_s), (10, 2));
         assert!(!options.latency && options.batch_latency);
-        assert_eq!((options.rate_per_s, options.script), (None, None));
+        assert_eq!((options.rate_per_s, options.script), (0, None));
         assert_eq!(options.arguments, ["http://h/"]);
     }
 
@@ -254,8 +239,8 @@ mod tests {
         let options = good(Program::Wrk, "-t12 -c400 -d30s http://h:1/");
         assert_eq!(
             (
-                options.threads.get(),
-                options.connections.get(),
+                options.threads().get(),
+                options.connections().get(),
                 options.duration_s
             ),
             (12, 400, 30)
@@ -271,12 +256,12 @@ mod tests {
             Program::Wrk,
             "-Lt4 --script=./x.lua --dur 2m -c1k http://h/ a b",
         );
-        assert_eq!((options.threads.get(), options.duration_s), (4, 120));
-        assert_eq!(options.connections.get(), 1_000);
+        assert_eq!((options.threads().get(), options.duration_s), (4, 120));
+        assert_eq!(options.connections().get(), 1_000);
         assert_eq!(options.arguments, ["http://h/", "a", "b"]);
         let line = "--rate=2k --connections=100 --threads=2 --duration=30 --u_latency http://h/";
         let options = good(Program::Wrk2, line);
-        assert_eq!(options.rate_per_s, Some(2_000));
+        assert_eq!(options.rate_per_s, 2_000);
         assert!(options.latency && options.uncorrected_latency && !options.batch_latency);
         let options = good(Program::Wrk, "-H a --brunt-report run.json http://h/ -H b");
         assert_eq!(options.headers, ["a", "b"]);

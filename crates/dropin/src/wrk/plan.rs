@@ -1,22 +1,18 @@
 //! From wrk's options to a plan of brunt's.
 
-use std::num::NonZeroU32;
-
-use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Schedule,
-    Stop, TlsSpec,
-};
+use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Schedule};
 
 use super::{Options, Program};
 use crate::Ending;
-use crate::verbatim::{self, NoRequest};
+use crate::numbers::at_least_1;
+use crate::request::{self, NoRequest};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The peers begin at once; connections that are not there by then are tried for on.
 const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 /// Requests that may be due and wait: those of the whole run, within these limits.
-const QUEUE_LEAST: u32 = 1_000_000;
-const QUEUE_MOST: u32 = 64_000_000;
+const QUEUE_LEAST: u64 = 1_000_000;
+const QUEUE_MOST: u64 = 64_000_000;
 
 /// The plan that does what the command line asks for. Its request is that of the options; a script
 /// may replace it.
@@ -34,36 +30,18 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     let request = request(options)?;
     let duration_ns = nanoseconds(options.duration_s);
     let timeout_ns = nanoseconds(options.timeout_s).max(1_000_000);
-    let (model, timeout_ns) = match options.rate_per_s {
-        // In wrk2 no reply is too late: a server that falls behind is seen in the latencies.
-        Some(rate_per_s) if options.program == Program::Wrk2 => (
-            open_loop(options, rate_per_s)?,
-            duration_ns.saturating_add(timeout_ns),
-        ),
-        _ => {
-            let connect_per_s = None;
-            (LoadModel::Closed { connect_per_s }, timeout_ns)
-        }
-    };
-    let mut plan = Plan::new(target, RequestSet::one(request));
-    plan.model = model;
-    plan.connections = options.connections;
-    plan.workers = options.threads;
-    plan.placement = Placement::Given;
-    plan.oversubscribe = true;
-    plan.spoken = HttpChoice::HTTP1.into();
-    plan.tls = TlsSpec {
-        insecure: true,
-        ..TlsSpec::default()
-    };
-    plan.stop = Stop {
-        duration_ns: Some(duration_ns),
-        requests: None,
-    };
-    plan.warmup_ns = 0;
-    plan.halves_warmup = false;
-    plan.sends_again = false;
+    let mut plan = Plan::bare(target, RequestSet::one(request));
     plan.timeout_ns = timeout_ns;
+    if options.program == Program::Wrk2 {
+        plan.model = open_loop(options)?;
+        // No reply is too late: a server that falls behind is seen in the latencies.
+        plan.timeout_ns = duration_ns.saturating_add(timeout_ns);
+    }
+    plan.connections = options.connections();
+    plan.workers = options.threads();
+    plan.spoken = HttpChoice::HTTP1.into();
+    plan.tls.insecure = true;
+    plan.stop.duration_ns = Some(duration_ns);
     plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
     plan.drain_limit_ns = nanoseconds(options.timeout_s);
     Ok(plan)
@@ -71,7 +49,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
 
 /// The request of the options.
 fn request(options: &Options) -> Result<RequestSpec, Ending> {
-    verbatim::request("GET", &options.url.path, &headers(options), b"").map_err(|reason| {
+    request::request("GET", &options.url.path, &headers(options), b"").map_err(|reason| {
         match reason {
             // In wrk's words.
             NoRequest::Text(reason) => Ending::error(&reason.to_string(), 1),
@@ -87,16 +65,15 @@ fn nanoseconds(seconds: u64) -> u64 {
         .min(Schedule::DURATION_MAX_NS)
 }
 
-fn open_loop(options: &Options, rate_per_s: u64) -> Result<LoadModel, Ending> {
+fn open_loop(options: &Options) -> Result<LoadModel, Ending> {
+    let rate_per_s = options.rate_per_s;
     let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s as f64, 0)
         .map_err(|error| Ending::error(&format!("brunt: {error}"), 1))?;
     let due = rate_per_s.saturating_mul(options.duration_s);
-    let due = u32::try_from(due).unwrap_or(u32::MAX);
-    let queue = due.clamp(QUEUE_LEAST, QUEUE_MOST);
     Ok(LoadModel::Open {
         schedule,
-        connections_max: options.connections,
-        queue_max: NonZeroU32::new(queue).unwrap_or(NonZeroU32::MIN),
+        connections_max: options.connections(),
+        queue_max: at_least_1(due.clamp(QUEUE_LEAST, QUEUE_MOST)),
     })
 }
 
@@ -162,7 +139,7 @@ mod tests {
             panic!("a rate was given");
         };
         assert_eq!((schedule.rate_max(), connections_max.get()), (2_000.0, 10));
-        assert_eq!(queue_max.get(), QUEUE_LEAST);
+        assert_eq!(u64::from(queue_max.get()), QUEUE_LEAST);
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use brunt_record::{Histogram, Run};
+use brunt_judge::RunFigures;
+use brunt_record::{FailureKind, FailureScope, Histogram, Run};
 use brunt_script::Distribution;
 
-use super::spectrum::{self, HIGHEST_US};
-use super::units::{binary, column, metric, time_s, time_us};
-use super::{Options, Program, distribution, rates};
-use crate::Counts;
-use crate::recorded::Recorded;
+use super::latencies::{Recorded, of_us, per_thread};
+use super::units::{BINARY, METRIC, TIME_S, column, time_us};
+use super::{Options, Program};
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const RECORDED: &str = "Recorded Latency";
@@ -21,10 +20,10 @@ const RULE: &str = "----------------------------------------------------------\n
 pub fn heading(options: &Options) -> String {
     format!(
         "Running {} test @ {}\n  {} threads and {} connections\n",
-        time_s(options.duration_s as f64),
+        TIME_S.print(options.duration_s as f64, 0),
         options.url.typed,
-        options.threads,
-        options.connections,
+        options.threads(),
+        options.connections(),
     )
 }
 
@@ -47,9 +46,9 @@ pub fn report(options: &Options, run: &Run) -> String {
 }
 
 fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let latency = distribution::of_us(response);
+    let latency = of_us(response);
     row(&Row::of(&latency), "Latency", time_us, text);
-    row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
+    row(&Row::of(&per_thread(run)), "Req/Sec", metric, text);
     if !options.latency {
         return;
     }
@@ -62,25 +61,30 @@ fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut
 }
 
 fn latency_of_wrk2(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let recorded = Recorded::of(response, HIGHEST_US);
+    let recorded = Recorded::of(response);
     let latency = Row {
         mean: recorded.mean_us(),
         stdev: recorded.stdev_us(),
-        max: recorded.max_us() as f64,
+        max: recorded.max_us(),
         within_percent: recorded.within_stdev_percent(),
     };
     row(&latency, "Latency", time_us, text);
-    row(&Row::of(&rates::per_thread(run)), "Req/Sec", metric, text);
+    row(&Row::of(&per_thread(run)), "Req/Sec", metric, text);
     if options.latency {
-        spectrum::print(&recorded, RECORDED, text);
+        recorded.print(RECORDED, text);
         text.push_str(RULE);
     }
     if options.uncorrected_latency {
         text.push('\n');
-        let service = Recorded::of(&run.latencies.service, HIGHEST_US);
-        spectrum::print(&service, UNCORRECTED, text);
+        let service = Recorded::of(&run.latencies.service);
+        service.print(UNCORRECTED, text);
         text.push_str(RULE);
     }
+}
+
+/// A number such as `56.20k`.
+fn metric(number: f64) -> String {
+    METRIC.print(number, 2)
 }
 
 /// A row of the table.
@@ -124,7 +128,7 @@ fn counts_and_rates(counts: &Counts, text: &mut String) {
         "  {} requests in {}, {}B read",
         counts.requests,
         time_us((counts.duration_ns / 1_000) as f64),
-        binary(counts.bytes as f64)
+        BINARY.print(counts.bytes as f64, 2)
     );
     if counts.has_socket_error() {
         let Counts {
@@ -142,8 +146,68 @@ fn counts_and_rates(counts: &Counts, text: &mut String) {
         let _ = writeln!(text, "  Non-2xx or 3xx responses: {}", counts.status);
     }
     let _ = writeln!(text, "Requests/sec: {:9.2}", counts.per_s(counts.requests));
-    let bytes_per_s = binary(counts.per_s(counts.bytes));
+    let bytes_per_s = BINARY.print(counts.per_s(counts.bytes), 2);
     let _ = writeln!(text, "Transfer/sec: {bytes_per_s:>10}B");
+}
+
+/// Counts of a run, as wrk names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Length of the run, nanoseconds.
+    pub(super) duration_ns: u64,
+    /// Complete replies, whatever their status.
+    pub(super) requests: u64,
+    /// Bytes of replies, decrypted.
+    pub(super) bytes: u64,
+    /// Connections that could not be opened.
+    pub(super) connect: u64,
+    /// Replies that were truncated or are none.
+    pub(super) read: u64,
+    /// Requests without a reply in time, among them those in flight to the end and beyond.
+    pub(super) timeout: u64,
+    /// Replies with a status of 400 and above.
+    pub(super) status: u64,
+}
+
+impl Counts {
+    /// The counts of `run`: replies of the window, errors of the whole run.
+    pub(super) fn of(run: &Run) -> Self {
+        let summary = run.summary();
+        let (window, all) = (&summary.window, &summary.lifetime);
+        let timed_out = all.failures.get(FailureKind::TimedOut);
+        let requests_failed = all.failures.total(FailureScope::Request);
+        // Where a backlog was still being sent, what is in flight was sent just now.
+        let never_answered = match summary.arrivals_all.unsent {
+            0 => summary.population.censored,
+            _ => 0,
+        };
+        let read = requests_failed
+            .saturating_sub(timed_out)
+            .saturating_add(all.failures.total(FailureScope::Connection));
+        Self {
+            duration_ns: run.window_ns,
+            requests: window.replies.total(),
+            bytes: window.bytes_received.saturating_sub(window.overhead_bytes),
+            connect: all.failures.total(FailureScope::Connect),
+            read,
+            timeout: timed_out.saturating_add(never_answered),
+            status: window.replies.total() - window.replies.successes(),
+        }
+    }
+
+    /// Whether any request or connection failed.
+    fn has_socket_error(&self) -> bool {
+        self.connect > 0 || self.read > 0 || self.timeout > 0
+    }
+
+    /// `count` per second of the run; 0 for a run without length.
+    fn per_s(&self, count: u64) -> f64 {
+        if self.duration_ns == 0 {
+            0.0
+        } else {
+            count as f64 * 1e9 / self.duration_ns as f64
+        }
+    }
 }
 
 #[cfg(test)]

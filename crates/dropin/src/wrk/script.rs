@@ -8,9 +8,11 @@ use brunt_load::{HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet};
 use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
+use super::latencies::{of_us, per_thread};
 use super::plan::typed_headers;
-use super::{Options, Program, distribution, rates};
-use crate::{Counts, Ending};
+use super::report::Counts;
+use super::{Options, Program};
+use crate::Ending;
 
 /// Longer texts do not stand for the requests of a script.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -56,7 +58,7 @@ impl Scripted {
                 method: None,
                 body: None,
                 arguments: options.arguments[1..].to_vec(),
-                workers: options.threads.get() as usize,
+                workers: options.threads().get() as usize,
                 flavour: match options.program {
                     Program::Wrk => Flavour::Wrk,
                     Program::Wrk2 => Flavour::Wrk2,
@@ -184,7 +186,7 @@ pub fn outcome(run: &Run) -> Outcome {
             status_errors: counts.status,
             timeouts: counts.timeout,
         },
-        latency: distribution::of_us(&response),
-        requests: rates::per_thread(run),
+        latency: of_us(&response),
+        requests: per_thread(run),
     }
 }

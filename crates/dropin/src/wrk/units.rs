@@ -1,8 +1,10 @@
 //! wrk's units: numbers as it reads them, and as it prints them.
 
+use crate::numbers::digits;
+
 /// A row of units, each so many times the one before.
 #[derive(Debug)]
-struct Units {
+pub(super) struct Units {
     scale: u32,
     base: &'static str,
     /// The last one is read, and never printed.
@@ -14,17 +16,20 @@ const TIME_US: Units = Units {
     base: "us",
     names: &["ms", "s"],
 };
-const TIME_S: Units = Units {
+/// Times in seconds, such as `2m`.
+pub(super) const TIME_S: Units = Units {
     scale: 60,
     base: "s",
     names: &["m", "h"],
 };
-const BINARY: Units = Units {
+/// Bytes without the `B` behind them, such as `17.76G`.
+pub(super) const BINARY: Units = Units {
     scale: 1_024,
     base: "",
     names: &["K", "M", "G", "T", "P"],
 };
-const METRIC: Units = Units {
+/// Numbers, such as `56.20k`.
+pub(super) const METRIC: Units = Units {
     scale: 1_000,
     base: "",
     names: &["k", "M", "G", "T", "P"],
@@ -35,7 +40,7 @@ const STEP: f64 = 0.85;
 
 impl Units {
     /// `number` in the unit that fits it; 0 for what is no number.
-    fn print(&self, number: f64, decimals: usize) -> String {
+    pub(super) fn print(&self, number: f64, decimals: usize) -> String {
         let mut amount = if number.is_finite() { number } else { 0.0 };
         let scale = f64::from(self.scale);
         let mut unit = self.base;
@@ -51,26 +56,21 @@ impl Units {
     }
 
     /// A whole number with one of the units, in any case, or none. Absent where it is none.
-    fn read(&self, typed: &str) -> Option<u64> {
+    pub(super) fn read(&self, typed: &str) -> Option<u64> {
         let typed = typed.trim_start_matches(is_blank);
         let (is_negative, typed) = match typed.strip_prefix(['+', '-']) {
             Some(rest) => (typed.starts_with('-'), rest),
             None => (false, typed),
         };
-        let digits = typed
-            .find(|character: char| !character.is_ascii_digit())
-            .unwrap_or(typed.len());
-        if digits == 0 {
-            return None;
-        }
         // As `sscanf` reads it.
-        let base = typed[..digits].parse().unwrap_or(u64::MAX);
+        let (base, unit) = digits(typed);
+        let base = base?;
         let base = if is_negative && base != u64::MAX {
             base.wrapping_neg()
         } else {
             base
         };
-        let unit = typed[digits..].trim_start_matches(is_blank);
+        let unit = unit.trim_start_matches(is_blank);
         let end = unit.find(is_blank).unwrap_or(unit.len());
         let unit: String = unit[..end].chars().take(2).collect();
         if unit.is_empty() || unit.eq_ignore_ascii_case(self.base) {
@@ -89,16 +89,6 @@ fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
-/// A number such as `1k`.
-pub(super) fn read_number(typed: &str) -> Option<u64> {
-    METRIC.read(typed)
-}
-
-/// A time such as `2m`, seconds.
-pub(super) fn read_time_s(typed: &str) -> Option<u64> {
-    TIME_S.read(typed)
-}
-
 /// Microseconds, such as `635.91us`.
 pub(super) fn time_us(us: f64) -> String {
     if us >= 1_000_000.0 {
@@ -106,21 +96,6 @@ pub(super) fn time_us(us: f64) -> String {
     } else {
         TIME_US.print(us, 2)
     }
-}
-
-/// Whole seconds, such as `30s`.
-pub(super) fn time_s(seconds: f64) -> String {
-    TIME_S.print(seconds, 0)
-}
-
-/// A count, such as `56.20k`.
-pub(super) fn metric(number: f64) -> String {
-    METRIC.print(number, 2)
-}
-
-/// Bytes without the `B` behind them, such as `17.76G`.
-pub(super) fn binary(bytes: f64) -> String {
-    BINARY.print(bytes, 2)
 }
 
 /// `text` in a column of `width`, its digits under those of numbers with another unit: each of its
@@ -173,7 +148,7 @@ mod tests {
             (150.0, "2m"),
             (3_600.0, "60m"),
         ] {
-            assert_eq!(time_s(seconds), printed, "{seconds}");
+            assert_eq!(TIME_S.print(seconds, 0), printed, "{seconds}");
         }
         for (number, printed) in [
             (0.0, "0.00"),
@@ -187,7 +162,7 @@ mod tests {
             (850e9, "0.85T"),
             (850e12, "850.00T"),
         ] {
-            assert_eq!(metric(number), printed, "{number}");
+            assert_eq!(METRIC.print(number, 2), printed, "{number}");
         }
         for (bytes, printed) in [
             (294.0, "294.00"),
@@ -200,7 +175,7 @@ mod tests {
             (19_069_654_466.0, "17.76G"),
             (1e18, "909494.70T"),
         ] {
-            assert_eq!(binary(bytes), printed, "{bytes}");
+            assert_eq!(BINARY.print(bytes, 2), printed, "{bytes}");
         }
     }
 
@@ -211,7 +186,7 @@ mod tests {
                 time_us(number),
                 if number > 0.0 { "0.00s" } else { "0.00us" }
             );
-            assert_eq!(metric(number), "0.00");
+            assert_eq!(METRIC.print(number, 2), "0.00");
         }
     }
 
@@ -258,9 +233,9 @@ mod tests {
             ("-", None, None),
             ("99999999999999999999", Some(u64::MAX), Some(u64::MAX)),
         ] {
-            assert_eq!(read_number(typed), number, "{typed}");
-            assert_eq!(read_time_s(typed), time_s, "{typed}");
+            assert_eq!(METRIC.read(typed), number, "{typed}");
+            assert_eq!(TIME_S.read(typed), time_s, "{typed}");
         }
-        assert_eq!(read_number("-1"), Some(u64::MAX));
+        assert_eq!(METRIC.read("-1"), Some(u64::MAX));
     }
 }

@@ -3,7 +3,7 @@
 use brunt_load::{Scheme, Target};
 
 /// A URL's parts, as typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
     /// The URL as typed.
     pub typed: String,

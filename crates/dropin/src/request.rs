@@ -1,10 +1,12 @@
-//! A request byte by byte, made of its parts.
+//! Requests byte by byte.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use brunt_engine::{RequestTextError, verbatim_requests};
 use brunt_load::RequestSpec;
 use thiserror::Error;
 
-/// Why parts make no request.
+/// Why a text is not one request.
 #[derive(Debug, Error)]
 pub(crate) enum NoRequest {
     #[error(transparent)]
@@ -13,11 +15,16 @@ pub(crate) enum NoRequest {
     Several,
 }
 
+/// The request that stands in `text`.
+pub(crate) fn only_request(text: &[u8]) -> Result<RequestSpec, NoRequest> {
+    let mut requests = verbatim_requests(text)?.into_iter();
+    match (requests.next(), requests.next()) {
+        (Some(request), None) => Ok(request),
+        _ => Err(NoRequest::Several),
+    }
+}
+
 /// The request of HTTP/1.1 with these header fields, in this order and as they are, and this body.
-///
-/// # Errors
-///
-/// Why that is no request, or not one alone.
 pub(crate) fn request(
     method: &str,
     path: &str,
@@ -29,11 +36,10 @@ pub(crate) fn request(
         text.push_str(&format!("{name}: {value}\r\n"));
     }
     text.push_str("\r\n");
-    let mut text = text.into_bytes();
-    text.extend_from_slice(body);
-    let mut requests = verbatim_requests(&text)?.into_iter();
-    match (requests.next(), requests.next()) {
-        (Some(request), None) => Ok(request),
-        _ => Err(NoRequest::Several),
-    }
+    only_request(&[text.as_bytes(), body].concat())
+}
+
+/// The value of a field that says who asks: a user and a password with a colon between them.
+pub(crate) fn basic(user: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(user))
 }
