@@ -1,23 +1,18 @@
 //! What a worker keeps of requests that a generator makes while the run goes on: the texts that it
 //! gave, what they hold, and which of its batches is in flight where.
 
-mod batches;
-mod call_time;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use brunt_io::backend::{PayloadId, Slot};
 use brunt_load::{
-    Batch, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, RequestFailure,
-    RequestGenerator, ResponseParts, ResponseTimes,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,
+    RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
 };
 use brunt_proto::http1::{self, RequestKind, TextRequest, scan_requests_into};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, GeneratorUse, NO_NAME, RequestTiming};
 
-use self::batches::{Batches, OfBatch, outcome};
-use self::call_time::CallTime;
 use crate::protocol::{ClientProtocol, OutOf, Written};
 
 /// Texts that a worker hands to its backend for good, so that they are sent without a copy; later
@@ -660,5 +655,150 @@ impl Generated {
         if let Err(error) = shown {
             self.fail(error);
         }
+    }
+}
+
+/// The batches of several requests that are in flight or waiting.
+#[derive(Debug, Default)]
+struct Batches {
+    batches: Vec<OfBatch>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OfBatch {
+    /// Requests that have no outcome yet.
+    left: u32,
+    /// Why the first one that failed did.
+    failure: Option<RequestFailure>,
+}
+
+impl Batches {
+    fn add(&mut self, batch: OfBatch) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.batches[number as usize] = batch;
+                number
+            }
+            None => {
+                self.batches.push(batch);
+                self.batches.len() as u32 - 1
+            }
+        }
+    }
+
+    /// `count` requests of a batch have this outcome; how the batch ended, if no other is left.
+    fn end(
+        &mut self,
+        number: u32,
+        count: u32,
+        failure: Option<RequestFailure>,
+    ) -> Option<BatchOutcome> {
+        let batch = &mut self.batches[number as usize];
+        batch.left = batch.left.saturating_sub(count);
+        batch.failure = batch.failure.or(failure);
+        (batch.left == 0).then(|| {
+            self.free.push(number);
+            outcome(batch.failure)
+        })
+    }
+}
+
+fn outcome(failure: Option<RequestFailure>) -> BatchOutcome {
+    failure.map_or(BatchOutcome::Answered, BatchOutcome::Failed)
+}
+
+/// Number of calls that are timed at first; after them, one call in `TIMED_EVERY` is timed. Two
+/// readings of the clock would take a hundredth of the time of a request. The period is one that no
+/// script has, so that the timed calls stand for the others.
+const TIMED_FIRST: u64 = 1_000;
+const TIMED_EVERY: u64 = 31;
+/// Time that calls take, by those that are timed.
+#[derive(Clone, Copy, Debug, Default)]
+struct CallTime {
+    calls: u64,
+    ns: u64,
+    /// The latest call was timed.
+    was_timed: bool,
+}
+
+impl CallTime {
+    /// Counts one more call. Gives, where the call is to be timed, how many calls it stands for.
+    fn count(&mut self) -> Option<u64> {
+        self.calls += 1;
+        if self.calls <= TIMED_FIRST {
+            Some(1)
+        } else {
+            self.calls
+                .is_multiple_of(TIMED_EVERY)
+                .then_some(TIMED_EVERY)
+        }
+    }
+
+    fn add(&mut self, ns: u64, calls: u64) {
+        self.ns = self.ns.saturating_add(ns.saturating_mul(calls));
+        self.was_timed = true;
+    }
+
+    /// Whether calls take less than `ns` on average, as far as enough were timed.
+    fn is_below(&self, ns: u64) -> bool {
+        self.calls > TIMED_FIRST && self.ns < self.calls.saturating_mul(ns)
+    }
+
+    /// Takes the time of `call`, if it is counted and its turn has come.
+    #[inline]
+    fn time<T>(
+        &mut self,
+        is_counted: bool,
+        now_ns: impl Fn() -> u64,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let stands_for = if is_counted { self.count() } else { None };
+        let Some(calls) = stands_for else {
+            return call();
+        };
+        let from_ns = now_ns();
+        let outcome = call();
+        self.add(now_ns().saturating_sub(from_ns), calls);
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_ends_with_the_last_of_its_requests() {
+        let mut batches = Batches::default();
+        let batch = |left| OfBatch {
+            left,
+            failure: None,
+        };
+        let (first, second) = (batches.add(batch(3)), batches.add(batch(2)));
+        let (late, lost) = (RequestFailure::TimedOut, RequestFailure::ConnectionLost);
+        assert_eq!(batches.end(first, 1, Some(late)), None);
+        assert_eq!(batches.end(second, 2, None), Some(BatchOutcome::Answered));
+        assert_eq!(batches.end(first, 1, Some(lost)), None);
+        let failed = BatchOutcome::Failed(late);
+        assert_eq!(batches.end(first, 1, None), Some(failed));
+        // Their numbers are used again.
+        assert!(batches.add(batch(2)) < 2 && batches.add(batch(2)) < 2);
+    }
+
+    #[test]
+    fn calls_are_timed_seldom_and_stand_for_all() {
+        let mut time = CallTime::default();
+        let clock = std::cell::Cell::new(0);
+        let calls = TIMED_FIRST + 100 * TIMED_EVERY;
+        for _ in 0..calls {
+            time.time(true, || clock.get(), || clock.set(clock.get() + 7));
+        }
+        assert_eq!(time.calls, calls);
+        let off = time.ns.abs_diff(7 * calls);
+        assert!(off <= 7 * TIMED_EVERY, "{} of {}", time.ns, 7 * calls);
+        assert!(time.is_below(8) && !time.is_below(7));
+        time.time(false, || unreachable!("not counted"), || {});
+        assert_eq!(time.calls, calls);
     }
 }

@@ -32,7 +32,6 @@
 //! # }
 //! ```
 
-mod agent;
 mod assignment;
 mod backends;
 mod backlog;
@@ -40,7 +39,6 @@ mod budget;
 mod connection;
 mod control;
 mod error;
-mod expectation;
 mod failure;
 mod generated;
 mod generators;

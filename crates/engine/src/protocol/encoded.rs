@@ -7,14 +7,13 @@ use brunt_load::{Plan, Spoken};
 use brunt_proto::tls::ClientSide;
 use brunt_record::Protocol;
 
-use super::ClientProtocol;
-use super::error::EncodeError;
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
 use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::unread::Unread;
 use super::websocket::{EncodedWebSocket, WebSocket};
+use super::{ClientProtocol, EncodeError};
 use crate::workload::{Attempts, Requests, StreamPayload, Streams, Workload};
 
 /// What a run is over each protocol.

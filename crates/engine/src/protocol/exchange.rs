@@ -1,13 +1,13 @@
 //! What exchanges of messages have in common, over TCP and over WebSocket: messages that are encoded
 //! once for all workers, and what a connection keeps of those in flight.
 
+use std::collections::VecDeque;
+
 use brunt_load::{MessageSpec, Plan};
 use brunt_proto::messages::{Template, Values};
 use brunt_record::RequestTiming;
 
-use super::error::EncodeError;
-use super::in_order::InOrder;
-use super::rendered::Rendered;
+use super::EncodeError;
 
 /// Most bytes of all constant messages of a run: positions have 32 bits.
 const MESSAGES_BYTES_MAX: usize = 1 << 30;
@@ -190,4 +190,100 @@ impl ConnectionNumbers {
         self.next += self.workers;
         number
     }
+}
+
+/// Messages that were filled in and whose echoes are awaited, oldest first. A connection without
+/// any takes a word for it.
+#[derive(Debug, Default)]
+pub(super) struct Rendered(Option<Box<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// Where the oldest one begins.
+    start: usize,
+    lengths: VecDeque<usize>,
+}
+
+impl Rendered {
+    /// Keeps a message that was written.
+    pub(super) fn push(&mut self, message: &[u8]) {
+        let kept = self.0.get_or_insert_default();
+        if kept.start > kept.bytes.len() / 2 {
+            kept.bytes.drain(..kept.start);
+            kept.start = 0;
+        }
+        kept.bytes.extend_from_slice(message);
+        kept.lengths.push_back(message.len());
+    }
+
+    /// The oldest one; empty where there is none.
+    pub(super) fn first(&self) -> &[u8] {
+        let Some(kept) = &self.0 else { return &[] };
+        let length = kept.lengths.front().copied().unwrap_or(0);
+        &kept.bytes[kept.start..kept.start + length]
+    }
+
+    /// The oldest one is no more.
+    pub(super) fn pop(&mut self) {
+        let Some(kept) = &mut self.0 else { return };
+        kept.start += kept.lengths.pop_front().unwrap_or(0);
+        if kept.lengths.is_empty() {
+            kept.bytes.clear();
+            kept.start = 0;
+        }
+    }
+}
+
+/// The requests in flight on one connection, oldest first, in places below the depth.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InOrder {
+    /// Place of the oldest one.
+    oldest: u32,
+    count: u32,
+}
+
+impl InOrder {
+    /// How many there are.
+    #[inline]
+    pub(super) fn count(self) -> u32 {
+        self.count
+    }
+
+    /// The place of the oldest one.
+    #[inline]
+    pub(super) fn oldest(self) -> u32 {
+        self.oldest
+    }
+
+    /// The oldest one leaves its place, which is given.
+    #[inline]
+    pub(super) fn leave(&mut self, depth: u32) -> u32 {
+        let place = self.oldest;
+        self.oldest = self.place(1, depth);
+        self.count -= 1;
+        place
+    }
+
+    /// Gives the place of a request that was just written.
+    #[inline]
+    pub(super) fn take(&mut self, depth: u32) -> u32 {
+        let place = self.place(self.count, depth);
+        self.count += 1;
+        place
+    }
+
+    /// The place of the one that has `before` others in flight before it.
+    #[inline]
+    fn place(self, before: u32, depth: u32) -> u32 {
+        // Both are below the depth or equal to it.
+        let place = self.oldest + before;
+        if place >= depth { place - depth } else { place }
+    }
+}
+
+/// Whether one of those in flight has no reply in time.
+pub(super) fn is_late(places: &[RequestTiming], timeout_ns: u64, now_ns: u64) -> bool {
+    let is_late = |place: &RequestTiming| place.due_ns.saturating_add(timeout_ns) <= now_ns;
+    places.iter().any(is_late)
 }

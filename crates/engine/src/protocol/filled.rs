@@ -7,7 +7,7 @@ use brunt_proto::holes::{Hole, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::RequestPart;
 use thiserror::Error;
 
-use super::error::EncodeError;
+use super::EncodeError;
 
 /// Something is filled in where heads are compressed.
 #[derive(Debug, Error)]

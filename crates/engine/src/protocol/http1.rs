@@ -11,13 +11,12 @@ use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::error::{EncodeError, ProtocolError};
+use super::exchange::{InOrder, is_late};
 use super::filled::Parts;
-use super::in_order::{InOrder, is_late};
 use super::verbatim::{self, VerbatimError};
 use super::{
-    Broken, ClientProtocol, Ending, Next, Out, Part, Progress, ProtocolEvent, StartOfWorker,
-    TimedOut,
+    Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
+    ProtocolEvent, StartOfWorker, TimedOut,
 };
 use crate::failure;
 

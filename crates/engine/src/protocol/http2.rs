@@ -9,11 +9,11 @@ use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Req
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, RequestTiming};
 
-use super::error::EncodeError;
 use super::filled::Parts;
 use super::streams::event_of;
 use super::{
-    Broken, Capacity, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut,
+    Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, StartOfWorker,
+    TimedOut,
 };
 use crate::failure;
 

@@ -10,12 +10,11 @@ use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Temp
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::error::EncodeError;
-use super::exchange::{ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet};
-use super::in_order::is_late;
-use super::rendered::Rendered;
+use super::exchange::{
+    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
+};
 use super::{
-    Broken, ClientProtocol, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
+    Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
 };
 use crate::failure;

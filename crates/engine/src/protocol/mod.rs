@@ -4,34 +4,31 @@
 #[cfg(test)]
 mod echo;
 mod encoded;
-mod error;
 mod exchange;
 mod filled;
 mod http1;
 mod http2;
 mod http3;
-mod in_order;
 mod messages;
 mod out;
-mod rendered;
 mod streams;
 mod unread;
 mod verbatim;
 mod websocket;
 
+use std::error::Error;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::transport::{OutgoingDatagrams, Transport};
-use brunt_load::RequestId;
+use brunt_load::{Plan, RequestId};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
 #[cfg(test)]
 pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
-pub use error::{EncodeError, ProtocolError};
 pub use filled::HoleInFraming;
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
@@ -404,4 +401,47 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     fn waiting_bytes_max(&self) -> usize {
         0
     }
+}
+
+/// What only one protocol can fail at, as it says it.
+pub type ProtocolError = Box<dyn Error + Send + Sync>;
+
+/// Why a request cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// The protocol cannot carry a request.
+    #[error("{}{reason}", of_list(*.number))]
+    Request {
+        /// The number of the request in its list, from 1; absent where there is no list.
+        number: Option<usize>,
+        /// Why not.
+        reason: ProtocolError,
+    },
+    /// The protocol cannot be spoken as the plan says.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+    /// All requests together have too many bytes.
+    #[error("the requests of the list have more than 1 GiB in all; split it")]
+    TooLarge,
+}
+
+impl EncodeError {
+    /// The protocol cannot carry the request of `plan` that has this index.
+    pub(super) fn request(plan: &Plan, index: usize, reason: impl Into<ProtocolError>) -> Self {
+        Self::Request {
+            number: (plan.requests.count() > 1).then_some(index + 1),
+            reason: reason.into(),
+        }
+    }
+
+    /// The protocol cannot be spoken as the plan says.
+    pub(super) fn protocol(reason: impl Into<ProtocolError>) -> Self {
+        Self::Protocol(reason.into())
+    }
+}
+
+fn of_list(number: Option<usize>) -> String {
+    number.map_or(String::new(), |number| {
+        format!("request {number} of the list: ")
+    })
 }

@@ -1,7 +1,6 @@
 //! What the connections of a run are for: requests and their replies, one-way streams, or nothing
 //! but being opened. Chosen once when a worker is made, beside the protocol.
 
-mod attempts;
 mod streams;
 
 use std::fmt::Debug;
@@ -9,7 +8,6 @@ use std::fmt::Debug;
 use brunt_io::backend::{ClientBackend, PayloadId, Slot};
 use brunt_record::{FailureKind, Recorder, StreamRecord, Window};
 
-pub(crate) use attempts::Attempts;
 pub(crate) use streams::{StreamPayload, Streams};
 
 use crate::observer::StreamsSoFar;
@@ -142,5 +140,30 @@ impl Workload for Requests {
     #[inline]
     fn carried(&self) -> Carried {
         Carried::Requests
+    }
+}
+
+/// Attempts of one worker, one at a time in each slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempts;
+
+impl Workload for Attempts {
+    #[inline]
+    fn carried(&self) -> Carried {
+        Carried::Attempt
+    }
+
+    fn begin_round(&mut self, _slots: u32, recorder: &mut Recorder) {
+        recorder.count_attempts();
+    }
+
+    /// Set-up opens none: the load consists of opening them.
+    fn opened_first(&self, _held: u32) -> u32 {
+        0
+    }
+
+    /// What is open here is a slot that can take an attempt: there is no connection in it.
+    fn gives_up<B: ClientBackend>(&mut self, _slot: Slot, _backend: &mut B) -> bool {
+        true
     }
 }
