@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::backlog::Arrival;
 use crate::negotiate::Negotiated;
-use crate::protocol::EncodedRequests;
+use crate::protocol::Sizes;
 use crate::sources::{Sources, Spread};
 
 /// Descriptors that a run opens beside those of its workers, with room for some more: files that
@@ -204,7 +204,7 @@ pub(crate) fn check(
     backend: Backend,
     peer: &Peer,
     sources: &Sources,
-    requests: &EncodedRequests,
+    sizes: Sizes,
 ) -> Result<LimitsChecked, LimitError> {
     if backend == Backend::Sim {
         return Ok(LimitsChecked::default());
@@ -260,10 +260,10 @@ pub(crate) fn check(
             u64::from(queue_max.get()) * size_of::<Arrival>() as u64
         }
     };
-    let payload_bytes = requests.held_bytes() as u64;
+    let payload_bytes = sizes.held as u64;
     let connection_bytes = CONNECTION_BYTES
         + served_bytes(peer)
-        + requests.own_bytes() as u64
+        + sizes.of_connection as u64
         + protocol_state_bytes(negotiated, payload_bytes)
         + streams_bytes(plan);
     let names = plan.requests.names().len() as u64;

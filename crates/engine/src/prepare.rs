@@ -385,11 +385,11 @@ fn prepared<C: Carrier>(
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
     let side = negotiated.tls_client().map(|client| client.side);
     let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
-    let payload_bytes = requests.held_bytes();
-    if payload_bytes > PAYLOAD_BYTES_MAX || requests.copies_bytes() > COPIES_BYTES_MAX {
+    let payload_bytes = requests.sizes.held;
+    if payload_bytes > PAYLOAD_BYTES_MAX || requests.sizes.copies > COPIES_BYTES_MAX {
         return Err(PrepareError::PayloadTooLarge {
             pipeline: negotiated.depth,
-            bytes: requests.bytes(false),
+            bytes: requests.sizes.request,
         });
     }
     for &address in &plan.source_addresses {
@@ -420,7 +420,7 @@ fn prepared<C: Carrier>(
         carrier.backend(),
         &peer,
         &sources,
-        &requests,
+        requests.sizes,
     )?;
     let name_of = Arc::clone(plan.requests.name_of());
     let prepared = Prepared {

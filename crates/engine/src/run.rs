@@ -374,6 +374,12 @@ impl<C: Carrier> Prepared<C> {
     /// What was negotiated.
     pub(crate) fn describe_negotiated(&self) -> Negotiated {
         let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
+        let sizes = self.requests.sizes;
+        let request_bytes = if is_single {
+            sizes.last_request
+        } else {
+            sizes.request
+        };
         Negotiated {
             address: match &self.peer {
                 Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
@@ -387,7 +393,7 @@ impl<C: Carrier> Prepared<C> {
                 .tls
                 .as_ref()
                 .map(|tls| tls.description.clone()),
-            request_bytes: self.requests.bytes(is_single) as u64,
+            request_bytes: request_bytes as u64,
         }
     }
 }

@@ -25,15 +25,50 @@ pub(crate) trait ForProtocol {
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome;
 }
 
-/// The requests of a run, encoded once for all workers.
+/// Bytes of what a run sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
+    /// longest, of streams what they send at a time.
+    pub(crate) request: usize,
+    /// The same of a request that is the last one on its connection.
+    pub(crate) last_request: usize,
+    /// Further copies of a request that may follow itself on a connection.
+    pub(crate) copies: usize,
+    /// What each connection has beside those at most: of a request that is filled in, and of such
+    /// as follow each other and do not lie so.
+    pub(crate) of_connection: usize,
+    /// What is held of them all.
+    pub(crate) held: usize,
+}
+
+impl Sizes {
+    /// Of requests of which the last one is as long as the others.
+    fn of(request: usize, held: usize) -> Self {
+        Self {
+            request,
+            last_request: request,
+            held,
+            ..Self::default()
+        }
+    }
+}
+
+/// The requests of a run, encoded once for all workers, and what each of them begins with.
 #[derive(Clone, Debug)]
-pub(crate) enum EncodedRequests {
-    Http1(Arc<Http1Requests>),
-    Http2(Arc<Http2Requests>),
-    Http3(Arc<Http3Requests>),
-    Messages(Arc<EncodedMessages>),
-    WebSocket(Arc<EncodedWebSocket>),
-    Streams(Arc<StreamPayload>),
+pub(crate) struct EncodedRequests {
+    encoded: Encoded,
+    pub(crate) sizes: Sizes,
+}
+
+#[derive(Clone, Debug)]
+enum Encoded {
+    Http1(Http1),
+    Http2(Http2),
+    Http3(Http3),
+    Messages(Messages),
+    WebSocket(WebSocket),
+    Streams(Streams),
     Connections,
 }
 
@@ -48,93 +83,55 @@ impl EncodedRequests {
         side: Option<&ClientSide>,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
-        Ok(match &plan.spoken {
+        let (encoded, sizes) = match &plan.spoken {
             Spoken::Http(_) if protocol == Protocol::HTTP2 => {
-                Self::Http2(Arc::new(Http2Requests::new(plan, depth)?))
+                let requests = Http2Requests::new(plan, depth)?;
+                let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
+                (Encoded::Http2(Http2::new(Arc::new(requests))), sizes)
             }
             Spoken::Http(_) if protocol == Protocol::HTTP3 => {
-                Self::Http3(Arc::new(Http3Requests::new(plan, depth, side)?))
+                let requests = Http3Requests::new(plan, depth, side)?;
+                let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
+                (Encoded::Http3(Http3::new(Arc::new(requests))), sizes)
             }
-            Spoken::Http(_) => Self::Http1(Arc::new(Http1Requests::new(plan, depth)?)),
+            Spoken::Http(_) => {
+                let requests = Http1Requests::new(plan, depth)?;
+                let sizes = requests.sizes();
+                (Encoded::Http1(Http1::new(Arc::new(requests))), sizes)
+            }
             Spoken::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                Self::Messages(Arc::new(messages))
+                let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
+                (Encoded::Messages(Messages::new(Arc::new(messages))), sizes)
             }
             Spoken::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                Self::WebSocket(Arc::new(messages))
+                let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
+                (
+                    Encoded::WebSocket(WebSocket::new(Arc::new(messages))),
+                    sizes,
+                )
             }
-            Spoken::Streams(streams) => Self::Streams(Arc::new(StreamPayload::new(*streams))),
-            Spoken::Connections => Self::Connections,
-        })
+            Spoken::Streams(streams) => {
+                let payload = StreamPayload::new(*streams);
+                let sizes = Sizes::of(payload.bytes(), payload.bytes());
+                (Encoded::Streams(Streams::new(Arc::new(payload))), sizes)
+            }
+            Spoken::Connections => (Encoded::Connections, Sizes::default()),
+        };
+        Ok(Self { encoded, sizes })
     }
 
     /// Does `what` with the protocol of the requests.
-    pub(crate) fn run<W: ForProtocol>(&self, what: W) -> W::Outcome {
-        match self {
-            Self::Http1(requests) => what.run(Http1::new(Arc::clone(requests)), Requests),
-            Self::Http2(requests) => what.run(Http2::new(Arc::clone(requests)), Requests),
-            Self::Http3(requests) => what.run(Http3::new(Arc::clone(requests)), Requests),
-            Self::Messages(messages) => what.run(Messages::new(Arc::clone(messages)), Requests),
-            Self::WebSocket(messages) => what.run(WebSocket::new(Arc::clone(messages)), Requests),
-            Self::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
-            Self::Connections => what.run(Unread, Attempts),
-        }
-    }
-
-    /// Bytes of one request: in HTTP/1.1 a closing one where every request closes, else an ordinary
-    /// one; in HTTP/2 of any but the first of a connection. Of messages the longest, of streams
-    /// what they send at a time.
-    pub(crate) fn bytes(&self, every_one_closes: bool) -> usize {
-        match self {
-            Self::Http1(requests) => requests.bytes(every_one_closes),
-            Self::Http2(requests) => requests.bytes(),
-            Self::Http3(requests) => requests.bytes(),
-            Self::Messages(messages) => messages.bytes(),
-            Self::WebSocket(messages) => messages.bytes(),
-            Self::Streams(payload) => payload.bytes(),
-            Self::Connections => 0,
-        }
-    }
-
-    /// The part of [`bytes`](Self::bytes) that holds further copies of a request that may follow
-    /// itself on a connection.
-    pub(crate) fn copies_bytes(&self) -> usize {
-        match self {
-            Self::Http1(requests) => requests.copies_bytes(),
-            Self::Http2(_)
-            | Self::Http3(_)
-            | Self::Messages(_)
-            | Self::WebSocket(_)
-            | Self::Streams(_)
-            | Self::Connections => 0,
-        }
-    }
-
-    /// Bytes that each connection has beside those at most: of a request that is filled in, and of
-    /// such as follow each other and do not lie so.
-    pub(crate) fn own_bytes(&self) -> usize {
-        match self {
-            Self::Http1(requests) => requests.own_bytes(),
-            Self::Http2(_)
-            | Self::Http3(_)
-            | Self::Messages(_)
-            | Self::WebSocket(_)
-            | Self::Streams(_)
-            | Self::Connections => 0,
-        }
-    }
-
-    /// Bytes that are held of them.
-    pub(crate) fn held_bytes(&self) -> usize {
-        match self {
-            Self::Http1(requests) => requests.held_bytes(),
-            Self::Http2(requests) => requests.held_bytes(),
-            Self::Http3(requests) => requests.held_bytes(),
-            Self::Messages(messages) => messages.held_bytes(),
-            Self::WebSocket(messages) => messages.held_bytes(),
-            Self::Streams(payload) => payload.bytes(),
-            Self::Connections => 0,
+    pub(crate) fn run<F: ForProtocol>(&self, what: F) -> F::Outcome {
+        match &self.encoded {
+            Encoded::Http1(protocol) => what.run(protocol.clone(), Requests),
+            Encoded::Http2(protocol) => what.run(protocol.clone(), Requests),
+            Encoded::Http3(protocol) => what.run(protocol.clone(), Requests),
+            Encoded::Messages(protocol) => what.run(protocol.clone(), Requests),
+            Encoded::WebSocket(protocol) => what.run(protocol.clone(), Requests),
+            Encoded::Streams(streams) => what.run(Unread, streams.clone()),
+            Encoded::Connections => what.run(Unread, Attempts),
         }
     }
 }

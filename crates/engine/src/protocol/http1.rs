@@ -16,7 +16,7 @@ use super::filled::Parts;
 use super::verbatim::{self, VerbatimError};
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
-    ProtocolEvent, StartOfWorker, TimedOut,
+    ProtocolEvent, Sizes, StartOfWorker, TimedOut,
 };
 use crate::failure;
 
@@ -192,22 +192,24 @@ impl Http1Requests {
         })
     }
 
-    /// Bytes of the largest request: a closing one where every request closes, else an ordinary
-    /// one.
-    pub(super) fn bytes(&self, every_one_closes: bool) -> usize {
-        let bytes = self.places.iter().map(|place| {
-            if every_one_closes && place.closing_bytes > 0 {
-                place.closing_bytes
-            } else {
-                place.bytes
-            }
+    pub(super) fn sizes(&self) -> Sizes {
+        let ordinary = self.places.iter().map(|place| place.bytes);
+        let last = self.places.iter().map(|place| match place.closing_bytes {
+            0 => place.bytes,
+            closing_bytes => closing_bytes,
         });
-        bytes.max().unwrap_or(0) as usize
+        Sizes {
+            request: ordinary.max().unwrap_or(0) as usize,
+            last_request: last.max().unwrap_or(0) as usize,
+            copies: self.copies_bytes(),
+            of_connection: self.own_bytes(),
+            held: self.held_bytes(),
+        }
     }
 
     /// Bytes that each connection has beside those at most: copies of what is filled in, and of
     /// requests that follow each other and do not lie so.
-    pub(super) fn own_bytes(&self) -> usize {
+    fn own_bytes(&self) -> usize {
         let are_apart = self.depth > 1 && self.repeated().is_none();
         let copied = self
             .places
@@ -218,7 +220,7 @@ impl Http1Requests {
     }
 
     /// Bytes that are held of them.
-    pub(super) fn held_bytes(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         let filled = self.filled.iter();
         let holes = filled.map(|it| size_of_val(&it.ordinary[..]) + size_of_val(&it.closing[..]));
         self.payload_bytes()
@@ -228,7 +230,7 @@ impl Http1Requests {
     }
 
     /// Of those, bytes of a single request that is repeated.
-    pub(super) fn copies_bytes(&self) -> usize {
+    fn copies_bytes(&self) -> usize {
         self.repeated()
             .map_or(0, |only| only.bytes as usize * (self.depth as usize - 1))
     }

@@ -28,7 +28,7 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 
 #[cfg(test)]
 pub(crate) use echo::{Echo, EchoCounts, echo_plan};
-pub(crate) use encoded::{EncodedRequests, ForProtocol};
+pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
 pub use filled::HoleInFraming;
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
