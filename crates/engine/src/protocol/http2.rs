@@ -10,7 +10,7 @@ use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, RequestTiming};
 
 use super::filled::Parts;
-use super::streams::event_of;
+use super::streams::{Patience, event_of};
 use super::{
     Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, StartOfWorker,
     TimedOut,
@@ -89,24 +89,14 @@ pub(crate) struct Http2 {
 #[derive(Debug)]
 pub(crate) struct Http2Connection {
     client: Client,
-    /// When bytes came last.
-    heard_ns: u64,
-    /// Since when the server allows no stream; [`u64::MAX`] while it does.
-    shut_since_ns: u64,
-    /// How far [`ClientProtocol::timed_out`] got with the places, and whether nothing was heard
-    /// meanwhile that a late request waited for.
-    places_timed_out: u32,
-    is_dead: bool,
+    patience: Patience,
 }
 
 impl Http2Connection {
     fn new(requests: &Http2Requests) -> Self {
         Self {
             client: Client::new(requests.depth, requests.settings),
-            heard_ns: 0,
-            shut_since_ns: u64::MAX,
-            places_timed_out: 0,
-            is_dead: false,
+            patience: Patience::default(),
         }
     }
 }
@@ -201,11 +191,9 @@ impl ClientProtocol for Http2 {
                 unexpected_bytes: 0,
             })?;
         if progress.event.is_none() {
-            connection.heard_ns = received_ns;
-            connection.shut_since_ns = match connection.client.depth() {
-                0 => connection.shut_since_ns.min(received_ns),
-                _ => u64::MAX,
-            };
+            let is_shut = connection.client.depth() == 0;
+            connection.patience.heard_ns = received_ns;
+            connection.patience.note_shut(is_shut, received_ns);
         }
         Ok(Progress {
             consumed: progress.consumed,
@@ -222,10 +210,10 @@ impl ClientProtocol for Http2 {
     /// A server that allows no request for as long as one may take is tried on another connection.
     #[inline]
     fn next_timeout_ns(&self, connection: &Http2Connection) -> u64 {
-        match connection.client.in_flight() {
-            0 => connection.shut_since_ns.saturating_add(self.timeout_ns),
-            _ => u64::MAX,
-        }
+        let in_flight = connection.client.in_flight();
+        connection
+            .patience
+            .shut_until_ns(in_flight, self.timeout_ns)
     }
 
     /// Late streams are cancelled. Where nothing was heard for as long, nor since one of them was
@@ -237,23 +225,15 @@ impl ClientProtocol for Http2 {
         places: &[RequestTiming],
         out: &mut Out,
     ) -> Option<TimedOut> {
-        let is_long_ago = |at_ns: u64| at_ns.saturating_add(self.timeout_ns) <= now_ns;
-        while let Some(timing) = places.get(connection.places_timed_out as usize) {
-            let place = connection.places_timed_out;
-            connection.places_timed_out += 1;
-            if is_long_ago(timing.due_ns) {
-                let heard_ns = connection.heard_ns;
-                connection.is_dead |= is_long_ago(heard_ns) && heard_ns < timing.sent_ns;
-                let discarded_bytes = connection.client.cancel(place, &mut out.bytes);
-                return Some(TimedOut::Request {
-                    place,
-                    discarded_bytes,
-                });
-            }
+        let patience = &mut connection.patience;
+        if let Some(place) = patience.next_late(places, self.timeout_ns, now_ns) {
+            let discarded_bytes = connection.client.cancel(place, &mut out.bytes);
+            return Some(TimedOut::Request {
+                place,
+                discarded_bytes,
+            });
         }
-        connection.places_timed_out = 0;
-        let is_dead = std::mem::take(&mut connection.is_dead);
-        let is_lost = is_dead || self.next_timeout_ns(connection) <= now_ns;
+        let is_lost = patience.take_dead() || self.next_timeout_ns(connection) <= now_ns;
         is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 

@@ -2,13 +2,85 @@
 
 use brunt_proto::http2::{FailedCall, MalformedReply};
 use brunt_proto::{StreamFailure, StreamsEvent};
-use brunt_record::{Answer, FailureKind, ReplyOutcome};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::ProtocolEvent;
 
 /// Bytes of the RST_STREAM that refuses a stream (RFC 9113 section 6.4): where more were discarded,
 /// a response had begun.
 const RST_STREAM_BYTES: u64 = 13;
+
+/// How long a connection has waited for its server.
+#[derive(Debug)]
+pub(super) struct Patience {
+    /// When something came last.
+    pub(super) heard_ns: u64,
+    /// Since when the server allows no request; [`u64::MAX`] while it does.
+    shut_since_ns: u64,
+    /// How far [`Patience::next_late`] got with the places, and whether nothing was heard meanwhile
+    /// that a late request waited for.
+    places_timed_out: u32,
+    is_dead: bool,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            heard_ns: 0,
+            shut_since_ns: u64::MAX,
+            places_timed_out: 0,
+            is_dead: false,
+        }
+    }
+}
+
+impl Patience {
+    /// The server allows no request, if it `is_shut`.
+    #[inline]
+    pub(super) fn note_shut(&mut self, is_shut: bool, now_ns: u64) {
+        self.shut_since_ns = if is_shut {
+            self.shut_since_ns.min(now_ns)
+        } else {
+            u64::MAX
+        };
+    }
+
+    /// When a server that allows no request has done so for as long as one may take: another
+    /// connection is tried then. [`u64::MAX`] for never.
+    #[inline]
+    pub(super) fn shut_until_ns(&self, in_flight: u32, timeout_ns: u64) -> u64 {
+        match in_flight {
+            0 => self.shut_since_ns.saturating_add(timeout_ns),
+            _ => u64::MAX,
+        }
+    }
+
+    /// The place of the next request that is late. To be asked until there is none.
+    pub(super) fn next_late(
+        &mut self,
+        places: &[RequestTiming],
+        timeout_ns: u64,
+        now_ns: u64,
+    ) -> Option<u32> {
+        let is_long_ago = |at_ns: u64| at_ns.saturating_add(timeout_ns) <= now_ns;
+        while let Some(timing) = places.get(self.places_timed_out as usize) {
+            let place = self.places_timed_out;
+            self.places_timed_out += 1;
+            if is_long_ago(timing.due_ns) {
+                self.is_dead |= is_long_ago(self.heard_ns) && self.heard_ns < timing.sent_ns;
+                return Some(place);
+            }
+        }
+        self.places_timed_out = 0;
+        None
+    }
+
+    /// Whether nothing was heard for as long as one of the late requests waited, nor since it was
+    /// sent: the connection itself is dead.
+    pub(super) fn take_dead(&mut self) -> bool {
+        std::mem::take(&mut self.is_dead)
+    }
+}
 
 /// The event as the worker has it. `of_reset` gives the kind of a stream that the server reset with
 /// a code.

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::filled::Parts;
 use super::out::Asked;
-use super::streams::event_of;
+use super::streams::{Patience, event_of};
 use super::{
     Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress, ProtocolEvent,
     StartOfWorker, TimedOut,
@@ -131,14 +131,7 @@ pub(crate) struct Http3Connection {
     secured: Option<Secured>,
     /// When the next timer of QUIC is due.
     deadline_ns: u64,
-    /// When datagrams came last.
-    heard_ns: u64,
-    /// Since when the server allows no request; [`u64::MAX`] while it does.
-    shut_since_ns: u64,
-    /// How far [`ClientProtocol::timed_out`] got with the places, and whether nothing was heard
-    /// meanwhile that a late request waited for.
-    places_timed_out: u32,
-    is_dead: bool,
+    patience: Patience,
     /// Why it is over, found by a timer.
     ended: Option<Ended>,
     counts: Counts,
@@ -249,7 +242,6 @@ impl ClientProtocol for Http3 {
                 is_resumed: false,
             }),
             deadline_ns: u64::MAX,
-            shut_since_ns: u64::MAX,
             ..Http3Connection::default()
         };
         false
@@ -257,7 +249,7 @@ impl ClientProtocol for Http3 {
 
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
         if let Some(client) = &mut connection.client {
-            client.close(ErrorCode::NoError, connection.heard_ns);
+            client.close(ErrorCode::NoError, connection.patience.heard_ns);
         }
         Parting::AtOnce
     }
@@ -318,7 +310,7 @@ impl ClientProtocol for Http3 {
             });
         };
         if consumed > 0 {
-            connection.heard_ns = received_ns;
+            connection.patience.heard_ns = received_ns;
             connection.counts.received(received);
             let ecn = received.ecn.map(Into::into);
             for datagram in received.segments() {
@@ -357,10 +349,8 @@ impl ClientProtocol for Http3 {
             },
         };
         if event.is_none() {
-            connection.shut_since_ns = match client.depth() {
-                0 if client.is_ready() => connection.shut_since_ns.min(received_ns),
-                _ => u64::MAX,
-            };
+            let is_shut = client.depth() == 0 && client.is_ready();
+            connection.patience.note_shut(is_shut, received_ns);
             // Where nothing is sent meanwhile, this is asked for.
             connection.deadline_ns = due_ns(client.deadline_ns(), received_ns);
         }
@@ -378,10 +368,8 @@ impl ClientProtocol for Http3 {
         let Some(client) = &connection.client else {
             return u64::MAX;
         };
-        let shut_ns = match client.in_flight() {
-            0 => connection.shut_since_ns.saturating_add(self.timeout_ns),
-            _ => u64::MAX,
-        };
+        let patience = &connection.patience;
+        let shut_ns = patience.shut_until_ns(client.in_flight(), self.timeout_ns);
         connection.deadline_ns.min(shut_ns)
     }
 
@@ -411,28 +399,19 @@ impl ClientProtocol for Http3 {
             };
             return Some(TimedOut::Connection(kind));
         }
-        let is_long_ago = |at_ns: u64| at_ns.saturating_add(self.timeout_ns) <= now_ns;
-        while let Some(timing) = places.get(connection.places_timed_out as usize) {
-            let place = connection.places_timed_out;
-            connection.places_timed_out += 1;
-            if is_long_ago(timing.due_ns) {
-                if client.is_withheld(place) {
-                    return Some(TimedOut::Connection(FailureKind::QuicWithheld));
-                }
-                let heard_ns = connection.heard_ns;
-                connection.is_dead |= is_long_ago(heard_ns) && heard_ns < timing.sent_ns;
-                let discarded_bytes = client.cancel(place);
-                return Some(TimedOut::Request {
-                    place,
-                    discarded_bytes,
-                });
+        let patience = &mut connection.patience;
+        if let Some(place) = patience.next_late(places, self.timeout_ns, now_ns) {
+            if client.is_withheld(place) {
+                return Some(TimedOut::Connection(FailureKind::QuicWithheld));
             }
+            let discarded_bytes = client.cancel(place);
+            return Some(TimedOut::Request {
+                place,
+                discarded_bytes,
+            });
         }
-        connection.places_timed_out = 0;
-        let is_dead = std::mem::take(&mut connection.is_dead);
-        let shut_ns = connection.shut_since_ns.saturating_add(self.timeout_ns);
-        let is_shut = client.in_flight() == 0 && shut_ns <= now_ns;
-        (is_dead || is_shut).then_some(TimedOut::Connection(FailureKind::Unanswered))
+        let is_shut = patience.shut_until_ns(client.in_flight(), self.timeout_ns) <= now_ns;
+        (patience.take_dead() || is_shut).then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 
     fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
