@@ -21,7 +21,7 @@ pub(crate) struct Backlog {
     arrivals: Option<Arrivals>,
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
-    next_ns: u64,
+    pub(crate) next_ns: u64,
     waiting: VecDeque<Arrival>,
     waiting_max: usize,
 }
@@ -61,11 +61,6 @@ impl Backlog {
     /// Whether no further arrivals come.
     pub(crate) fn is_over(&self) -> bool {
         self.next_ns == u64::MAX
-    }
-
-    /// When the next arrival comes; `u64::MAX` for never.
-    pub(crate) fn next_ns(&self) -> u64 {
-        self.next_ns
     }
 
     /// Takes the next one if it comes before `before_ns`.

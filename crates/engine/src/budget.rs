@@ -87,7 +87,7 @@ impl Budgets {
 pub(crate) struct Quota {
     budget: Option<Arc<Budget>>,
     /// Drawn, and neither sent nor given back.
-    drawn: u64,
+    pub(crate) drawn: u64,
     /// Requests that are due earlier do not count.
     from_ns: u64,
 }
@@ -160,11 +160,6 @@ impl Quota {
         let is_empty = |budget: &Arc<Budget>| budget.left() == 0;
         self.drawn == 0 && self.budget.as_ref().is_some_and(is_empty)
     }
-
-    /// What was drawn and not sent.
-    pub(crate) fn drawn(&self) -> u64 {
-        self.drawn
-    }
 }
 
 #[cfg(test)]
@@ -201,7 +196,7 @@ mod tests {
         quota.count_from(0);
         assert_eq!(quota.take(5, 7), 7);
         quota.give_back(5, 7);
-        assert_eq!((quota.drawn(), quota.is_exhausted()), (0, false));
+        assert_eq!((quota.drawn, quota.is_exhausted()), (0, false));
     }
 
     #[test]
@@ -241,7 +236,7 @@ mod tests {
         quota.give_back(9, 1);
         assert!(quota.is_exhausted());
         quota.give_back(10, 1);
-        assert_eq!((quota.drawn(), quota.is_exhausted()), (1, false));
+        assert_eq!((quota.drawn, quota.is_exhausted()), (1, false));
         assert_eq!(quota.take(10, 2), 1);
     }
 }

@@ -244,7 +244,7 @@ impl Snapshots {
 pub(crate) struct Shown {
     sender: SnapshotSender,
     worker: u32,
-    due_ns: u64,
+    pub(crate) due_ns: u64,
     taken_ns: u64,
     counts: Progress,
     /// Absent where nobody wants response times.
@@ -264,11 +264,6 @@ impl Shown {
             response,
             postponed: 0,
         }
-    }
-
-    /// From when on the next one is due.
-    pub(crate) fn due_ns(&self) -> u64 {
-        self.due_ns
     }
 
     /// Hands over what was counted since, if there is room for it.

@@ -20,7 +20,7 @@ pub(super) struct Accounting {
     /// When the last request was answered or failed, 0 for none.
     last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
-    service_ns: u64,
+    pub(super) service_ns: u64,
     /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
     /// them yet.
     stamped_ns: u64,
@@ -318,12 +318,6 @@ impl Accounting {
         }
         let answering_ns = parts.send_ns.saturating_add(parts.server_ns);
         self.stamped_ns = moving_mean(self.stamped_ns, answering_ns);
-    }
-
-    /// Mean of the latest service times; 0 before the first.
-    #[inline]
-    pub(super) fn service_ns(&self) -> u64 {
-        self.service_ns
     }
 
     /// How long the server takes for a request at present, without what brunt adds where stamps

@@ -223,7 +223,7 @@ pub(super) struct Repeat {
 pub(super) struct Repeats {
     /// Oldest first, by slot; one line for all in an open loop. Empty before the first.
     lines: Vec<VecDeque<Repeat>>,
-    waiting: usize,
+    pub(super) waiting: usize,
     is_shared: bool,
     timeout_ns: u64,
     /// None of them was due earlier.
@@ -250,11 +250,6 @@ impl Repeats {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting == 0
-    }
-
-    /// How many wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
     }
 
     /// Whether a connection of a closed loop has something else to look at than what it sends next.
@@ -383,7 +378,7 @@ mod tests {
         assert_eq!(own.pop(Slot(2)), None);
         assert_eq!(own.pop(Slot(3)), Some(repeat(3, 10)));
         assert_eq!(own.pop(Slot(3)), Some(repeat(3, 20)));
-        assert_eq!((own.pop(Slot(3)), own.waiting()), (None, 1));
+        assert_eq!((own.pop(Slot(3)), own.waiting), (None, 1));
         let mut shared = waiting(true);
         assert!(shared.waits_for_any() && shared.waits_for(Slot(9)));
         let in_order = [0; 3].map(|_| shared.pop(Slot(9)).map(|it| it.timing.due_ns));
@@ -399,7 +394,7 @@ mod tests {
             assert_eq!(repeats.next_time_out_ns(), 110);
             assert_eq!(repeats.take_late(109), []);
             assert_eq!(repeats.take_late(125), [repeat(3, 10), repeat(3, 20)]);
-            assert_eq!((repeats.waiting(), repeats.next_time_out_ns()), (1, 130));
+            assert_eq!((repeats.waiting, repeats.next_time_out_ns()), (1, 130));
             assert_eq!(repeats.take_all(), [repeat(1, 30)]);
             assert!(repeats.is_empty() && repeats.take_late(u64::MAX).is_empty());
         }

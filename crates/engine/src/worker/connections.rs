@@ -32,7 +32,7 @@ pub(super) struct Connections<P: ClientProtocol> {
     /// Local addresses of connections.
     sources: Turns,
     /// Attempts in flight.
-    attempts: u32,
+    pub(super) attempts: u32,
     /// First attempts of set-up, and retries.
     dialling: Dialling,
     /// Slots that set-up opens.
@@ -40,18 +40,18 @@ pub(super) struct Connections<P: ClientProtocol> {
     /// Connections that set-up still waits for.
     awaited: u32,
     /// Connections to be held that are not open, and are not just being replaced.
-    lacking: u32,
+    pub(super) lacking: u32,
     /// When set-up opened a connection for the first time that it still waited for.
-    progress_ns: u64,
+    pub(super) progress_ns: u64,
     /// Slots that set-up opens, and those opened since because none was free.
-    slots_used: u32,
+    pub(super) slots_used: u32,
     /// Slots whose connections no request needed when they were lost, and that nothing opens again
     /// unasked.
     spare: Vec<Slot>,
     /// Since when no connection is open, or none takes a request.
-    unavailable_since_ns: Option<u64>,
+    pub(super) unavailable_since_ns: Option<u64>,
     /// Slots that wait for the end of a pause, to be opened again for what they carried.
-    resuming: u32,
+    pub(super) resuming: u32,
     /// Connections whose servers are to answer that nothing more is sent.
     parting: u32,
     /// The connection that finds out when one can be opened again, while none is open.
@@ -140,16 +140,6 @@ impl<P: ClientProtocol> Connections<P> {
         self.awaited > 0
     }
 
-    /// When set-up came further.
-    pub(super) fn progress_ns(&self) -> u64 {
-        self.progress_ns
-    }
-
-    /// Slots that are in use, or were.
-    pub(super) fn slots_used(&self) -> u32 {
-        self.slots_used
-    }
-
     /// A slot that is to be opened because arrivals wait, if there is one: one whose connection was
     /// not needed any more, or the first that was never in use.
     pub(super) fn use_slot(&mut self) -> Option<Slot> {
@@ -180,30 +170,9 @@ impl<P: ClientProtocol> Connections<P> {
         self.table[slot].is_unneeded = true;
     }
 
-    /// Attempts in flight.
-    #[inline]
-    pub(super) fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// Connections to be held that are not there.
-    pub(super) fn lacking(&self) -> u32 {
-        self.lacking
-    }
-
-    /// Slots that wait for the end of a pause, to go on with what they carried.
-    pub(super) fn resuming(&self) -> u32 {
-        self.resuming
-    }
-
     /// Whether servers are to answer that nothing more is sent.
     pub(super) fn are_parting(&self) -> bool {
         self.parting > 0
-    }
-
-    /// Since when no connection is open, or none takes a request.
-    pub(super) fn unavailable_since_ns(&self) -> Option<u64> {
-        self.unavailable_since_ns
     }
 
     /// Whether attempts wait for their turn.
@@ -746,13 +715,10 @@ mod tests {
         let (mut connections, mut accounting) = connections(3, 2);
         let first = begin(&mut connections, 1, &mut accounting);
         let second = begin(&mut connections, 1, &mut accounting);
-        assert_eq!(
-            (first, second, connections.attempts()),
-            (Slot(0), Slot(1), 2)
-        );
+        assert_eq!((first, second, connections.attempts), (Slot(0), Slot(1), 2));
         assert_eq!(connections.next_attempt(1), NextAttempt::At(u64::MAX));
         assert!(!connections.opened(first, 5, 1, &mut accounting));
-        assert_eq!((connections.progress_ns(), connections.lacking()), (5, 1));
+        assert_eq!((connections.progress_ns, connections.lacking), (5, 1));
         for _ in 0..SETUP_ATTEMPTS {
             assert!(connections.is_awaited());
             let kind = FailureKind::ConnectRefused;
@@ -762,7 +728,7 @@ mod tests {
             connections.attempt(second, 6, state, &mut accounting);
         }
         assert!(!connections.is_awaited());
-        assert_eq!(connections.lacking(), 1);
+        assert_eq!(connections.lacking, 1);
         assert_eq!(
             [connections.use_slot(), connections.use_slot()],
             [Some(Slot(2)), None]
@@ -794,10 +760,10 @@ mod tests {
             pause_ns(&mut connections, probe, after_ns),
             after_ns / PROBE_PART
         );
-        assert_eq!(connections.unavailable_since_ns(), Some(0));
+        assert_eq!(connections.unavailable_since_ns, Some(0));
         connections[probe].depth = 1;
         assert!(connections.opened(probe, after_ns, 0, &mut accounting));
-        assert_eq!(connections.unavailable_since_ns(), None);
+        assert_eq!(connections.unavailable_since_ns, None);
     }
 
     #[test]
@@ -826,7 +792,7 @@ mod tests {
             new.keep(old, &[Slot(2)], 9, &mut accounting),
             [Slot(2), Slot(3)]
         );
-        assert_eq!((new[Slot(0)].state, new.lacking()), (State::Open, 2));
+        assert_eq!((new[Slot(0)].state, new.lacking), (State::Open, 2));
         assert!(new.is_awaited() && new[Slot(2)].is_down_for_good());
     }
 

@@ -209,7 +209,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.connections.start_set_up(from_ns, gap_ns);
         let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
         while self.connections.is_awaited() && !self.task.control.is_aborted() {
-            let stalls_ns = self.connections.progress_ns();
+            let stalls_ns = self.connections.progress_ns;
             let stalls_ns = stalls_ns.saturating_add(self.task.setup_patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
             if self.backend.now_ns() >= until_ns {
@@ -219,8 +219,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let timed_out = self.connections.is_awaited();
         let now_ns = self.backend.now_ns();
-        let waited_ns = now_ns.saturating_sub(self.connections.progress_ns());
-        let (asked, open) = (self.connections.slots_used(), self.accounting.live());
+        let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
+        let (asked, open) = (self.connections.slots_used, self.accounting.live());
         let record = self.accounting.recorder().record();
         record.edges.ready.set(self.backend.now_ns());
         let so_far = &record.tallies.before;
@@ -265,17 +265,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.workload.set_window(window);
         self.start_load(start.load_ns);
         while self.goes_on() {
-            self.turn(self.timeline.window_end_ns())?;
+            self.turn(self.timeline.window_end_ns)?;
         }
         let left_ns = self.backend.now_ns();
         self.read_workload(left_ns, true);
-        self.settle_quic(left_ns.min(self.timeline.window_end_ns()));
-        if self.pacing.model() == Model::Held {
+        self.settle_quic(left_ns.min(self.timeline.window_end_ns));
+        if self.pacing.model == Model::Held {
             self.accounting.recorder().held_until_now();
         }
         let thread = self.wake_ups.end_window(left_ns);
         self.drain()?;
-        let window_end_ns = self.timeline.window_end_ns();
+        let window_end_ns = self.timeline.window_end_ns;
         let record = self.accounting.recorder().record();
         if thread.is_some() {
             record.thread = thread;
@@ -283,14 +283,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let edges = &mut record.edges;
         edges.window_start.set(window.start_ns.max(lived_from_ns));
         edges.window_end.set(window_end_ns.min(left_ns));
-        record.unsent += self.quota.drawn();
+        record.unsent += self.quota.drawn;
         Ok(self.finish())
     }
 
     /// The load begins.
     fn start_load(&mut self, load_ns: u64) {
-        self.pacing.start(load_ns);
-        let is_planned = matches!(self.pacing.model(), Model::Open | Model::Sessions);
+        self.pacing.backlog.start(load_ns);
+        let is_planned = matches!(self.pacing.model, Model::Open | Model::Sessions);
         if !is_planned && self.waits() {
             // Users who are there already do not all begin at once.
             for connection in self.connections.iter_mut() {
@@ -317,7 +317,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.timeline.end_by(end_ns) {
             self.accounting.recorder().end_window_at(end_ns);
         }
-        if now_ns >= self.timeline.window_end_ns() {
+        if now_ns >= self.timeline.window_end_ns {
             return false;
         }
         if !self.timeline.has_begun(now_ns) {
@@ -326,14 +326,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.round.has_begun {
             self.round.has_begun = true;
             self.wake_ups.begin_window(now_ns);
-            let lacking = self.connections.lacking();
+            let lacking = self.connections.lacking;
             self.accounting.recorder().unopened_at_start(lacking);
-            self.settle_quic(self.timeline.measure_from_ns());
+            self.settle_quic(self.timeline.measure_from_ns);
         }
         if self.quota.counts(now_ns) {
-            let since_ns = self.connections.unavailable_since_ns();
+            let since_ns = self.connections.unavailable_since_ns;
             let is_unavailable = since_ns.is_some_and(|since_ns| {
-                now_ns - since_ns.max(self.timeline.measure_from_ns()) > self.task.timeout_ns
+                now_ns - since_ns.max(self.timeline.measure_from_ns) > self.task.timeout_ns
             });
             return !(self.is_done(self.quota.is_exhausted()) || is_unavailable);
         }
@@ -358,25 +358,25 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn is_done(&self, exhausted: bool) -> bool {
         let is_endless = self.timeline.is_endless();
         let is_awaited = !self.repeats.is_empty()
-            || match self.pacing.model() {
+            || match self.pacing.model {
                 Model::Closed | Model::Held => false,
-                Model::Open => self.pacing.waiting() > 0,
+                Model::Open => self.pacing.backlog.waiting() > 0,
                 Model::Sessions => {
-                    let opening = self.connections.attempts() + self.connections.resuming();
+                    let opening = self.connections.attempts + self.connections.resuming;
                     let in_use = self.accounting.live() + opening;
                     // There is no use for a connection without a request left for it.
-                    !exhausted && (self.pacing.waiting() > 0 || in_use > 0)
+                    !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
                 }
             };
         let is_over = is_endless && (self.pacing.is_over() || self.is_idle_for_good());
-        (exhausted || is_over) && self.connections.in_flight() == 0 && !is_awaited
+        (exhausted || is_over) && self.connections.in_flight == 0 && !is_awaited
     }
 
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
         let live = self.accounting.live();
         let generated = self.generated.as_ref();
-        self.connections.attempts() == 0
+        self.connections.attempts == 0
             && !self.connections.has_spare()
             && generated.is_some_and(|generated| generated.is_idle(live))
     }
@@ -385,13 +385,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn drain(&mut self) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         // What was due in the window belongs to it, however late this worker is.
-        let window_end_ns = self.timeline.window_end_ns();
+        let window_end_ns = self.timeline.window_end_ns;
         let due_before_ns = now_ns.saturating_add(1).min(window_end_ns);
         self.take_arrivals(now_ns);
-        while self.pacing.next_arrival_ns() < due_before_ns && !self.task.control.is_aborted() {
+        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.is_aborted() {
             self.turn(now_ns)?;
         }
-        self.pacing.stop();
+        self.pacing.backlog.stop();
         self.end_release(now_ns);
         self.timeline.enter(Mode::Drain);
         let limit_ns = window_end_ns
@@ -413,8 +413,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             if is_cut_short || is_ended {
                 self.censor_repeats(now_ns);
             }
-            let waits = self.pacing.waiting() > 0 || !self.repeats.is_empty();
-            let is_done = self.connections.in_flight() == 0 && !waits;
+            let waits = self.pacing.backlog.waiting() > 0 || !self.repeats.is_empty();
+            let is_done = self.connections.in_flight == 0 && !waits;
             if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
             }

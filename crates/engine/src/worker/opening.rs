@@ -139,8 +139,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         };
         self.request_failed(slot, timing, now_ns, (kind, 0));
-        if self.pacing.model() == Model::Closed {
-            let mode = self.timeline.mode();
+        if self.pacing.model == Model::Closed {
+            let mode = self.timeline.mode;
             self.connections.retry_later(slot, now_ns, mode);
         } else {
             self.connections.offer(slot, now_ns);
@@ -159,10 +159,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// more requests wait than those being opened will take.
     pub(super) fn open_further(&mut self, due_ns: u64, now_ns: u64) {
         let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
-        let waiting = self.pacing.waiting() + self.repeats.waiting();
+        let waiting = self.pacing.backlog.waiting() + self.repeats.waiting;
         let may_grow = self.pacing.is_open_loop()
-            && self.timeline.mode() == Mode::Load
-            && u64::from(self.connections.attempts()) * per_connection < waiting as u64;
+            && self.timeline.mode == Mode::Load
+            && u64::from(self.connections.attempts) * per_connection < waiting as u64;
         if may_grow && let Some(slot) = self.connections.use_slot() {
             // A brunt that is never late would have begun to open it when the request was due.
             self.connections[slot].late_ns = now_ns.saturating_sub(due_ns);
@@ -190,7 +190,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.connections.stay_down(slot);
             self.connections.settle(slot);
         } else {
-            let mode = self.timeline.mode();
+            let mode = self.timeline.mode;
             self.connections.retry_later(slot, now_ns, mode);
         }
     }
@@ -200,11 +200,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// arrival: else those that a server closes when they are idle would be opened for nobody. What
     /// waits longer than that finds has further ones opened.
     pub(super) fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
-        let next_ns = self.pacing.next_arrival_ns();
-        let is_needed = next_ns < self.timeline.window_end_ns() && self.has_request_left(now_ns);
-        let is_free = u64::from(self.accounting.live()) > self.connections.in_flight();
-        let is_last = !is_free && self.connections.attempts() == 0;
-        let waits = self.pacing.waiting() > 0 || self.repeats.waits_for_any();
+        let next_ns = self.pacing.backlog.next_ns;
+        let is_needed = next_ns < self.timeline.window_end_ns && self.has_request_left(now_ns);
+        let is_free = u64::from(self.accounting.live()) > self.connections.in_flight;
+        let is_last = !is_free && self.connections.attempts == 0;
+        let waits = self.pacing.backlog.waiting() > 0 || self.repeats.waits_for_any();
         let at_ns = if waits || is_needed && !was_idle {
             Some(now_ns)
         } else if is_needed && is_last {
@@ -222,9 +222,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// opened or are free already.
     pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
         let live = u64::from(self.accounting.live());
-        let free = live.saturating_sub(self.connections.in_flight());
-        let others = u64::from(self.connections.attempts()) + free;
-        if self.pacing.model() == Model::Closed {
+        let free = live.saturating_sub(self.connections.in_flight);
+        let others = u64::from(self.connections.attempts) + free;
+        if self.pacing.model == Model::Closed {
             self.quota.secures(now_ns, others + 1)
         } else {
             // An arrival takes what nobody has drawn.

@@ -14,7 +14,7 @@ pub(super) struct Output<T: WorkerTransport> {
     slot: Slot,
     out: T::Out,
     /// Bytes that were handed over, and those of them that are in no count yet.
-    bytes_sent: u64,
+    pub(super) bytes_sent: u64,
     uncounted_bytes: u64,
 }
 
@@ -41,12 +41,6 @@ impl<T: WorkerTransport> Output<T> {
         if self.slot == slot {
             self.out.clear();
         }
-    }
-
-    /// All bytes that were handed over.
-    #[inline]
-    pub(super) fn bytes_sent(&self) -> u64 {
-        self.bytes_sent
     }
 
     /// Bytes that were flushed since this was last asked.
@@ -301,7 +295,7 @@ mod tests {
         output.flush(&mut table, (&mut Unread, &mut backend));
         // What was sent for somebody to count is not among what is still to be counted.
         assert_eq!([output.take_uncounted(), output.take_uncounted()], [3, 0]);
-        assert_eq!((output.bytes_sent(), backend.0.len()), (7, 2));
+        assert_eq!((output.bytes_sent, backend.0.len()), (7, 2));
     }
 
     #[test]
@@ -325,7 +319,7 @@ mod tests {
             bytes: 5,
         };
         output.send_chunk(Slot(0), chunk, &mut backend);
-        assert_eq!((backend.0.len(), output.bytes_sent()), (1, 5));
+        assert_eq!((backend.0.len(), output.bytes_sent), (1, 5));
         assert_eq!(output.take_uncounted(), 0);
     }
 }

@@ -43,11 +43,11 @@ pub(super) enum Model {
 /// When requests are due, and which connections they may take.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    model: Model,
+    pub(super) model: Model,
     /// Empty where nothing is planned.
-    backlog: Backlog,
+    pub(super) backlog: Backlog,
     /// More arrivals are due than one turn may send.
-    is_behind: bool,
+    pub(super) is_behind: bool,
     /// What arrivals may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
     free: VecDeque<Slot>,
@@ -99,11 +99,6 @@ impl Pacing {
         (pacing, slots)
     }
 
-    #[inline]
-    pub(super) fn model(&self) -> Model {
-        self.model
-    }
-
     /// Whether requests are due at planned instants.
     #[inline]
     pub(super) fn is_open_loop(&self) -> bool {
@@ -116,47 +111,14 @@ impl Pacing {
         self.model == Model::Sessions
     }
 
-    /// The load begins: planned instants count from there.
-    pub(super) fn start(&mut self, load_ns: u64) {
-        self.backlog.start(load_ns);
-    }
-
-    /// No further arrivals are planned.
-    pub(super) fn stop(&mut self) {
-        self.backlog.stop();
-    }
-
     /// Whether arrivals were planned and all have come.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.model, Model::Open | Model::Sessions) && self.backlog.is_over()
     }
 
-    /// When the next arrival is due, `u64::MAX` for never.
-    #[inline]
-    pub(super) fn next_arrival_ns(&self) -> u64 {
-        self.backlog.next_ns()
-    }
-
-    /// How many arrivals wait.
-    #[inline]
-    pub(super) fn waiting(&self) -> usize {
-        self.backlog.waiting()
-    }
-
-    /// Whether no further arrival may wait.
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.backlog.is_full()
-    }
-
     /// Leaves to the next turn the arrivals that are due and that this turn may not send.
     pub(super) fn fall_behind(&mut self) {
         self.is_behind = true;
-    }
-
-    #[inline]
-    pub(super) fn is_behind(&self) -> bool {
-        self.is_behind
     }
 
     /// Whether the turn before left something; this one sees to it.
@@ -171,12 +133,6 @@ impl Pacing {
     #[inline]
     pub(super) fn begin_batch(&mut self) {
         self.would_be_free_ns.clear();
-    }
-
-    /// Takes the next arrival if it is due before `before_ns`.
-    #[inline]
-    pub(super) fn take_before(&mut self, before_ns: u64) -> Option<u64> {
-        self.backlog.take_before(before_ns)
     }
 
     /// The arrival of `due_ns` as one of the batch: it takes what is free since `free_ns`, or what
@@ -209,7 +165,7 @@ impl Pacing {
         at_ns: u64,
         (quota, accounting): (&mut Quota, &mut Accounting),
     ) -> bool {
-        let due_ns = self.backlog.next_ns();
+        let due_ns = self.backlog.next_ns;
         let alike_until_ns = accounting.recorder().alike_until_ns(due_ns, at_ns);
         let until_ns = before_ns.min(alike_until_ns);
         let is_counted = self.is_open_loop() && quota.counts(due_ns);
@@ -248,12 +204,6 @@ impl Pacing {
         waits
     }
 
-    /// Takes the arrival that has waited longest.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<Arrival> {
-        self.backlog.pop()
-    }
-
     /// Drops the arrivals that have waited so long that no reply is to be expected before their
     /// time is up. In a queue longer than the time-out, each request would else be sent just in
     /// time to fail. False: there are more of them than one turn may drop.
@@ -267,7 +217,7 @@ impl Pacing {
         if self.backlog.front().is_none() {
             return true;
         }
-        let needed_ns = (SERVICE_TIMES * accounting.service_ns()).min(timeout_ns / 2);
+        let needed_ns = (SERVICE_TIMES * accounting.service_ns).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         let mut left = ARRIVALS_PER_TURN;
         while let Some(Arrival { due_ns, .. }) = self.backlog.front()
@@ -582,23 +532,23 @@ mod tests {
         assert!(enqueue(&mut pacing, 10) && enqueue(&mut pacing, 60));
         assert!(!enqueue(&mut pacing, 70));
         assert!(pacing.drop_expired(109, 100, &mut accounting));
-        assert_eq!(pacing.waiting(), 2);
+        assert_eq!(pacing.backlog.waiting(), 2);
         assert!(pacing.drop_expired(110, 100, &mut accounting));
-        assert_eq!(pacing.pop(), Some(waiting(60)));
+        assert_eq!(pacing.backlog.pop(), Some(waiting(60)));
         assert_eq!(accounting.shown().0.failures, 2);
     }
 
     #[test]
     fn what_is_planned_comes_from_the_start_of_the_load_until_it_is_stopped() {
         let mut pacing = pacing(1);
-        assert_eq!(pacing.next_arrival_ns(), u64::MAX);
-        pacing.start(5);
-        let first_ns = pacing.next_arrival_ns();
+        assert_eq!(pacing.backlog.next_ns, u64::MAX);
+        pacing.backlog.start(5);
+        let first_ns = pacing.backlog.next_ns;
         assert!((5..u64::MAX).contains(&first_ns));
-        assert_eq!(pacing.take_before(first_ns), None);
-        assert_eq!(pacing.take_before(first_ns + 1), Some(first_ns));
+        assert_eq!(pacing.backlog.take_before(first_ns), None);
+        assert_eq!(pacing.backlog.take_before(first_ns + 1), Some(first_ns));
         assert!(!pacing.is_over());
-        pacing.stop();
+        pacing.backlog.stop();
         assert!(pacing.is_over());
     }
 

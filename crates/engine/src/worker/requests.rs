@@ -23,19 +23,19 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Takes in the arrivals that have come due, or as many of them as one turn may. The others are
     /// left to the next one: the worker is behind.
     pub(super) fn take_arrivals(&mut self, now_ns: u64) {
-        let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns());
+        let before_ns = now_ns.saturating_add(1).min(self.timeline.window_end_ns);
         let (mut arrivals_left, mut ranges_left) = (ARRIVALS_PER_TURN, RANGES_PER_TURN);
         self.stop_if_none_begins(now_ns);
         if !self.repeats.is_empty() {
             self.assign_waiting(now_ns);
         }
         self.pacing.begin_batch();
-        while self.pacing.next_arrival_ns() < before_ns {
+        while self.pacing.backlog.next_ns < before_ns {
             if arrivals_left == 0 || ranges_left == 0 {
                 self.pacing.fall_behind();
                 return;
             }
-            if self.pacing.is_full() {
+            if self.pacing.backlog.is_full() {
                 ranges_left -= 1;
                 let at_ns = self.timeline.unanswered_until_ns(now_ns);
                 let accounts = (&mut self.quota, &mut self.accounting);
@@ -49,16 +49,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.stop_if_none_begins(now_ns);
                 return;
             }
-            let Some(due_ns) = self.pacing.take_before(before_ns) else {
+            let Some(due_ns) = self.pacing.backlog.take_before(before_ns) else {
                 return;
             };
             if self.pacing.is_open_loop() && self.quota.take(due_ns, 1) == 0 {
-                self.pacing.stop();
+                self.pacing.backlog.stop();
                 return;
             }
             self.wake_ups.worked(now_ns);
             self.accounting.recorder().arrival_planned(due_ns);
-            let free = match self.pacing.waiting() {
+            let free = match self.pacing.backlog.waiting() {
                 0 if self.repeats.is_empty() => self.pop_free(),
                 _ => None,
             };
@@ -75,7 +75,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Plans no further connections where they are of no use.
     fn stop_if_none_begins(&mut self, now_ns: u64) {
         if self.begins_no_more() {
-            self.pacing.stop();
+            self.pacing.backlog.stop();
             self.give_up_waiting(now_ns);
         }
     }
@@ -100,9 +100,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.drop_expired(now_ns) {
             return;
         }
-        while self.pacing.waiting() > 0
+        while self.pacing.backlog.waiting() > 0
             && let Some(slot) = self.pop_free()
-            && let Some(arrival) = self.pacing.pop()
+            && let Some(arrival) = self.pacing.backlog.pop()
         {
             self.assign(slot, arrival);
         }
@@ -215,7 +215,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// The slot became free, or may carry one more request, at `free_ns`.
     pub(super) fn available(&mut self, slot: Slot, free_ns: u64, now_ns: u64) {
         let connection = &mut self.connections[slot];
-        match self.pacing.model() {
+        match self.pacing.model {
             Model::Open => {
                 if connection.in_flight < connection.depth {
                     connection.free_ns = free_ns;
@@ -226,7 +226,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             Model::Sessions if connection.state != State::Open => {
                 connection.free_ns = free_ns;
                 self.mark_free(slot);
-                if self.timeline.mode() == Mode::Load {
+                if self.timeline.mode == Mode::Load {
                     self.assign_waiting(now_ns);
                 }
             }
@@ -243,7 +243,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.repeats.is_at_work() && !self.send_again(slot) {
             return;
         }
-        if !self.timeline.sends_at(now_ns) || self.pacing.model() == Model::Held {
+        if !self.timeline.sends_at(now_ns) || self.pacing.model == Model::Held {
             return;
         }
         let connection = &mut self.connections[slot];
@@ -274,7 +274,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let count = self.quota.take(now_ns, count);
         if count == 0 {
             // There is no request for the connections that are still to come.
-            self.pacing.stop();
+            self.pacing.backlog.stop();
             return;
         }
         let connection = &self.connections[slot];
@@ -381,7 +381,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let kind = failure::of_open(&error);
             self.request_failed(slot, timing, now_ns, (kind, 0));
             // Whoever goes on with what waits would find the same at once.
-            let mode = self.timeline.mode();
+            let mode = self.timeline.mode;
             self.connections.retry_later(slot, now_ns, mode);
         }
     }
@@ -407,7 +407,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let due_ns = self.connections[slot].resume_ns();
         let quota = self.quota.take(now_ns, room);
         if quota == 0 {
-            self.pacing.stop();
+            self.pacing.backlog.stop();
             return;
         }
         let asked = self.ask(slot);
@@ -418,7 +418,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         } else {
             self.backend.now_ns()
         };
-        let is_over = sent_ns >= self.timeline.window_end_ns();
+        let is_over = sent_ns >= self.timeline.window_end_ns;
         let count = if is_over { 0 } else { quota.min(there.into()) };
         if count < quota {
             self.quota.give_back(now_ns, quota - count);
@@ -475,7 +475,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether calls of the generator are those of the window, as far as that is known without
     /// looking at the clock.
     pub(super) fn is_measured(&self) -> bool {
-        self.timeline.measures(self.wake_ups.ran_ns())
+        self.timeline.measures(self.wake_ups.ran_ns)
     }
 
     /// Whether the connection is to wait before its next request; it is then looked at again.
@@ -560,7 +560,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// A connection of a closed loop failed: where it has a part of its own of the run's requests,
     /// the rest of that is not sent. Gives whether it has.
     pub(super) fn give_up_part(&mut self, slot: Slot) -> bool {
-        let gives_up = self.task.part.is_some() && self.pacing.model() == Model::Closed;
+        let gives_up = self.task.part.is_some() && self.pacing.model == Model::Closed;
         if gives_up {
             let left = std::mem::take(&mut self.connections[slot].part_left);
             let taken = self.quota.take(u64::MAX, left);
@@ -670,7 +670,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let was_idle = connection.state == State::Open
             && now_ns.saturating_sub(connection.free_ns) >= IDLE_NS
             && !self.accounting.has_just_ended_one(now_ns);
-        let is_drained = self.timeline.mode() == Mode::Drain;
+        let is_drained = self.timeline.mode == Mode::Drain;
         self.workload.closing(slot, is_drained, &self.backend);
         self.settle_send(slot);
         let accounting = &mut self.accounting;
@@ -694,13 +694,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &self.connections[slot];
         let (think_ns, part_left) = (connection.think_ns, connection.part_left);
         let thinks_first = connection.thinks_first();
-        let mode = self.timeline.mode();
+        let mode = self.timeline.mode;
         let repeats = self.repeats.waits_for(slot);
-        match self.pacing.model() {
+        let model = self.pacing.model;
+        match model {
             // A server that serves one after the other would wait for its request.
             _ if self.pacing.pauses(slot) && !repeats => {}
             Model::Sessions => self.available(slot, now_ns, now_ns),
-            _ if mode == Mode::Drain && self.pacing.waiting() == 0 && !repeats => {}
+            _ if mode == Mode::Drain && self.pacing.backlog.waiting() == 0 && !repeats => {}
             _ if part_left == 0 => {}
             Model::Closed if !repeats && !self.has_request_left(now_ns) => {}
             _ if is_doomed_again => self.connections.retry_later(slot, now_ns, mode),

@@ -217,7 +217,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             0 => connection.free_ns,
             _ => now_ns,
         };
-        match self.pacing.model() {
+        match self.pacing.model {
             Model::Held => {}
             Model::Closed | Model::Sessions => self.send_next(slot, now_ns),
             Model::Open => self.available(slot, free_ns, now_ns),
@@ -331,7 +331,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let is_late = done_ns.saturating_sub(timing.due_ns) > self.task.timeout_ns;
         let failure = is_late.then_some(RequestFailure::TimedOut);
-        if done_ns >= self.timeline.window_end_ns() {
+        if done_ns >= self.timeline.window_end_ns {
             generated.end_requests(slot, request, 1, failure);
         } else {
             let (request, answer, backend) = ((slot, request), (answer, times), &self.backend);

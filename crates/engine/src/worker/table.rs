@@ -24,7 +24,7 @@ pub(super) struct ConnectionTable<P: ClientProtocol> {
     /// `depth` places per connection, any of which may be free.
     places: Vec<RequestTiming>,
     depth: usize,
-    in_flight: u64,
+    pub(super) in_flight: u64,
     deadlines: Timers<Deadline>,
 }
 
@@ -97,11 +97,6 @@ impl<P: ClientProtocol> ConnectionTable<P> {
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection<P>> {
         self.connections.iter_mut()
-    }
-
-    /// Requests in flight on all connections.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
     }
 
     /// A connection with its places.

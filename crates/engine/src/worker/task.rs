@@ -156,9 +156,9 @@ pub(super) enum Mode {
 /// What the worker does at present, and the edges of the window.
 #[derive(Debug)]
 pub(super) struct Timeline {
-    mode: Mode,
-    measure_from_ns: u64,
-    window_end_ns: u64,
+    pub(super) mode: Mode,
+    pub(super) measure_from_ns: u64,
+    pub(super) window_end_ns: u64,
 }
 
 impl Timeline {
@@ -186,11 +186,6 @@ impl Timeline {
         self.mode = mode;
     }
 
-    #[inline]
-    pub(super) fn mode(&self) -> Mode {
-        self.mode
-    }
-
     /// Whether something may be sent at `now_ns`.
     #[inline]
     pub(super) fn sends_at(&self, now_ns: u64) -> bool {
@@ -207,17 +202,6 @@ impl Timeline {
     #[inline]
     pub(super) fn measures(&self, at_ns: u64) -> bool {
         self.sends_at(at_ns) && self.has_begun(at_ns)
-    }
-
-    /// When the window begins; [`u64::MAX`] until that is known.
-    pub(super) fn measure_from_ns(&self) -> u64 {
-        self.measure_from_ns
-    }
-
-    /// When the window ends; [`u64::MAX`] for a run by count alone.
-    #[inline]
-    pub(super) fn window_end_ns(&self) -> u64 {
-        self.window_end_ns
     }
 
     /// What is skipped at `now_ns` will have had no reply by then: by the end of the window, where

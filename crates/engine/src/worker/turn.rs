@@ -35,7 +35,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let wake_ns = self.wake_ns(from_ns, until_ns.min(dial_ns));
         self.wake_ups.waits(from_ns, wake_ns);
         self.backend.wait(Some(wake_ns))?;
-        if self.pacing.next_arrival_ns() < u64::MAX {
+        if self.pacing.backlog.next_ns < u64::MAX {
             // Before the events: what it sends is then reported as sent in the same turn.
             self.take_arrivals(self.backend.now_ns());
         }
@@ -59,16 +59,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.is_releasing() {
             self.release();
         }
-        if self.drop_expired(now_ns) && self.pacing.has_free() && self.pacing.waiting() > 0 {
+        if self.drop_expired(now_ns) && self.pacing.has_free() && self.pacing.backlog.waiting() > 0
+        {
             self.assign_waiting(now_ns);
         }
         if !self.repeats.is_empty() {
             self.see_to_repeats(now_ns);
         }
-        let waiting = self.pacing.waiting() as u64;
-        self.accounting.turned(waiting, self.output.bytes_sent());
+        let waiting = self.pacing.backlog.waiting() as u64;
+        self.accounting.turned(waiting, self.output.bytes_sent);
         if let Some(shown) = &mut self.round.shown
-            && now_ns >= shown.due_ns()
+            && now_ns >= shown.due_ns
         {
             let (progress, response) = self.accounting.shown();
             shown.show(now_ns, progress, self.workload.so_far(), response);
@@ -78,9 +79,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Until when the worker sleeps from `from_ns` on, for events and `until_ns` at most.
     fn wake_ns(&mut self, from_ns: u64, until_ns: u64) -> u64 {
-        let in_flight = self.connections.in_flight();
-        let arrival_ns = self.pacing.next_arrival_ns();
-        let is_opening = self.connections.attempts() > 0;
+        let in_flight = self.connections.in_flight;
+        let arrival_ns = self.pacing.backlog.next_ns;
+        let is_opening = self.connections.attempts > 0;
         let quiet_until_ns = self.wake_ups.quiet_until_ns(
             from_ns,
             &self.timeline,
@@ -105,14 +106,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// The worker runs now.
     fn runs(&mut self, now_ns: u64) {
-        let mode = self.timeline.mode();
+        let mode = self.timeline.mode;
         self.wake_ups.runs(now_ns, mode, &mut self.accounting);
     }
 
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     fn dial(&mut self) -> u64 {
-        let waits = self.pacing.waiting() > 0 || !self.repeats.is_empty();
-        let dials = self.timeline.mode() != Mode::Drain || waits;
+        let waits = self.pacing.backlog.waiting() > 0 || !self.repeats.is_empty();
+        let dials = self.timeline.mode != Mode::Drain || waits;
         if !self.connections.is_dialling() || !dials {
             return u64::MAX;
         }
@@ -132,7 +133,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         self.runs(now_ns);
         self.wake_ups.worked(now_ns);
-        if now_ns >= self.pacing.next_arrival_ns() && !self.pacing.is_behind() {
+        if now_ns >= self.pacing.backlog.next_ns && !self.pacing.is_behind {
             // A long batch of events must not hold up what has come due meanwhile.
             self.take_arrivals(now_ns);
         }
@@ -193,7 +194,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         match state {
             State::Down { .. } if self.pacing.has_sessions() => {
                 self.connections.resumed();
-                if self.timeline.mode() == Mode::Load {
+                if self.timeline.mode == Mode::Load {
                     self.open(slot, now_ns);
                 } else {
                     self.connections.stay_down(slot);
@@ -241,7 +242,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether there is something to be sent on the connection in `slot`, if it is opened now.
     fn is_wanted(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.workload.carried() == Carried::Attempt
-            || self.pacing.waiting() > 0
+            || self.pacing.backlog.waiting() > 0
             || self.repeats.waits_for(slot)
             || self.has_request_left(now_ns)
     }
@@ -259,7 +260,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether connections were not released to the load yet.
     fn is_releasing(&self) -> bool {
-        self.timeline.mode() == Mode::Load && self.pacing.is_releasing(self.connections.len())
+        self.timeline.mode == Mode::Load && self.pacing.is_releasing(self.connections.len())
     }
 
     /// Has the next connections send, or take what waits: as many per turn as leave it short.
@@ -267,7 +268,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         for slot in self.pacing.release(self.connections.len()).map(Slot) {
             let now_ns = self.backend.now_ns();
             self.runs(now_ns);
-            match self.pacing.model() {
+            match self.pacing.model {
                 Model::Closed => {
                     self.note_first_request(slot, now_ns);
                     self.send_next(slot, now_ns);
@@ -291,7 +292,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Notes the connections that the window had no time for.
     pub(super) fn end_release(&mut self, now_ns: u64) {
         let unreleased = self.pacing.end_release(self.connections.len());
-        if self.pacing.model() == Model::Closed {
+        if self.pacing.model == Model::Closed {
             for slot in unreleased.map(Slot) {
                 self.note_first_request(slot, now_ns);
             }

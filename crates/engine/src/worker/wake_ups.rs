@@ -26,7 +26,7 @@ pub(super) struct WakeUps {
     meter: Option<ThreadMeter>,
     expectation: Expectation,
     /// When the worker ran last, or is to run next.
-    ran_ns: u64,
+    pub(super) ran_ns: u64,
 }
 
 impl WakeUps {
@@ -71,12 +71,6 @@ impl WakeUps {
             accounting.recorder().paused(self.ran_ns, now_ns);
         }
         self.ran_ns = now_ns;
-    }
-
-    /// When the worker ran last.
-    #[inline]
-    pub(super) fn ran_ns(&self) -> u64 {
-        self.ran_ns
     }
 
     /// The worker waits until `wake_ns`, and is not expected to run before. What is overdue already
@@ -125,7 +119,7 @@ impl WakeUps {
         (in_flight, is_opening): (u64, bool),
         arrival_ns: u64,
     ) -> u64 {
-        if timeline.mode() == Mode::Setup || !self.spinner.may_spin(now_ns) {
+        if timeline.mode == Mode::Setup || !self.spinner.may_spin(now_ns) {
             return u64::MAX;
         }
         match self.spin {
@@ -246,7 +240,7 @@ mod tests {
             let mut wake_ups = wake_ups(Spin::Off);
             wake_ups.waits(10, 100);
             wake_ups.runs(100 + late_ns, mode, &mut accounting);
-            assert_eq!(wake_ups.ran_ns(), 100 + late_ns);
+            assert_eq!(wake_ups.ran_ns, 100 + late_ns);
             accounting.recorder().record().pauses.len()
         };
         assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST), 1);
