@@ -2,9 +2,6 @@
 //! rounds of load that are measured over them one after the other. A plain run is a session of one
 //! round.
 
-#[cfg(test)]
-mod datagrams;
-
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};

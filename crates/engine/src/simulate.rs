@@ -357,6 +357,3 @@ where
         }))
     }
 }
-
-#[cfg(test)]
-mod datagrams;

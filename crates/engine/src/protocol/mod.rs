@@ -1,8 +1,6 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
 
-#[cfg(test)]
-mod echo;
 mod encoded;
 mod exchange;
 mod filled;
@@ -26,8 +24,6 @@ use brunt_load::{Plan, RequestId};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
-#[cfg(test)]
-pub(crate) use echo::{Echo, EchoCounts, echo_plan};
 pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
 pub use filled::HoleInFraming;
 pub(crate) use http3::transport as quic_transport;
