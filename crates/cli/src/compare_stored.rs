@@ -7,7 +7,7 @@ use brunt_judge::{
     ChangeLimit, ComparedRounds, ComparedSide, Judged, RoundRecord, SIDES_MAX, SingleRun,
 };
 use brunt_load::Plan;
-use brunt_record::{AgentRecord, MachineDescription, Run, ServerDescription};
+use brunt_record::{MachineDescription, Run, ServerDescription};
 use serde_json::{Value, json};
 
 use crate::commands::CompareArguments;
@@ -128,7 +128,7 @@ fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Pat
     if ids(first) == ids(other) {
         bail!("{first_name} and {other_name} hold the same run; give two that were made apart");
     }
-    let differences = differences(first, other);
+    let differences = differences(first, other)?;
     if differences.is_empty() {
         return Ok(());
     }
@@ -150,74 +150,76 @@ fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Pat
 }
 
 /// In what two runs differ that makes them no comparison, each with both values.
-fn differences(first: &Run, other: &Run) -> Vec<String> {
+fn differences(first: &Run, other: &Run) -> serde_json::Result<Vec<String>> {
     let mut found = Vec::new();
-    plan_differences(&first.plan, &other.plan, &mut found);
-    let mut differ = |name: &str, first: String, other: String| {
-        if first != other {
-            found.push(format!("{name} is {first} and {other}"));
-        }
-    };
-    let makes = |run: &Run| match run.is_generated() {
-        true => "made by a script or a session log".to_owned(),
-        false => "those of the plan".to_owned(),
-    };
-    differ("what is requested", makes(first), makes(other));
-    let name = |run: &Run, place: usize| match run.names.get(place) {
-        Some(record) => format!("`{}`", record.name),
-        None => "missing".to_owned(),
-    };
+    let seeded = first.plan.clone().with_seeds_of(&other.plan);
+    let (ours, theirs) = (
+        view(first, &seeded, other)?,
+        view(other, &other.plan, first)?,
+    );
+    leaves("", &ours, &theirs, &mut found);
     // Those of a script are what it happened to send.
-    let names = match first.is_generated() {
-        true => 0,
-        false => first.names.len().max(other.names.len()),
-    };
-    let unlike = |&place: &usize| name(first, place) != name(other, place);
-    if let Some(place) = (0..names).find(unlike) {
-        let label = format!("request {} of the list", place + 1);
-        differ(&label, name(first, place), name(other, place));
+    let mut names = first
+        .names
+        .iter()
+        .zip(&other.names)
+        .filter(|_| !first.is_generated());
+    if let Some(place) = names.position(|(ours, theirs)| ours.name != theirs.name) {
+        let name = |run: &Run| run.names[place].name.to_string();
+        let (ours, theirs) = (name(first), name(other));
+        let number = place + 1;
+        found.push(format!(
+            "request {number} of the list is `{ours}` and `{theirs}`"
+        ));
     }
-    let agents = |run: &Run| run.agents.len().to_string();
-    differ("the number of agents", agents(first), agents(other));
-    let pairs = first.agents.iter().zip(&other.agents);
-    for (place, (ours, theirs)) in pairs.enumerate() {
-        let of = match first.agents.len() {
-            1 => String::new(),
-            _ => format!("agents[{place}]."),
-        };
-        agent_differences(&of, ours, theirs, &mut found);
+    for (ours, theirs) in first.agents.iter().zip(&other.agents) {
+        if ours.machine.is_none() || theirs.machine.is_none() {
+            found.push("machine is not known of both".to_owned());
+        }
     }
-    found
+    Ok(found)
 }
 
-/// The leaves in which two plans differ, but for those that may.
-fn plan_differences(first: &Plan, other: &Plan, found: &mut Vec<String>) {
-    let (ours, theirs) = (first.model.name(), other.model.name());
-    if ours != theirs {
-        found.push(format!("plan.model is {ours} and {theirs}"));
-    }
-    let is_alike = ours == theirs;
-    let first = first.clone().with_seeds_of(other);
-    match (comparable(&first, is_alike), comparable(other, is_alike)) {
-        (Ok(first), Ok(other)) => leaves("plan", &first, &other, found),
-        // A plan that was read has a JSON form.
-        (Err(error), _) | (_, Err(error)) => found.push(format!("a plan has no form: {error}")),
-    }
-}
-
-/// A plan as JSON, with the outline of its requests in their place: of each its path may differ.
-fn comparable(plan: &Plan, has_model: bool) -> serde_json::Result<Value> {
+/// What of a run with this plan has to be alike in one that is compared with it.
+fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
+    // Of each request its path may differ.
     let mut outline = plan.requests.outline();
     if outline.first.is_some() {
         outline.first_name.clear();
     }
-    let mut value = serde_json::to_value(plan)?;
-    value["requests"] = serde_json::to_value(outline)?;
-    value["order"] = plan.requests.order().name().into();
-    if !has_model {
-        value["model"] = Value::Null;
+    let mut of_plan = serde_json::to_value(plan)?;
+    of_plan["requests"] = serde_json::to_value(outline)?;
+    of_plan["order"] = plan.requests.order().name().into();
+    if plan.model.name() != other.plan.model.name() {
+        of_plan["model"] = plan.model.name().into();
     }
-    Ok(value)
+    let mut view = json!({
+        "plan": of_plan,
+        "what is requested": match run.is_generated() {
+            true => "made by a script or a session log",
+            false => "those of the plan",
+        },
+        "the number of requests": if run.is_generated() { 0 } else { run.names.len() },
+        "the number of agents": run.agents.len(),
+    });
+    for (place, agent) in run.agents.iter().enumerate() {
+        let beside = other.agents.get(place).and_then(|it| it.machine.as_ref());
+        let mut machine = agent.machine.clone().filter(|_| beside.is_some());
+        if let (Some(own), Some(beside)) = (&mut machine, beside) {
+            let bytes = own.memory_bytes.zip(beside.memory_bytes);
+            let is_as_large = |(own, beside): (u64, u64)| {
+                own.abs_diff(beside) as f64 <= MEMORY_DIFFERS * own.max(beside) as f64
+            };
+            own.memory_bytes = own.memory_bytes.filter(|_| !bytes.is_some_and(is_as_large));
+        }
+        let of = match run.agents.len() {
+            1 => String::new(),
+            _ => format!("agents[{place}]."),
+        };
+        view[format!("{of}backend")] = agent.backend.name().into();
+        view[format!("{of}machine")] = serde_json::to_value(machine)?;
+    }
+    Ok(view)
 }
 
 /// The leaves of two JSON values that differ.
@@ -232,7 +234,10 @@ fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
         (Value::Object(ours), Value::Object(theirs)) => {
             let names: std::collections::BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
             for field in names {
-                let path = format!("{name}.{field}");
+                let path = match name {
+                    "" => field.clone(),
+                    name => format!("{name}.{field}"),
+                };
                 let null = &Value::Null;
                 let (ours, theirs) = (ours.get(field), theirs.get(field));
                 leaves(&path, ours.unwrap_or(null), theirs.unwrap_or(null), found);
@@ -240,38 +245,6 @@ fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
         }
         _ => found.push(format!("{name} is {first} and {other}")),
     }
-}
-
-/// In what two clients and their machines differ.
-fn agent_differences(of: &str, first: &AgentRecord, other: &AgentRecord, found: &mut Vec<String>) {
-    let memory_bytes = |agent: &AgentRecord| agent.machine.as_ref().and_then(|it| it.memory_bytes);
-    let is_as_large = memory_bytes(first)
-        .zip(memory_bytes(other))
-        .is_some_and(|(a, b)| a.abs_diff(b) as f64 <= MEMORY_DIFFERS * a.max(b) as f64);
-    let machine = |agent: &AgentRecord| {
-        let mut machine = agent.machine.clone();
-        if let Some(machine) = machine.as_mut().filter(|_| is_as_large) {
-            machine.memory_bytes = None;
-        }
-        json!(machine)
-    };
-    let backend = |agent: &AgentRecord| json!(agent.backend.name());
-    leaves(
-        &format!("{of}backend"),
-        &backend(first),
-        &backend(other),
-        found,
-    );
-    if first.machine.is_none() || other.machine.is_none() {
-        found.push(format!("{of}machine is not known of both"));
-        return;
-    }
-    leaves(
-        &format!("{of}machine"),
-        &machine(first),
-        &machine(other),
-        found,
-    );
 }
 
 #[cfg(test)]

@@ -99,33 +99,27 @@ fn page(main: &Command, named: Option<&Command>) -> Result<String> {
 
 /// What stands below the options in the help: paragraphs, and indented lines as they are.
 fn render_notes(roff: &mut Roff, notes: &str) {
-    if notes.is_empty() {
-        return;
-    }
-    roff.control("SH", ["NOTES"]);
-    let mut is_indented = false;
-    for (at, line) in notes.lines().enumerate() {
-        let indented = line.starts_with(' ');
-        match (is_indented, indented) {
-            (false, true) => {
-                roff.control("RS", ["4"]);
-                roff.control("nf", []);
-            }
-            (true, false) => {
-                roff.control("fi", []);
-                roff.control("RE", []);
-            }
-            _ => {}
+    let lines: Vec<&str> = notes.lines().collect();
+    for (at, block) in lines
+        .chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' '))
+        .enumerate()
+    {
+        let is_indented = block.iter().all(|line| line.starts_with(' '));
+        if at == 0 {
+            roff.control("SH", ["NOTES"]);
         }
-        if !indented && at > 0 {
-            roff.control("PP", []);
+        if is_indented {
+            roff.control("RS", ["4"]).control("nf", []);
         }
-        is_indented = indented;
-        roff.text([roman(line.trim())]);
-    }
-    if is_indented {
-        roff.control("fi", []);
-        roff.control("RE", []);
+        for (number, line) in block.iter().enumerate() {
+            if !is_indented && (at, number) != (0, 0) {
+                roff.control("PP", []);
+            }
+            roff.text([roman(line.trim())]);
+        }
+        if is_indented {
+            roff.control("fi", []).control("RE", []);
+        }
     }
 }
 

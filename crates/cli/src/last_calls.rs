@@ -155,13 +155,8 @@ struct Watch {
     limit_ns: u64,
     until_ns: u64,
     interrupt: Arc<dyn Interrupt>,
-    ended: Option<Ended>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ended {
-    at_ns: u64,
-    by_signal: bool,
+    /// When it was ended, and whether a signal was why.
+    ended: Option<(u64, bool)>,
 }
 
 impl Watch {
@@ -188,24 +183,21 @@ impl Watch {
 
     fn is_over_at(&mut self, now_ns: u64) -> bool {
         let by_signal = self.interrupts.count() > self.signals;
-        if self.ended.is_none() && (by_signal || now_ns >= self.until_ns) {
-            self.ended = Some(Ended {
-                at_ns: now_ns,
-                by_signal,
-            });
+        if by_signal || now_ns >= self.until_ns {
+            self.ended.get_or_insert((now_ns, by_signal));
         }
-        let Some(ended) = self.ended else {
+        let Some((ended_ns, _)) = self.ended else {
             return false;
         };
         // Each time: a script with several states goes on with the next of them.
         self.interrupt.interrupt();
-        now_ns >= ended.at_ns.saturating_add(GRACE_NS)
+        now_ns >= ended_ns.saturating_add(GRACE_NS)
     }
 
     /// What ended the call, if it did not end by itself.
     fn ending(&self, function: &'static str) -> Option<CallError> {
         let limit_ns = self.limit_ns;
-        self.ended.map(|ended| match ended.by_signal {
+        self.ended.map(|(_, by_signal)| match by_signal {
             true => CallError::Signal { function },
             false => CallError::TooLong { function, limit_ns },
         })

@@ -134,8 +134,9 @@ impl Pipeline {
     /// Makes the run, and writes all that is to be written of it.
     pub(crate) fn run(self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
         self.destination.fits(&job.plan)?;
-        let Measured { run, log } = match self.measure(job, front_end) {
-            Ok(measured) => measured,
+        let mut log = RequestLog::default();
+        let run = match self.measure(job, front_end, &mut log) {
+            Ok(run) => run,
             Err(error) => {
                 // What was opened is gone before it is said why.
                 drop(self);
@@ -152,63 +153,34 @@ impl Pipeline {
         front_end.exit_code(&run, usual)
     }
 
-    /// Makes the run, and completes the record.
-    fn measure(&self, job: Job, front_end: &mut dyn FrontEnd) -> Result<Measured> {
-        let Job {
-            plan,
-            part,
-            generators,
-            own_server,
-            origin,
-        } = job;
+    /// Makes the run, and completes its record.
+    fn measure(&self, job: Job, front_end: &mut dyn FrontEnd, log: &mut RequestLog) -> Result<Run> {
         let options = SessionOptions {
-            part,
-            own_server: own_server.is_some(),
-            generators,
+            part: job.part,
+            own_server: job.own_server.is_some(),
+            generators: job.generators,
             wanted: Wanted::Part,
         };
-        let measured = self.load(plan, options, front_end);
-        if let Some(server) = own_server {
-            server
-                .stop()
-                .context("the reference server did not end well")?;
-        }
-        let mut measured = measured?;
-        origin.complete(&mut measured.run);
-        Ok(measured)
-    }
-
-    fn load(
-        &self,
-        plan: Plan,
-        options: SessionOptions,
-        front_end: &mut dyn FrontEnd,
-    ) -> Result<Measured> {
-        let round = Round::of(&plan);
-        let mut log = RequestLog::default();
-        let outcome = self.interrupts.in_session(plan, options, |session| {
+        let round = Round::of(&job.plan);
+        let outcome = self.interrupts.in_session(job.plan, options, |session| {
             front_end.begin();
-            let mut keeping = Keeping {
-                shown: front_end.observer(),
-                log: &mut log,
-            };
-            Ok(session.round(&round, &mut keeping)?)
+            let shown = front_end.observer();
+            Ok(session.round(&round, &mut Keeping { shown, log })?)
         });
         front_end.end(outcome.as_ref().ok());
-        Ok(Measured { run: outcome?, log })
+        if let Some(server) = job.own_server {
+            let stopped = server.stop();
+            stopped.context("the reference server did not end well")?;
+        }
+        let mut run = outcome?;
+        job.origin.complete(&mut run);
+        Ok(run)
     }
 
     /// Writes the reports of an experiment, where there is something to be reported of it.
     pub(crate) fn report(self, experiment: &Experiment) -> Result<()> {
         self.destination.write_experiment(experiment)
     }
-}
-
-/// What was measured.
-struct Measured {
-    run: Run,
-    /// Empty where the plan has none.
-    log: RequestLog,
 }
 
 /// An observer that keeps the log of a round, and shows another one the rest.

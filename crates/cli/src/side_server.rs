@@ -110,22 +110,16 @@ impl SideCommands {
         let name = &self.name;
         let group = ProcessGroup::start(command)
             .map_err(|error| anyhow!("cannot run {option} of {name}: {error}"))?;
-        let begun_ns = clock::now_ns();
-        let ended = loop {
-            if let Some(ended) = group.ended() {
-                break ended;
-            }
-            if is_cancelled() {
-                return Err(RunError::Interrupted.into());
-            }
-            if clock::now_ns().saturating_sub(begun_ns) > limit_ns {
-                show_tail(option, name, &group);
-                bail!(
-                    "{option} of {name} did not end within {} s (`{command}`)",
-                    limit_ns / 1_000_000_000
-                );
-            }
-            threads::sleep(PAUSE_NS);
+        let ended = until(limit_ns, || match group.ended() {
+            None if is_cancelled() => Err(RunError::Interrupted.into()),
+            ended => Ok(ended),
+        });
+        let Some(ended) = ended? else {
+            show_tail(option, name, &group);
+            bail!(
+                "{option} of {name} did not end within {} s (`{command}`)",
+                limit_ns / 1_000_000_000
+            );
         };
         if ended != Ended::Code(0) {
             show_tail(option, name, &group);
@@ -144,20 +138,17 @@ impl SideCommands {
             return Ok(None);
         };
         let name = &self.name;
-        let begun_ns = clock::now_ns();
-        let takes_connections = || {
+        let is_free = || {
             let target = plan.target.clone();
-            self.unless_interrupted(interrupts, move || connect(&target).is_ok())
+            let taken = unless_interrupted(interrupts, move || connect(&target).is_ok())?;
+            Ok((!taken).then_some(()))
         };
-        while takes_connections()? {
-            if clock::now_ns().saturating_sub(begun_ns) > FREED_NS {
-                bail!(
-                    "somebody takes connections at {} before the server of {name} is started; end \
-                     it, and give --stop where --start leaves a server behind",
-                    plan.target.url
-                );
-            }
-            threads::sleep(PAUSE_NS);
+        if until(FREED_NS, is_free)?.is_none() {
+            bail!(
+                "somebody takes connections at {} before the server of {name} is started; end it, \
+                 and give --stop where --start leaves a server behind",
+                plan.target.url
+            );
         }
         let group = ProcessGroup::start(command)
             .map_err(|error| anyhow!("cannot run --start of {name}: {error}"))?;
@@ -178,9 +169,9 @@ impl SideCommands {
     }
 
     fn wait_until_ready(&self, plan: &Plan, server: &SideServer<'_>) -> Result<()> {
-        let (name, interrupts) = (&self.name, server.interrupts);
-        let begun_ns = clock::now_ns();
-        loop {
+        let name = &self.name;
+        let mut reason = String::new();
+        let ready = until(self.ready_limit_ns, || {
             if let Some(ended) = server.group.ended()
                 && ended != Ended::Code(0)
             {
@@ -188,36 +179,45 @@ impl SideCommands {
             }
             let (target, page) = (plan.target.clone(), self.ready.clone());
             let tls = PageTls::new(&plan.tls, &plan.target.host);
-            let answer = self.unless_interrupted(interrupts, move || match page {
+            let answer = unless_interrupted(server.interrupts, move || match page {
                 None => connect(&target),
                 Some(page) => brunt_probe::ask(&page, &tls, ASK_NS).map_err(|it| it.to_string()),
             })?;
-            let Err(reason) = answer else {
-                return Ok(());
-            };
-            if clock::now_ns().saturating_sub(begun_ns) > self.ready_limit_ns {
-                bail!(
-                    "the server of {name} was not ready within {} s (--ready-timeout): {reason}",
-                    self.ready_limit_ns as f64 / 1e9
-                );
-            }
-            threads::sleep(PAUSE_NS);
+            Ok(answer.map_err(|error| reason = error).ok())
+        });
+        if ready?.is_none() {
+            bail!(
+                "the server of {name} was not ready within {} s (--ready-timeout): {reason}",
+                self.ready_limit_ns as f64 / 1e9
+            );
         }
+        Ok(())
     }
+}
 
-    /// What blocks, in a thread that nobody waits for after a signal.
-    fn unless_interrupted<T: Send + 'static>(
-        &self,
-        interrupts: &Interrupts,
-        body: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T> {
-        if interrupts.came() {
-            return Err(RunError::Interrupted.into());
+/// Looks again and again for something, so long at most.
+fn until<T>(limit_ns: u64, mut look: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    let begun_ns = clock::now_ns();
+    loop {
+        let found = look()?;
+        if found.is_some() || clock::now_ns().saturating_sub(begun_ns) > limit_ns {
+            return Ok(found);
         }
-        let done = threads::run_unless("brunt-ready", body, || interrupts.came());
-        let done = done.map_err(|error| anyhow!("cannot start a thread: {error}"))?;
-        done.ok_or_else(|| RunError::Interrupted.into())
+        threads::sleep(PAUSE_NS);
     }
+}
+
+/// What blocks, in a thread that nobody waits for after a signal.
+fn unless_interrupted<T: Send + 'static>(
+    interrupts: &Interrupts,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    if interrupts.came() {
+        return Err(RunError::Interrupted.into());
+    }
+    let done = threads::run_unless("brunt-ready", body, || interrupts.came());
+    let done = done.map_err(|error| anyhow!("cannot start a thread: {error}"))?;
+    done.ok_or_else(|| RunError::Interrupted.into())
 }
 
 impl SideServer<'_> {

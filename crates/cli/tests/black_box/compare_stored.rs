@@ -158,7 +158,7 @@ fn what_is_not_alike_is_refused() {
         ),
         (
             format!("{plain} {paced}"),
-            &["plan.model is closed and open"],
+            &["plan.model is \"closed\" and \"open\""],
         ),
         (
             format!("{unknown} {again}"),
