@@ -102,8 +102,7 @@ pub(crate) enum SweepPreset {
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_sweep),
-    override_usage = "brunt sweep [OPTIONS] -c 1..1000:10 URL\n       \
-        brunt sweep [OPTIONS] --preset classic URL",
+    override_usage = include_str!("help/sweep-usage.txt"),
     after_help = include_str!("help/sweep.txt")
 )]
 pub(crate) struct SweepArguments {
@@ -153,9 +152,7 @@ pub(crate) struct FindArguments {
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_compare),
-    override_usage = "brunt compare [OPTIONS] URL URL...\n       \
-        brunt compare [OPTIONS] --objective 'p99 < 10ms' URL URL...\n       \
-        brunt compare OLD.json NEW.json...",
+    override_usage = include_str!("help/compare-usage.txt"),
     after_help = include_str!("help/compare.txt")
 )]
 pub(crate) struct CompareArguments {
@@ -205,9 +202,7 @@ pub(crate) struct CompareArguments {
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_tcp),
-    override_usage = "brunt tcp [OPTIONS] -m MESSAGE --reply FRAMING HOST:PORT\n       \
-                      brunt tcp [OPTIONS] --hold | --connect-only HOST:PORT\n       \
-                      brunt tcp [OPTIONS] --send | --receive | --both HOST:PORT",
+    override_usage = include_str!("help/tcp-usage.txt"),
     after_help = include_str!("help/tcp.txt")
 )]
 pub(crate) struct TcpArguments {
@@ -222,12 +217,7 @@ pub(crate) struct TcpArguments {
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_fleet),
-    override_usage = "brunt fleet --local N [OPTIONS] URL\n       \
-        brunt fleet --ssh HOSTS [OPTIONS] URL\n       \
-        brunt fleet --agents N --nats URL [OPTIONS] URL\n       \
-        brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
-        brunt fleet find --local N [OPTIONS] --objective 'p99 < 10ms' URL\n       \
-        brunt fleet tcp --local N [OPTIONS] HOST:PORT",
+    override_usage = include_str!("help/fleet-usage.txt"),
     after_help = include_str!("help/fleet.txt"),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -249,25 +239,19 @@ pub(crate) enum FleetCommand {
     /// Measure how a server scales, as brunt sweep does
     #[command(
         mut_args(of_fleet),
-        override_usage = "brunt fleet sweep --local N [OPTIONS] -c 2..1000:x2 URL\n       \
-            brunt fleet sweep --ssh HOSTS [OPTIONS] -c 2..1000:x2 URL\n       \
-            brunt fleet sweep --agents N --nats URL [OPTIONS] -c 2..1000:x2 URL"
+        override_usage = include_str!("help/fleet-sweep-usage.txt")
     )]
     Sweep(Box<OfFleet<SweepArguments>>),
     /// Find the highest rate at which a server meets objectives, as brunt find does
     #[command(
         mut_args(of_fleet),
-        override_usage = "brunt fleet find --local N [OPTIONS] --objective TEXT URL\n       \
-            brunt fleet find --ssh HOSTS [OPTIONS] --objective TEXT URL\n       \
-            brunt fleet find --agents N --nats URL [OPTIONS] --objective TEXT URL"
+        override_usage = include_str!("help/fleet-find-usage.txt")
     )]
     Find(Box<OfFleet<FindArguments>>),
     /// Load a server that takes messages over TCP, as brunt tcp does
     #[command(
         mut_args(of_fleet_tcp),
-        override_usage = "brunt fleet tcp --local N [OPTIONS] HOST:PORT\n       \
-            brunt fleet tcp --ssh HOSTS [OPTIONS] HOST:PORT\n       \
-            brunt fleet tcp --agents N --nats URL [OPTIONS] HOST:PORT"
+        override_usage = include_str!("help/fleet-tcp-usage.txt")
     )]
     Tcp(Box<OfFleet<TcpArguments>>),
 }

@@ -37,11 +37,7 @@ pub(crate) fn run(
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SEARCH)?;
     let (typed, most) = (&arguments.typed.load, arguments.search.max_rate);
-    habits::refuse_objective(typed)?;
-    if let Some(other) = typed.behind_url.first() {
-        bail!("the capacity of one server is searched for; leave out {other}, or compare them");
-    }
-    let url = typed.url.as_ref();
+    let url = habits::only_url(typed)?;
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
     check_rates(typed.rate, most)?;
     let plan = plan(&arguments.typed, given, url, most)?;

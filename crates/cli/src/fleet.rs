@@ -20,8 +20,8 @@ use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::signals::{Interrupts, Second};
 use crate::{
-    EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, message, objectives, script, sessions,
-    sweep,
+    EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, habits, message, objectives, script,
+    sessions, sweep,
 };
 
 /// What files are called where no report goes to a file.
@@ -45,18 +45,11 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
         }
         None => {
             let typed = &arguments.typed.load;
-            // They are for the script, where there is one.
-            let further = typed.behind_url.first().filter(|_| typed.script.is_none());
-            if let Some(other) = further {
-                bail!("one server is loaded at a time; leave out {other}");
-            }
+            let url = habits::only_url(typed)?;
             if !typed.has_server() {
                 bail!("give the URL of the server: agents have none of their own");
             }
-            let plan = arguments
-                .typed
-                .typed(given)
-                .plan(typed.url.as_deref(), None)?;
+            let plan = arguments.typed.typed(given).plan(url, None)?;
             make((&arguments.agents, &arguments.broker), typed, plan)
         }
     }

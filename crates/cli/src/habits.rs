@@ -80,37 +80,27 @@ fn is_near(typed: &str, option: &str) -> bool {
     }
 }
 
-/// Refuses an objective in the place of a URL.
-pub(crate) fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
-    let mut free = arguments.url.iter().chain(&arguments.behind_url);
-    match free.find(|word| word.contains('<') && !word.contains('/')) {
-        Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),
-        None => Ok(()),
-    }
-}
-
 /// The URL that was typed, if any, once it is clear that nothing else was meant.
 pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     let url = arguments.url.as_deref();
+    let free: Vec<&String> = arguments.url.iter().chain(&arguments.behind_url).collect();
     // What stands behind the URL of a script is for the script.
     if arguments.script.is_none() {
         refuse_objective(arguments)?;
-        let mut free = arguments.url.iter().chain(&arguments.behind_url);
-        if let Some(number) = free.find(|word| is_number(word)) {
+        if let Some(number) = free.iter().find(|word| is_number(word)) {
             bail!(
                 "`{number}` is not a URL; write it behind its option: a rate is -r {number}, a \
                  number of requests -n {number}, a time -d {number}"
             );
         }
-        let count = usize::from(url.is_some()) + arguments.behind_url.len();
-        match url {
-            Some(word) if count > 1 && is_word(word) => {
-                bail!("`{word}` is not a command of brunt; `brunt --help` lists them")
+        if let [first, _, ..] = free[..] {
+            if is_word(first) {
+                bail!("`{first}` is not a command of brunt; `brunt --help` lists them");
             }
-            _ if count > 1 => {
-                bail!("one URL is loaded at a time, and there are {count}; run brunt once for each")
-            }
-            _ => {}
+            bail!(
+                "one server is loaded at a time, and there are {}; run brunt once for each",
+                free.len()
+            );
         }
     }
     let taken = [
@@ -124,13 +114,16 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
             bail!("there is no URL: {option} takes {what}, and took the URL for it");
         }
     }
-    if url.is_some_and(|url| url.starts_with("tcp://") || url.starts_with("tls://")) {
-        bail!(
-            "messages over TCP are sent by brunt tcp: brunt tcp -m MESSAGE --reply FRAMING \
-             HOST:PORT, or brunt tcp --hold, --connect-only, --send or --receive"
-        );
-    }
     Ok(url)
+}
+
+/// Refuses an objective in the place of a URL.
+pub(crate) fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
+    let mut free = arguments.url.iter().chain(&arguments.behind_url);
+    match free.find(|word| word.contains('<') && !word.contains('/')) {
+        Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),
+        None => Ok(()),
+    }
 }
 
 /// Whether a command line that asks for help asks for the short one of the program.
@@ -234,7 +227,6 @@ mod tests {
             ("swep http://a/", "`swep` is not a command"),
             ("-b http://a/", "-b takes the body"),
             ("-u http://a/", "-u takes USER:PASSWORD"),
-            ("tcp://h:1", "brunt tcp -m MESSAGE"),
         ] {
             let error = url(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

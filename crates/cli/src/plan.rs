@@ -18,6 +18,7 @@ use crate::args::{
     WebSocketArguments,
 };
 use crate::commands::{StreamArguments, TcpArguments};
+use crate::habits;
 use crate::refusals::{self, Given};
 use crate::request::{BODY_BYTES_MAX, listed, request};
 use crate::source::Source;
@@ -79,6 +80,10 @@ impl Typed<'_> {
                 }
                 Ok(plan)
             }
+            (Some("tcp" | "tls"), _) => bail!(
+                "messages over TCP are sent by brunt tcp: brunt tcp -m MESSAGE --reply FRAMING \
+                 HOST:PORT, or brunt tcp --hold, --connect-only, --send or --receive"
+            ),
             _ => self.over_http(url, rate),
         }
     }
@@ -268,10 +273,7 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
     } = arguments;
     given.refuse(refusals::MESSAGES)?;
     given.refuse(refusals::TCP)?;
-    if let Some(other) = load.behind_url.first() {
-        bail!("one server is loaded at a time; leave out {other}");
-    }
-    let url = load.url.as_deref();
+    let url = habits::only_url(load)?;
     let target = Target::parse_tcp(url, false, load.unix_socket.clone())?;
     let mut plan = if let Some(streams) = streams(typed)? {
         given.refuse(refusals::STREAMS)?;
@@ -732,17 +734,12 @@ mod tests {
     #[test]
     fn contradictions() {
         for (typed, words) in [
+            ("tcp://h:1", "brunt tcp -m MESSAGE"),
             ("--arrivals poisson", "--arrivals"),
             ("--connection-rate 5 --arrivals poisson", "--arrivals"),
             ("--seed 1", "--seed"),
             ("--max-connections 100", "--max-connections"),
             ("-r 5 -c 10 --max-connections 9", "--max-connections 9"),
-            ("-r 5 --stages 1s:5", "--stages"),
-            ("-r 5 --connection-rate 5", "--connection-rate"),
-            ("--stages 1s:5 --connection-rate 5", "--connection-rate"),
-            ("--stages 1s:5 -d 1s", "--duration"),
-            ("-r 5 --think-time 1s", "--think-time"),
-            ("--stages 1s:5 --think-time 1s", "--think-time"),
         ] {
             let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");
@@ -840,19 +837,9 @@ mod tests {
     #[test]
     fn contradictions_of_protocols() {
         for (typed, words) in [
-            ("--http1 --http2", "'--http1' cannot be used with '--http2'"),
-            ("--http1 --streams 2", "cannot be used with '--streams <N>'"),
-            (
-                "--http2 --pipeline 2",
-                "cannot be used with '--pipeline <N>'",
-            ),
             (
                 "--streams 2 --pipeline 2 http://host/",
                 "--streams is about HTTP/2",
-            ),
-            (
-                "--no-keepalive --streams 2 https://host/",
-                "cannot be used with '--streams <N>'",
             ),
             ("--streams 0 --http2", "at least 1"),
             (
@@ -863,7 +850,6 @@ mod tests {
                 "--streams 2",
                 "the built-in server is spoken to in HTTP/1.1",
             ),
-            ("--key key.pem https://host/", "--cert <FILE>"),
             (
                 "-k --cacert ca.pem https://host/",
                 "--cacert verifies nothing",
@@ -872,10 +858,8 @@ mod tests {
                 "--tls-min 1.3 --tls-max 1.2 https://host/",
                 "no version is left",
             ),
-            ("--tls-min 1.1 https://host/", "1.2, 1.3"),
             ("--sni https://host/ https://host/", "host name alone"),
             ("-m 10 https://host/", "--streams 10"),
-            ("--http3 --tls-resume", "cannot be used with '--tls-resume'"),
         ] {
             let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

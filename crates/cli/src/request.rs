@@ -254,20 +254,16 @@ pub(crate) fn request(arguments: &LoadArguments) -> Result<RequestSpec> {
 }
 
 fn only_one_reads_standard_input(arguments: &LoadArguments) -> Result<()> {
-    let headers = arguments.headers.iter().map(|typed| match typed {
+    let headers = arguments.headers.iter().filter_map(|typed| match typed {
         Fields::One(..) => None,
         Fields::From(source) => Some(("--header", source)),
     });
-    let user = arguments.user.as_ref().map(|source| ("--user", source));
-    let body = arguments.body.as_ref().map(|source| ("--body", source));
     let raw = arguments.raw.iter().map(|source| ("--raw", source));
-    let mut readers = headers
-        .flatten()
-        .chain(raw)
-        .chain(user)
-        .chain(body)
-        .filter(|(_, source)| **source == Source::StandardInput);
-    if let (Some((first, _)), Some((second, _))) = (readers.next(), readers.next()) {
+    let user = arguments.user.iter().map(|source| ("--user", source));
+    let body = arguments.body.iter().map(|source| ("--body", source));
+    let mut readers = headers.chain(raw).chain(user).chain(body);
+    let mut next = || readers.find(|(_, source)| **source == Source::StandardInput);
+    if let (Some((first, _)), Some((second, _))) = (next(), next()) {
         bail!("{first} and {second} cannot both read standard input; give one of them a file");
     }
     Ok(())

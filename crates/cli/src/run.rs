@@ -184,9 +184,9 @@ impl Pipeline {
 }
 
 /// An observer that keeps the log of a round, and shows another one the rest.
-struct Keeping<'a> {
-    shown: Option<&'a mut dyn RunObserver>,
-    log: &'a mut RequestLog,
+pub(crate) struct Keeping<'a> {
+    pub(crate) shown: Option<&'a mut dyn RunObserver>,
+    pub(crate) log: &'a mut RequestLog,
 }
 
 impl RunObserver for Keeping<'_> {

@@ -145,26 +145,19 @@ pub(crate) fn of_agent(
 }
 
 fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions> {
-    let ScriptText {
-        name,
-        text,
-        url,
-        method,
-        body,
-        headers,
-        arguments,
-    } = script.clone();
+    let url = &script.url;
+    let target = ScriptTarget::from_url(url);
+    let target = target
+        .with_context(|| format!("`{url}` is not a URL; write it as http[s]://HOST[:PORT]/PATH"))?;
     Ok(ScriptOptions {
-        path: name.into(),
-        text: Some(text),
-        target: ScriptTarget::from_url(&url).with_context(|| {
-            format!("`{url}` is not a URL; write it as http[s]://HOST[:PORT]/PATH")
-        })?,
+        path: script.name.clone().into(),
+        text: Some(script.text.clone()),
+        target,
         is_resolved: true,
-        method: Some(method),
-        body: (!body.is_empty()).then_some(body),
-        headers,
-        arguments,
+        method: Some(script.method.clone()),
+        body: Some(script.body.clone()).filter(|body| !body.is_empty()),
+        headers: script.headers.clone(),
+        arguments: script.arguments.clone(),
         workers: workers.get() as usize,
         flavour: Flavour::Wrk,
         names_max: GENERATED_NAMES_MAX,

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 
 use anyhow::Result;
-use brunt_engine::RunObserver;
 use brunt_load::{LoadModel, Plan, Stop, Watch};
 use brunt_proto::http1::head_fields;
 use brunt_record::RequestLog;
 
+use crate::run::Keeping;
 use crate::session::SessionOptions;
 use crate::signals::Interrupts;
 
@@ -47,22 +47,14 @@ pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option
         server_counter: None,
         ..plan.clone()
     };
-    let mut first = FirstReply::default();
-    interrupts.round(one, SessionOptions::default(), &mut first)?;
-    Ok(first.software)
-}
-
-/// Looks at the first reply of a log.
-#[derive(Debug, Default)]
-struct FirstReply {
-    software: Option<String>,
-}
-
-impl RunObserver for FirstReply {
-    fn request_log(&mut self, log: RequestLog) {
-        let first = log.responses().into_iter().next();
-        self.software = first.and_then(|reply| named_in(&reply.head));
-    }
+    let mut log = RequestLog::default();
+    let mut keeping = Keeping {
+        shown: None,
+        log: &mut log,
+    };
+    interrupts.round(one, SessionOptions::default(), &mut keeping)?;
+    let first = log.responses().into_iter().next();
+    Ok(first.and_then(|reply| named_in(&reply.head)))
 }
 
 /// What the `Server` field of a head says, without what does not print.

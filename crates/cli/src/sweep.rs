@@ -129,35 +129,27 @@ fn check(
     sweep_plan: &mut SweepPlan,
     is_preset: bool,
 ) -> Result<()> {
-    let checked = |value: f64| executor.check(&plan_at(plan, sweep_plan, value));
     let mut failed = None;
     let mut values = sweep_plan.values.clone();
     values.retain(|&value| {
-        let outcome = checked(value);
+        let outcome = executor.check(&plan_at(plan, sweep_plan, value));
         let is_good = outcome.is_ok();
         failed = failed.take().or(outcome.err().map(|error| (value, error)));
         is_good
     });
-    match failed {
-        Some((value, error)) if !is_preset || values.is_empty() => {
-            let axis = sweep_plan.varied.name();
-            Err(error.context(format!("the round of {value} {axis} cannot be made")))
-        }
-        _ => {
-            sweep_plan.values = values;
-            Ok(())
-        }
+    if let Some((value, error)) = failed.filter(|_| !is_preset || values.is_empty()) {
+        let axis = sweep_plan.varied.name();
+        return Err(error.context(format!("the round of {value} {axis} cannot be made")));
     }
+    sweep_plan.values = values;
+    Ok(())
 }
 
 /// The load at the largest value, and what is varied of it.
 fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, SweepPlan)> {
     given.refuse(refusals::EXPERIMENT)?;
     given.refuse(refusals::SWEEP)?;
-    habits::refuse_objective(&arguments.typed.load)?;
-    if let Some(other) = arguments.typed.load.behind_url.first() {
-        bail!("one server is swept at a time; leave out {other}");
-    }
+    habits::only_url(&arguments.typed.load)?;
     let varied = what_varies(arguments, given)?;
     if varied.axis == SweepAxis::Rate && arguments.typed.load.stages.is_some() {
         bail!("a rate is varied, and --stages has rates of its own; leave one of them out");
@@ -171,10 +163,8 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
     if !load.has_server() {
         bail!("give the URL of the server, as in brunt sweep -c 1..1000:10 URL");
     }
-    let mut plan = arguments
-        .typed
-        .typed(given)
-        .plan(load.url.as_deref(), None)?;
+    let typed = arguments.typed.typed(given);
+    let mut plan = typed.plan(load.url.as_deref(), None)?;
     load.set_window(&mut plan, WINDOW_NS);
     plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {

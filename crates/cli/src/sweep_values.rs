@@ -135,32 +135,20 @@ fn add(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String
     }
     let step = step.ok_or_else(no_step)?;
     let is_whole = axis != SweepAxis::Rate;
-    let mut value = from;
-    let next: Box<dyn Fn(f64) -> f64> = match step.strip_prefix('x') {
-        Some(factor) => {
-            let factor: f64 = factor.parse().map_err(|_| no_step())?;
-            if !(factor.is_finite() && factor > 1.0) || from == 0.0 {
-                return Err(format!(
-                    "`{typed}`: a factor is above 1, and what it multiplies above 0"
-                ));
-            }
-            Box::new(move |value| value * factor)
-        }
-        None => {
-            let step = number(step)?;
-            if step == 0.0 {
-                return Err(format!("`{typed}`: a step is above 0"));
-            }
-            Box::new(move |value| value + step)
-        }
+    let (factor, step) = match step.strip_prefix('x') {
+        Some(factor) => (factor.parse().map_err(|_| no_step())?, 0.0),
+        None => (1.0, number(step)?),
     };
+    if step == 0.0 && !(f64::is_finite(factor) && factor > 1.0 && from > 0.0) {
+        return Err(format!(
+            "`{typed}`: a step is above 0, a factor above 1, and what it multiplies above 0"
+        ));
+    }
+    let mut value = from;
     // What rounding takes from the last value does not leave it out.
-    while value <= to * (1.0 + 1e-9) {
+    while value <= to * (1.0 + 1e-9) && values.len() <= SWEEP_VALUES_MAX {
         values.push(if is_whole { value.round() } else { value });
-        if values.len() > SWEEP_VALUES_MAX {
-            return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
-        }
-        value = next(value);
+        value = value * factor + step;
     }
     Ok(())
 }

@@ -13,8 +13,9 @@ const PORTS_DEFAULT: u64 = 28_232;
 /// Waits until sockets in TIME_WAIT, of this network namespace, hold at most half of the local
 /// ports; gives whether that was waited for, and not `is_interrupted`.
 pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> bool) -> bool {
-    let wait = Wait::new(ports, clock::now_ns());
-    while wait.goes_on(clock::now_ns(), time_wait_sockets()) {
+    let begun_ns = clock::now_ns();
+    let waited_ns = || clock::now_ns().saturating_sub(begun_ns);
+    while goes_on(ports, waited_ns(), time_wait_sockets()) {
         if is_interrupted() {
             return false;
         }
@@ -23,51 +24,29 @@ pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> boo
     true
 }
 
-/// What is waited for.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    begun_ns: u64,
-    sockets_most: u64,
-}
-
-impl Wait {
-    fn new(ports: Option<u64>, now_ns: u64) -> Self {
-        Self {
-            begun_ns: now_ns,
-            sockets_most: ports.unwrap_or(PORTS_DEFAULT) / 2,
-        }
-    }
-
-    /// Whether there are too many sockets, and they may still become fewer.
-    fn goes_on(&self, now_ns: u64, sockets: Option<u64>) -> bool {
-        let waited_ns = now_ns.saturating_sub(self.begun_ns);
-        sockets.is_some_and(|sockets| sockets > self.sockets_most) && waited_ns <= WAIT_NS_MAX
-    }
+/// Whether there are too many sockets, and they may still become fewer.
+fn goes_on(ports: Option<u64>, waited_ns: u64, sockets: Option<u64>) -> bool {
+    let most = ports.unwrap_or(PORTS_DEFAULT) / 2;
+    sockets.is_some_and(|sockets| sockets > most) && waited_ns <= WAIT_NS_MAX
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const S: u64 = 1_000_000_000;
-
     #[test]
     fn half_of_the_ports_is_enough_and_a_minute_the_most() {
-        let wait = Wait::new(Some(1_000), 5 * S);
-        for (at_s, sockets, goes_on) in [
-            (5, Some(501), true),
-            (5, Some(500), false),
-            (5, None, false),
-            (66, Some(501), true),
-            (67, Some(501), false),
+        for (ports, waited_s, sockets, expected) in [
+            (Some(1_000), 0, Some(501), true),
+            (Some(1_000), 0, Some(500), false),
+            (Some(1_000), 0, None, false),
+            (Some(1_000), 61, Some(501), true),
+            (Some(1_000), 62, Some(501), false),
+            (None, 0, Some(14_117), true),
+            (None, 0, Some(14_116), false),
         ] {
-            assert_eq!(
-                wait.goes_on(at_s * S, sockets),
-                goes_on,
-                "{at_s} {sockets:?}"
-            );
+            let found = goes_on(ports, waited_s * 1_000_000_000, sockets);
+            assert_eq!(found, expected, "{ports:?} {waited_s} {sockets:?}");
         }
-        let unknown = Wait::new(None, 0);
-        assert!(unknown.goes_on(S, Some(14_117)) && !unknown.goes_on(S, Some(14_116)));
     }
 }
