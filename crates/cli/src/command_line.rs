@@ -122,13 +122,8 @@ fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, 
             Some((name, value)) => (name, Some(value)),
             None => (name, None),
         };
-        let found = command.get_arguments().filter(takes_value).find(|it| {
-            it.get_long_and_visible_aliases()
-                .is_some_and(|names| names.contains(&name))
-                || it
-                    .get_all_aliases()
-                    .is_some_and(|names| names.contains(&name))
-        })?;
+        let mut options = command.get_arguments().filter(takes_value);
+        let found = options.find(|it| it.get_long() == Some(name))?;
         let head = value.map_or(word, |value| &word[..word.len() - value.len()]);
         return Some((head, found.get_id().as_str(), value));
     }

@@ -16,21 +16,16 @@ pub(crate) struct Objectives(Vec<Objective>);
 /// The objectives of all options together. Absent where none was given: the objectives that a
 /// stored run was asked to reach hold then.
 pub(crate) fn asked(options: &[Objectives]) -> Option<Vec<Objective>> {
-    let all: Vec<_> = options
-        .iter()
-        .flat_map(|option| &option.0)
-        .cloned()
-        .collect();
+    let all = options.iter().flat_map(|option| &option.0).cloned();
+    let all: Vec<Objective> = all.collect();
     (!all.is_empty()).then_some(all)
 }
 
 /// Objectives with commas between them: `p99 < 10ms, errors < 0.1%, rate > 5k`, and as reports
 /// print them: `p99 < 10.0 ms, errors < 0.1 %, rate > 5,000`.
 pub(crate) fn objectives(typed: &str) -> Result<Objectives, String> {
-    let objectives = parts(typed)
-        .into_iter()
-        .map(objective)
-        .collect::<Result<Vec<_>, _>>()?;
+    let objectives = parts(typed).into_iter().map(objective);
+    let objectives: Vec<Objective> = objectives.collect::<Result<_, _>>()?;
     if objectives.len() > OBJECTIVES_MAX {
         return Err(format!("there can be {OBJECTIVES_MAX} at most"));
     }
@@ -90,13 +85,11 @@ fn objective(typed: &str) -> Result<Objective, String> {
             }),
         };
     }
-    let at = typed.find(['<', '>', '=']).ok_or_else(unknown)?;
-    let (metric, rest) = typed.split_at(at);
-    let (metric, limit) = (
-        metric.trim(),
-        rest.trim_start_matches(['<', '>', '=']).trim(),
-    );
-    let operator = &rest[..rest.len() - rest.trim_start_matches(['<', '>', '=']).len()];
+    const OPERATORS: [char; 3] = ['<', '>', '='];
+    let (metric, rest) = typed.split_at(typed.find(OPERATORS).ok_or_else(unknown)?);
+    let limit = rest.trim_start_matches(OPERATORS);
+    let operator = &rest[..rest.len() - limit.len()];
+    let (metric, limit) = (metric.trim(), limit.trim());
     let is_below = matches!(operator, "<" | "<=");
     match metric {
         "errors" if is_below => Ok(Objective::Errors {
@@ -111,15 +104,10 @@ fn objective(typed: &str) -> Result<Objective, String> {
         }),
         "rate" => Err("a rate is asked to stay above a limit: rate > 5k".to_owned()),
         _ => {
-            let q = match metric {
-                "max" | "mean" => None,
-                _ => Some(
-                    metric
-                        .strip_prefix('p')
-                        .and_then(quantile)
-                        .ok_or_else(unknown)?,
-                ),
-            };
+            let q = metric.strip_prefix('p').and_then(quantile);
+            if q.is_none() && !["max", "mean"].contains(&metric) {
+                return Err(unknown());
+            }
             if !is_below {
                 return Err(format!(
                     "a response time is asked to stay below a limit: {metric} < 10ms"
@@ -141,26 +129,23 @@ fn objective(typed: &str) -> Result<Objective, String> {
 
 /// `5,000 req/s` as `5000`.
 fn number_of_rate(typed: &str) -> String {
-    let number = ["req/s", "rps"]
-        .iter()
-        .find_map(|unit| typed.strip_suffix(unit));
+    let number = typed.strip_suffix("req/s");
+    let number = number.or_else(|| typed.strip_suffix("rps"));
     number.unwrap_or(typed).trim_end().replace(',', "")
 }
 
 /// `99.9` as 0.999: between 0 and 100, both excluded.
 fn quantile(percent: &str) -> Option<f64> {
-    let is_number = percent
-        .chars()
-        .all(|digit| digit.is_ascii_digit() || digit == '.');
+    let mut digits = percent.chars();
+    let is_number = digits.all(|digit| digit.is_ascii_digit() || digit == '.');
     let percent: f64 = percent.parse().ok().filter(|_| is_number)?;
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
 /// `0.1%` as 0.001: above 0, up to 100 %.
 fn share(typed: &str) -> Result<f64, String> {
-    let percent = typed
-        .strip_suffix('%')
-        .and_then(|number| number.trim().parse().ok());
+    let number = typed.strip_suffix('%').map(str::trim);
+    let percent = number.and_then(|number| number.parse().ok());
     percent
         .filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0)
         .map(|percent| percent / 100.0)

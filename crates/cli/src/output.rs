@@ -68,23 +68,27 @@ impl Destination {
     /// Opens the output files for writing, without touching what is in them. Those that were not
     /// there before are removed where nothing is written to them.
     pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
-        let destination = Self::in_any_form(arguments)?;
-        match destination.has(Format::Markdown) {
-            true => Err(ReportError::MarkdownOfComparison.into()),
-            false => Ok(destination),
-        }
+        Self::but_in(&[Format::Markdown], arguments)
     }
 
     /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
     pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        check_no_summary(arguments)?;
-        Self::open(arguments)
+        Self::but_in(&[Format::Markdown, Format::Summary], arguments)
     }
 
     /// As [`Self::of_experiment`], also in Markdown.
     pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
-        check_no_summary(arguments)?;
-        Self::in_any_form(arguments)
+        Self::but_in(&[Format::Summary], arguments)
+    }
+
+    /// As [`Self::open`], for what has no report in one of these forms.
+    fn but_in(refused: &[Format], arguments: &OutputArguments) -> Result<Self> {
+        let destination = Self::in_any_form(arguments)?;
+        match refused.iter().find(|&&format| destination.has(format)) {
+            Some(Format::Summary) => Err(ReportError::SummaryOfOneRun.into()),
+            Some(_) => Err(ReportError::MarkdownOfComparison.into()),
+            None => Ok(destination),
+        }
     }
 
     /// Whether a report has this form.
@@ -102,9 +106,8 @@ impl Destination {
             (&arguments.hgrm, Content::Hgrm),
             (&arguments.junit, Content::Junit),
         ];
-        let others = others
-            .into_iter()
-            .filter_map(|(path, content)| Some((path.as_deref()?, content)));
+        let others = others.into_iter();
+        let others = others.filter_map(|(path, content)| Some((path.as_deref()?, content)));
         let wanted: Vec<_> = reports.into_iter().chain(others).collect();
         let is_piped = wanted.iter().any(|(path, _)| is_standard(path));
         let terminal = match (arguments.output.is_empty(), arguments.quiet) {
@@ -301,13 +304,6 @@ impl Drop for OutputFile {
 /// Whether the name stands for standard output or standard input.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-fn check_no_summary(arguments: &OutputArguments) -> Result<()> {
-    if arguments.format == Some(Format::Summary) {
-        return Err(ReportError::SummaryOfOneRun.into());
-    }
-    Ok(())
 }
 
 /// Whether a file is where standard output goes: its name is that of a descriptor, say.

@@ -2,7 +2,7 @@
 
 use brunt_judge::{Capacity, RoundRecord};
 use brunt_load::{Plan, message_name, redact_queries};
-use brunt_record::{Environment, Evidence, Run};
+use brunt_record::{Evidence, Run};
 use brunt_report::Experiment;
 
 use crate::command_line;
@@ -47,7 +47,7 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
     match experiment {
         Experiment::Sweep(sweep) => {
             hide(&mut sweep.plan.url);
-            redact_environment(&mut sweep.environment);
+            redact_command(&mut sweep.environment.command);
             sweep.load.iter_mut().for_each(Plan::redact);
             let rounds = sweep.rounds.iter_mut();
             rounds.for_each(|round| redact_round(&mut round.record));
@@ -57,7 +57,7 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
             // Where none was given, the command that starts a side stands for it.
             let words = compared.environment.command.iter().flatten();
             let are_typed = words.into_iter().any(|word| word.starts_with("--label"));
-            redact_environment(&mut compared.environment);
+            redact_command(&mut compared.environment.command);
             for side in &mut compared.sides {
                 hide(&mut side.url);
                 side.label = side.label.take().filter(|_| are_typed);
@@ -71,16 +71,12 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
 
 fn redact_capacity(capacity: &mut Capacity) {
     hide(&mut capacity.plan.url);
-    redact_environment(&mut capacity.environment);
+    redact_command(&mut capacity.environment.command);
     capacity.load.iter_mut().for_each(Plan::redact);
     for step in &mut capacity.steps {
         hide(&mut step.because);
         redact_round(&mut step.record);
     }
-}
-
-fn redact_environment(environment: &mut Environment) {
-    redact_command(&mut environment.command);
 }
 
 fn redact_round(round: &mut RoundRecord) {
