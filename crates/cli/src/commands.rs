@@ -10,9 +10,10 @@ use brunt_fleet::{AllowedTarget, Job};
 use brunt_judge::{ChangeLimit, SweepAxis};
 use brunt_load::{TlsVersion, units};
 use brunt_server::{BackendKind, Stall, TcpService};
-use clap::builder::Resettable;
+use clap::builder::{Resettable, Str};
 use clap::{
-    Arg, ArgGroup, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand, ValueEnum,
+    Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand,
+    ValueEnum,
 };
 
 use crate::args::{
@@ -317,7 +318,7 @@ pub(crate) struct StreamArguments {
 
     /// Send small writes at once (TCP_NODELAY)
     #[arg(long, value_name = "SWITCH", default_value = "on", help_heading = "Sockets",
-          value_parser = one_of(&[("on", "Yes", true), ("off", "No", false)]))]
+          action = ArgAction::Set, value_parser = one_of(&[("on", "Yes", true), ("off", "No", false)]))]
     pub(crate) nodelay: bool,
     /// Bytes of each socket's send buffer, as in 256k [default: the kernel adapts it]
     #[arg(long, value_name = "BYTES", value_parser = whole_u32, help_heading = "Sockets")]
@@ -670,7 +671,9 @@ fn of_compare(option: Arg) -> Arg {
 fn of_tcp(option: Arg) -> Arg {
     let option = reworded(option, &[TCP_ROWS], &[refusals::MESSAGES, refusals::TCP]);
     match option.get_id().as_str() {
-        "url" => option.value_name("HOST:PORT"),
+        "url" => option
+            .value_name("HOST:PORT")
+            .help_heading(Resettable::<Str>::Reset),
         "messages" => option.short('m').help_heading("Messages"),
         "first" => option.help_heading("Messages"),
         "pipeline" => option.long("depth"),

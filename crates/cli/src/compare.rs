@@ -23,7 +23,7 @@ use crate::progress::{Doing, Line};
 use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted};
 use crate::session::{SessionOptions, is_interrupt};
-use crate::side_server::SideCommands;
+use crate::side_server::{SideCommands, SideServer};
 use crate::signals::Interrupts;
 use crate::{compare_stored, experiment_exit_code, message};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = SideCommands::of_sides(arguments, plans.len())?;
-    labels_of(arguments, &plans)?;
+    sides_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
@@ -155,22 +155,19 @@ fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     Ok(plan)
 }
 
-/// A side of which nothing is measured yet.
-fn side((plan, label): (&Plan, Option<String>)) -> ComparedSide {
-    ComparedSide {
+/// The sides, of which nothing is measured yet.
+fn sides_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<ComparedSide>> {
+    let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
+    let labels = labels(arguments, &urls)?.into_iter();
+    let sides = labels.zip(urls).map(|(label, url)| ComparedSide {
         label,
-        url: plan.target.url.clone(),
+        url: url.to_owned(),
         server: None,
         rounds: Vec::new(),
         capacity: None,
         single_run: None,
-    }
-}
-
-/// What the servers are called.
-fn labels_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<Option<String>>> {
-    let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
-    labels(arguments, &urls)
+    });
+    Ok(sides.collect())
 }
 
 /// Makes the rounds of all sides in turns. What was complete when a signal came is the result.
@@ -191,11 +188,7 @@ fn measure(
     line.expect_left(expected_ns);
     let round = Round::of(first);
     let mut found = new_comparison(figures, &arguments.fail_if);
-    found.sides = plans
-        .iter()
-        .zip(labels_of(arguments, plans)?)
-        .map(side)
-        .collect();
+    found.sides = sides_of(arguments, plans)?;
     let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
     let begun_ns = clock::now_ns();
     let is_over = |limit_ns| clock::now_ns().saturating_sub(begun_ns) >= limit_ns;
@@ -265,17 +258,11 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         found.environment.clone_from(&first.capacity.environment);
         found.load.clone_from(&first.capacity.load);
     }
-    let labels = labels_of(arguments, plans)?;
-    found.sides = plans
-        .iter()
-        .zip(labels)
-        .zip(searches)
-        .map(|(of_side, search)| ComparedSide {
-            server: search.capacity.environment.server.clone(),
-            capacity: Some(search.capacity),
-            ..side(of_side)
-        })
-        .collect();
+    found.sides = sides_of(arguments, plans)?;
+    for (side, search) in found.sides.iter_mut().zip(searches) {
+        side.server.clone_from(&search.capacity.environment.server);
+        side.capacity = Some(search.capacity);
+    }
     Ok(found)
 }
 
@@ -303,19 +290,12 @@ impl Sides<'_> {
                 Ok(session.round(round, observer)?)
             })
         });
-        let stopped = match server {
-            Some(server) => {
-                server.report_its_end();
-                server.stop()
-            }
-            None => Ok(()),
-        };
-        let run = run.with_context(|| format!("a round of {} failed", self.name(side)))?;
+        let stopped = server.map_or(Ok(()), SideServer::stop);
+        let run = run.with_context(|| {
+            let url = &plan.target.url;
+            format!("a round of {} ({url}) failed", side_name(side))
+        })?;
         stopped?;
         Ok(run)
-    }
-
-    fn name(&self, side: usize) -> String {
-        format!("{} ({})", side_name(side), self.plans[side].target.url)
     }
 }

@@ -69,7 +69,10 @@ pub(crate) fn run<C: Course>(
     let interrupts = &pipeline.interrupts;
     let mut executor = match fleet {
         None => Executor::Here(interrupts, None),
-        Some(asked) => Executor::Fleet(interrupts, gather(asked, typed, &plan.target, interrupts)?),
+        Some(asked) => {
+            let agents = gather(asked, typed, &plan.target, interrupts)?;
+            Executor::Fleet(interrupts, Box::new(agents))
+        }
     };
     set_workers(&mut plan, typed, |model| executor.workers(model));
     let mut course = begin(&plan, &executor)?;
@@ -112,7 +115,7 @@ pub(crate) enum Executor<'a> {
     /// This process, in the session of all rounds; absent where each has one of its own.
     Here(&'a Interrupts, Option<&'a mut (dyn Rounds + 'a)>),
     /// The agents of a fleet. They find the way to the server and wait for ports by themselves.
-    Fleet(&'a Interrupts, Gathered<'a>),
+    Fleet(&'a Interrupts, Box<Gathered<'a>>),
 }
 
 impl Executor<'_> {

@@ -180,7 +180,7 @@ impl Destination {
         if self.terminal == Terminal::Verdict {
             message::print(&verdict_line(judged));
         }
-        self.write_all(&|content, style, out| match content {
+        self.write_all(|content, style, out| match content {
             Content::Report(format) => brunt_report::write(judged, format, style, out),
             Content::HdrLog => brunt_report::write_hlog(judged.run, out),
             Content::Hgrm => brunt_report::write_hgrm(judged.run, out),
@@ -198,7 +198,7 @@ impl Destination {
             experiment
         });
         let experiment = redacted.as_ref().unwrap_or(experiment);
-        self.write_all(&|content, style, out| match (content, experiment) {
+        self.write_all(|content, style, out| match (content, experiment) {
             (Content::Report(format), _) => {
                 brunt_report::write_experiment(experiment, format, style, out)
             }
@@ -211,7 +211,7 @@ impl Destination {
 
     fn write_all(
         mut self,
-        write: &dyn Fn(Content, &Style, &mut Vec<u8>) -> Result<(), ReportError>,
+        write: impl Fn(Content, &Style, &mut Vec<u8>) -> Result<(), ReportError>,
     ) -> Result<()> {
         let plain = Style {
             colour: false,

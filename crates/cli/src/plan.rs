@@ -929,6 +929,14 @@ mod tests {
     }
 
     #[test]
+    fn sockets_are_as_typed() {
+        for (words, is_nodelay) in [("--send", true), ("--send --nodelay off", false)] {
+            let plan = tcp(&format!("{words} h:1")).expect(words);
+            assert_eq!(plan.sockets.is_nodelay, is_nodelay, "{words}");
+        }
+    }
+
+    #[test]
     fn the_first_reply_is_framed_like_the_others_unless_it_is_said() {
         for (words, reply) in [
             ("--reply line", Framing::Line),

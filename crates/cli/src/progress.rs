@@ -6,7 +6,6 @@ use brunt_engine::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 use brunt_fleet::Board;
 use brunt_io::clock;
 use brunt_load::{LoadModel, Plan};
-use brunt_record::StreamAccount;
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord, StreamInterval};
 
 use crate::args::{OutputArguments, ProgressName};
@@ -480,25 +479,15 @@ impl IntervalLines {
             };
             interval.up_bytes_per_s += per_s(since.bytes_acked);
             interval.down_bytes_per_s += per_s(since.bytes_received);
-            let StreamAccount {
-                segments_sent,
-                segments_retransmitted,
-                busy_ns,
-                receive_window_limited_ns,
-                send_buffer_limited_ns,
-                ..
-            } = since;
-            interval.segments_sent += segments_sent;
-            interval.segments_retransmitted += segments_retransmitted;
-            interval.busy_ns += busy_ns;
-            interval.receive_window_limited_ns += receive_window_limited_ns;
-            interval.send_buffer_limited_ns += send_buffer_limited_ns;
+            interval.segments_sent += since.segments_sent;
+            interval.segments_retransmitted += since.segments_retransmitted;
+            interval.busy_ns += since.busy_ns;
+            interval.receive_window_limited_ns += since.receive_window_limited_ns;
+            interval.send_buffer_limited_ns += since.send_buffer_limited_ns;
             rtts_ns.extend(now.smoothed_rtt_ns);
         }
-        interval.smoothed_rtt_ns = rtts_ns
-            .iter()
-            .sum::<u64>()
-            .checked_div(rtts_ns.len() as u64);
+        let sum_ns: u64 = rtts_ns.iter().sum();
+        interval.smoothed_rtt_ns = sum_ns.checked_div(rtts_ns.len() as u64);
         self.shown.clone_from(&self.latest);
         self.shown_ns = reached_ns;
         Some(interval)
@@ -510,7 +499,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use brunt_load::{RequestSet, Target};
-    use brunt_record::SparseHistogram;
+    use brunt_record::{SparseHistogram, StreamAccount};
 
     use super::*;
 

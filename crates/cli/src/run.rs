@@ -46,9 +46,11 @@ impl Job {
 
     /// The run of `plan` that was typed, or the part of it that is made here, and its progress.
     pub(crate) fn typed(arguments: &LoadArguments, plan: Plan) -> Result<(Self, Line)> {
-        let line = Line::new(&arguments.output, &arguments.part.own(&plan)?);
+        let part = arguments.part.of(&plan)?;
+        let own = part.and_then(|taken| plan.part(taken.part.workers()));
+        let line = Line::new(&arguments.output, own.as_ref().unwrap_or(&plan));
         let job = Self {
-            part: arguments.part.of(&plan)?,
+            part,
             ..Self::new(plan, Origin::new(&arguments.output))
         };
         Ok((job, line))

@@ -50,13 +50,6 @@ impl PartArguments {
         let start_ns = unix_ns.saturating_sub(clock::origin_unix_ns());
         Ok(Some(TakenPart { part, start_ns }))
     }
-
-    /// What is made of `plan` here.
-    pub(crate) fn own(&self, plan: &Plan) -> Result<Plan> {
-        let taken = self.of(plan)?;
-        let own = taken.and_then(|taken| plan.part(taken.part.workers()));
-        Ok(own.unwrap_or_else(|| plan.clone()))
-    }
 }
 
 /// What a session has beside its plan.

@@ -92,9 +92,9 @@ fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
     let log = SessionLog::parse(&sessions.log)?;
     let mut texts = SessionTexts::default();
     for logged in log.requests() {
+        let line = || format!("line {}", logged.line);
         let mut spec = logged.request.clone();
-        let filled = spec.fill_in_nothing();
-        filled.with_context(|| format!("line {}", logged.line))?;
+        spec.fill_in_nothing().with_context(line)?;
         let text = Request {
             method: &spec.method,
             path: &spec.path,
@@ -103,16 +103,14 @@ fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {
             body: &spec.body,
             close: false,
         };
-        let text = text.encode();
-        let text = text.with_context(|| format!("line {}", logged.line))?;
+        let text = text.encode().with_context(line)?;
         let name = spec.name();
-        texts.add(
-            text,
-            match sessions.hides_queries {
-                true => without_query(&name),
-                false => &name,
-            },
-        );
+        let shown = if sessions.hides_queries {
+            without_query(&name)
+        } else {
+            &name
+        };
+        texts.add(text, shown);
     }
     let first = log.requests().next().context("there is no session")?;
     Ok(Ready {

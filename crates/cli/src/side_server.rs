@@ -162,7 +162,7 @@ impl SideCommands {
             Err(error) => {
                 show_tail("--start", name, &server.group);
                 // Why it did not start is what matters.
-                let _ = server.stop();
+                let _ = server.end();
                 Err(error)
             }
         }
@@ -221,8 +221,8 @@ fn unless_interrupted<T: Send + 'static>(
 }
 
 impl SideServer<'_> {
-    /// Says so where the server has ended by itself, in its round.
-    pub(crate) fn report_its_end(&self) {
+    /// Ends the server, after its round; says so where it has ended by itself in it.
+    pub(crate) fn stop(self) -> Result<()> {
         // A command that ends well has left a server behind.
         if let Some(ended) = self.group.ended()
             && ended != Ended::Code(0)
@@ -231,20 +231,17 @@ impl SideServer<'_> {
             show_tail("--start", name, &self.group);
             message::print(&format_args!("the server of {name} {ended} in its round"));
         }
+        self.end()
     }
 
-    /// Ends the server.
-    pub(crate) fn stop(self) -> Result<()> {
-        let interrupts = self.interrupts;
+    /// Ends the server. After a signal, too: only a second one has no time for that.
+    fn end(self) -> Result<()> {
+        let is_urgent = || self.interrupts.came_again();
         let stopped = match &self.commands.stop {
-            // After a signal, too: only a second one has no time for it.
-            Some(command) => {
-                let is_urgent = || interrupts.came_again();
-                self.commands.run("--stop", command, STOP_NS, is_urgent)
-            }
+            Some(command) => self.commands.run("--stop", command, STOP_NS, is_urgent),
             None => Ok(()),
         };
-        self.group.end(|| interrupts.came_again());
+        self.group.end(is_urgent);
         stopped
     }
 }

@@ -267,40 +267,40 @@ pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
 /// What of the server is to be watched: `auto`, `off`, digits for a process id, a name, the path of
 /// a control group, or the name or id of a container.
 pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
-    let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(path) = typed.strip_prefix("cgroup:") {
-        let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
-        return match path.trim_end_matches('/') {
-            path if path.starts_with('/') => Ok(Watch::Cgroup(path.to_owned())),
-            _ => Err(format!(
-                "`{typed}` is not a control group; give its path, as in \
-                 cgroup:/system.slice/a.service"
-            )),
-        };
-    }
-    if let Some(name) = typed.strip_prefix("container:") {
-        let is_name = name.starts_with(|it: char| it.is_ascii_alphanumeric())
-            && name
-                .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
-        return is_name
-            .then(|| Watch::Container(name.to_owned()))
-            .ok_or_else(|| {
+    let is_plain = |it: char| it.is_ascii_alphanumeric();
+    match typed.split_once(':') {
+        Some(("cgroup", path)) => {
+            let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
+            let path = path.trim_end_matches('/');
+            path.starts_with('/')
+                .then(|| Watch::Cgroup(path.to_owned()))
+                .ok_or_else(|| {
+                    format!(
+                        "`{typed}` is not a control group; give its path, as in \
+                     cgroup:/system.slice/a.service"
+                    )
+                })
+        }
+        Some(("container", name)) => {
+            let is_name = name.chars().all(|it| is_plain(it) || "_.-".contains(it));
+            let is_name = is_name && name.starts_with(is_plain);
+            is_name.then(|| Watch::Container(name.to_owned())).ok_or_else(|| {
                 format!(
                     "`{name}` is not a name or id of a container; `docker ps` and `podman ps` list \
                      them"
                 )
-            });
-    }
-    match typed {
-        "auto" => Ok(Watch::Auto),
-        "off" => Ok(Watch::Off),
-        "" => Err("give auto, off, a process id or the name of a process".to_owned()),
-        _ if is_number => match typed.parse::<i32>() {
-            Ok(pid @ 1..) => Ok(Watch::Process(pid.unsigned_abs())),
-            _ => Err(format!("`{typed}` is not a process id")),
+            })
+        }
+        _ => match (typed, typed.parse::<u32>()) {
+            ("auto", _) => Ok(Watch::Auto),
+            ("off", _) => Ok(Watch::Off),
+            ("", _) => Err("give auto, off, a process id or the name of a process".to_owned()),
+            (_, Ok(pid)) if (1..=i32::MAX.unsigned_abs()).contains(&pid) => Ok(Watch::Process(pid)),
+            _ if typed.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Err(format!("`{typed}` is not a process id"))
+            }
+            _ => Ok(Watch::Named(typed.to_owned())),
         },
-        _ => Ok(Watch::Named(typed.to_owned())),
     }
 }
 

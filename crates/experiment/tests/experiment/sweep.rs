@@ -1,36 +1,14 @@
 //! A sweep of a simulated server, whose scaling is known.
 
-use std::convert::Infallible;
 use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
-use brunt_experiment::{SweepBench, sweep};
-use brunt_judge::{SweepAxis, SweepPlan, SweepRound};
+use brunt_experiment::{plan_at, sweep_order};
+use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan};
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
-use brunt_record::Run;
 use brunt_testkit::{SimMachine, SimSettings};
 
 const MS: u64 = 1_000_000;
-
-struct Bench<'a> {
-    session: &'a mut dyn Rounds,
-    rounds: Vec<SweepRound>,
-}
-
-impl SweepBench for Bench<'_> {
-    type Error = Infallible;
-
-    fn measure(&mut self, plan: &Plan, _value: f64) -> Result<Run, Infallible> {
-        let ignore = &mut |_: Phase, _: &Progress| {};
-        let run = self.session.round(&Round::of(plan), ignore);
-        Ok(run.expect("a round"))
-    }
-
-    fn take(&mut self, round: SweepRound) -> Result<(), Infallible> {
-        self.rounds.push(round);
-        Ok(())
-    }
-}
 
 #[test]
 fn nothing_limits_a_server_but_its_connections() {
@@ -53,15 +31,19 @@ fn nothing_limits_a_server_but_its_connections() {
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
-    let mut bench = Bench {
-        session: &mut prepared.open(&mut machine, &control),
-        rounds: Vec::new(),
-    };
-    assert!(sweep(&mut bench, &plan, &planned).is_ok());
-    assert_eq!(bench.rounds.len(), 42);
+    let mut session = prepared.open(&mut machine, &control);
+    let order = sweep_order(&planned);
+    assert_eq!(order.len(), 42);
+    let rounds = order.into_iter().map(|(_, value)| {
+        let at = plan_at(&plan, &planned, value);
+        let run = session.round(&Round::of(&at), &mut |_: Phase, _: &Progress| {});
+        let run = run.expect("a round");
+        (value, RoundRecord::of(&Judged::of(&run)))
+    });
+    let rounds: Vec<_> = rounds.collect();
     let rate = |value: f64| {
-        let rounds = bench.rounds.iter().filter(|round| round.value == value);
-        let rates = rounds.filter_map(|round| round.record.successes_per_s);
+        let rounds = rounds.iter().filter(|(at, _)| *at == value);
+        let rates = rounds.filter_map(|(_, record)| record.successes_per_s);
         rates.sum::<f64>() / 6.0
     };
     // 64 connections have 64 times the rate of one.
