@@ -262,13 +262,10 @@ impl Judged<'_> {
 
 /// Whether it is of figures that are known for parts of the window.
 fn is_over_time(asked: &Objective) -> bool {
-    match asked {
-        Objective::ResponseQuantile { .. }
-        | Objective::ResponseMax { .. }
-        | Objective::ResponseMean { .. }
-        | Objective::SuccessesPerS { .. } => true,
-        Objective::Errors { .. } | Objective::NoErrors | Objective::Named { .. } => false,
-    }
+    !matches!(
+        asked,
+        Objective::Errors { .. } | Objective::NoErrors | Objective::Named { .. }
+    )
 }
 
 /// A share of errors against its limit, of requests that tell as much as `worth` independent ones;

@@ -178,12 +178,8 @@ impl<'a> Facts<'a> {
     /// Arrivals of the window that were skipped or left.
     pub(crate) fn never_sent(&self) -> u128 {
         let arrivals = &self.summary.arrivals;
-        let never = [
-            arrivals.skipped_full,
-            arrivals.skipped_late,
-            arrivals.unsent,
-        ];
-        never.into_iter().map(u128::from).sum()
+        let skipped = u128::from(arrivals.skipped_full) + u128::from(arrivals.skipped_late);
+        skipped + u128::from(arrivals.unsent)
     }
 
     /// Whether each connection sends its next request when a reply is in.

@@ -171,11 +171,8 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Checked {
     let clocks = of_fleet(facts).filter_map(|agent| agent.clock);
     let bounds = clocks.map(|clock| clock.start_bound_ns.max(clock.end_bound_ns));
     let share = shared_ns as f64 / run.window_ns.max(1) as f64;
-    let words = format!(
-        "{} of the window at worst, clocks known to {}",
-        percent(share),
-        time(bounds.max().unwrap_or(0)),
-    );
+    let (shared, bound) = (percent(share), time(bounds.max().unwrap_or(0)));
+    let words = format!("{shared} of the window at worst, clocks known to {bound}");
     // In a short run bounds of milliseconds are a large part of it, and say nothing.
     let is_short = run.window_ns.saturating_sub(shared_ns) <= WAKE_UP_NS;
     let mut problems = Problems::default();

@@ -80,13 +80,12 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     if !by_count && busy > room * LITTLE_OVER {
         return Err(Outcome::broken(words));
     }
-    let Some(product) = LittleProduct::of(facts, room, depth) else {
+    let Some((product, most, of_product)) = little_product(facts, room, depth) else {
         let words = format!("there is no latency; {words}");
         return Err(Outcome::not_applicable(words));
     };
-    words = format!("{}; {words}", product.words);
-    if product.value > product.most {
-        let most = product.most;
+    words = format!("{of_product}; {words}");
+    if product > most {
         return Err(Outcome::broken(format!(
             "{words}, at most {most:.2} with the window's edges"
         )));
@@ -119,7 +118,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
         let words = format!("connections that never idle were idle: {words}");
         return Err(Outcome::broken(words));
     }
-    let is_long = product.most <= room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
+    let is_long = most <= room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
     let short = format!("the window is too short against the service time: {words}");
     only_if(is_long, &short)?;
     Ok(Outcome::held(words))
@@ -161,52 +160,39 @@ fn longest_window_ns(facts: &Facts<'_>) -> u64 {
     longest_ns.unwrap_or(0).max(facts.window_ns())
 }
 
-/// Rate times mean service time, as printed. The rate counts what ended in the window, the service
-/// time is of what began in it, so that the product may exceed the places by a known amount.
-struct LittleProduct {
-    value: f64,
-    most: f64,
-    words: String,
-}
-
-impl LittleProduct {
-    /// The product of a run with `room` places for requests in flight. Absent without a service
-    /// time.
-    fn of(facts: &Facts<'_>, room: f64, depth: f64) -> Option<Self> {
-        let (run, summary) = (facts.run, &facts.summary);
-        let latencies = &run.latencies;
-        let window_ns = facts.window_ns() as f64;
-        let replies = &summary.window.replies;
-        // What ended in the window and began before it: at most one request per place or, where
-        // requests waited, all that did.
-        let (services, sum_ns, ended, before) = if facts.is_open() {
-            let service = &latencies.service;
-            let (count, sum_ns) = (service.count(), service.sum_ns().into());
-            let left = facts.left_by_warmup() as f64;
-            (count, sum_ns, replies.successes(), left)
-        } else {
-            let sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns()));
-            let places = f64::from(summary.live.max) * depth;
-            (summary.population.recorded, sum_ns, replies.total(), places)
-        };
-        if services == 0 {
-            return None;
-        }
-        let service_ns = sum_ns as f64 / services as f64;
-        let rate = ended as f64 / window_ns;
-        let before = 1.0 + before / services as f64;
-        // The time after the window of what began in it: at most all of drain, for each reply.
-        let after = facts.drained() as f64 * facts.drain_ns() as f64 / window_ns;
-        let (value, service) = (rate * service_ns, time(service_ns as u64));
-        let per_s = rate * 1e9;
-        Some(Self {
-            value,
-            most: before * (room * LITTLE_OVER + after),
-            words: format!(
-                "{per_s:.1} replies per second times {service} service time is {value:.2}"
-            ),
-        })
+/// Rate times mean service time, as printed, the most that it can be, and the words for it, of a
+/// run with `room` places for requests in flight. The rate counts what ended in the window, the
+/// service time is of what began in it, so that the product may exceed the places by a known
+/// amount. Absent without a service time.
+fn little_product(facts: &Facts<'_>, room: f64, depth: f64) -> Option<(f64, f64, String)> {
+    let (run, summary) = (facts.run, &facts.summary);
+    let latencies = &run.latencies;
+    let window_ns = facts.window_ns() as f64;
+    let replies = &summary.window.replies;
+    // What ended in the window and began before it: at most one request per place or, where
+    // requests waited, all that did.
+    let (services, sum_ns, ended, before) = if facts.is_open() {
+        let service = &latencies.service;
+        let (count, sum_ns) = (service.count(), service.sum_ns().into());
+        let left = facts.left_by_warmup() as f64;
+        (count, sum_ns, replies.successes(), left)
+    } else {
+        let sum_ns = sum(facts.latencies().map(|(_, histogram)| histogram.sum_ns()));
+        let places = f64::from(summary.live.max) * depth;
+        (summary.population.recorded, sum_ns, replies.total(), places)
+    };
+    if services == 0 {
+        return None;
     }
+    let service_ns = sum_ns as f64 / services as f64;
+    let rate = ended as f64 / window_ns;
+    let before = 1.0 + before / services as f64;
+    // The time after the window of what began in it: at most all of drain, for each reply.
+    let after = facts.drained() as f64 * facts.drain_ns() as f64 / window_ns;
+    let (value, service) = (rate * service_ns, time(service_ns as u64));
+    let per_s = rate * 1e9;
+    let words = format!("{per_s:.1} replies per second times {service} service time is {value:.2}");
+    Some((value, before * (room * LITTLE_OVER + after), words))
 }
 
 /// I2. What was planned counts from its planned instant, which lies in the window.

@@ -37,22 +37,16 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     let window_ns = facts.window_ns() as f64;
     let needed = f64::from(asked) * LIVE_LEAST;
     let mean = live.connection_ns as f64 / window_ns;
-    let open = format!(
-        "open: {mean:.2} on average, {} at least, {} at most",
-        live.min, live.max
-    );
+    let (min, max) = (live.min, live.max);
+    let open = format!("open: {mean:.2} on average, {min} at least, {max} at most");
     let by_plan = format!("connections come and go by plan, at most {asked} at once; {open}");
     only_if(!facts.is_sessions(), &by_plan)?;
     let share = percent(mean / f64::from(asked.max(1)));
-    let mut words = format!(
-        "{} asked for; {open} ({share})",
-        plural(asked, "connection")
-    );
+    let connections = plural(asked, "connection");
+    let mut words = format!("{connections} asked for; {open} ({share})");
     let are_kept = run.plan.keepalive() && run.plan.requests_per_connection().is_none();
-    only_if(
-        are_kept,
-        &format!("connections are replaced by plan; {words}"),
-    )?;
+    let replaced = format!("connections are replaced by plan; {words}");
+    only_if(are_kept, &replaced)?;
     // Users whose connection ended think by plan before they open the next one, and an open loop
     // opens none that no request needs.
     let missing = live.missing;

@@ -152,11 +152,8 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Checked {
     let agent = facts.agent();
     let (workers, usable) = (agent.share.workers, agent.host.usable_cpus);
     let reported = facts.workers().count();
-    let words = format!(
-        "{}, {reported} reported, {}",
-        plural(workers, "worker"),
-        plural(usable, "usable CPU")
-    );
+    let (asked, cpus) = (plural(workers, "worker"), plural(usable, "usable CPU"));
+    let words = format!("{asked}, {reported} reported, {cpus}");
     if reported as u64 != u64::from(workers) {
         return Err(Outcome::broken(words));
     }

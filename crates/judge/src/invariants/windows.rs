@@ -217,12 +217,8 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Checked {
         }
     }
     let process_ns = clock.process_ns;
-    let words = format!(
-        "{} make {} of the process's {}",
-        words.join(", "),
-        time(sum_ns),
-        time(process_ns)
-    );
+    let (phases, [sum, all]) = (words.join(", "), [sum_ns, process_ns].map(time));
+    let words = format!("{phases} make {sum} of the process's {all}");
     let mut problems = Problems::default();
     let is_all = sum_ns.abs_diff(process_ns) <= TIME_UNREPORTED_NS;
     problems.expect(is_all, || words.clone());

@@ -51,27 +51,23 @@ impl<'a> Limits<'a> {
             all.bucket_at_rank(ranks.middle).map(|(_, ns)| ns)
         };
         let usual_ns = at(q.min(0.5))?;
-        let on_the_way = from_median_to(q).filter_map(at).collect::<Vec<_>>();
+        let high_ns = match sample.quantile(q) {
+            Quantile::Known { interval, .. } => interval.ok().map(|it| it.high_ns),
+            _ => None,
+        };
+        let on_the_way: Vec<u64> = from_median_to(q).filter_map(at).collect();
         let mut limits = Self {
             sample,
             q,
             all,
             usual_ns,
             on_the_way: Vec::new(),
-            high_ns: None,
+            high_ns,
         };
-        if let Quantile::Known {
-            interval: Ok(interval),
-            ..
-        } = sample.quantile(q)
-        {
-            limits.high_ns = Some(interval.high_ns);
-            return Some(limits);
+        if high_ns.is_none() {
+            let worth = on_the_way.into_iter().map(|ns| (ns, limits.worth(ns)));
+            limits.on_the_way = worth.collect();
         }
-        limits.on_the_way = on_the_way
-            .into_iter()
-            .map(|ns| (ns, limits.worth(ns)))
-            .collect();
         Some(limits)
     }
 
@@ -86,11 +82,9 @@ impl<'a> Limits<'a> {
         if from_ns > self.usual_ns {
             worth = worth.min(self.worth(from_ns));
         }
-        for &(ns, worth_there) in &self.on_the_way {
-            if (from_ns..limit_ns).contains(&ns) {
-                worth = worth.min(worth_there);
-            }
-        }
+        let between = self.on_the_way.iter();
+        let between = between.filter(|(ns, _)| (from_ns..limit_ns).contains(ns));
+        let worth = between.fold(worth, |least, (_, worth)| least.min(*worth));
         let reach = self.reach(limit_ns) * worth / samples;
         is_share_below(reach, worth, 1.0 - self.q)
     }
@@ -120,11 +114,8 @@ impl<'a> Limits<'a> {
                 low_ns = middle_ns;
             }
         }
-        Some(if is_below {
-            high_ns.min(most_ns.max(1))
-        } else {
-            high_ns
-        })
+        let most_ns = if is_below { most_ns.max(1) } else { high_ns };
+        Some(high_ns.min(most_ns))
     }
 
     /// How many take `ns` or longer, or may: of a bucket that holds it, all.
@@ -143,10 +134,12 @@ impl<'a> Limits<'a> {
             return samples as f64;
         }
         let ns = ns.saturating_sub(1);
-        let shares = self
-            .sample
-            .intervals
-            .shares(ns, shorter, self.sample.window_ns);
+        let Sample {
+            intervals,
+            window_ns,
+            ..
+        } = *self.sample;
+        let shares = intervals.shares(ns, shorter, window_ns);
         let unfinished = self.sample.unfinished.count() as f64;
         let worth = worth_of(&shares, unfinished, samples as f64, shorter);
         // With too few parts to see how they vary, they may all come of one event.

@@ -273,10 +273,9 @@ fn regular_worth_of(
     if parts < PARTS_LEAST as f64 {
         return Err(too_few);
     }
-    let deviations: Vec<f64> = shares
-        .iter()
-        .map(|share| share.below - share.all * below / all)
-        .collect();
+    let deviations = shares.iter();
+    let deviations = deviations.map(|share| share.below - share.all * below / all);
+    let deviations: Vec<f64> = deviations.collect();
     let half = half_width_of_sum(&deviations).ok_or(too_few)?;
     let half = half.hypot(Z_95 * q * apart);
     let variance_independent = samples * q * (1.0 - q);
@@ -288,26 +287,20 @@ fn regular_worth_of(
 /// ratio, the sum of the times over their number. Its intervals say how far their sums are from
 /// what their numbers of replies let expect. Absent where too few of them have replies.
 pub(crate) fn mean_at_most_ns(intervals: &Intervals, mean_ns: f64) -> Option<f64> {
-    let each: Vec<(f64, f64)> = intervals
-        .filled()
-        .map(|filled| {
-            filled.fold((0.0, 0.0), |(count, sum), (ns, more)| {
-                (count + more as f64, sum + ns as f64 * more as f64)
-            })
+    let each = intervals.filled().map(|filled| {
+        filled.fold((0.0, 0.0), |(count, sum), (ns, more)| {
+            (count + more as f64, sum + ns as f64 * more as f64)
         })
-        .collect();
+    });
+    let each: Vec<(f64, f64)> = each.collect();
     if equal_parts(each.iter().map(|(count, _)| *count)) < PARTS_LEAST as f64 {
         return None;
     }
-    let (count, sum) = each
-        .iter()
-        .fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
-    let ratio = sum / count;
-    let deviations: Vec<f64> = each
-        .iter()
-        .map(|(count, sum)| sum - ratio * count)
-        .collect();
-    Some(mean_ns + half_width_of_sum(&deviations)? / count)
+    let count: f64 = each.iter().map(|(count, _)| count).sum();
+    let ratio = each.iter().map(|(_, sum)| sum).sum::<f64>() / count;
+    let deviations = each.iter().map(|(count, sum)| sum - ratio * count);
+    let half = half_width_of_sum(&deviations.collect::<Vec<f64>>())?;
+    Some(mean_ns + half / count)
 }
 
 /// How many parts with equally many replies tell as much of how they vary as parts with `counts`.
@@ -315,8 +308,9 @@ pub(crate) fn equal_parts(counts: impl Iterator<Item = f64>) -> f64 {
     let (all, squares) = counts.fold((0.0, 0.0), |(all, squares), count| {
         (all + count, squares + count * count)
     });
-    match squares > 0.0 {
-        true => all * all / squares,
-        false => 0.0,
+    if squares > 0.0 {
+        all * all / squares
+    } else {
+        0.0
     }
 }

@@ -15,16 +15,7 @@ const STIRLING_LEAST: f64 = 10.0;
 /// The upper end of the two-sided 95 % interval of a share, `count` of `of` that need not be whole
 /// numbers (Clopper and Pearson 1934, Biometrika 26). With none of 368 it is just under 1 %.
 pub(crate) fn share_at_most(count: f64, of: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        if is_share_below(count, of, middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    high
+    narrowed(1.0, |share| is_share_below(count, of, share)).1
 }
 
 /// Whether that end is at most `limit`.
@@ -43,16 +34,22 @@ pub(crate) fn count_shown_below(of: f64, limit: f64) -> Option<f64> {
     if !is_share_below(0.0, of, limit) {
         return None;
     }
-    let (mut low, mut high) = (0.0, of * limit);
+    let is_too_much = |count| !is_share_below(count, of, limit);
+    Some(narrowed(of * limit, is_too_much).0)
+}
+
+/// The last number up to `most` of which something is not true, and the first of which it is.
+fn narrowed(most: f64, is_true: impl Fn(f64) -> bool) -> (f64, f64) {
+    let (mut low, mut high) = (0.0, most);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        if is_share_below(middle, of, limit) {
-            low = middle;
-        } else {
+        if is_true(middle) {
             high = middle;
+        } else {
+            low = middle;
         }
     }
-    Some(low)
+    (low, high)
 }
 
 /// The regularized incomplete beta function of `x` (0 to 1), `a` and `b` above 0: the share of a

@@ -165,12 +165,8 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     for grade in [Grade::Fail, Grade::Warn] {
         let shows = |ids: &[Id]| ids.iter().any(|&id| graded.grade(id) == grade);
-        let is_slow = shows(&[
-            Id::WorkerIdle,
-            Id::OwnShare,
-            Id::ScheduleLag,
-            Id::UnreadData,
-        ]);
+        let is_late = shows(&[Id::OwnShare, Id::ScheduleLag]);
+        let is_slow = is_late || shows(&[Id::WorkerIdle, Id::UnreadData]);
         let more = workers
             .saturating_mul(MORE as u32)
             .min(usable)

@@ -449,14 +449,10 @@ impl<'a> RunFacts<'a> {
     /// Whether the way to the server cannot be what limits: there is none, or its speed was given
     /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        let route = self.network().map(|network| &network.route);
-        let is_given = matches!(
-            route,
-            Some(Route::Interface {
-                was_given: true,
-                ..
-            })
-        );
+        let is_given = match self.network().map(|network| &network.route) {
+            Some(Route::Interface { was_given, .. }) => *was_given,
+            _ => false,
+        };
         self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
     }
 

@@ -157,11 +157,8 @@ fn words_on(run: &Run, cause: NoSuccessCause) -> Result<&'static str, &'static s
 }
 
 fn is_of_handshake(kind: FailureKind) -> bool {
-    let is_before_tls = matches!(
-        kind,
-        FailureKind::HandshakeTimedOut | FailureKind::HandshakeCut
-    );
-    is_before_tls || kind.is_of_tls()
+    use FailureKind::{HandshakeCut, HandshakeTimedOut};
+    kind.is_of_tls() || matches!(kind, HandshakeTimedOut | HandshakeCut)
 }
 
 fn has_authorization(run: &Run) -> bool {
@@ -443,10 +440,9 @@ pub(super) fn connections_refused(graded: &GradedSignals<'_>) -> Option<Decision
         losses(facts, found)
     );
     let open = f64::from(facts.summary.live.asked) - found.missing_mean;
-    let advice = format!(
-        "raise the server's limit of connections, or ask for about {} of them",
-        number(open.floor())
-    );
+    let open = number(open.floor());
+    let advice =
+        format!("raise the server's limit of connections, or ask for about {open} of them");
     let decisive = [Id::ServerCpu, Id::WorkerIdle];
     Some(graded.decision(because, decisive, vec![advice]))
 }

@@ -15,18 +15,6 @@ pub(super) struct Decision {
     pub(super) advice: Vec<String>,
 }
 
-/// Signals of the client by what they mean: several of one kind are one warning.
-pub(super) const KINDS: &[&[SignalId]] = &[
-    &[SignalId::WorkerIdle],
-    &[SignalId::RunQueueWait],
-    &[SignalId::OwnShare, SignalId::ScheduleLag],
-    &[SignalId::Throttling],
-    &[SignalId::Pauses],
-    &[SignalId::UnreadData],
-    &[SignalId::SendBuffer],
-    &[SignalId::ClientLimits],
-];
-
 /// The signals of a run, as rules ask for them.
 pub(super) struct GradedSignals<'a> {
     /// The run as its first agent saw it: for what is the same for all of them.
@@ -121,11 +109,12 @@ impl<'a> GradedSignals<'a> {
         if self.all(|facts| facts.workers_have_time() || facts.is_one_at_a_time()) {
             return Vec::new();
         }
-        let warns = self.of(Side::Client, Grade::Warn);
-        KINDS
-            .iter()
-            .filter_map(|kind| kind.iter().copied().find(|id| warns.contains(id)))
-            .collect()
+        let mut warns = self.of(Side::Client, Grade::Warn);
+        // Replies that are brunt's own and requests that are late are signs of the same.
+        if warns.contains(&SignalId::OwnShare) {
+            warns.retain(|id| *id != SignalId::ScheduleLag);
+        }
+        warns
     }
 
     /// Whether the network is known not to be what limits, and shows no sign of it.

@@ -235,22 +235,19 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
         decisive,
         mut advice,
     } = decision;
-    let is_of_figures = matches!(
-        verdict,
-        Verdict::ClientLimited
-            | Verdict::NetworkLimited
-            | Verdict::ServerLimited
-            | Verdict::ConcurrencyLimited
-            | Verdict::SharedServer
-            | Verdict::SharedHost
-    );
-    if let Some(told) = facts.clean_told().filter(|_| is_of_figures) {
-        because.push_str(&format!(" (from {told})"));
-    }
     let has_figures = !matches!(
         verdict,
         Verdict::Invalid | Verdict::NoSuccess | Verdict::ServerFailed
     );
+    // The others are about the load, or about the doubt itself.
+    let is_of_figures = !matches!(
+        verdict,
+        Verdict::Disturbed | Verdict::Inconclusive | Verdict::RateLimited | Verdict::ThinkTime
+    );
+    let told = facts.clean_told().filter(|_| has_figures && is_of_figures);
+    if let Some(told) = told {
+        because.push_str(&format!(" (from {told})"));
+    }
     let mostly_own = facts.mostly_own().filter(|_| has_figures);
     if let Some(own) = mostly_own.filter(|_| verdict != Verdict::ClientLimited) {
         let length = duration(own.ns);

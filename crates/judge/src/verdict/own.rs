@@ -149,9 +149,6 @@ fn first_part(run: &Run, quantiles: &[(&'static str, f64)], share: f64) -> Optio
 /// How much of a quantile of the response time is brunt's own, in words, where that is much.
 pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<String> {
     let part = first_part(run, &[(name, q)], OWN_LARGE_SHARE)?;
-    Some(format!(
-        "{} of {name}, {}, is brunt's own",
-        percent(part.share),
-        duration(part.ns)
-    ))
+    let (share, length) = (percent(part.share), duration(part.ns));
+    Some(format!("{share} of {name}, {length}, is brunt's own"))
 }

@@ -135,11 +135,8 @@ fn no_room_to_hold(graded: &GradedSignals<'_>) -> Option<Decision> {
     if !graded.fails(Id::ClientLimits) {
         return None;
     }
-    let because = format!(
-        "{}: {}",
-        missing_of_held(&held),
-        graded.detail(Id::ClientLimits)
-    );
+    let (missing, limits) = (missing_of_held(&held), graded.detail(Id::ClientLimits));
+    let because = format!("{missing}: {limits}");
     let advice = "more ports: --source-address, net.ipv4.ip_local_port_range; more descriptors: \
                   ulimit -n, or --backend uring";
     let advice = vec![advice.to_owned()];
@@ -192,11 +189,9 @@ fn short_of_held(graded: &GradedSignals<'_>) -> Option<Held> {
 }
 
 fn missing_of_held(held: &Held) -> String {
-    format!(
-        "{} of {} missing at the end",
-        count(held.missing()),
-        counted(held.asked, "connection was", "connections were")
-    )
+    let missing = count(held.missing());
+    let asked = counted(held.asked, "connection was", "connections were");
+    format!("{missing} of {asked} missing at the end")
 }
 
 fn closed_of_held(held: &Held) -> String {
@@ -227,10 +222,8 @@ fn disturbed_by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
     if is_paused || is_held_back || !graded.fails(Id::OtherPrograms) {
         return None;
     }
-    let because = format!(
-        "{}; on a quiet machine the server may do more",
-        graded.detail(Id::OtherPrograms)
-    );
+    let programs = graded.detail(Id::OtherPrograms);
+    let because = format!("{programs}; on a quiet machine the server may do more");
     let decisive = [Id::OtherPrograms, Id::ServerCpu, Id::WorkerIdle];
     let advice = "end the other programs, and repeat".to_owned();
     Some(graded.decision(because, decisive, vec![advice]))

@@ -308,9 +308,7 @@ pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
     if share <= 0.0 {
         return Reading::healthy("brunt ran throughout");
     }
-    let words = format!(
-        "brunt did not run for {} of the window",
-        duration(paused_ns)
-    );
+    let paused = duration(paused_ns);
+    let words = format!("brunt did not run for {paused} of the window");
     Reading::new(grade_above(share, 0.0, PAUSED_FAIL), words)
 }

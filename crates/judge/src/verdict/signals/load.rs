@@ -59,11 +59,8 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
     let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
     let resets = resets.map(|(_, name)| name.to_owned());
     let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
-    let words = format!(
-        "the server refused {} of the requests ({})",
-        percent(share),
-        names.join(", ")
-    );
+    let (told, names) = (percent(share), names.join(", "));
+    let words = format!("the server refused {told} of the requests ({names})");
     Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
 }
 
@@ -71,11 +68,8 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
 pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
     if let Some((share, bits_per_s)) = facts.paced_share() {
-        let words = format!(
-            "{} of {} bit/s acknowledged",
-            percent(share.min(1.0)),
-            rate(bits_per_s)
-        );
+        let (told, asked) = (percent(share.min(1.0)), rate(bits_per_s));
+        let words = format!("{told} of {asked} bit/s acknowledged");
         return Reading::healthy_if(share < PLAN_MET, words);
     }
     if facts.is_closed() {
@@ -121,10 +115,8 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
     let Some(overload) = facts.overload else {
         return Reading::healthy("no backlog");
     };
-    let words = format!(
-        "overloaded: about {} per second were answered",
-        rate(overload.capacity_per_s)
-    );
+    let capacity = rate(overload.capacity_per_s);
+    let words = format!("overloaded: about {capacity} per second were answered");
     // With connections to spare, the server has had more to do than it did.
     let busy = facts.connections_busy();
     let all_busy = busy.is_none_or(|busy| busy >= CONNECTIONS_BUSY);
@@ -146,7 +138,7 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
     }
 }
 
-pub(super) fn connections_busy(facts: &RunFacts<'_>) -> Reading {
+pub(super) fn connections(facts: &RunFacts<'_>) -> Reading {
     let places = facts.places_told();
     let Some(busy) = facts.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
@@ -295,10 +287,8 @@ pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
     };
     let used = ledger.in_cpus(others_ns);
     let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);
-    let mut words = format!(
-        "other programs used {used:.2} of {}",
-        cpus(ledger.cpus.into())
-    );
+    let all = cpus(ledger.cpus.into());
+    let mut words = format!("other programs used {used:.2} of {all}");
     if let Some(largest) = ledger
         .others
         .first()

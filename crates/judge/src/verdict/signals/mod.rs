@@ -116,11 +116,7 @@ pub(super) const SIGNALS: &[SignalRow] = &[
     // The server uses under 80 % of its CPUs; under 95 %, and not all threads, at most.
     (Id::ServerCpu, Side::Server, server::server_cpu),
     // The server's CPU quota, mostly used, holds it back in 10 % of its periods at most.
-    (
-        Id::ServerThrottling,
-        Side::Server,
-        server::server_throttling,
-    ),
+    (Id::ServerThrottling, Side::Server, server::throttling),
     // No connection finds the accept queue full, or takes a second to open.
     (Id::AcceptQueue, Side::Server, server::accept_queue),
     // Uploads wait for the server to read for under 1 % of their time; 10 % at most.
@@ -138,11 +134,7 @@ pub(super) const SIGNALS: &[SignalRow] = &[
     // Arrivals do not pile up; fails where it is known behind whom.
     (Id::Backlog, Side::Server, load::backlog),
     // Fails where all connections are busy, the server has room and requests do not queue.
-    (
-        Id::ConnectionsBusy,
-        Side::Concurrency,
-        load::connections_busy,
-    ),
+    (Id::ConnectionsBusy, Side::Concurrency, load::connections),
     // Fails where the rate grows with the connections.
     (Id::Elasticity, Side::Concurrency, load::elasticity),
     // The hypervisor takes under 0.5 % of the CPUs; 5 % at most.

@@ -84,7 +84,7 @@ pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
-pub(super) fn server_throttling(facts: &RunFacts<'_>) -> Reading {
+pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
     let Some(server) = facts.server() else {
         return missing(facts, "server", "the server was not watched");
     };

@@ -6,9 +6,7 @@ use brunt_record::{FailureKind, Run, ServerScope};
 use super::bend::*;
 use super::sample::{cases_of, closed, open, overloaded, remote};
 use crate::invariants::sample::{MS, replaced_after};
-use crate::verdict::graded::KINDS;
-use crate::verdict::signals::SIGNALS;
-use crate::verdict::{ConnectionsShow, Judgement, Side, Verdict, judge_cases, verdict_if};
+use crate::verdict::{ConnectionsShow, Judgement, Verdict, judge_cases, verdict_if};
 use crate::{RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
@@ -662,16 +660,6 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     run.agents[0].negotiated.protocol = brunt_protocols::Protocol::HTTP1;
     assert_eq!(run.judge().verdict, Verdict::Invalid);
     assert!(run.judge().advice.is_empty());
-}
-
-#[test]
-fn every_signal_of_the_client_is_of_one_kind() {
-    for (id, ..) in SIGNALS.iter().filter(|(_, side, _)| *side == Side::Client) {
-        let kinds = KINDS.iter().filter(|kind| kind.contains(id));
-        assert_eq!(kinds.count(), 1, "{id}");
-    }
-    let known = |id: &SignalId| SIGNALS.iter().any(|(known, ..)| known == id);
-    assert!(KINDS.iter().copied().flatten().all(known));
 }
 
 #[test]
