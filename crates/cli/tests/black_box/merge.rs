@@ -3,7 +3,6 @@
 
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::time::Duration;
 
 use brunt_load::{Part, Plan};
 use serde_json::{Value, json};

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::support::process::{Process, binary, brunt_with};
 use crate::support::serve::{Serve, ServeTcp};
