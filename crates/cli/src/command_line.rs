@@ -6,7 +6,6 @@ use brunt_record::Environment;
 use clap::{ArgAction, Command};
 
 use crate::commands::described;
-use crate::peer::Peer;
 
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
@@ -50,7 +49,7 @@ pub(crate) fn environment() -> Environment {
 pub(crate) fn redacted(words: &[String]) -> Vec<String> {
     let typed = words.get(1..).unwrap_or_default();
     let mut words = match typed.first() {
-        Some(name) if Peer::named(name).is_some() => words.to_vec(),
+        Some(name) if brunt_dropin::tool_named(name).is_some() => words.to_vec(),
         _ => shown(typed, &[&SECRET[..], &REDACTED].concat()),
     };
     words.iter_mut().for_each(|it| *it = redact_queries(it));

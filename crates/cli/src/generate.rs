@@ -13,7 +13,6 @@ use clap_mangen::roff::{Roff, roman};
 
 use crate::commands::Arguments;
 use crate::message;
-use crate::peer::PEERS;
 
 /// The section of manuals that programs are in.
 const SECTION: &str = "1";
@@ -127,7 +126,7 @@ fn render_notes(roff: &mut Roff, notes: &str) {
 /// The first word without a dash is completed to a command, and not taken for the URL.
 fn completion(main: &Command, shell: Shell) -> String {
     let commands = main.get_subcommands().map(|it| visible(it, |_| true));
-    let peers = PEERS.iter().map(|(name, _)| {
+    let peers = brunt_dropin::TOOLS.iter().map(|name| {
         Command::new(*name).about(format!(
             "Take the command line of {name}, and print its text"
         ))

@@ -20,7 +20,6 @@ mod message;
 mod objectives;
 mod origin;
 mod output;
-mod peer;
 mod plan;
 mod progress;
 mod redact;

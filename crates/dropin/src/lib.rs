@@ -23,3 +23,13 @@ pub mod wrk;
 pub use ending::Ending;
 pub use getopt::Table;
 pub use verdict::verdict_line;
+
+/// The tools in whose place brunt can be called, by the names of their programs.
+pub const TOOLS: [&str; 9] = [
+    "wrk", "wrk2", "ab", "weighttp", "httperf", "h2load", "tcpkali", "nuttcp", "oha",
+];
+
+/// The tool of this name.
+pub fn tool_named(name: &str) -> Option<&'static str> {
+    TOOLS.into_iter().find(|tool| *tool == name)
+}

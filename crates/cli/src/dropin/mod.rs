@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_dropin::Ending;
+use brunt_dropin::wrk::Program;
+use brunt_dropin::{Ending, tool_named};
 use brunt_engine::PrepareError;
 use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
@@ -26,7 +27,6 @@ use brunt_load::Plan;
 
 use crate::origin::Origin;
 use crate::output::Destination;
-use crate::peer::Peer;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::{Job, Pipeline};
 use crate::session::is_interrupt;
@@ -40,7 +40,8 @@ const EXIT_FAILED: u8 = 1;
 /// The tool in whose place brunt is called.
 #[derive(Debug)]
 pub(crate) struct Called {
-    peer: Peer,
+    /// One of the names that brunt knows.
+    tool: &'static str,
     /// The name that the tool was called by, for messages.
     name: String,
     /// What follows the name.
@@ -57,16 +58,16 @@ impl Called {
     fn of(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let path = arguments.next()?;
         let by_name = Path::new(&path).file_name().and_then(|name| name.to_str());
-        let (peer, name) = match by_name.and_then(Peer::named) {
-            Some(peer) => (peer, path.to_string_lossy().into_owned()),
+        let (tool, name) = match by_name.and_then(tool_named) {
+            Some(tool) => (tool, path.to_string_lossy().into_owned()),
             None => {
                 let word = arguments.next()?;
                 let word = word.to_str()?;
-                (Peer::named(word)?, word.to_owned())
+                (tool_named(word)?, word.to_owned())
             }
         };
         Some(Self {
-            peer,
+            tool,
             name,
             words: arguments.collect(),
         })
@@ -81,15 +82,15 @@ impl Called {
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let words = match self.peer {
-            Peer::Wrk(_) => brunt_dropin::wrk::TABLE.shown(&words),
-            Peer::Ab => brunt_dropin::ab::TABLE.shown(&words),
-            Peer::Weighttp => brunt_dropin::weighttp::TABLE.shown(&words),
-            Peer::H2load => brunt_dropin::h2load::TABLE.shown(&words),
-            Peer::Httperf => brunt_dropin::httperf::TABLE.shown(&words),
-            Peer::Nuttcp => brunt_dropin::nuttcp::TABLE.shown(&words),
-            Peer::Tcpkali => brunt_dropin::tcpkali::TABLE.shown(&words),
-            Peer::Oha => brunt_dropin::oha::TABLE.shown(&words),
+        let words = match self.tool {
+            "ab" => brunt_dropin::ab::TABLE.shown(&words),
+            "weighttp" => brunt_dropin::weighttp::TABLE.shown(&words),
+            "h2load" => brunt_dropin::h2load::TABLE.shown(&words),
+            "httperf" => brunt_dropin::httperf::TABLE.shown(&words),
+            "nuttcp" => brunt_dropin::nuttcp::TABLE.shown(&words),
+            "tcpkali" => brunt_dropin::tcpkali::TABLE.shown(&words),
+            "oha" => brunt_dropin::oha::TABLE.shown(&words),
+            _ => brunt_dropin::wrk::TABLE.shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
@@ -99,19 +100,20 @@ impl Called {
 
 /// Runs the command line of the other tool, and ends as it does.
 pub(crate) fn run(called: &Called) -> ExitCode {
-    let outcome = words(called).and_then(|words| match called.peer {
-        Peer::Wrk(program) => wrk::run(program, &called.name, &words),
-        Peer::Ab => ab::run(&called.name, &words),
-        Peer::Weighttp => weighttp::run(&words),
-        Peer::H2load => h2load::run(&words),
-        Peer::Httperf => httperf::run(&called.name, &words),
-        Peer::Nuttcp => nuttcp::run(&words),
-        Peer::Tcpkali => tcpkali::run(&called.name, &words),
-        Peer::Oha => oha::run(&words),
+    let outcome = words(called).and_then(|words| match called.tool {
+        "ab" => ab::run(&called.name, &words),
+        "weighttp" => weighttp::run(&words),
+        "h2load" => h2load::run(&words),
+        "httperf" => httperf::run(&called.name, &words),
+        "nuttcp" => nuttcp::run(&words),
+        "tcpkali" => tcpkali::run(&called.name, &words),
+        "oha" => oha::run(&words),
+        "wrk2" => wrk::run(Program::Wrk2, &called.name, &words),
+        _ => wrk::run(Program::Wrk, &called.name, &words),
     });
     let code = outcome.unwrap_or_else(|error| fail(&error));
     // The other tools do not look.
-    if called.peer == Peer::Oha && message::has_output_failed() {
+    if called.tool == "oha" && message::has_output_failed() {
         ExitCode::from(EXIT_FAILED)
     } else {
         code

@@ -56,8 +56,8 @@ pub struct Options {
     pub timeout_s: u32,
     /// Local address.
     pub source: Option<String>,
-    /// Method of the requests.
-    pub method: String,
+    /// Method of the requests; absent: the usual one.
+    method: Option<String>,
     /// File of the body.
     pub body: Option<PathBuf>,
     /// Media type of the body.
@@ -144,7 +144,7 @@ const ROWS: &[Row<Options>] = &[
         it.body = Some(typed.into());
         it.only_method("PUT")
     }),
-    text("m", "", |it, typed| it.method = typed),
+    text("m", "", |it, typed| it.method = Some(typed)),
     text("T", "", |it, typed| it.content_type = typed),
     secret("C", "", |it, typed| it.cookie = Some(typed)),
     secret("A", "", |it, typed| it.add_user("Authorization", &typed)),
@@ -227,6 +227,11 @@ impl Options {
         is_told.then(|| (self.requests / 10).max(PROGRESS_LEAST))
     }
 
+    /// Method of the requests.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or("GET")
+    }
+
     /// Reads the words behind the program's name, which messages call `called`.
     ///
     /// # Errors
@@ -270,11 +275,11 @@ impl Options {
     }
 
     fn only_method(&mut self, method: &str) -> Result<(), Ending> {
-        if !self.method.is_empty() {
+        if self.method.is_some() {
             let line = format!("Cannot mix {method} with other methods\n");
             return Err(Ending::error(&line, EXIT_ERROR));
         }
-        method.clone_into(&mut self.method);
+        self.method = Some(method.to_owned());
         Ok(())
     }
 
@@ -319,9 +324,6 @@ impl Options {
         }
         self.url = url;
         self.concurrency = concurrency.max(1);
-        if self.method.is_empty() {
-            "GET".clone_into(&mut self.method);
-        }
         Ok(())
     }
 }
@@ -425,7 +427,7 @@ mod tests {
             (true, "h")
         );
         let options = parse("-n 3x -X p:8080 -i http://[::1]:81/").expect("good");
-        assert_eq!((options.requests, &*options.method), (3, "HEAD"));
+        assert_eq!((options.requests, options.method()), (3, "HEAD"));
         assert_eq!(options.server(), ("p", 8080));
         assert_eq!(options.url.authority, "[::1]:81");
     }

@@ -211,7 +211,7 @@ fn request(options: &Options, body: &[u8]) -> Vec<u8> {
         Some(_) => &options.url.typed,
         None => &options.url.path,
     };
-    let mut head = format!("{} {target} HTTP/1.0\r\n", options.method);
+    let mut head = format!("{} {target} HTTP/1.0\r\n", options.method());
     let mut line = |name: &str, value: &str| {
         head.push_str(name);
         head.push_str(": ");

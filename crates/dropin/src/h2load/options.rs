@@ -306,66 +306,48 @@ impl Options {
         let is_timed = self.duration_ns.is_some();
         let has_script = self.timing_script.is_some();
         let requests = self.requests.unwrap_or(1);
-        for (is_wrong, line) in [
-            (
-                clients == 0,
-                "-c: the number of clients must be strictly greater than 0.",
-            ),
-            (
-                rate.is_some() && is_timed,
-                "-r, -D: they are mutually exclusive.",
-            ),
-            (
-                has_script && self.rps.is_some(),
-                "--timing-script-file, --rps: they are mutually exclusive.",
-            ),
-            (
-                requests == 0 && !is_timed,
-                "-n: the number of requests must be strictly greater than 0 if timing-based test \
-                 is not being run.",
-            ),
-            (
-                streams == 0,
-                "-m: the max concurrent streams must be strictly greater than 0.",
-            ),
-            (
-                threads == 0,
-                "-t: the number of threads must be strictly greater than 0.",
-            ),
-            (
-                !has_script && requests < clients && !is_timed,
-                "-n, -c: the number of requests must be greater than or equal to the clients.",
-            ),
-            (
-                clients < threads,
-                "-c, -t: the number of clients must be greater than or equal to the number of \
-                 threads.",
-            ),
-            (
-                rate.is_some_and(|rate| rate < threads),
-                "-r, -t: the connection rate must be greater than or equal to the number of \
-                 threads.",
-            ),
-            (
-                rate.is_some_and(|rate| rate > clients),
-                "-r, -c: the connection rate must be smaller than or equal to the number of \
-                 clients.",
-            ),
-            (
-                rate.is_some() && (self.rps.is_some() || has_script),
-                "brunt: -r and a rate of requests cannot be given together; leave one of them out",
-            ),
-            (
-                has_script && is_timed,
-                "brunt: --timing-script-file says how long the run is; leave -D out",
-            ),
-        ] {
-            if is_wrong {
-                return Err(error(line));
-            }
-        }
-        let rate = rate.unwrap_or(1);
-        let counts = [("c", clients), ("t", threads), ("m", streams), ("r", rate)];
+        let line = if clients == 0 {
+            "-c: the number of clients must be strictly greater than 0."
+        } else if rate.is_some() && is_timed {
+            "-r, -D: they are mutually exclusive."
+        } else if has_script && self.rps.is_some() {
+            "--timing-script-file, --rps: they are mutually exclusive."
+        } else if requests == 0 && !is_timed {
+            "-n: the number of requests must be strictly greater than 0 if timing-based test \
+                 is not being run."
+        } else if streams == 0 {
+            "-m: the max concurrent streams must be strictly greater than 0."
+        } else if threads == 0 {
+            "-t: the number of threads must be strictly greater than 0."
+        } else if !has_script && requests < clients && !is_timed {
+            "-n, -c: the number of requests must be greater than or equal to the clients."
+        } else if clients < threads {
+            "-c, -t: the number of clients must be greater than or equal to the number of \
+                 threads."
+        } else if rate.is_some_and(|rate| rate < threads) {
+            "-r, -t: the connection rate must be greater than or equal to the number of \
+                 threads."
+        } else if rate.is_some_and(|rate| rate > clients) {
+            "-r, -c: the connection rate must be smaller than or equal to the number of \
+                 clients."
+        } else if rate.is_some() && (self.rps.is_some() || has_script) {
+            "brunt: -r and a rate of requests cannot be given together; leave one of them out"
+        } else if has_script && is_timed {
+            "brunt: --timing-script-file says how long the run is; leave -D out"
+        } else {
+            return self.check_sizes();
+        };
+        Err(error(line))
+    }
+
+    fn check_sizes(&self) -> Result<(), Ending> {
+        let rate = self.rate.unwrap_or(1);
+        let counts = [
+            ("c", self.clients),
+            ("t", self.threads),
+            ("m", self.streams),
+            ("r", rate),
+        ];
         match counts.iter().find(|(_, count)| *count > u32::MAX.into()) {
             Some((name, _)) => Err(error(&format!("brunt: -{name} is too large"))),
             None => Ok(()),

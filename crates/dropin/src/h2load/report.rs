@@ -15,40 +15,26 @@ use crate::tls_names::{openssl_suite, temporary_key};
 /// What is printed when a load of so many requests begins.
 pub fn heading(options: &Options, requests: u64) -> String {
     let threads = options.threads;
-    let mut text = "starting benchmark...\n".to_owned();
-    for number in 0..threads {
+    let period = duration(options.period_ns as f64 / 1e3).replace(".00", "");
+    let lines = (0..threads).map(|number| {
         let clients = share(options.clients, threads, number);
-        let _ = write!(
-            text,
-            "spawning thread #{number}: {clients} total client(s). "
-        );
-        if let Some(rate) = options.rate {
-            let rate = share(rate, threads, number);
-            let period = duration(options.period_ns as f64 / 1e3);
-            let period = period.replace(".00", "");
-            if clients > rate {
-                let _ = write!(
-                    text,
-                    "Up to {rate} client(s) will be created every {period} "
-                );
-            }
-        }
-        let _ = match options.duration_ns {
-            Some(ns) => writeln!(
-                text,
+        let rate = options.rate.map(|rate| share(rate, threads, number));
+        let paced = match rate.filter(|&rate| clients > rate) {
+            Some(rate) => format!("Up to {rate} client(s) will be created every {period} "),
+            None => String::new(),
+        };
+        let what = match options.duration_ns {
+            Some(ns) => format!(
                 "Timing-based test with {}s of warm-up time and {}s of main duration for \
                  measurements.",
                 options.warmup_ns as f64 / 1e9,
                 ns as f64 / 1e9
             ),
-            None => writeln!(
-                text,
-                "{} total requests",
-                requests_of(options, requests, number)
-            ),
+            None => format!("{} total requests", requests_of(options, requests, number)),
         };
-    }
-    text
+        format!("spawning thread #{number}: {clients} total client(s). {paced}{what}\n")
+    });
+    "starting benchmark...\n".to_owned() + &lines.collect::<String>()
 }
 
 /// The share of `requests` that a thread sends. With a timing script, each client of the thread
@@ -223,59 +209,58 @@ pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
 }
 
 /// What the first thread says as its work goes on, and what was negotiated.
-fn print_progress(text: &mut String, options: &Options, measured: &Measured) {
+fn progress(options: &Options, measured: &Measured) -> String {
     let threads = options.threads;
     let clients = options.clients.div_ceil(threads);
-    let say = |text: &mut String, all: u64, ended: std::ops::Range<u64>, what: &str| {
+    let say = |all: u64, ended: std::ops::Range<u64>, what: &str| -> String {
         let step = (all / 10).max(1);
-        for ended in ended.filter(|ended| (ended + 1).is_multiple_of(step)) {
-            let _ = writeln!(text, "progress: {}% {what}", (ended + 1) * 100 / all);
-        }
+        let ended = ended
+            .map(|ended| ended + 1)
+            .filter(|it| it.is_multiple_of(step));
+        let lines = ended.map(|ended| format!("progress: {}% {what}\n", ended * 100 / all));
+        lines.collect()
     };
     let negotiated = match measured.protocol {
         "" => String::new(),
         protocol => format!("{}Application protocol: {protocol}\n", measured.tls),
     };
-    let of_threads = |text: &mut String, lines: &str| {
-        for thread in 0..threads {
-            text.push_str(&lines.replace("#0", &format!("#{thread}")));
-        }
+    let of_threads = |lines: &str| -> String {
+        let each = (0..threads).map(|thread| lines.replace("#0", &format!("#{thread}")));
+        each.collect()
     };
     if options.duration_ns.is_some() {
-        let begins = "Warm-up phase is over for thread #0.\n\
-                      Main benchmark duration is started for thread #0.\n";
-        of_threads(text, "Warm-up started for thread #0.\n");
-        say(text, clients, 0..clients, "of clients started");
+        let started = of_threads("Warm-up started for thread #0.\n");
+        let said = say(clients, 0..clients, "of clients started");
+        let begins = of_threads(
+            "Warm-up phase is over for thread #0.\n\
+             Main benchmark duration is started for thread #0.\n",
+        );
+        let ends = of_threads(
+            "Main benchmark duration is over for thread #0. Stopping all clients.\n\
+             Stopped all clients for thread #0\n",
+        );
         // Without a warm-up that is over before anything is negotiated.
         if options.warmup_ns > 0 {
-            text.push_str(&negotiated);
-            of_threads(text, begins);
+            started + &said + &negotiated + &begins + &ends
         } else {
-            of_threads(text, begins);
-            text.push_str(&negotiated);
+            started + &said + &begins + &negotiated + &ends
         }
-        let ends = "Main benchmark duration is over for thread #0. Stopping all clients.\n\
-                    Stopped all clients for thread #0\n";
-        of_threads(text, ends);
     } else if let Some(rate) = options.rate {
         let at_once = rate.div_ceil(threads).min(clients);
-        say(text, clients, 0..at_once, "of clients started");
-        text.push_str(&negotiated);
-        say(text, clients, at_once..clients, "of clients started");
+        let said = |ended| say(clients, ended, "of clients started");
+        said(0..at_once) + &negotiated + &said(at_once..clients)
     } else {
-        text.push_str(&negotiated);
         let share = requests_of(options, measured.total, 0);
         let done = match measured.all.replies.total() {
             done if done >= measured.total => share,
             done => done / threads,
         };
-        say(text, share, 0..done, "done");
+        negotiated + &say(share, 0..done, "done")
     }
 }
 
 fn print(options: &Options, measured: &Measured) -> String {
-    let mut text = String::new();
-    print_progress(&mut text, options, measured);
+    let mut text = progress(options, measured);
     let taken_s = (measured.taken_ns as f64 / 1e9).max(1e-9);
     let Measured {
         all, total, failed, ..

@@ -244,8 +244,6 @@ pub struct Options {
     pub cookies: bool,
     /// Whether connections are over TLS.
     pub is_secure: bool,
-    /// Cipher suites, as typed.
-    pub ciphers: Option<String>,
     /// Whether TLS sessions are not resumed.
     pub no_resumption: bool,
     /// Beside the time-out, until a reply begins, seconds.

@@ -47,8 +47,7 @@ impl Options {
     /// There is no such load.
     pub fn plan(&self, files: &Files) -> Result<Planned, Ending> {
         let (texts, warning) = self.texts(files)?;
-        let source = self.source(files, &texts)?;
-        let depth = source.requests_max();
+        let (source, depth) = self.source(files, &texts)?;
         let first = only_request(texts.bytes(0));
         let first = first.map_err(|why| unfit(&format!("the request cannot be sent: {why}")))?;
         let scheme = if self.is_secure {
@@ -85,7 +84,7 @@ impl Options {
             cookies: self.cookies,
         };
         let texts = Arc::new(texts);
-        let (generator, place) = SessionReplay::new(source.into_source(), texts, replay, (0, 1));
+        let (generator, place) = SessionReplay::new(source, texts, replay, (0, 1));
         Ok(Planned {
             plan,
             generator: Box::new(generator),
@@ -94,9 +93,16 @@ impl Options {
         })
     }
 
-    fn source(&self, files: &Files, texts: &SessionTexts) -> Result<Source, Ending> {
+    /// Where the sessions come from, and how many requests each has at once at most.
+    fn source(
+        &self,
+        files: &Files,
+        texts: &SessionTexts,
+    ) -> Result<(Box<dyn SessionSource>, u32), Ending> {
         if let (Workload::Log { think_s, .. }, Some(log)) = (self.workload(), &files.log) {
-            return Ok(Source::Log(LoggedSteps::new(log, nanoseconds(think_s))));
+            let steps = LoggedSteps::new(log, nanoseconds(think_s));
+            let depth = steps.requests_max();
+            return Ok((Box::new(steps), depth));
         }
         let (calls, think_s) = match self.workload() {
             Workload::Calls { calls, .. } => (calls, 0.0),
@@ -122,13 +128,14 @@ impl Options {
                 sent: 0,
             }),
         };
-        Ok(Source::Uniform(UniformSessions {
+        let sessions = UniformSessions {
             calls,
             burst: self.burst,
             first_alone: self.has_sessions(),
             think_ns: nanoseconds(think_s),
             order,
-        }))
+        };
+        Ok((Box::new(sessions), self.burst.min(calls)))
     }
 
     fn model(&self) -> Result<LoadModel, Ending> {
@@ -184,28 +191,6 @@ fn time_limit(timeout_s: f64, more_s: f64) -> u64 {
         nanoseconds(timeout_s + more_s).max(1_000_000)
     } else {
         Schedule::DURATION_MAX_NS
-    }
-}
-
-/// Where the sessions come from.
-enum Source {
-    Log(LoggedSteps),
-    Uniform(UniformSessions),
-}
-
-impl Source {
-    fn requests_max(&self) -> u32 {
-        match self {
-            Self::Log(steps) => steps.requests_max(),
-            Self::Uniform(sessions) => sessions.burst.min(sessions.calls),
-        }
-    }
-
-    fn into_source(self) -> Box<dyn SessionSource> {
-        match self {
-            Self::Log(steps) => Box::new(steps),
-            Self::Uniform(sessions) => Box::new(sessions),
-        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! httperf's text of a run.
 
-use std::fmt::Write;
-
+use brunt_engine::PrepareError;
 use brunt_judge::RunFigures;
-use brunt_load::sessions::{INTERVAL_NS, SessionFigures};
+use brunt_load::sessions::{INTERVAL_NS, SessionFigures, SessionLogError};
 use brunt_record::{FailureKind, FailureScope, Run, Tally};
 
-use super::options::Period;
-use super::options::{Options, Uris, Workload};
+use super::options::{Options, Period, Uris, Workload};
 use super::plan::CONNECTIONS_MAX;
+use crate::Ending;
+use crate::ending::Cause;
 use crate::numbers::{deviation, general};
 
 /// The version, which runs print that are asked for it.
@@ -193,7 +193,7 @@ pub fn report(options: &Options, run: &Run, sessions: &SessionFigures) -> String
 }
 
 /// What is printed where nobody takes connections.
-pub(super) fn refused(options: &Options) -> String {
+fn refused(options: &Options) -> String {
     let all = u64::from(options.sessions());
     let mut measured = Measured {
         connections: all,
@@ -208,154 +208,150 @@ pub(super) fn refused(options: &Options) -> String {
 }
 
 fn print(options: &Options, measured: &Measured) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_all(options, measured, &mut text);
-    text
-}
-
-fn write_all(options: &Options, measured: &Measured, text: &mut String) -> std::fmt::Result {
     let taken_s = measured.taken_s;
-    let all = &measured.all;
-    let replies = all.replies.total() as f64;
-    let rates = rates(&measured.sessions.replies_by_interval, taken_s);
-    for rate in rates.iter().filter(|_| options.is_verbose) {
-        writeln!(text, "reply-rate = {rate:<8.1}")?;
-    }
-    writeln!(text, "Maximum connect burst length: 1\n")?;
-    writeln!(
-        text,
-        "Total: connections {} requests {} replies {} test-duration {taken_s:.3} s\n",
-        measured.connections, all.requests_sent, replies
-    )?;
-    write_connections(measured, text)?;
-    let requests = all.requests_sent as f64;
-    writeln!(
-        text,
-        "Request rate: {:.1} req/s ({:.1} ms/req)",
-        per(requests, taken_s),
-        per(1e3 * taken_s, requests)
-    )?;
+    let (all, sessions) = (&measured.all, &measured.sessions);
+    let (connections, requests) = (measured.connections, all.requests_sent);
+    let replies = all.replies.total();
+    let rates = rates(&sessions.replies_by_interval, taken_s);
+    let shown = rates.iter().filter(|_| options.is_verbose);
+    let shown: String = shown
+        .map(|rate| format!("reply-rate = {rate:<8.1}\n"))
+        .collect();
+    let request_rate = per(requests as f64, taken_s);
+    let request_ms = per(1e3 * taken_s, requests as f64);
     // Sizes are whole numbers there.
-    let bytes = per(all.bytes_sent as f64, requests).floor();
-    writeln!(text, "Request size [B]: {bytes:.1}\n")?;
+    let request_bytes = per(all.bytes_sent as f64, requests as f64).floor();
+    let head = per(all.reply_head_bytes as f64, replies as f64).floor();
+    let content = per(all.reply_body_bytes as f64, replies as f64).floor();
+    let reply_bytes = head + content;
     let [least, mean, most, deviation] = spread(&rates);
-    writeln!(
-        text,
-        "Reply rate [replies/s]: min {least:.1} avg {mean:.1} max {most:.1} stddev \
-         {deviation:.1} ({} samples)",
-        rates.len()
-    )?;
-    let seen = measured.sessions.replies as f64;
-    writeln!(
-        text,
-        "Reply time [ms]: response {:.1} transfer {:.1}",
-        per(measured.sessions.response_ns as f64 / 1e6, seen),
-        per(measured.sessions.transfer_ns as f64 / 1e6, seen)
-    )?;
-    let head = per(all.reply_head_bytes as f64, replies).floor();
-    let content = per(all.reply_body_bytes as f64, replies).floor();
-    writeln!(
-        text,
-        "Reply size [B]: header {head:.1} content {content:.1} footer 0.0 (total {:.1})",
-        head + content
-    )?;
+    let samples = rates.len();
+    let response_ms = per(sessions.response_ns as f64 / 1e6, sessions.replies as f64);
+    let transfer_ms = per(sessions.transfer_ns as f64 / 1e6, sessions.replies as f64);
     let [informed, success, moved, wrong, failed] = [1, 2, 3, 4, 5].map(|it| all.replies.class(it));
-    writeln!(
-        text,
-        "Reply status: 1xx={informed} 2xx={success} 3xx={moved} 4xx={wrong} 5xx={failed}\n"
-    )?;
     let (user_s, system_s) = (measured.user_s, measured.system_s);
-    writeln!(
-        text,
-        "CPU time [s]: user {user_s:.2} system {system_s:.2} (user {:.1}% system {:.1}% total \
-         {:.1}%)",
-        per(100.0 * user_s, taken_s),
-        per(100.0 * system_s, taken_s),
-        per(100.0 * (user_s + system_s), taken_s)
-    )?;
+    let [user, system, both] =
+        [user_s, system_s, user_s + system_s].map(|cpu_s| per(100.0 * cpu_s, taken_s));
     let received = all.bytes_received.saturating_sub(all.overhead_bytes);
     let bytes_per_s = per((all.bytes_sent + received) as f64, taken_s);
-    writeln!(
-        text,
-        "Net I/O: {:.1} KB/s ({:.1}*10^6 bps)\n",
-        bytes_per_s / 1024.0,
-        bytes_per_s * 8.0 / 1e6
-    )?;
+    let (kb_per_s, mbps) = (bytes_per_s / 1024.0, bytes_per_s * 8.0 / 1e6);
     let [client, refused, reset, descriptors, addresses, other] = measured.errors;
     let total: u64 = measured.errors.iter().sum();
-    writeln!(
-        text,
-        "Errors: total {total} client-timo {client} socket-timo 0 connrefused {refused} connreset \
-         {reset}\nErrors: fd-unavail {descriptors} addrunavail {addresses} ftab-full 0 other \
-         {other}"
-    )?;
-    if options.has_sessions() {
-        write_sessions(measured, text)?;
-    }
-    Ok(())
+    let of_connections = of_connections(measured);
+    let of_sessions = if options.has_sessions() {
+        of_sessions(measured)
+    } else {
+        String::new()
+    };
+    format!(
+        "{shown}Maximum connect burst length: 1\n\n\
+         Total: connections {connections} requests {requests} replies {replies} test-duration \
+         {taken_s:.3} s\n\n\
+         {of_connections}\n\
+         Request rate: {request_rate:.1} req/s ({request_ms:.1} ms/req)\n\
+         Request size [B]: {request_bytes:.1}\n\n\
+         Reply rate [replies/s]: min {least:.1} avg {mean:.1} max {most:.1} stddev \
+         {deviation:.1} ({samples} samples)\n\
+         Reply time [ms]: response {response_ms:.1} transfer {transfer_ms:.1}\n\
+         Reply size [B]: header {head:.1} content {content:.1} footer 0.0 (total \
+         {reply_bytes:.1})\n\
+         Reply status: 1xx={informed} 2xx={success} 3xx={moved} 4xx={wrong} 5xx={failed}\n\n\
+         CPU time [s]: user {user_s:.2} system {system_s:.2} (user {user:.1}% system \
+         {system:.1}% total {both:.1}%)\n\
+         Net I/O: {kb_per_s:.1} KB/s ({mbps:.1}*10^6 bps)\n\n\
+         Errors: total {total} client-timo {client} socket-timo 0 connrefused {refused} connreset \
+         {reset}\n\
+         Errors: fd-unavail {descriptors} addrunavail {addresses} ftab-full 0 other {other}\n\
+         {of_sessions}"
+    )
 }
 
-fn write_connections(measured: &Measured, text: &mut String) -> std::fmt::Result {
-    let taken_s = measured.taken_s;
-    let connections = measured.connections as f64;
-    writeln!(
-        text,
-        "Connection rate: {:.1} conn/s ({:.1} ms/conn, <={} concurrent connections)",
-        per(connections, taken_s),
-        per(1e3 * taken_s, connections),
-        measured.live_max
-    )?;
+fn of_connections(measured: &Measured) -> String {
+    let (connections, live_max) = (measured.connections as f64, measured.live_max);
+    let connect_ms = measured.connect_ms;
+    let rate = per(connections, measured.taken_s);
+    let each_ms = per(1e3 * measured.taken_s, connections);
     let all = &measured.sessions.lifetimes;
     let count = all.count as f64;
     let mean_ms = per(all.sum_ns as f64 / 1e6, count);
     let variance = per(all.squares_ms - count * mean_ms * mean_ms, count - 1.0);
-    writeln!(
-        text,
-        "Connection time [ms]: min {:.1} avg {mean_ms:.1} max {:.1} median {:.1} stddev {:.1}",
-        all.min_ns as f64 / 1e6,
-        all.max_ns as f64 / 1e6,
-        all.median_ms().map_or(0.0, |ms| ms as f64 + 0.5),
-        variance.max(0.0).sqrt()
-    )?;
-    writeln!(
-        text,
-        "Connection time [ms]: connect {:.1}",
-        measured.connect_ms
-    )?;
+    let (min_ms, max_ms) = (all.min_ns as f64 / 1e6, all.max_ns as f64 / 1e6);
+    let median_ms = all.median_ms().map_or(0.0, |ms| ms as f64 + 0.5);
+    let deviation_ms = variance.max(0.0).sqrt();
     let length = per(measured.all.replies.total() as f64, count);
-    writeln!(text, "Connection length [replies/conn]: {length:.3}\n")
+    format!(
+        "Connection rate: {rate:.1} conn/s ({each_ms:.1} ms/conn, <={live_max} concurrent \
+         connections)\n\
+         Connection time [ms]: min {min_ms:.1} avg {mean_ms:.1} max {max_ms:.1} median \
+         {median_ms:.1} stddev {deviation_ms:.1}\n\
+         Connection time [ms]: connect {connect_ms:.1}\n\
+         Connection length [replies/conn]: {length:.3}\n"
+    )
 }
 
-fn write_sessions(measured: &Measured, text: &mut String) -> std::fmt::Result {
+fn of_sessions(measured: &Measured) -> String {
     let sessions = &measured.sessions;
-    let counts = sessions.counts;
-    let (completed, failed) = (counts.completed as f64, counts.failed as f64);
-    let rates = rates(&sessions.completed_by_interval, measured.taken_s);
-    let [least, _, most, deviation] = spread(&rates);
-    writeln!(
-        text,
-        "\nSession rate [sess/s]: min {least:.2} avg {:.2} max {most:.2} stddev {deviation:.2} \
-         ({}/{})",
-        per(completed, measured.taken_s),
-        counts.completed,
-        counts.begun
-    )?;
-    writeln!(
-        text,
-        "Session: avg {:.2} connections/session",
-        per(sessions.connections as f64, completed)
-    )?;
-    let lifetime_s = per(sessions.completed_ns as f64 / 1e9, completed);
-    writeln!(text, "Session lifetime [s]: {lifetime_s:.1}")?;
-    let fail_time_s = per(sessions.failed_ns as f64 / 1e9, failed);
-    writeln!(text, "Session failtime [s]: {fail_time_s:.1}")?;
-    text.push_str("Session length histogram:");
-    for count in &sessions.lengths {
-        write!(text, " {count}")?;
+    let (completed, begun) = (sessions.counts.completed, sessions.counts.begun);
+    let [least, _, most, deviation] =
+        spread(&rates(&sessions.completed_by_interval, measured.taken_s));
+    let rate = per(completed as f64, measured.taken_s);
+    let connections = per(sessions.connections as f64, completed as f64);
+    let lifetime_s = per(sessions.completed_ns as f64 / 1e9, completed as f64);
+    let fail_time_s = per(
+        sessions.failed_ns as f64 / 1e9,
+        sessions.counts.failed as f64,
+    );
+    let lengths: String = sessions
+        .lengths
+        .iter()
+        .map(|count| format!(" {count}"))
+        .collect();
+    format!(
+        "\nSession rate [sess/s]: min {least:.2} avg {rate:.2} max {most:.2} stddev \
+         {deviation:.2} ({completed}/{begun})\n\
+         Session: avg {connections:.2} connections/session\n\
+         Session lifetime [s]: {lifetime_s:.1}\n\
+         Session failtime [s]: {fail_time_s:.1}\n\
+         Session length histogram:{lengths}\n"
+    )
+}
+
+/// ECONNREFUSED.
+const CONNECTION_REFUSED: u32 = 111;
+
+/// How a run ends that cannot be prepared. Absent where httperf has no words for it.
+pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+    match Cause::of(error)? {
+        Cause::Resolve(_) => {
+            let what = "httperf.core_addr_intern: invalid server address";
+            Some(ended(options, &format!("{what} {}", options.server)))
+        }
+        // Each of its connections would be an error, and it ends well.
+        Cause::Connect(_, Some(CONNECTION_REFUSED)) => Some(Ending {
+            stdout: heading(options) + &refused(options),
+            stderr: "brunt: NO-SUCCESS: nobody takes connections there\n".to_owned(),
+            code: 0,
+        }),
+        Cause::Connect(..) => None,
     }
-    text.push('\n');
-    Ok(())
+}
+
+/// How the program ends where a file cannot be read.
+pub fn unread(options: &Options, path: &std::path::Path) -> Ending {
+    let line = format!("httperf: can't open {}", path.display());
+    ended(options, &line)
+}
+
+/// How the program ends where a log of sessions cannot be read.
+pub fn unread_log(options: &Options, error: &SessionLogError) -> Ending {
+    ended(options, &format!("brunt: --wsesslog: {error}"))
+}
+
+fn ended(options: &Options, line: &str) -> Ending {
+    Ending {
+        stdout: heading(options),
+        ..Ending::error(line, 1)
+    }
 }
 
 #[cfg(test)]

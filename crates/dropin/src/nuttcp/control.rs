@@ -102,7 +102,7 @@ impl ServerReport {
             };
             let keyed = |key: &str| {
                 let mut values = words.iter().filter_map(|it| it.split_once('='));
-                values.find_map(|(name, value)| (name == key).then(|| value.to_owned()))
+                values.find_map(|(name, value)| (name == key).then_some(value))
             };
             let number = |key: &str| keyed(key)?.trim_end_matches('%').parse::<f64>().ok();
             if line.contains("real seconds") {
@@ -117,18 +117,14 @@ impl ServerReport {
             if let Some(at) = line.find("retrans = ") {
                 report.retransmits = line[at + "retrans = ".len()..].trim().parse().ok();
             }
-            report.retransmits = report
-                .retransmits
-                .or_else(|| Some(number("retrans")? as u64));
-            if let Some(rtt) = number("RTT").or_else(|| number("rtt_ms")) {
-                report.rtt_ms = Some(rtt);
-            }
-            let is_use = line.contains("maxrss");
+            let retransmits = number("retrans").map(|count| count as u64);
+            report.retransmits = report.retransmits.or(retransmits);
+            let rtt_ms = number("RTT").or_else(|| number("rtt_ms"));
+            report.rtt_ms = rtt_ms.or(report.rtt_ms);
             let percent = words.iter().filter_map(|word| word.strip_suffix('%'));
             let mut percent = percent.map(|word| word.trim_start_matches("cpu="));
-            let percent = percent.find_map(|word| word.parse().ok());
-            if is_use {
-                report.cpu_percent = percent;
+            if line.contains("maxrss") {
+                report.cpu_percent = percent.find_map(|word| word.parse().ok());
             }
         }
         report

@@ -285,29 +285,18 @@ impl Options {
             [_, more, ..] => return Err(wrong(&format!("unexpected argument '{more}' found"))),
         };
         let is_timed = options.duration_ns.is_some();
-        for (is_wrong, words) in [
-            (
-                options.requests.is_some() && is_timed,
-                "-n cannot be used with -z",
-            ),
-            (
-                options.body.is_some() && options.body_file.is_some(),
-                "-d cannot be used with -D",
-            ),
-            (
-                options.is_http2 && options.version.is_some(),
-                "--http2 and --http-version are exclusive",
-            ),
-            (
-                options.waits && !is_timed,
-                "-w needs -z: a run by count has no deadline",
-            ),
-        ] {
-            if is_wrong {
-                return Err(wrong(words));
-            }
-        }
-        Ok(options)
+        let words = if options.requests.is_some() && is_timed {
+            "-n cannot be used with -z"
+        } else if options.body.is_some() && options.body_file.is_some() {
+            "-d cannot be used with -D"
+        } else if options.is_http2 && options.version.is_some() {
+            "--http2 and --http-version are exclusive"
+        } else if options.waits && !is_timed {
+            "-w needs -z: a run by count has no deadline"
+        } else {
+            return Ok(options);
+        };
+        Err(wrong(words))
     }
 
     /// Which HTTP is spoken.

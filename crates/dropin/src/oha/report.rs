@@ -201,33 +201,32 @@ fn text(figures: &Figures) -> String {
         binary(figures.per_s(figures.data_bytes).unwrap_or(0.0).floor()),
     );
     let bars = bars(times, unit, length_s);
-    let _ = write!(
-        text,
-        "\nResponse time histogram:\n{bars}\nResponse time distribution:\n"
-    );
-    for (percent, seconds) in &times.percentiles {
-        let _ = writeln!(text, "  {percent:.2}% in {}", time(*seconds));
-    }
+    let percentiles = times.percentiles.iter();
+    let percentiles =
+        percentiles.map(|(percent, seconds)| format!("  {percent:.2}% in {}\n", time(*seconds)));
+    let percentiles: String = percentiles.collect();
     let dialup = three(figures.opening);
     let lookup = three(figures.opening.map(|it| it.map(|_| 0.0)));
-    let _ = write!(
-        text,
-        "\n\nDetails (average, fastest, slowest):\n  DNS+dialup:\t{dialup}\n  \
-         DNS-lookup:\t{lookup}\n\nStatus code distribution:\n"
-    );
     let mut statuses = figures.statuses.clone();
     statuses.sort_by_key(|&(_, count)| Reverse(count));
-    for (status, count) in statuses {
-        let _ = writeln!(text, "  [{status}] {count} responses");
-    }
+    let statuses = statuses.iter();
+    let statuses = statuses.map(|(status, count)| format!("  [{status}] {count} responses\n"));
+    let statuses: String = statuses.collect();
+    text += &format!(
+        "\nResponse time histogram:\n{bars}\nResponse time distribution:\n{percentiles}\n\n\
+         Details (average, fastest, slowest):\n  DNS+dialup:\t{dialup}\n  \
+         DNS-lookup:\t{lookup}\n\nStatus code distribution:\n{statuses}"
+    );
     let mut errors: Vec<_> = figures.errors.iter().collect();
     errors.sort_by_key(|&(_, count)| Reverse(*count));
     if !errors.is_empty() {
         text.push_str("\nError distribution:\n");
     }
-    for (error, count) in errors {
-        let _ = writeln!(text, "  [{count}] {error}");
-    }
+    text.extend(
+        errors
+            .iter()
+            .map(|(error, count)| format!("  [{count}] {error}\n")),
+    );
     text
 }
 

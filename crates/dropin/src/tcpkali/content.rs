@@ -3,12 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use brunt_load::MessageSpec;
 use brunt_proto::messages::{Pattern, Place, Template};
 
 use super::expression::{ExpressionError, Piece, pieces, unescaped};
-use super::options::error;
-use super::options::{Content, Message, Options};
+use super::options::{Content, Message, Options, error};
 use crate::Ending;
 use crate::ending::strerror;
 
@@ -45,16 +43,6 @@ impl Sent {
             .iter()
             .map(|it| it.bytes_min() + it.bytes_max());
         bytes.sum::<usize>() as f64 / 2.0
-    }
-
-    /// The messages with the names that figures stand under.
-    pub(super) fn specs(&self) -> Vec<MessageSpec> {
-        let numbered = (1..).zip(&self.messages);
-        let specs = numbered.map(|(number, template)| MessageSpec {
-            name: format!("message {number}"),
-            template: template.clone(),
-        });
-        specs.collect()
     }
 }
 

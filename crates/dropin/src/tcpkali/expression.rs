@@ -135,9 +135,10 @@ pub(super) fn pieces(
 
 fn add_bytes(pieces: &mut Vec<Piece>, bytes: Vec<u8>, unescapes: bool) {
     if !bytes.is_empty() {
-        pieces.push(Piece::Bytes(match unescapes {
-            true => unescaped(&bytes),
-            false => bytes,
+        pieces.push(Piece::Bytes(if unescapes {
+            unescaped(&bytes)
+        } else {
+            bytes
         }));
     }
 }

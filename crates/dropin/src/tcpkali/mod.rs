@@ -8,7 +8,7 @@ mod report;
 
 pub use options::{Content, Options, Rate, Statsd, TABLE};
 pub use plan::{has_markers, has_replies};
-pub use report::{Interval, datagrams, status};
 pub use report::{
-    Taken, destination, listening, not_connected, ramped_up, report, report_of_listening,
+    Interval, Taken, datagrams, destination, listening, not_connected, ramped_up, report,
+    report_of_listening, status,
 };

@@ -422,29 +422,26 @@ impl Options {
                 ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
             });
         }
-        if self.listen.is_some() && (self.is_websocket || self.is_secure) {
-            return Err(error(
-                "brunt: -l takes bytes in clear text only; `brunt serve` speaks WebSocket at \
-                 /websocket, and TLS with --tls",
-            ));
-        }
-        if self.servers.is_empty() {
+        let has_messages = !self.messages.is_empty();
+        let line = if self.listen.is_some() && (self.is_websocket || self.is_secure) {
+            "brunt: -l takes bytes in clear text only; `brunt serve` speaks WebSocket at \
+             /websocket, and TLS with --tls"
+        } else if self.servers.is_empty() {
             return Ok(());
-        }
-        if !self.headers.is_empty() && !self.is_websocket {
-            return Err(error("--header option ignored without --websocket"));
-        }
-        if self.messages.is_empty() && !self.marks_messages && self.marker.is_some() {
-            return Err(error(
-                "--latency-marker is given, but no messages are supposed to be sent. Specify \
-                 --message?",
-            ));
-        }
-        if self.messages.is_empty() && matches!(self.rate, Rate::Messages(_)) {
-            return Err(error(
-                "--message-rate parameter makes no sense without --message or --message-file",
-            ));
-        }
+        } else if !self.headers.is_empty() && !self.is_websocket {
+            "--header option ignored without --websocket"
+        } else if !has_messages && !self.marks_messages && self.marker.is_some() {
+            "--latency-marker is given, but no messages are supposed to be sent. Specify --message?"
+        } else if !has_messages && matches!(self.rate, Rate::Messages(_)) {
+            "--message-rate parameter makes no sense without --message or --message-file"
+        } else {
+            return self.check_ramp();
+        };
+        Err(error(line))
+    }
+
+    /// Refuses more connections than can be opened while the run lasts.
+    fn check_ramp(&self) -> Result<(), Ending> {
         let connections = f64::from(self.connections);
         let seconds = self.duration_ns as f64 / 1e9;
         if connections / self.connect_rate > seconds {

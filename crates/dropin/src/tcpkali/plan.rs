@@ -5,14 +5,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 
 use brunt_load::{
-    ArrivalProcess, LoadModel, MessageExchange, OpeningMessage, Plan, ReplyMatch, RequestOrder,
-    RequestSet, Reuse, Schedule, SocketOptions, Target, WebSocketExchange,
+    ArrivalProcess, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan, ReplyMatch,
+    RequestOrder, RequestSet, Reuse, Schedule, SocketOptions, Target, WebSocketExchange,
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
 use super::content::{MARKER, Sent};
-use super::options::error;
-use super::options::{Options, Rate};
+use super::options::{Options, Rate, error};
 use crate::Ending;
 use crate::numbers::at_least_1;
 
@@ -40,22 +39,22 @@ const IN_FLIGHT_BYTES_MAX: f64 = 16e6;
 
 /// What a run is, worked out of the options.
 #[derive(Debug)]
-pub(super) struct Load {
-    pub(super) target: Target,
+struct Load {
+    target: Target,
     /// Servers beside it.
-    pub(super) further_targets: Vec<Target>,
-    pub(super) sent: Sent,
+    further_targets: Vec<Target>,
+    sent: Sent,
     /// What ends a reply; absent where replies are not looked at.
-    pub(super) reply: Option<Pattern>,
+    reply: Option<Pattern>,
     /// Messages per second, on all connections together; absent: as fast as can be.
-    pub(super) per_s: Option<f64>,
+    per_s: Option<f64>,
     /// How many messages are written as one.
-    pub(super) batch: u32,
+    batch: u32,
 }
 
 impl Load {
     /// Whether nothing is sent again and again: connections are made and held.
-    pub(super) fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.sent.messages.is_empty()
     }
 }
@@ -63,7 +62,7 @@ impl Load {
 impl Options {
     /// What the command line asks for. `read` gives the content of files, `seed` is that of what is
     /// random.
-    pub(super) fn load(
+    fn load(
         &self,
         seed: u64,
         read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
@@ -156,7 +155,7 @@ impl Options {
         plan.connections = at_least_1(self.connections.into());
         plan.workers = self.threads(cpus, load.per_s.is_some());
         plan.tls.insecure = true;
-        plan.model = self.model_of(&load, load.per_s)?;
+        plan.model = self.model_of(&load)?;
         plan.stop.duration_ns = Some(self.duration_ns);
         plan.timeout_ns = TIMEOUT_NS;
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
@@ -207,13 +206,14 @@ impl Options {
         if load.holds() {
             return Ok(RequestSet::nothing());
         }
-        let mut specs = load.sent.specs();
-        for spec in &mut specs {
-            let mut batch = Template::default();
-            (0..load.batch).for_each(|_| batch.append(&spec.template));
-            spec.template = batch;
-        }
-        let set = RequestSet::messages_in(RequestOrder::ConnectionTurns, specs);
+        let numbered = (1..).zip(&load.sent.messages);
+        let specs = numbered.map(|(number, message)| {
+            let mut template = Template::default();
+            (0..load.batch).for_each(|_| template.append(message));
+            let name = format!("message {number}");
+            MessageSpec { name, template }
+        });
+        let set = RequestSet::messages_in(RequestOrder::ConnectionTurns, specs.collect());
         set.ok_or_else(|| error("brunt: too many messages"))
     }
 
@@ -292,16 +292,13 @@ impl Options {
         at_least_1(most.into())
     }
 
-    /// The load model with `per_s` messages per second; absent: as many as connections take.
-    pub(super) fn model_of(&self, load: &Load, per_s: Option<f64>) -> Result<LoadModel, Ending> {
+    fn model_of(&self, load: &Load) -> Result<LoadModel, Ending> {
+        let connect_per_s = Some(self.connect_rate);
         if load.holds() {
-            let connect_per_s = Some(self.connect_rate);
             return Ok(LoadModel::Held { connect_per_s });
         }
-        let Some(per_s) = per_s else {
-            return Ok(LoadModel::Closed {
-                connect_per_s: Some(self.connect_rate),
-            });
+        let Some(per_s) = load.per_s else {
+            return Ok(LoadModel::Closed { connect_per_s });
         };
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0);
         let planned = (per_s * self.duration_ns as f64 / 1e9).ceil() as u64;

@@ -1,7 +1,6 @@
 //! tcpkali's text of a run, and what is shown while it lasts: the status line, and metrics for
-//! StatsD. Writing to a string cannot fail.
+//! StatsD.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 
 use brunt_judge::RunFigures;
@@ -52,7 +51,6 @@ pub struct Taken {
 
 /// What is printed when nothing but listening is over, after so many seconds.
 pub fn report_of_listening(taken: Taken, seconds: f64) -> String {
-    let mut text = String::new();
     let volume = Volume {
         connections: taken.connections,
         received: taken.bytes,
@@ -60,9 +58,11 @@ pub fn report_of_listening(taken: Taken, seconds: f64) -> String {
         reads: taken.bytes.div_ceil(READ_BYTES_MAX),
         ..Volume::default()
     };
-    volume.print(&mut text, seconds, false);
-    let _ = writeln!(text, "Test duration: {} s.", general(seconds));
-    text
+    volume.text(seconds, false) + &duration(seconds)
+}
+
+fn duration(seconds: f64) -> String {
+    format!("Test duration: {} s.\n", general(seconds))
 }
 
 /// What went over the connections.
@@ -77,7 +77,7 @@ struct Volume {
 }
 
 impl Volume {
-    fn print(&self, text: &mut String, seconds: f64, has_markers: bool) {
+    fn text(&self, seconds: f64, has_markers: bool) -> String {
         let Self {
             connections,
             sent,
@@ -85,47 +85,31 @@ impl Volume {
             writes,
             reads,
         } = *self;
-        let connections = connections.max(1) as f64;
         let per_s = |count: u64| count as f64 / seconds;
-        let channel = per_s(sent + received) / connections;
-        let _ = writeln!(
-            text,
-            "Total data sent:     {} ({sent} bytes)",
-            in_units(sent)
-        );
-        let _ = writeln!(
-            text,
-            "Total data received: {} ({received} bytes)",
-            in_units(received)
-        );
-        let _ = writeln!(
-            text,
-            "Bandwidth per channel: {:.3}⇅ Mbps ({:.1} kBps)",
-            8.0 * channel / 1e6,
-            channel / 1e3
-        );
-        let _ = writeln!(
-            text,
-            "Aggregate bandwidth: {:.3}↓, {:.3}↑ Mbps",
-            8.0 * per_s(received) / 1e6,
-            8.0 * per_s(sent) / 1e6
-        );
-        if has_markers {
-            let _ = writeln!(
-                text,
-                "Aggregate message rate: {:.3}↓, {:.3}↑ mps",
-                per_s(reads),
-                per_s(writes)
-            );
-        }
+        let channel = per_s(sent + received) / connections.max(1) as f64;
+        let marked = if has_markers {
+            let (down, up) = (per_s(reads), per_s(writes));
+            format!("Aggregate message rate: {down:.3}↓, {up:.3}↑ mps\n")
+        } else {
+            String::new()
+        };
         let down = segments_per_message(reads, received);
         let up = segments_per_message(writes, sent);
-        let _ = writeln!(
-            text,
-            "Packet rate estimate: {:.1}↓, {:.1}↑ ({down}↓, {up}↑ TCP MSS/op)",
+        format!(
+            "Total data sent:     {} ({sent} bytes)\n\
+             Total data received: {} ({received} bytes)\n\
+             Bandwidth per channel: {:.3}⇅ Mbps ({:.1} kBps)\n\
+             Aggregate bandwidth: {:.3}↓, {:.3}↑ Mbps\n\
+             {marked}Packet rate estimate: {:.1}↓, {:.1}↑ ({down}↓, {up}↑ TCP MSS/op)\n",
+            in_units(sent),
+            in_units(received),
+            8.0 * channel / 1e6,
+            channel / 1e3,
+            8.0 * per_s(received) / 1e6,
+            8.0 * per_s(sent) / 1e6,
             per_s(down * reads),
             per_s(up * writes)
-        );
+        )
     }
 }
 
@@ -134,7 +118,6 @@ impl Volume {
 pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> String {
     let window = run.summary().window;
     let seconds = (run.window_ns as f64 / 1e9).max(f64::MIN_POSITIVE);
-    let mut text = String::new();
     let volume = Volume {
         connections: u64::from(options.connections) + taken.connections,
         sent: window.bytes_sent,
@@ -142,31 +125,37 @@ pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> 
         writes: window.requests_sent,
         reads: window.replies.total() + taken.bytes.div_ceil(READ_BYTES_MAX),
     };
-    volume.print(&mut text, seconds, has_markers);
+    let mut text = volume.text(seconds, has_markers);
     let latencies = &run.latencies;
-    for (title, is_asked, histogram) in [
+    let has_replies = options.marker.is_some() || has_markers;
+    let first_byte = options.latency_first_byte;
+    for (title, is_asked, times) in [
         ("TCP connect", options.latency_connect, &latencies.connect),
-        (
-            "First byte",
-            options.latency_first_byte,
-            &latencies.first_byte,
-        ),
-        (
-            "Message",
-            options.marker.is_some() || has_markers,
-            &latencies.response,
-        ),
+        ("First byte", first_byte, &latencies.first_byte),
+        ("Message", has_replies, &latencies.response),
     ] {
         if is_asked {
-            let _ = writeln!(
-                text,
-                "{title} latency at percentiles: {}",
-                quantiles(options, histogram)
-            );
+            let typed = options.percentiles.join("/");
+            let values = options
+                .percentiles
+                .iter()
+                .map(|typed| ms(quantile_ns(times, typed)));
+            let values = values.collect::<Vec<_>>().join("/");
+            text += &format!("{title} latency at percentiles: {values} ms ({typed}%)\n");
         }
     }
-    let _ = writeln!(text, "Test duration: {} s.", general(seconds));
-    text
+    text + &duration(seconds)
+}
+
+/// The time at a percentile as typed; 0 of none.
+fn quantile_ns(times: &Histogram, typed: &str) -> f64 {
+    let quantile = typed.parse::<f64>().unwrap_or(0.0) / 100.0;
+    times.quantile_ns(quantile).unwrap_or(0) as f64
+}
+
+/// Milliseconds as tcpkali prints them.
+fn ms(ns: f64) -> String {
+    format!("{:.1}", ns / 1e6)
 }
 
 fn in_units(bytes: u64) -> String {
@@ -182,23 +171,6 @@ fn segments_per_message(messages: u64, bytes: u64) -> u64 {
     bytes
         .checked_div(messages)
         .map_or(0, |each| each.div_ceil(SEGMENT_BYTES))
-}
-
-fn quantiles(options: &Options, histogram: &Histogram) -> String {
-    let values: Vec<String> = options
-        .percentiles
-        .iter()
-        .map(|typed| {
-            let quantile = typed.parse::<f64>().unwrap_or(0.0) / 100.0;
-            let ns = histogram.quantile_ns(quantile).unwrap_or(0);
-            format!("{:.1}", ns as f64 / 1e6)
-        })
-        .collect();
-    format!(
-        "{} ms ({}%)",
-        values.join("/"),
-        options.percentiles.join("/")
-    )
 }
 
 /// Most bytes of a datagram of metrics.
@@ -223,9 +195,11 @@ pub struct Interval {
 
 impl Interval {
     fn bits_per_s(&self, bytes: u64) -> f64 {
-        match self.seconds > 0.0 {
-            true => bytes as f64 * 8.0 / self.seconds,
-            false => 0.0,
+        let bits = bytes as f64 * 8.0;
+        if self.seconds > 0.0 {
+            bits / self.seconds
+        } else {
+            0.0
         }
     }
 }
@@ -241,7 +215,7 @@ pub fn status(interval: &Interval, connections: u32, messages: Option<&Histogram
         u64::from(connections).saturating_sub(interval.live)
     );
     if let Some(ns) = messages.and_then(|times| times.quantile_ns(0.95)) {
-        let _ = write!(line, " (m={:.1} ms⁹⁵ᵖ)", ns as f64 / 1e6);
+        line += &format!(" (m={} ms⁹⁵ᵖ)", ms(ns as f64));
     }
     line
 }
@@ -254,10 +228,6 @@ pub fn datagrams(
     latencies: &[(&str, &Histogram)],
     percentiles: &[String],
 ) -> Vec<String> {
-    let mut metrics = Metrics {
-        namespace,
-        datagrams: vec![String::new()],
-    };
     let Interval {
         opened,
         live,
@@ -270,7 +240,7 @@ pub fn datagrams(
         interval.bits_per_s(bytes_received) as u64,
         interval.bits_per_s(bytes_sent) as u64,
     );
-    for (name, value, kind) in [
+    let counted = [
         ("connections.opened", opened, 'c'),
         ("connections.total", live, 'g'),
         ("connections.total.in", 0, 'g'),
@@ -283,55 +253,36 @@ pub fn datagrams(
         ("traffic.data.sent", bytes_sent, 'c'),
         ("traffic.msgs.rcvd", messages, 'c'),
         ("traffic.msgs.sent", messages, 'c'),
-    ] {
-        metrics.add(name, &value.to_string(), kind);
-    }
+    ];
+    let counted = counted.map(|(name, value, kind)| format!("{namespace}.{name}:{value}|{kind}\n"));
+    let mut lines = counted.to_vec();
     for (kind, times) in latencies {
-        metrics.add_latency(kind, times, percentiles);
-    }
-    metrics.datagrams
-}
-
-struct Metrics<'a> {
-    namespace: &'a str,
-    datagrams: Vec<String>,
-}
-
-impl Metrics<'_> {
-    fn add(&mut self, name: &str, value: &str, kind: char) {
-        let line = format!("{}.{name}:{value}|{kind}\n", self.namespace);
-        match self.datagrams.last_mut() {
-            Some(last) if last.len() + line.len() <= DATAGRAM_BYTES_MAX => last.push_str(&line),
-            _ => self.datagrams.push(line),
-        }
-    }
-
-    fn add_latency(&mut self, kind: &str, times: &Histogram, percentiles: &[String]) {
         let (Some(min_ns), Some(mean_ns), Some(max_ns)) =
             (times.min_ns(), times.mean_ns(), times.max_ns())
         else {
-            return;
+            continue;
         };
-        let quantiles = percentiles.iter().map(|typed| {
-            let quantile = typed.parse::<f64>().unwrap_or(0.0) / 100.0;
-            (
-                typed.as_str(),
-                times.quantile_ns(quantile).unwrap_or(0) as f64,
-            )
-        });
+        let quantiles = percentiles.iter();
+        let quantiles = quantiles.map(|typed| (typed.as_str(), quantile_ns(times, typed)));
         let rest = [
             ("min", min_ns as f64),
             ("mean", mean_ns),
             ("max", max_ns as f64),
         ];
-        for (name, ns) in quantiles.chain(rest) {
-            self.add(
-                &format!("latency.{kind}.{name}"),
-                &format!("{:.1}", ns / 1e6),
-                'g',
-            );
+        let all = quantiles.chain(rest);
+        lines.extend(all.map(|(name, ns)| {
+            let ms = ms(ns);
+            format!("{namespace}.latency.{kind}.{name}:{ms}|g\n")
+        }));
+    }
+    let mut datagrams = vec![String::new()];
+    for line in lines {
+        match datagrams.last_mut() {
+            Some(last) if last.len() + line.len() <= DATAGRAM_BYTES_MAX => last.push_str(&line),
+            _ => datagrams.push(line),
         }
     }
+    datagrams
 }
 
 #[cfg(test)]

@@ -51,8 +51,8 @@ pub struct Options {
     pub pipeline: u64,
     /// Whether the address is to be one of IPv6.
     pub is_ipv6: bool,
-    /// Method; the usual one where it is empty.
-    pub method: String,
+    /// Method of the requests; absent: the usual one.
+    method: Option<String>,
     /// Header lines as typed.
     pub headers: Vec<String>,
     /// Values of `Cookie`.
@@ -124,7 +124,7 @@ const ROWS: &[Row<Options>] = &[
     // Taken for the sake of ab's users.
     flag("r", "", |_| {}),
     flag("l", "", |_| {}),
-    flag("i", "", |it| it.method = "HEAD".to_owned()),
+    flag("i", "", |it| it.method = Some("HEAD".to_owned())),
     flag("k", "", |it| it.keep_alive = true),
     flag("q", "", |it| it.is_quiet = true),
     flag("d", "", |it| it.no_percentiles = true),
@@ -134,7 +134,7 @@ const ROWS: &[Row<Options>] = &[
     text("a", "", |it, typed| {
         it.limit_s = Some(leading_number(&typed)).filter(|&s| s > 0);
     }),
-    text("m", "", |it, typed| it.method = typed),
+    text("m", "", |it, typed| it.method = Some(typed)),
     text("n", "", |it, typed| it.requests = leading_number(&typed)),
     text("t", "", |it, typed| it.threads = leading_number(&typed)),
     text("c", "", |it, typed| it.clients = leading_number(&typed)),
@@ -198,6 +198,11 @@ fn of_the_kernel(letter: char) -> String {
 }
 
 impl Options {
+    /// Method of the requests.
+    pub(super) fn method(&self) -> &str {
+        self.method.as_deref().unwrap_or("GET")
+    }
+
     /// Reads the words behind the program's name, in this form unless they ask for another.
     ///
     /// # Errors
@@ -238,7 +243,7 @@ impl Options {
     /// A request with the content of a file.
     fn send(&mut self, method: &str, path: String) {
         self.body = Some(path.into());
-        method.clone_into(&mut self.method);
+        self.method = Some(method.to_owned());
     }
 
     /// Looks at the options together, and at the URL.
@@ -272,9 +277,6 @@ impl Options {
                  has no limit",
                 RequestLog::REQUESTS_MAX
             ));
-        }
-        if self.method.is_empty() {
-            "GET".clone_into(&mut self.method);
         }
         self.take_url()?;
         self.check_headers()?;
@@ -324,21 +326,20 @@ impl Options {
     }
 
     fn check_headers(&self) -> Result<(), &'static str> {
-        if self.header("connection:").is_some() {
-            return Err("Connection request header not allowed; use -k param to enable keep-alive");
-        }
+        let has = |name| self.header(name).is_some();
         let is_host = |line: &&String| line.to_ascii_lowercase().starts_with("host:");
-        if self.headers.iter().filter(is_host).count() > 1 {
-            return Err("duplicate Host header");
-        }
-        let is_coded = self.header("transfer-encoding:").is_some();
-        if self.body.is_some() && is_coded && self.header("content-length:").is_some() {
-            return Err("Content-Length must be omitted if Transfer-Encoding provided");
-        }
-        if self.content_type.is_some() && self.header("content-type:").is_some() {
-            return Err("Content-Type duplicated in -H and -T params");
-        }
-        Ok(())
+        let is_coded = has("transfer-encoding:");
+        Err(if has("connection:") {
+            "Connection request header not allowed; use -k param to enable keep-alive"
+        } else if self.headers.iter().filter(is_host).count() > 1 {
+            "duplicate Host header"
+        } else if self.body.is_some() && is_coded && has("content-length:") {
+            "Content-Length must be omitted if Transfer-Encoding provided"
+        } else if self.content_type.is_some() && has("content-type:") {
+            "Content-Type duplicated in -H and -T params"
+        } else {
+            return Ok(());
+        })
     }
 }
 
@@ -364,10 +365,10 @@ mod tests {
         let options = parse("-s 9 h -X p:3128 -T a/b -p f").expect("good");
         assert_eq!((options.requests, options.cutoff_s), (50_000, 9));
         assert_eq!(options.proxy, Some(Proxy::Host("p".to_owned(), 3128)));
-        assert_eq!((&*options.method, &*options.path), ("POST", ""));
+        assert_eq!((options.method(), &*options.path), ("POST", ""));
         let options = parse("-n 1 -X /run/s -i h/").expect("good");
         assert_eq!(options.proxy, Some(Proxy::Socket("/run/s".into())));
-        assert_eq!(options.method, "HEAD");
+        assert_eq!(options.method(), "HEAD");
     }
 
     #[test]

@@ -32,14 +32,14 @@ impl Options {
     }
 
     /// The bytes of each request, with this body.
-    pub(super) fn request(&self, body: &[u8]) -> Vec<u8> {
+    fn request(&self, body: &[u8]) -> Vec<u8> {
         let is_proxied = matches!(self.proxy, Some(Proxy::Host(..)));
         let path = match &*self.path {
             _ if is_proxied => &*self.url,
             "" => "/",
             path => path,
         };
-        let mut head = format!("{} {path} HTTP/1.1\r\n", self.method);
+        let mut head = format!("{} {path} HTTP/1.1\r\n", self.method());
         let mut line = |line: &str| {
             head.push_str(line);
             head.push_str("\r\n");
@@ -97,14 +97,9 @@ impl Options {
     ///
     /// There is no such load.
     pub fn plan(&self, body: &[u8]) -> Result<Plan, Ending> {
-        self.plan_on(self.target(true)?, body)
-    }
-
-    /// The plan on a target of [`Options::target`].
-    pub(super) fn plan_on(&self, target: Target, body: &[u8]) -> Result<Plan, Ending> {
         let only = only_request(&self.request(body));
         let only = only.map_err(|reason| self.error(&reason.to_string()))?;
-        let mut plan = Plan::bare(target, RequestSet::one(only));
+        let mut plan = Plan::bare(self.target()?, RequestSet::one(only));
         plan.connections = at_least_1(self.clients);
         plan.workers = at_least_1(self.threads);
         plan.spoken = HttpChoice::HTTP1.into();
@@ -128,8 +123,8 @@ impl Options {
         Ok(plan)
     }
 
-    /// Where connections go: to an address, or where that is not asked for, to the host as typed.
-    pub(super) fn target(&self, is_resolved: bool) -> Result<Target, Ending> {
+    /// Where connections go.
+    fn target(&self) -> Result<Target, Ending> {
         let authority = if self.port == 80 {
             self.host.clone()
         } else {
@@ -160,9 +155,6 @@ impl Options {
             None => (&self.host, self.port),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
-        if !is_resolved && !self.is_ipv6 {
-            return Ok(target(host.to_owned(), port));
-        }
         // Of all addresses, the first of the kind that was asked for.
         let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
         let address = addresses.find(|address| address.is_ipv6() == self.is_ipv6);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use brunt_engine::PrepareError;
 use brunt_judge::RunFigures;
 use brunt_record::{FailureKind, FailureScope, Histogram, Run};
 use brunt_script::Distribution;
@@ -9,6 +10,8 @@ use brunt_script::Distribution;
 use super::latencies::{Recorded, of_us, per_thread};
 use super::units::{BINARY, METRIC, TIME_S, column, time_us};
 use super::{Options, Program};
+use crate::Ending;
+use crate::ending::Cause;
 
 const PERCENTILES: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const RECORDED: &str = "Recorded Latency";
@@ -40,9 +43,7 @@ pub fn report(options: &Options, run: &Run) -> String {
         Program::Wrk => latency_of_wrk(options, &response, run, &mut text),
         Program::Wrk2 => latency_of_wrk2(options, &response, run, &mut text),
     }
-    let counts = Counts::of(run);
-    counts_and_rates(&counts, &mut text);
-    text
+    text + &counts_and_rates(&Counts::of(run))
 }
 
 fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
@@ -122,32 +123,29 @@ fn row(row: &Row, name: &str, unit: fn(f64) -> String, text: &mut String) {
     );
 }
 
-fn counts_and_rates(counts: &Counts, text: &mut String) {
-    let _ = writeln!(
-        text,
-        "  {} requests in {}, {}B read",
-        counts.requests,
-        time_us((counts.duration_ns / 1_000) as f64),
-        BINARY.print(counts.bytes as f64, 2)
-    );
-    if counts.has_socket_error() {
-        let Counts {
-            connect,
-            read,
-            timeout,
-            ..
-        } = counts;
-        let _ = writeln!(
-            text,
-            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}"
+fn counts_and_rates(counts: &Counts) -> String {
+    let Counts {
+        requests,
+        connect,
+        read,
+        timeout,
+        status,
+        ..
+    } = counts;
+    let taken = time_us((counts.duration_ns / 1_000) as f64);
+    let bytes = BINARY.print(counts.bytes as f64, 2);
+    let mut text = format!("  {requests} requests in {taken}, {bytes}B read\n");
+    if connect + read + timeout > 0 {
+        text += &format!(
+            "  Socket errors: connect {connect}, read {read}, write 0, timeout {timeout}\n"
         );
     }
-    if counts.status > 0 {
-        let _ = writeln!(text, "  Non-2xx or 3xx responses: {}", counts.status);
+    if *status > 0 {
+        text += &format!("  Non-2xx or 3xx responses: {status}\n");
     }
-    let _ = writeln!(text, "Requests/sec: {:9.2}", counts.per_s(counts.requests));
+    let per_s = counts.per_s(*requests);
     let bytes_per_s = BINARY.print(counts.per_s(counts.bytes), 2);
-    let _ = writeln!(text, "Transfer/sec: {bytes_per_s:>10}B");
+    text + &format!("Requests/sec: {per_s:9.2}\nTransfer/sec: {bytes_per_s:>10}B\n")
 }
 
 /// Counts of a run, as wrk names them.
@@ -195,11 +193,6 @@ impl Counts {
         }
     }
 
-    /// Whether any request or connection failed.
-    fn has_socket_error(&self) -> bool {
-        self.connect > 0 || self.read > 0 || self.timeout > 0
-    }
-
     /// `count` per second of the run; 0 for a run without length.
     fn per_s(&self, count: u64) -> f64 {
         if self.duration_ns == 0 {
@@ -208,6 +201,16 @@ impl Counts {
             count as f64 * 1e9 / self.duration_ns as f64
         }
     }
+}
+
+/// How a run ends that cannot be prepared. Absent where wrk has no words for it.
+pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
+    let (host, service) = (&options.url.host, options.url.service());
+    let line = match Cause::of(error)? {
+        Cause::Resolve(reason) => format!("unable to resolve {host}:{service} {reason}"),
+        Cause::Connect(reason, _) => format!("unable to connect to {host}:{service} {reason}"),
+    };
+    Some(Ending::error(&line, 1))
 }
 
 #[cfg(test)]
@@ -265,19 +268,15 @@ mod tests {
             status: 49,
             ..Counts::default()
         };
-        let mut text = String::new();
-        counts_and_rates(&counts, &mut text);
         assert_eq!(
-            text,
+            counts_and_rates(&counts),
             "  98 requests in 1.00s, 14.16KB read\n  Non-2xx or 3xx responses: 49\n\
              Requests/sec:     97.96\nTransfer/sec:     14.15KB\n"
         );
         counts.timeout = 3;
         counts.duration_ns = 0;
-        text.clear();
-        counts_and_rates(&counts, &mut text);
         assert_eq!(
-            text,
+            counts_and_rates(&counts),
             "  98 requests in 0.00us, 14.16KB read\n  \
              Socket errors: connect 0, read 0, write 0, timeout 3\n  \
              Non-2xx or 3xx responses: 49\nRequests/sec:      0.00\nTransfer/sec:       0.00B\n"
