@@ -87,7 +87,7 @@ fn answered(name: &str, seconds: u64) -> Result<u64, Box<dyn Error>> {
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan, &mut machine)?;
     let control = prepared.control();
-    let run = prepared.run(&mut machine, &control)?;
+    let run = prepared.run_in(&mut machine, &control)?;
     // The instructions of a run that broke an invariant would be counted for nothing.
     let is_broken = |status| status == InvariantStatus::Broken;
     if check(&run).iter().any(|finding| is_broken(finding.status)) {

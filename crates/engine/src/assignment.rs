@@ -3,12 +3,14 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, ThinkTime, share};
+use brunt_io::backend::{Peer, Slot};
+use brunt_load::{LoadModel, Reuse, Schedule, SocketOptions, Spin, share};
 use brunt_record::{Backend as BackendName, Transport};
 
 use crate::budget::{Budget, Budgets};
 use crate::control::Control;
-use crate::prepare::{Carrier, Prepared};
+use crate::observer::SnapshotSender;
+use crate::prepare::Prepared;
 use crate::worker::{Pace, Task};
 
 /// Arrivals per second and worker up to which gaps are long enough to be polled through. Beyond
@@ -27,67 +29,76 @@ const GATHER_NS_MAX: u64 = 200_000;
 /// of receiving would be spent on those.
 const STREAM_RECEIVE_BYTES_MIN: u32 = 128 * 1024;
 
-impl<C: Carrier> Prepared<C> {
+impl Prepared {
+    /// What the worker with this number is to do in a round.
     pub(crate) fn task(
-        &self,
+        self: &Arc<Self>,
         worker: u32,
         budget: Option<Arc<Budget>>,
         control: &Arc<Control>,
+        snapshots: &SnapshotSender,
     ) -> Task {
         let plan = &self.plan;
-        let workers = plan.workers.get();
         Task {
+            prepared: Arc::clone(self),
             worker,
-            peer: self.peer.clone(),
-            further_peers: Arc::clone(&self.further_peers),
-            sources: self.sources.clone(),
-            sockets: self.sockets(),
-            workers,
-            workers_here: self.worker_count(),
             pace: self.pace(worker),
-            connections: share(plan.connections.get(), workers, worker),
+            connections: share(plan.connections.get(), plan.workers.get(), worker),
             depth: self.negotiated.depth,
             requests_per_connection: self.requests_per_connection(),
-            requests: plan.requests.source(worker, workers),
-            name_of: Arc::clone(&self.name_of),
-            names: plan.requests.names().len(),
-            think_time: ThinkTime {
-                mean_ns: plan.think_time_ns,
-                spread: plan.think_spread,
-                seed: plan.think_seed,
-            },
-            // What streams receive is never looked at, and without requests nothing comes.
-            stamps_every: plan
-                .stamps
-                .every()
-                .filter(|_| plan.one_way().is_none() && !plan.connects_only()),
-            spin: self.spin(),
             gather_ns: self.gather_ns(worker),
             timeout_ns: plan.timeout_ns,
-            // What makes requests while the run goes on keeps none of them.
-            sends_again: plan.sends_again
-                && !plan.is_generated
-                && !plan.has_equal_parts
-                && !matches!(plan.model, LoadModel::Sessions { .. }),
-            setup_limit_ns: plan.setup_limit_ns().unwrap_or(u64::MAX),
-            setup_patience_ns: plan.setup_patience_ns(),
-            connect_timeout_ns: plan.connect_timeout_ns,
-            drain_limit_ns: plan.drain_limit_ns,
             budget,
-            part: match plan.has_equal_parts {
-                true => plan.requests_of(worker..worker + 1),
-                false => None,
-            },
-            keeps_errors: plan.keeps_errors,
-            logged_requests_max: match plan.stop.requests {
-                // Nobody knows which worker sends how many.
-                Some(requests) => plan.logged_requests_max.min(requests),
-                None => plan.logged_requests_max.div_ceil(workers.into()),
-            },
-            logged_responses_max: plan.logged_responses_max,
-            halves: plan.halves_warmup && plan.one_way().is_none() && !plan.connects_only(),
+            part: plan
+                .requests_of(worker..worker + 1)
+                .filter(|_| plan.has_equal_parts),
             control: Arc::clone(control),
-            snapshots: None,
+            snapshots: snapshots.clone(),
+        }
+    }
+
+    /// One connection in this many is stamped by the kernel. What streams receive is never looked
+    /// at, and without requests nothing comes.
+    pub(crate) fn stamps_every(&self) -> Option<NonZeroU32> {
+        let every = self.plan.stamps.every();
+        every.filter(|_| self.awaits_replies())
+    }
+
+    /// Whether half of the connections pause for a part of a closed loop's warm-up.
+    pub(crate) fn halves(&self) -> bool {
+        self.plan.halves_warmup && self.awaits_replies()
+    }
+
+    fn awaits_replies(&self) -> bool {
+        self.plan.one_way().is_none() && !self.plan.connects_only()
+    }
+
+    /// Whether requests are sent again that their servers did not process. What makes requests
+    /// while the run goes on keeps none of them.
+    pub(crate) fn sends_again(&self) -> bool {
+        let plan = &self.plan;
+        plan.sends_again
+            && !plan.is_generated
+            && !plan.has_equal_parts
+            && !matches!(plan.model, LoadModel::Sessions { .. })
+    }
+
+    /// Requests of the window that a worker logs, at most; 0 for none.
+    pub(crate) fn logged_requests_max(&self) -> u64 {
+        let plan = &self.plan;
+        match plan.stop.requests {
+            // Nobody knows which worker sends how many.
+            Some(requests) => plan.logged_requests_max.min(requests),
+            None => plan.logged_requests_max.div_ceil(plan.workers.get().into()),
+        }
+    }
+
+    /// Where the connection of a worker in a slot goes: to all servers alike, over all workers.
+    pub(crate) fn peer_of(&self, worker: u32, slot: Slot) -> &Peer {
+        let number = slot.0 as usize * self.plan.workers.get() as usize + worker as usize;
+        match number % (self.further_peers.len() + 1) {
+            0 => &self.peer,
+            other => &self.further_peers[other - 1],
         }
     }
 
@@ -137,7 +148,7 @@ impl<C: Carrier> Prepared<C> {
             && in_flight >= IN_FLIGHT_MANY;
         match self.plan.spin {
             // Virtual time is not saved by sleeping.
-            _ if self.carrier.backend() == BackendName::Sim => 0,
+            _ if self.backend == BackendName::Sim => 0,
             Spin::Auto | Spin::Off if is_fast => GATHER_NS,
             Spin::Auto | Spin::Off if is_woken_often => {
                 GATHER_NS_MAX.min(in_flight.saturating_mul(GATHER_NS_PER_REQUEST))
@@ -155,11 +166,11 @@ impl<C: Carrier> Prepared<C> {
 
     /// Whether workers poll: always when it was asked for; by default where planned instants are
     /// to be met and are so far apart that sleeping through the gaps would be the rule.
-    fn spin(&self) -> Spin {
+    pub(crate) fn spin(&self) -> Spin {
         match self.plan.spin {
             Spin::Auto if !self.is_slow() => Spin::Off,
             // Polling does not make virtual time pass.
-            _ if self.carrier.backend() == BackendName::Sim => Spin::Off,
+            _ if self.backend == BackendName::Sim => Spin::Off,
             spin => spin,
         }
     }

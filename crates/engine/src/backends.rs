@@ -14,41 +14,42 @@ use brunt_proto::tls::ClientSide;
 pub(crate) trait Backends {
     /// Where they are made.
     type Machine;
-    /// What it has to know of a worker.
-    type Worker;
     /// Of byte streams.
     type Streams: ClientBackend<Transport = Stream>;
     /// Of datagrams.
     type Datagrams: ClientBackend<Transport = Datagram>;
 
+    /// For the worker with this number, which has so many connections.
     fn streams(
         &self,
         machine: &mut Self::Machine,
-        worker: Self::Worker,
+        worker: u32,
+        slots: u32,
     ) -> io::Result<Self::Streams>;
 
+    /// The same.
     fn datagrams(
         &self,
         machine: &mut Self::Machine,
-        worker: Self::Worker,
+        worker: u32,
+        slots: u32,
     ) -> io::Result<Self::Datagrams>;
 }
 
-/// The kernel's io_uring, for so many slots.
+/// The kernel's io_uring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnUring;
 
 impl Backends for OnUring {
     type Machine = ();
-    type Worker = u32;
     type Streams = Uring;
     type Datagrams = Uring<Datagram>;
 
-    fn streams(&self, _here: &mut (), slots: u32) -> io::Result<Uring> {
+    fn streams(&self, _here: &mut (), _worker: u32, slots: u32) -> io::Result<Uring> {
         Uring::new(slots)
     }
 
-    fn datagrams(&self, _here: &mut (), slots: u32) -> io::Result<Uring<Datagram>> {
+    fn datagrams(&self, _here: &mut (), _worker: u32, slots: u32) -> io::Result<Uring<Datagram>> {
         Uring::of_datagrams(slots)
     }
 }
@@ -59,15 +60,14 @@ pub(crate) struct OnEpoll;
 
 impl Backends for OnEpoll {
     type Machine = ();
-    type Worker = u32;
     type Streams = Epoll;
     type Datagrams = Epoll<Datagram>;
 
-    fn streams(&self, _here: &mut (), _slots: u32) -> io::Result<Epoll> {
+    fn streams(&self, _here: &mut (), _worker: u32, _slots: u32) -> io::Result<Epoll> {
         Epoll::new()
     }
 
-    fn datagrams(&self, _here: &mut (), _slots: u32) -> io::Result<Epoll<Datagram>> {
+    fn datagrams(&self, _here: &mut (), _worker: u32, _slots: u32) -> io::Result<Epoll<Datagram>> {
         Epoll::of_datagrams()
     }
 }
@@ -81,18 +81,27 @@ pub(crate) struct OverTls<B> {
 
 impl<B: Backends> Backends for OverTls<B> {
     type Machine = B::Machine;
-    type Worker = B::Worker;
     type Streams = Tls<B::Streams>;
     type Datagrams = B::Datagrams;
 
-    fn streams(&self, machine: &mut B::Machine, worker: B::Worker) -> io::Result<Tls<B::Streams>> {
+    fn streams(
+        &self,
+        machine: &mut B::Machine,
+        worker: u32,
+        slots: u32,
+    ) -> io::Result<Tls<B::Streams>> {
         let TlsClient { side, alpn } = &self.client;
-        let inner = self.inner.streams(machine, worker)?;
+        let inner = self.inner.streams(machine, worker, slots)?;
         Ok(Tls::client(inner, side.clone(), *alpn))
     }
 
-    fn datagrams(&self, machine: &mut B::Machine, worker: B::Worker) -> io::Result<B::Datagrams> {
-        self.inner.datagrams(machine, worker)
+    fn datagrams(
+        &self,
+        machine: &mut B::Machine,
+        worker: u32,
+        slots: u32,
+    ) -> io::Result<B::Datagrams> {
+        self.inner.datagrams(machine, worker, slots)
     }
 }
 

@@ -80,6 +80,9 @@ pub enum RunError {
         /// Its number.
         worker: u32,
     },
+    /// What was prepared in a simulation is to be run on this machine.
+    #[error("what was prepared in a simulation runs in that alone (`run_in`)")]
+    OfSimulation,
     /// A worker panicked: a bug.
     #[error("worker {worker} panicked; this is a bug in brunt")]
     Panic {

@@ -68,8 +68,8 @@ pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 pub use origin::{LoadError, Origin, complete, run};
 pub use placement::default_workers;
 pub use prepare::{
-    Carrier, Kernel, PrepareError, Prepared, Simulated, prepare, prepare_part, prepare_simulated,
-    prepare_simulated_part, uring_refusal,
+    PrepareError, Prepared, prepare, prepare_part, prepare_simulated, prepare_simulated_part,
+    uring_refusal,
 };
 pub use protocol::{
     EncodeError, HoleInFraming, ProtocolError, RawRequestsError, VerbatimError, raw_requests,

@@ -154,49 +154,15 @@ pub enum PrepareError {
     },
 }
 
-/// Where a prepared run takes place.
-pub trait Carrier: Copy {
-    /// The backend that its workers have.
-    fn backend(self) -> Backend;
-}
-
-/// On this machine, over one of the kernel's interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// io_uring.
-    Uring,
-    /// epoll.
-    Epoll,
-}
-
-/// In a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Simulated;
-
-impl Carrier for Kernel {
-    fn backend(self) -> Backend {
-        match self {
-            Self::Uring => Backend::Uring,
-            Self::Epoll => Backend::Epoll,
-        }
-    }
-}
-
-impl Carrier for Simulated {
-    fn backend(self) -> Backend {
-        Backend::Sim
-    }
-}
-
 /// A run that can start.
 #[derive(Clone, Debug)]
-pub struct Prepared<C = Kernel> {
+pub struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) peer: Peer,
     /// Where the servers beside the target are.
     pub(crate) further_peers: Arc<[Peer]>,
     pub(crate) sources: Sources,
-    pub(crate) carrier: C,
+    pub(crate) backend: Backend,
     pub(crate) backend_note: Option<String>,
     pub(crate) negotiated: Negotiated,
     pub(crate) requests: EncodedRequests,
@@ -211,7 +177,7 @@ pub struct Prepared<C = Kernel> {
     pub(crate) workers: Range<u32>,
 }
 
-impl<C> Prepared<C> {
+impl Prepared {
     /// How many workers run in this process.
     pub fn worker_count(&self) -> u32 {
         self.workers.end - self.workers.start
@@ -221,15 +187,13 @@ impl<C> Prepared<C> {
     pub(crate) fn is_whole(&self) -> bool {
         self.worker_count() == self.plan.workers.get()
     }
-}
 
-impl<C: Carrier> Prepared<C> {
     /// The same for one round.
-    pub(crate) fn of_round(&self, round: &Round) -> Self {
-        Self {
+    pub(crate) fn of_round(&self, round: &Round) -> Arc<Self> {
+        Arc::new(Self {
             plan: round.plan(&self.plan),
             ..self.clone()
-        }
+        })
     }
 }
 
@@ -261,7 +225,7 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     if workers > cpus && !plan.oversubscribe {
         return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
     }
-    let (carrier, backend_note) = choose_backend(plan.backend)?;
+    let (backend, backend_note) = choose_backend(plan.backend)?;
     tls_config::read_files(&mut plan.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let (placed, server) = match part {
@@ -271,7 +235,7 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     let further_peers = reach_further(&plan)?;
     let prepared = prepared(
         (plan, part),
-        carrier,
+        backend,
         backend_note,
         peer,
         negotiated,
@@ -307,7 +271,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
 pub fn prepare_simulated(
     plan: Plan,
     machine: &mut impl VirtualMachine,
-) -> Result<Prepared<Simulated>, PrepareError> {
+) -> Result<Prepared, PrepareError> {
     prepare_simulated_part(plan, None, machine)
 }
 
@@ -320,7 +284,7 @@ pub fn prepare_simulated_part(
     mut plan: Plan,
     part: Option<Part>,
     machine: &mut impl VirtualMachine,
-) -> Result<Prepared<Simulated>, PrepareError> {
+) -> Result<Prepared, PrepareError> {
     plan.check_complete()?;
     check_workers(&plan)?;
     workers_here(&plan, part)?;
@@ -329,7 +293,7 @@ pub fn prepare_simulated_part(
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
     let placed = Placed::simulated(&plan);
-    prepared((plan, part), Simulated, None, peer, negotiated, placed)
+    prepared((plan, part), Backend::Sim, None, peer, negotiated, placed)
 }
 
 /// Whether the workers can share what they are to do.
@@ -366,19 +330,19 @@ fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareEr
 }
 
 /// Encodes the requests and checks the limits.
-fn prepared<C: Carrier>(
+fn prepared(
     (mut plan, part): (Plan, Option<Part>),
-    carrier: C,
+    backend: Backend,
     backend_note: Option<String>,
     peer: Peer,
     negotiated: Negotiated,
     placed: Placed,
-) -> Result<Prepared<C>, PrepareError> {
+) -> Result<Prepared, PrepareError> {
     plan.workers = placed.workers;
     let workers = workers_here(&plan, part)?;
     // What the others do is no matter of this machine.
     let own = plan.part(workers.clone()).ok_or(PrepareError::NoShare)?;
-    let origin_unix_ns = match carrier.backend() {
+    let origin_unix_ns = match backend {
         Backend::Sim => 0,
         _ => clock::origin_unix_ns(),
     };
@@ -410,25 +374,18 @@ fn prepared<C: Carrier>(
     }
     let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
-    let is_unix = matches!(peer, Peer::Unix(_)) && carrier.backend() != Backend::Sim;
+    let is_unix = matches!(peer, Peer::Unix(_)) && backend != Backend::Sim;
     if is_unix && plan.one_way().is_some() {
         return Err(PrepareError::StreamsOverUnix);
     }
-    let limits = limits::check(
-        &own,
-        &negotiated,
-        carrier.backend(),
-        &peer,
-        &sources,
-        requests.sizes,
-    )?;
+    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
     let name_of = Arc::clone(plan.requests.name_of());
     let prepared = Prepared {
         plan,
         peer,
         further_peers: Arc::new([]),
         sources,
-        carrier,
+        backend,
         backend_note,
         negotiated,
         requests,
@@ -446,12 +403,12 @@ fn prepared<C: Carrier>(
 }
 
 /// The backend to use, and why it is not the one asked for.
-fn choose_backend(choice: BackendChoice) -> Result<(Kernel, Option<String>), PrepareError> {
+fn choose_backend(choice: BackendChoice) -> Result<(Backend, Option<String>), PrepareError> {
     match choice {
-        BackendChoice::Epoll => Ok((Kernel::Epoll, None)),
+        BackendChoice::Epoll => Ok((Backend::Epoll, None)),
         BackendChoice::Auto | BackendChoice::Uring => match uring_refusal() {
-            None => Ok((Kernel::Uring, None)),
-            refusal => Ok((Kernel::Epoll, refusal)),
+            None => Ok((Backend::Uring, None)),
+            refusal => Ok((Backend::Epoll, refusal)),
         },
     }
 }

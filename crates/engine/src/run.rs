@@ -17,7 +17,7 @@ use brunt_record::{
 use crate::control::Control;
 use crate::error::RunError;
 use crate::observer::RunObserver;
-use crate::prepare::{Carrier, Prepared};
+use crate::prepare::Prepared;
 use crate::worker::Finished;
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
@@ -40,7 +40,7 @@ pub(crate) struct Watched {
     cpu_interval_ns: u64,
 }
 
-impl<C: Carrier> Prepared<C> {
+impl Prepared {
     /// The handle to interrupt and watch this run by.
     pub fn control(&self) -> Arc<Control> {
         Arc::default()
@@ -175,7 +175,7 @@ impl<C: Carrier> Prepared<C> {
             seeds: self.seeds(),
             negotiated: self.describe_negotiated(),
             speaks_tls: false,
-            backend: self.carrier.backend(),
+            backend: self.backend,
             backend_note: self.backend_note.clone(),
             placement: self.placed.record,
             source_addresses: self
@@ -334,7 +334,7 @@ impl Watched {
     }
 }
 
-impl<C: Carrier> Prepared<C> {
+impl Prepared {
     /// The plan as it is stored, with the amounts of the workers of this process. Where other
     /// processes have the rest of the plan, the amounts of the whole plan are given, too.
     pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {

@@ -15,7 +15,7 @@ use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{Run, RunEdges, SetUp, Window};
+use brunt_record::{Backend, Run, RunEdges, SetUp, Window};
 
 use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
@@ -23,7 +23,7 @@ use crate::error::RunError;
 use crate::generated::Generated;
 use crate::generators::{Generators, GeneratorsError, Stragglers};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
-use crate::prepare::{Kernel, Prepared};
+use crate::prepare::Prepared;
 use crate::probes::Probes;
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, Watched, hand_over_log, unopened};
@@ -117,7 +117,10 @@ impl Prepared {
     }
 
     /// What a worker does on one of these backends, in the protocol that was negotiated.
-    fn worker_body<B: KernelBackends>(&self, backends: B) -> Arc<WorkerBody> {
+    fn worker_body<B>(&self, backends: B) -> Arc<WorkerBody>
+    where
+        B: Backends<Machine = ()> + Send + Sync + 'static,
+    {
         match self.negotiated.tls_client() {
             None => self.requests.run(OnBackends { backends }),
             Some(client) => self.requests.run(OnBackends {
@@ -193,8 +196,7 @@ impl Session {
         self.start_workers()?;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
             let budget = budgets.as_ref().and_then(|budgets| budgets.of(place));
-            let mut task = prepared.task(worker, budget, &control);
-            task.snapshots = Some(sender.clone());
+            let task = prepared.task(worker, budget, &control, &sender);
             // Whoever is gone has said why.
             let _ = orders.send(Order::Prepare(Box::new(Preparation {
                 task,
@@ -258,9 +260,10 @@ impl Session {
         if !self.threads.is_empty() {
             return Ok(());
         }
-        let body = match self.prepared.carrier {
-            Kernel::Uring => self.prepared.worker_body(OnUring),
-            Kernel::Epoll => self.prepared.worker_body(OnEpoll),
+        let body = match self.prepared.backend {
+            Backend::Uring => self.prepared.worker_body(OnUring),
+            Backend::Epoll => self.prepared.worker_body(OnEpoll),
+            Backend::Sim => return Err(RunError::OfSimulation),
         };
         let cpus = Cpus::of_process();
         for (place, worker) in self.prepared.workers.clone().enumerate() {
@@ -456,17 +459,12 @@ struct PlaceOfWorker {
 type WorkerBody =
     dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
 
-/// Those of the kernel, or around those: each for so many slots.
-trait KernelBackends: Backends<Machine = (), Worker = u32> + Send + Sync + 'static {}
-
-impl<B: Backends<Machine = (), Worker = u32> + Send + Sync + 'static> KernelBackends for B {}
-
 /// Makes the body of worker threads on these backends.
 struct OnBackends<B> {
     backends: B,
 }
 
-impl<B: KernelBackends> ForProtocol for OnBackends<B> {
+impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBackends<B> {
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
@@ -475,11 +473,19 @@ impl<B: KernelBackends> ForProtocol for OnBackends<B> {
             let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(preparation) = next_round(orders, &mut worker)? {
                 let task = preparation.task;
-                let spinner = Spinner::new(task.spin, preparation.threads_that_poll, place.cpus);
+                let spinner = Spinner::new(
+                    task.prepared.spin(),
+                    preparation.threads_that_poll,
+                    place.cpus,
+                );
                 let mut ready = match worker.take() {
                     None => {
-                        let backend =
-                            P::Transport::backend(&self.backends, &mut (), task.connections)?;
+                        let backend = P::Transport::backend(
+                            &self.backends,
+                            &mut (),
+                            task.worker,
+                            task.connections,
+                        )?;
                         Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
                     }
                     Some(worker) => worker.again(task, spinner),

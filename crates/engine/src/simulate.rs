@@ -17,7 +17,7 @@ use crate::control::Control;
 use crate::error::RunError;
 use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
-use crate::prepare::{Prepared, Simulated};
+use crate::prepare::Prepared;
 use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, unopened};
 use crate::session::Rounds;
@@ -31,17 +31,17 @@ impl<M: VirtualMachine<ThreadUse = ThreadUse, Evidence = Evidence>> Machine for 
 
 /// A session in simulation. The outcome of its rounds follows from plan and machine alone.
 pub struct SimulatedSession<'m> {
-    prepared: Prepared<Simulated>,
+    prepared: Prepared,
     control: Arc<Control>,
     group: Box<dyn SimulatedWorkers + 'm>,
     generators: Generators,
 }
 
-impl Prepared<Simulated> {
+impl Prepared {
     /// A session in `machine`, the one that it was prepared in. An interrupt has no effect, for
     /// there is no one instant that all workers have reached; [`Control::abort`] ends a round
     /// without a result.
-    pub fn open<'m, M: Machine>(
+    pub fn open_in<'m, M: Machine>(
         self,
         machine: &'m mut M,
         control: &Arc<Control>,
@@ -70,10 +70,14 @@ impl Prepared<Simulated> {
     /// # Errors
     ///
     /// As [`Rounds::round`].
-    pub fn run<M: Machine>(self, machine: &mut M, control: &Arc<Control>) -> Result<Run, RunError> {
+    pub fn run_in<M: Machine>(
+        self,
+        machine: &mut M,
+        control: &Arc<Control>,
+    ) -> Result<Run, RunError> {
         let round = Round::of(&self.plan);
         let ignore = &mut |_, _: &_| {};
-        self.open(machine, control).round(&round, ignore)
+        self.open_in(machine, control).round(&round, ignore)
     }
 }
 
@@ -116,38 +120,28 @@ impl Rounds for SimulatedSession<'_> {
 trait SimulatedWorkers {
     fn round(
         &mut self,
-        prepared: &Prepared<Simulated>,
+        prepared: &Arc<Prepared>,
         control: &Arc<Control>,
         round: (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError>;
 }
 
-/// The backends of a machine: of the worker with this number, from this instant on.
+/// The backends of a machine, from the beginning of its time on.
 struct InMachine<M>(PhantomData<M>);
 
 impl<M: Machine> Backends for InMachine<M> {
     type Machine = M;
-    type Worker = (u32, u64);
     type Streams = M::Streams;
     type Datagrams = M::Datagrams;
 
-    fn streams(&self, machine: &mut M, (worker, begin_ns): (u32, u64)) -> io::Result<M::Streams> {
-        Ok(machine.start_worker(worker, begin_ns))
+    fn streams(&self, machine: &mut M, worker: u32, _slots: u32) -> io::Result<M::Streams> {
+        Ok(machine.start_worker(worker, 0))
     }
 
-    fn datagrams(
-        &self,
-        machine: &mut M,
-        (worker, begin_ns): (u32, u64),
-    ) -> io::Result<M::Datagrams> {
-        Ok(machine.start_datagram_worker(worker, begin_ns))
+    fn datagrams(&self, machine: &mut M, worker: u32, _slots: u32) -> io::Result<M::Datagrams> {
+        Ok(machine.start_datagram_worker(worker, 0))
     }
 }
-
-/// Those of a machine, or around those.
-trait MachineBackends: Backends<Machine: Machine, Worker = (u32, u64)> {}
-
-impl<B: Backends<Machine: Machine, Worker = (u32, u64)>> MachineBackends for B {}
 
 /// Finds workers for a machine, on these backends.
 struct WorkerMaker<'m, B: Backends> {
@@ -155,7 +149,7 @@ struct WorkerMaker<'m, B: Backends> {
     backends: B,
 }
 
-impl<'m, B: MachineBackends + 'm> ForProtocol for WorkerMaker<'m, B> {
+impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> {
     type Outcome = Box<dyn SimulatedWorkers + 'm>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Self::Outcome {
@@ -198,13 +192,13 @@ struct Ready<B, P: ClientProtocol, W: Workload> {
 
 impl<B, P, W> SimulatedWorkers for WorkerGroup<'_, B, P, W>
 where
-    B: MachineBackends,
+    B: Backends<Machine: Machine>,
     P: ClientProtocol,
     W: Workload,
 {
     fn round(
         &mut self,
-        prepared: &Prepared<Simulated>,
+        prepared: &Arc<Prepared>,
         control: &Arc<Control>,
         (generators, observer): (&mut Generators, &mut dyn RunObserver),
     ) -> Result<Run, RunError> {
@@ -220,17 +214,25 @@ where
             // Workers in simulation cannot share a budget, for they do not live at the same time.
             let requests = prepared.plan.requests_of(worker..worker + 1);
             let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
-            let mut task = prepared.task(worker, budget.clone(), control);
-            task.snapshots = Some(sender.clone());
-            let spinner = Spinner::new(task.spin, prepared.plan.workers.get(), Cpus::of_process());
+            let task = prepared.task(worker, budget.clone(), control, &sender);
+            let spinner = Spinner::new(
+                prepared.spin(),
+                prepared.plan.workers.get(),
+                Cpus::of_process(),
+            );
             let (mut ready, cpu_before_ns) = match former.next() {
                 Some(former) => {
                     let cpu_before_ns = self.machine.cpu_ns(worker);
                     (former.again(task, spinner), cpu_before_ns)
                 }
                 None => {
-                    let backend = P::Transport::backend(&self.backends, self.machine, (worker, 0))
-                        .map_err(|reason| RunError::Worker { worker, reason })?;
+                    let backend = P::Transport::backend(
+                        &self.backends,
+                        self.machine,
+                        worker,
+                        task.connections,
+                    )
+                    .map_err(|reason| RunError::Worker { worker, reason })?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
                     (Worker::new(backend, protocol, workload, task, spinner), 0)
                 }
@@ -264,14 +266,14 @@ where
 
 impl<B, P, W> WorkerGroup<'_, B, P, W>
 where
-    B: MachineBackends,
+    B: Backends<Machine: Machine>,
     P: ClientProtocol,
     W: Workload,
 {
     /// Simulates the load by workers whose connections are open.
     fn load(
         &mut self,
-        prepared: &Prepared<Simulated>,
+        prepared: &Arc<Prepared>,
         control: &Arc<Control>,
         mut edges: RunEdges,
         group: Vec<Ready<BackendOf<B, P>, P, W>>,

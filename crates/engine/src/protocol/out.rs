@@ -29,7 +29,8 @@ pub(crate) trait WorkerTransport: Transport {
     fn backend<B: Backends>(
         backends: &B,
         machine: &mut B::Machine,
-        worker: B::Worker,
+        worker: u32,
+        slots: u32,
     ) -> io::Result<Self::Backend<B>>;
 
     /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
@@ -47,9 +48,10 @@ impl WorkerTransport for Stream {
     fn backend<B: Backends>(
         backends: &B,
         machine: &mut B::Machine,
-        worker: B::Worker,
+        worker: u32,
+        slots: u32,
     ) -> io::Result<B::Streams> {
-        backends.streams(machine, worker)
+        backends.streams(machine, worker, slots)
     }
 
     #[inline]
@@ -74,9 +76,10 @@ impl WorkerTransport for Datagram {
     fn backend<B: Backends>(
         backends: &B,
         machine: &mut B::Machine,
-        worker: B::Worker,
+        worker: u32,
+        slots: u32,
     ) -> io::Result<B::Datagrams> {
-        backends.datagrams(machine, worker)
+        backends.datagrams(machine, worker, slots)
     }
 
     fn shared(_part: Part) -> Option<OutgoingDatagrams> {

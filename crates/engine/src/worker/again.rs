@@ -58,7 +58,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     fn may_be_sent_again(&self, timing: RequestTiming, now_ns: u64, most: u8) -> bool {
         let is_late = timing.due_ns.saturating_add(self.task.timeout_ns) <= now_ns;
-        self.task.sends_again && timing.again < most && !is_late
+        self.task.prepared.sends_again() && timing.again < most && !is_late
     }
 
     /// Lets a request, which is no longer in flight, wait to be sent again. Its connection takes no

@@ -45,7 +45,7 @@ use wake_ups::WakeUps;
 /// What one round has beside its record.
 #[derive(Debug)]
 struct Round {
-    /// Absent where nobody looks on.
+    /// Absent once the round is over.
     shown: Option<Shown>,
     /// Connections on which something was in flight when the round was over, in order.
     left_behind: Vec<Slot>,
@@ -87,12 +87,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     ) -> Self {
         let start = StartOfWorker {
             worker: task.worker,
-            workers: task.workers,
+            workers: task.plan().workers.get(),
             timeout_ns: task.timeout_ns,
         };
         protocol.start(start, &mut |payload| backend.add_payload(payload));
-        backend.set_stamps(task.stamps_every);
-        backend.set_sockets(&task.sockets);
+        backend.set_stamps(task.prepared.stamps_every());
+        backend.set_sockets(&task.prepared.sockets());
         workload.start(&mut backend);
         Self::with(backend, protocol, workload, task, spinner)
     }
@@ -128,49 +128,53 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         task: Task,
         spinner: Spinner,
     ) -> Self {
-        let responses_max = match task.logged_requests_max {
+        let prepared = Arc::clone(&task.prepared);
+        let plan = &prepared.plan;
+        let logged_max = prepared.logged_requests_max();
+        let responses_max = match logged_max {
             0 => 0,
-            _ => task.logged_responses_max,
+            _ => plan.logged_responses_max,
         };
-        let sampling = Sampling::new(task.stamps_every, task.keeps_errors, responses_max);
+        let stamps_every = prepared.stamps_every();
+        let sampling = Sampling::new(stamps_every, plan.keeps_errors, responses_max);
         protocol.want_bodies(sampling.wanted());
         backend.set_gathering(task.gather_ns);
         let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
         let mut recorder = Recorder::new(task.worker, held, slots);
-        recorder.plan_names(Arc::clone(&task.name_of), task.names);
+        recorder.plan_names(Arc::clone(&prepared.name_of), plan.requests.names().len());
         if let Pace::Open { stages_ns, .. } = &task.pace {
             recorder.plan_requests();
             recorder.plan_stages(stages_ns);
         }
         workload.begin_round(slots, &mut recorder);
-        if task.logged_requests_max > 0 {
-            recorder.keep_log(task.logged_requests_max);
+        if logged_max > 0 {
+            recorder.keep_log(logged_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
         let opened_first = workload.opened_first(held);
         let mut table = ConnectionTable::new(&protocol, slots, opened_first, task.depth);
         table.deal(task.part);
-        let (sources, snapshots) = (task.sources.clone(), task.snapshots.clone());
+        let sources = prepared.sources.clone();
         Self {
             connections: Connections::new(
                 table,
-                sources.turns(task.worker, task.workers_here, slots),
+                sources.turns(task.worker, prepared.worker_count(), slots),
                 opened_first,
                 task.requests_per_connection,
             ),
             output: Output::default(),
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
-            requests: task.requests.clone(),
+            requests: plan.requests.source(task.worker, plan.workers.get()),
             generated: None,
             accounting: Accounting::new(recorder),
             quota: Quota::new(task.budget.clone()),
             sampling,
             timeline: Timeline::new(),
-            wake_ups: WakeUps::new(spinner, task.spin),
+            wake_ups: WakeUps::new(spinner, prepared.spin()),
             round: Round {
-                shown: snapshots.map(|sender| Shown::new(sender, task.worker)),
+                shown: Some(Shown::new(task.snapshots.clone(), task.worker)),
                 left_behind: Vec::new(),
                 has_begun: false,
                 stamps_clamped_before: backend.stamps_clamped(),
@@ -207,10 +211,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let from_ns = self.backend.now_ns();
         self.connections.start_set_up(from_ns, gap_ns);
-        let limit_ns = from_ns.saturating_add(self.task.setup_limit_ns);
+        let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
+        let patience_ns = self.task.plan().setup_patience_ns();
+        let limit_ns = from_ns.saturating_add(setup_limit_ns);
         while self.connections.is_awaited() && !self.task.control.is_aborted() {
             let stalls_ns = self.connections.progress_ns;
-            let stalls_ns = stalls_ns.saturating_add(self.task.setup_patience_ns);
+            let stalls_ns = stalls_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
             if self.backend.now_ns() >= until_ns {
                 break;
@@ -257,7 +263,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.turn(start.load_ns)?;
         }
         self.timeline.enter(Mode::Load);
-        if self.task.halves {
+        if self.task.prepared.halves() {
             let connections = self.task.connections;
             self.pacing
                 .start_halving(connections, start.load_ns, window);
@@ -396,7 +402,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.enter(Mode::Drain);
         let limit_ns = window_end_ns
             .min(now_ns)
-            .saturating_add(self.task.drain_limit_ns);
+            .saturating_add(self.task.plan().drain_limit_ns);
         self.wind_up(limit_ns)?;
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
@@ -550,7 +556,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.part(slot, now_ns);
             }
         }
-        let limit_ns = now_ns.saturating_add(self.task.drain_limit_ns);
+        let limit_ns = now_ns.saturating_add(self.task.plan().drain_limit_ns);
         let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
         loop {
             let now_ns = self.backend.now_ns();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use brunt_io::backend::Slot;
-use brunt_load::ThinkTimes;
+use brunt_load::{ThinkTime, ThinkTimes};
 use brunt_record::{Halving, Skip, Window};
 
 use super::accounting::Accounting;
@@ -85,7 +85,13 @@ impl Pacing {
                 (Model::Sessions, backlog, task.connections)
             }
         };
-        let thinks = task.think_time.mean_ns > 0;
+        let plan = task.plan();
+        let think_time = ThinkTime {
+            mean_ns: plan.think_time_ns,
+            spread: plan.think_spread,
+            seed: plan.think_seed,
+        };
+        let thinks = think_time.mean_ns > 0;
         let pacing = Self {
             model,
             backlog,
@@ -93,7 +99,7 @@ impl Pacing {
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),
             next_released: u32::MAX,
-            think_times: thinks.then(|| task.think_time.times(task.worker)),
+            think_times: thinks.then(|| think_time.times(task.worker)),
             halving: None,
         };
         (pacing, slots)

@@ -373,9 +373,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         places[0] = timing;
         self.accounting.recorder().sent_by_name(timing);
         self.account_sent(slot, timing, 1, 0);
-        self.connections
-            .arm(slot, now_ns.saturating_add(self.task.connect_timeout_ns));
-        if let Err(error) = self.backend.open(slot, self.task.peer_of(slot), source)
+        self.connections.arm(
+            slot,
+            now_ns.saturating_add(self.task.plan().connect_timeout_ns),
+        );
+        let peer = self.task.prepared.peer_of(self.task.worker, slot);
+        if let Err(error) = self.backend.open(slot, peer, source)
             && let Some(timing) = self.end_attempt(slot, now_ns)
         {
             let kind = failure::of_open(&error);
@@ -627,15 +630,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .generated
             .as_ref()
             .map(|generated| generated.generator().address());
+        let peer = self.task.prepared.peer_of(self.task.worker, slot);
         let opening = match address {
-            None => self.backend.open(slot, self.task.peer_of(slot), source),
-            Some(None) => self.backend.open(slot, &self.task.peer, source),
+            None => self.backend.open(slot, peer, source),
+            Some(None) => self.backend.open(slot, &self.task.prepared.peer, source),
             Some(Some(address)) => self.backend.open(slot, &Peer::Tcp(address), source),
         };
         match opening {
             Ok(()) => self
                 .connections
-                .arm(slot, now_ns + self.task.connect_timeout_ns),
+                .arm(slot, now_ns + self.task.plan().connect_timeout_ns),
             // Whoever opens it goes on with what waits.
             Err(error) => self.note_failed_attempt(slot, now_ns, failure::of_open(&error)),
         }

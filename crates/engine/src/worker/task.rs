@@ -1,17 +1,15 @@
 //! What one worker is to do in a round, and when.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use brunt_io::backend::{Peer, Slot};
-use brunt_load::{Arrivals, RequestSource, SocketOptions, Spin, ThinkTime};
+use brunt_load::{Arrivals, Plan};
 use brunt_record::{Recorder, Window};
 
 use crate::budget::Budget;
 use crate::control::Control;
 use crate::generated::Generated;
 use crate::observer::{Snapshot, SnapshotSender};
-use crate::sources::Sources;
+use crate::prepare::Prepared;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
 /// lets a thread wait as long.
@@ -42,79 +40,42 @@ pub(crate) enum Pace {
     Sessions { arrivals: Arrivals, queue_max: u32 },
 }
 
-/// What one worker is to do.
+/// What one worker is to do in a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
+    pub(crate) prepared: Arc<Prepared>,
+    /// Its number among all workers of the plan.
     pub(crate) worker: u32,
-    pub(crate) peer: Peer,
-    pub(crate) further_peers: Arc<[Peer]>,
-    pub(crate) sources: Sources,
-    /// Options of the sockets.
-    pub(crate) sockets: SocketOptions,
-    /// Workers that share the plan.
-    pub(crate) workers: u32,
-    /// Those of them in this process, which share its local ports.
-    pub(crate) workers_here: u32,
     pub(crate) pace: Pace,
-    /// Connections to hold; with planned connections, most at once.
+    /// Its share of the connections: to hold; with planned connections, most at once.
     pub(crate) connections: u32,
-    /// Requests in flight per connection: pipelined in HTTP/1.1, streams in HTTP/2.
+    /// Requests in flight per connection, and their time-out: each request asks for them.
     pub(crate) depth: u32,
+    pub(crate) timeout_ns: u64,
     /// Requests after which a connection is replaced.
     pub(crate) requests_per_connection: u64,
-    /// What is sent.
-    pub(crate) requests: RequestSource,
-    /// Per request the place of its name, and how many names there are; empty for one request.
-    pub(crate) name_of: Arc<[u32]>,
-    pub(crate) names: usize,
-    pub(crate) think_time: ThinkTime,
-    /// One connection in this many is stamped by the kernel.
-    pub(crate) stamps_every: Option<NonZeroU32>,
-    /// Whether polling is wanted, where it is allowed.
-    pub(crate) spin: Spin,
     /// How long a sleep lasts at least, so that one wake-up serves several requests; 0 for as
     /// short as it gets.
     pub(crate) gather_ns: u64,
-    pub(crate) timeout_ns: u64,
-    /// Whether requests are sent again that their servers did not process.
-    pub(crate) sends_again: bool,
-    pub(crate) setup_limit_ns: u64,
-    /// For how long set-up waits for a connection more.
-    pub(crate) setup_patience_ns: u64,
-    pub(crate) connect_timeout_ns: u64,
-    pub(crate) drain_limit_ns: u64,
     /// The requests of a run by count.
     pub(crate) budget: Option<Arc<Budget>>,
     /// Those of them that its connections have equal parts of; absent where they share them.
     pub(crate) part: Option<u64>,
-    /// Whether the beginnings of error responses are kept.
-    pub(crate) keeps_errors: bool,
-    /// Requests of the window that are logged, at most; 0 for none.
-    pub(crate) logged_requests_max: u64,
-    /// Responses whose beginnings are logged, at most.
-    pub(crate) logged_responses_max: u32,
-    /// Whether half of the connections pause for a part of a closed loop's warm-up.
-    pub(crate) halves: bool,
     pub(crate) control: Arc<Control>,
-    /// Where snapshots go; absent where nobody looks on.
-    pub(crate) snapshots: Option<SnapshotSender>,
+    /// Where snapshots go.
+    pub(crate) snapshots: SnapshotSender,
 }
 
 impl Task {
+    pub(super) fn plan(&self) -> &Plan {
+        &self.prepared.plan
+    }
+
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(super) fn held(&self) -> u32 {
         match self.pace {
             Pace::Closed { .. } | Pace::Held { .. } | Pace::Open { .. } => self.connections,
             Pace::Sessions { .. } => 0,
-        }
-    }
-
-    /// Where the connection in a slot goes: to all servers alike, over all workers.
-    pub(super) fn peer_of(&self, slot: Slot) -> &Peer {
-        let number = slot.0 as usize * self.workers as usize + self.worker as usize;
-        match number % (self.further_peers.len() + 1) {
-            0 => &self.peer,
-            other => &self.further_peers[other - 1],
         }
     }
 }

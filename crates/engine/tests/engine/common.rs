@@ -268,7 +268,7 @@ pub(crate) fn simulate(plan: Plan, settings: &SimSettings) -> Result<(Run, SimCo
 fn run_in(machine: &mut SimMachine, plan: Plan) -> Result<Run, RunError> {
     let prepared = prepare_simulated(plan, machine).expect("a plan that fits");
     let control = prepared.control();
-    prepared.run(machine, &control)
+    prepared.run_in(machine, &control)
 }
 
 /// The backend to ask for. Where the kernel refuses io_uring, epoll is tested twice.

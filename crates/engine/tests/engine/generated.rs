@@ -134,7 +134,7 @@ fn rounds_in(
             let mut machine = SimMachine::new(settings);
             let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
             let control = prepared.control();
-            let mut session = prepared.open(&mut machine, &control);
+            let mut session = prepared.open_in(&mut machine, &control);
             session.set_generators(generators).expect("as many");
             let mut run = session.round(&Round::of(&plan), ignore);
             for _ in 1..count {

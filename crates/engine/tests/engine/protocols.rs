@@ -351,7 +351,7 @@ fn connections_go_on_in_later_rounds(kind: Kind, wire: Wire) {
         let mut machine = SimMachine::new(common::reference(Http2Options::default()));
         let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
         let control = prepared.control();
-        let mut session = prepared.open(&mut machine, &control);
+        let mut session = prepared.open_in(&mut machine, &control);
         expect(&plan, &mut |round| {
             session.round(round, &mut |_, _: &_| {}).expect("a round")
         });

@@ -197,7 +197,7 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
     let mut machine = SimMachine::new(settings);
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
     let control = prepared.control();
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     session
         .set_generators(vec![Box::new(noting)])
         .expect("one worker");
@@ -258,7 +258,7 @@ fn load(kind: Kind, (text, replay): (&str, Replay), change: impl FnOnce(&mut Pla
             let mut machine = SimMachine::new(reference(Http2Options::default()));
             let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
             let control = prepared.control();
-            let mut session = prepared.open(&mut machine, &control);
+            let mut session = prepared.open_in(&mut machine, &control);
             session.set_generators(generators).expect("as many");
             let run = session.round(&Round::of(&plan), ignore);
             drop(session);

@@ -35,7 +35,7 @@ fn in_session(
         let mut machine = SimMachine::new(reference(Http2Options::default()));
         let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
         let control = prepared.control();
-        let mut session = prepared.open(&mut machine, &control);
+        let mut session = prepared.open_in(&mut machine, &control);
         body(&plan, &mut |round, observer| {
             session.round(round, observer).expect("a round")
         });

@@ -39,7 +39,9 @@ impl Rounds for Server {
         let prepared =
             prepare_simulated(self.plan.clone(), &mut machine).expect("a plan that fits");
         let control = prepared.control();
-        prepared.open(&mut machine, &control).round(round, observer)
+        prepared
+            .open_in(&mut machine, &control)
+            .round(round, observer)
     }
 }
 

@@ -129,7 +129,7 @@ fn round() -> RoundRecord {
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let ignore = &mut |_: Phase, _: &Progress| {};
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     let run = session.round(&Round::of(&plan), ignore).expect("a run");
     let mut record = RoundRecord::of(&Judged::of(&run));
     record.verdict = Verdict::ServerLimited;

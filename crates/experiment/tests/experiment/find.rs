@@ -74,7 +74,7 @@ fn found_within(
     let mut machine = SimMachine::new(settings.clone());
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
     let mut finder = Finder::new(plan, capacity);
     let mut steps = Vec::new();

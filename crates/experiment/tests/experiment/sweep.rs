@@ -31,7 +31,7 @@ fn nothing_limits_a_server_but_its_connections() {
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     let order = sweep_order(&planned);
     assert_eq!(order.len(), 42);
     let rounds = order.into_iter().map(|(_, value)| {

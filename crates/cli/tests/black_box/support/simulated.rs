@@ -48,7 +48,7 @@ pub(crate) fn simulate(plan: Plan, part: Option<Part>, file: &Path) {
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated_part(plan, part, &mut machine).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&mut machine, &control).expect("a run");
+    let run = prepared.run_in(&mut machine, &control).expect("a run");
     let mut out = File::create(file).expect("the directory is ours");
     brunt_report::write(&Judged::of(&run), Format::Json, &Style::default(), &mut out)
         .expect("the directory is ours");

@@ -31,7 +31,7 @@ fn numbers(plan: &Plan, part: Option<Part>) -> (Run, BTreeMap<u32, Vec<u64>>) {
     let prepared = prepared.expect("it fits");
     let control = prepared.control();
     let mut keeping = Keeping(None);
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     let run = session
         .round(&Round::of(plan), &mut keeping)
         .expect("a run");

@@ -97,7 +97,7 @@ fn part_of(plan: &Plan, workers: Range<u32>, settings: SimSettings) -> Run {
     let part = prepare_simulated_part(plan.clone(), Some(part), &mut machine);
     let part = part.expect("a plan that fits");
     let control = part.control();
-    part.run(&mut machine, &control).expect("a run")
+    part.run_in(&mut machine, &control).expect("a run")
 }
 
 /// The plan shared out: an agent for each worker.

@@ -236,7 +236,7 @@ pub(super) fn simulate_generated(
             as Box<dyn RequestGenerator>
     });
     let generators = generators.collect();
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     session.set_generators(generators).expect("as many");
     let run = session.round(&Round::of(plan), &mut |_, _: &_| {});
     let has_failed = session.generator_error().is_some();

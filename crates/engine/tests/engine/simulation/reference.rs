@@ -58,7 +58,7 @@ pub(super) fn run_in(settings: SimSettings, plan: Plan) -> Result<(Run, Vec<Coun
     let mut machine = SimMachine::new(settings);
     let prepared = prepare_simulated(plan, &mut machine).expect("a plan that fits");
     let control = prepared.control();
-    let run = prepared.run(&mut machine, &control)?;
+    let run = prepared.run_in(&mut machine, &control)?;
     Ok((run, machine.reference_counters()))
 }
 

@@ -23,7 +23,7 @@ fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
     let prepared = prepare_simulated(plan, &mut machine).expect("it fits");
     let control = prepared.control();
     let mut keeping = Keeping(None);
-    let mut session = prepared.open(&mut machine, &control);
+    let mut session = prepared.open_in(&mut machine, &control);
     let run = session.round(&round, &mut keeping).expect("a run");
     (run, keeping.0)
 }
