@@ -63,7 +63,7 @@ pub use error::RunError;
 #[doc(hidden)]
 pub use generators::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
-pub use negotiate::{NegotiateError, Step};
+pub use negotiate::NegotiateError;
 pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 pub use origin::{LoadError, Origin, complete, run};
 pub use placement::default_workers;

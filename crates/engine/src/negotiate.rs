@@ -12,7 +12,7 @@ use brunt_load::{Plan, Spoken};
 use brunt_proto::tls::{self, ClientSide, TlsError, Version};
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 
-pub use self::error::{NegotiateError, Step};
+pub use self::error::NegotiateError;
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::virtual_machine::VirtualMachine;
 
@@ -21,6 +21,9 @@ use crate::backends::TlsClient;
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
 const REFUSAL_NS: u64 = 200_000_000;
+/// A step of getting to know a server. Each protocol has its own beside it.
+const TLS: &str = "the TLS handshake";
+
 /// What a run and its server have negotiated.
 #[derive(Clone, Debug)]
 pub(crate) struct Negotiated {
@@ -192,7 +195,7 @@ impl Negotiation<'_> {
         let session = self
             .link
             .secure(&side, self.deadline)
-            .map_err(|error| self.failed(Step::Tls, error))?;
+            .map_err(|error| self.failed(TLS, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
         let chosen = self.plan.spoken.chosen(session.alpn.as_deref());
         let protocol = chosen.ok_or_else(|| NegotiateError::NotOffered {
@@ -218,12 +221,24 @@ impl Negotiation<'_> {
         let deadline = self.deadline.or_after(self.refusal_ns);
         match self.link.receive(&mut Vec::new(), deadline) {
             Ok(true) | Err(LinkError::Timeout) => Ok(()),
-            Ok(false) => Err(self.failed(Step::Tls, LinkError::Lost(closed()))),
-            Err(error) => Err(self.failed(Step::Tls, error)),
+            Ok(false) => Err(self.failed(TLS, LinkError::Lost(closed()))),
+            Err(error) => Err(self.failed(TLS, error)),
         }
     }
 
-    fn failed(&self, step: Step, error: LinkError) -> NegotiateError {
+    /// Sends what is in `out`, which is empty then, and receives at least one byte.
+    fn exchange(&mut self, out: &mut Vec<u8>, received: &mut Vec<u8>) -> Result<(), LinkError> {
+        received.clear();
+        self.link.send(out, self.deadline)?;
+        out.clear();
+        if self.link.receive(received, self.deadline)? {
+            Ok(())
+        } else {
+            Err(LinkError::Lost(closed()))
+        }
+    }
+
+    fn failed(&self, step: &'static str, error: LinkError) -> NegotiateError {
         let server = self.server();
         match error {
             LinkError::Timeout => NegotiateError::Timeout {

@@ -1,6 +1,5 @@
 //! Why a run and its server cannot come to terms, in words that say what to change.
 
-use std::fmt;
 use std::io;
 
 use brunt_io::tls_config::remedy;
@@ -50,8 +49,8 @@ pub enum NegotiateError {
     Lost {
         /// Host and port.
         server: String,
-        /// During what.
-        step: Step,
+        /// During what, in words.
+        step: &'static str,
         /// The system's reason.
         reason: io::Error,
     },
@@ -63,8 +62,8 @@ pub enum NegotiateError {
     Timeout {
         /// Host and port.
         server: String,
-        /// During what.
-        step: Step,
+        /// During what, in words.
+        step: &'static str,
         /// The limit of a connection attempt.
         limit_ms: u64,
     },
@@ -102,24 +101,6 @@ pub enum NegotiateError {
     /// What only this protocol can fail at, as it says it.
     #[error(transparent)]
     Protocol(ProtocolError),
-}
-
-/// A step of getting to know a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The TLS handshake.
-    Tls,
-    /// What a protocol begins its connections with, in words.
-    Opening(&'static str),
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Tls => "the TLS handshake",
-            Self::Opening(words) => words,
-        })
-    }
 }
 
 /// What a server says in ALPN of a version of HTTP that it does not have.

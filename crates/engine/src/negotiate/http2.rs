@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use brunt_io::blocking::{LinkError, closed};
+use brunt_io::blocking::LinkError;
 use brunt_io::clock;
 use brunt_proto::Limits;
 use brunt_proto::http2::{
@@ -11,10 +11,10 @@ use brunt_proto::http2::{
 };
 use thiserror::Error;
 
-use super::{NegotiateError, Negotiation, Step};
+use super::{NegotiateError, Negotiation, TLS};
 
 /// The step that is HTTP/2's own (RFC 9113 section 3.4).
-const SETTINGS: Step = Step::Opening("the exchange of HTTP/2 settings");
+const SETTINGS: &str = "the exchange of HTTP/2 settings";
 /// Bytes of a server's answer that are kept to see what it speaks in place of HTTP/2.
 const ANSWER_BYTES_MAX: usize = 16;
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
@@ -94,19 +94,8 @@ impl Negotiation<'_> {
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
         client.open(&mut frames);
         loop {
-            received.clear();
-            let exchanged = self
-                .link
-                .send(&frames, self.deadline)
-                .and_then(|()| self.link.receive(&mut received, self.deadline));
-            frames.clear();
-            match exchanged {
-                Ok(true) => {}
-                Ok(false) => {
-                    return Err(self.no_settings(is_tls, &answer, LinkError::Lost(closed())));
-                }
-                Err(error) => return Err(self.no_settings(is_tls, &answer, error)),
-            }
+            self.exchange(&mut frames, &mut received)
+                .map_err(|error| self.no_settings(is_tls, &answer, error))?;
             let room = ANSWER_BYTES_MAX - answer.len();
             answer.extend_from_slice(&received[..received.len().min(room)]);
             let mut rest = &received[..];
@@ -150,7 +139,7 @@ impl Negotiation<'_> {
                 instead: Instead::End,
             }),
             // It refuses the client: see `listen_for_refusal`.
-            LinkError::Tls(_) => self.failed(Step::Tls, error),
+            LinkError::Tls(_) => self.failed(TLS, error),
             _ => self.failed(SETTINGS, error),
         }
     }

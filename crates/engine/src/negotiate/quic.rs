@@ -14,7 +14,7 @@ use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
 use thiserror::Error;
 
-use super::{NegotiateError, Negotiated, NegotiatedTls, Step};
+use super::{NegotiateError, Negotiated, NegotiatedTls};
 use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
@@ -28,7 +28,7 @@ const SEEDS: [[u8; 32]; 2] = [
 /// What is said of the cipher suite, which QUIC does not tell.
 const SUITE: &str = "in QUIC";
 /// The step that is QUIC's own (RFC 9001 section 4).
-const HANDSHAKE: Step = Step::Opening("the handshake of QUIC");
+const HANDSHAKE: &str = "the handshake of QUIC";
 
 /// Why HTTP/3 is not spoken with a server.
 #[derive(Debug, Error)]

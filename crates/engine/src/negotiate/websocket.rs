@@ -1,16 +1,15 @@
 //! Negotiation over WebSocket: the upgrade of a connection, which is closed again.
 
-use brunt_io::blocking::{LinkError, closed};
 use brunt_load::WebSocketExchange;
 use brunt_proto::http1::ReplyError;
 use brunt_proto::{Limits, websocket};
 use thiserror::Error;
 
-use super::{NegotiateError, Negotiation, Step};
+use super::{NegotiateError, Negotiation};
 use crate::protocol::offer_of;
 
 /// The step that is WebSocket's own (RFC 6455 section 4).
-const UPGRADE: Step = Step::Opening("the upgrade to WebSocket");
+const UPGRADE: &str = "the upgrade to WebSocket";
 /// What the key of the one handshake before the run is made from.
 const NONCE: [u8; 16] = *b"brunt negotiates";
 /// The mask of the one frame that is sent before the run.
@@ -78,17 +77,8 @@ impl Negotiation<'_> {
         let (mut out, mut received) = (Vec::new(), Vec::new());
         client.open(&offer, NONCE, &mut out);
         loop {
-            received.clear();
-            let exchanged = self
-                .link
-                .send(&out, self.deadline)
-                .and_then(|()| self.link.receive(&mut received, self.deadline));
-            out.clear();
-            match exchanged {
-                Ok(true) => {}
-                Ok(false) => return Err(self.failed(UPGRADE, LinkError::Lost(closed()))),
-                Err(error) => return Err(self.failed(UPGRADE, error)),
-            }
+            self.exchange(&mut out, &mut received)
+                .map_err(|error| self.failed(UPGRADE, error))?;
             let progress = client
                 .receive(&received, settings, ZERO_MASK, &mut out, |_| {})
                 .map_err(refused)?;
