@@ -10,38 +10,57 @@ const INTERRUPT_MARGIN_NS: u64 = NOTICE_NS + 10_000_000;
 const INTERRUPTED_DRAIN_NS: u64 = 1_000_000_000;
 
 /// The handle to interrupt a run by. Workers look at it once a turn.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Control {
     interrupted: AtomicBool,
     hurried: AtomicBool,
     aborted: AtomicBool,
     /// When the interrupt took effect, `u64::MAX` for not yet.
-    interrupted_ns: AtomicU64,
+    interrupted_ns: Later,
     /// The end of the window that several agents agreed on before its time, `u64::MAX` for none.
-    agreed_end_ns: AtomicU64,
+    agreed_end_ns: Later,
     /// Whether a round that is ready waits for its start.
     holds_start: AtomicBool,
     /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
-    start_ns: AtomicU64,
+    start_ns: Later,
     /// Whether a round by count that is done waits for its end.
     holds_end: AtomicBool,
     /// How long a round by count took that waits for its end, `u64::MAX` for none.
-    done_window_ns: AtomicU64,
+    done_window_ns: Later,
 }
 
-impl Default for Control {
+/// An instant or a length in nanoseconds, which is not known at first.
+#[derive(Debug)]
+struct Later(AtomicU64);
+
+impl Default for Later {
     fn default() -> Self {
-        Self {
-            interrupted: AtomicBool::new(false),
-            hurried: AtomicBool::new(false),
-            aborted: AtomicBool::new(false),
-            interrupted_ns: AtomicU64::new(u64::MAX),
-            agreed_end_ns: AtomicU64::new(u64::MAX),
-            holds_start: AtomicBool::new(false),
-            start_ns: AtomicU64::new(u64::MAX),
-            holds_end: AtomicBool::new(false),
-            done_window_ns: AtomicU64::new(u64::MAX),
-        }
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Later {
+    /// [`u64::MAX`] while it is not known.
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn known(&self) -> Option<u64> {
+        Some(self.get()).filter(|&ns| ns < u64::MAX)
+    }
+
+    /// What is known, which is not known any more then.
+    fn take(&self) -> Option<u64> {
+        Some(self.0.swap(u64::MAX, Ordering::Relaxed)).filter(|&ns| ns < u64::MAX)
+    }
+
+    fn set(&self, ns: u64) {
+        self.0.store(ns, Ordering::Relaxed);
+    }
+
+    /// The earliest counts.
+    fn set_min(&self, ns: u64) {
+        self.0.fetch_min(ns, Ordering::Relaxed);
     }
 }
 
@@ -64,12 +83,12 @@ impl Control {
     /// result; replies are waited for as after [`Control::interrupt`]. Of a round by count that is
     /// done ([`Control::done_window_ns`]) it is the end of the window that all agents have.
     pub fn end_at(&self, end_ns: u64) {
-        self.agreed_end_ns.fetch_min(end_ns, Ordering::Relaxed);
+        self.agreed_end_ns.set_min(end_ns);
     }
 
     /// Whether the run was ended before its time, in whatever way.
     pub(crate) fn is_cut_short(&self) -> bool {
-        self.is_interrupted() || self.agreed_end_ns.load(Ordering::Relaxed) < u64::MAX
+        self.is_interrupted() || self.agreed_end_ns.known().is_some()
     }
 
     /// Whether the end was asked for.
@@ -84,7 +103,7 @@ impl Control {
 
     /// The load of the next round whose start is held begins at this instant of the run's clock.
     pub fn start_at(&self, load_ns: u64) {
-        self.start_ns.store(load_ns, Ordering::Relaxed);
+        self.start_ns.set(load_ns);
     }
 
     /// From now on a round by count that is done waits until its end is known
@@ -101,19 +120,17 @@ impl Control {
     /// How long the window lasted until all that this agent has of a count was done, nanoseconds;
     /// absent unless it waits for its end.
     pub fn done_window_ns(&self) -> Option<u64> {
-        let window_ns = self.done_window_ns.load(Ordering::Relaxed);
-        (window_ns < u64::MAX).then_some(window_ns)
+        self.done_window_ns.known()
     }
 
     /// All that this agent has of a count was done within a window of this length.
     pub(crate) fn is_done_after(&self, window_ns: u64) {
-        self.done_window_ns.store(window_ns, Ordering::Relaxed);
+        self.done_window_ns.set(window_ns);
     }
 
     /// The end that several agents agreed on, once it is known.
     pub(crate) fn agreed_end_ns(&self) -> Option<u64> {
-        let end_ns = self.agreed_end_ns.load(Ordering::Relaxed);
-        (end_ns < u64::MAX).then_some(end_ns)
+        self.agreed_end_ns.known()
     }
 
     /// Whether rounds wait for their start.
@@ -123,39 +140,38 @@ impl Control {
 
     /// When the load begins that was held, once that is known. It is known for one round.
     pub(crate) fn take_start(&self) -> Option<u64> {
-        let start_ns = self.start_ns.swap(u64::MAX, Ordering::Relaxed);
-        (start_ns < u64::MAX).then_some(start_ns)
+        self.start_ns.take()
     }
 
     /// The interrupt takes effect: it came by `at_ns`, which is now, or in simulation an instant
     /// that no worker has reached.
     pub(crate) fn interrupted_at(&self, at_ns: u64) {
-        self.interrupted_ns.fetch_min(at_ns, Ordering::Relaxed);
+        self.interrupted_ns.set_min(at_ns);
     }
 
     /// Whether an interrupt has taken effect by `now_ns`.
     pub(crate) fn is_interrupted_by(&self, now_ns: u64) -> bool {
-        now_ns >= self.interrupted_ns.load(Ordering::Relaxed)
+        now_ns >= self.interrupted_ns.get()
     }
 
     /// Forgets what the round before had.
     pub(crate) fn begin_round(&self) {
-        self.done_window_ns.store(u64::MAX, Ordering::Relaxed);
+        self.done_window_ns.set(u64::MAX);
     }
 
     /// The end of the window that an interrupt or an agreement sets, `u64::MAX` for none. All
     /// workers know it before it comes.
     pub(crate) fn end_ns(&self) -> u64 {
-        let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
+        let interrupted_ns = self.interrupted_ns.get();
         let interrupted_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
-        let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
+        let agreed_ns = self.agreed_end_ns.get();
         interrupted_ns.min(agreed_ns)
     }
 
     /// The end of drain that an interrupt sets, `u64::MAX` for none.
     pub(crate) fn drain_end_ns(&self) -> u64 {
-        let interrupted_ns = self.interrupted_ns.load(Ordering::Relaxed);
-        let agreed_ns = self.agreed_end_ns.load(Ordering::Relaxed);
+        let interrupted_ns = self.interrupted_ns.get();
+        let agreed_ns = self.agreed_end_ns.get();
         interrupted_ns
             .min(agreed_ns)
             .saturating_add(INTERRUPTED_DRAIN_NS)

@@ -58,15 +58,6 @@ struct Calls {
     seen: (u64, u64),
 }
 
-/// What is to be done about workers that are not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stragglers {
-    /// Nothing is to be done yet.
-    AreWaitedFor,
-    /// The one in this place is left behind.
-    AreLeftBehind(usize),
-}
-
 impl Generators {
     pub(crate) fn new(
         generators: Vec<Box<dyn RequestGenerator>>,
@@ -133,14 +124,14 @@ impl Generators {
     }
 
     /// The load was over at `over_ns`, if that has come: calls that hold up workers, of which
-    /// `is_done` tells, are interrupted.
+    /// `is_done` tells, are interrupted. Gives the place of one that is to be left behind.
     pub(crate) fn look(
         &mut self,
         now_ns: u64,
         over_ns: u64,
         is_done: impl Fn(usize) -> bool,
-    ) -> Stragglers {
-        let mut stragglers = Stragglers::AreWaitedFor;
+    ) -> Option<usize> {
+        let mut left_behind = None;
         for (place, calls) in self.calls.iter_mut().enumerate() {
             let turns = calls.turns.load(Ordering::Relaxed);
             if turns != calls.seen.0 || is_done(place) || now_ns < over_ns {
@@ -155,9 +146,9 @@ impl Generators {
                 }
             }
             if held_ns >= PATIENCE_NS + LEFT_BEHIND_NS {
-                stragglers = Stragglers::AreLeftBehind(place);
+                left_behind = Some(place);
             }
         }
-        stragglers
+        left_behind
     }
 }

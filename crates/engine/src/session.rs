@@ -21,7 +21,7 @@ use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
 use crate::control::Control;
 use crate::error::RunError;
 use crate::generated::Generated;
-use crate::generators::{Generators, GeneratorsError, Stragglers};
+use crate::generators::{Generators, GeneratorsError};
 use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::Prepared;
 use crate::probes::Probes;
@@ -606,8 +606,7 @@ impl Session {
                 end_ns
             };
             let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if let Stragglers::AreLeftBehind(place) = self.generators.look(now_ns, over_ns, is_done)
-            {
+            if let Some(place) = self.generators.look(now_ns, over_ns, is_done) {
                 // Nobody waits for the thread.
                 self.threads.clear();
                 return Err(RunError::LeftBehind {
