@@ -1,16 +1,18 @@
 //! What a worker keeps of its requests: the record, what is shown while it runs, and how long the
 //! server takes at present.
 
-use brunt_io::backend::Slot;
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_proto::Body;
 use brunt_record::{
     Answer, FailureKind, FailureScope, Histogram, LogPlace, LoggedResponse, Misplaced, Parts,
     Recorder, RequestTiming, Skip,
 };
 
+use super::Worker;
 use crate::connection::Connection;
 use crate::observer::Progress;
 use crate::protocol::ClientProtocol;
+use crate::workload::Workload;
 
 /// The record of a worker, and what follows from the same events.
 #[derive(Debug)]
@@ -31,14 +33,6 @@ fn moving_mean(mean_ns: u64, latest_ns: u64) -> u64 {
     match mean_ns {
         0 => latest_ns,
         _ => mean_ns - mean_ns / 8 + latest_ns / 8,
-    }
-}
-
-/// Where the log says that a request was.
-fn log_place<P: ClientProtocol>(slot: Slot, connection: &Connection<P>) -> LogPlace {
-    LogPlace {
-        connection: slot.0,
-        opening: connection.opening(),
     }
 }
 
@@ -103,21 +97,6 @@ impl Accounting {
         self.recorder.received(now_ns, bytes);
     }
 
-    /// Bytes came on the connection that nobody was shown.
-    #[inline]
-    pub(super) fn received_unseen<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        now_ns: u64,
-        bytes: u64,
-    ) {
-        if bytes > 0 {
-            self.received(now_ns, bytes);
-            self.recorder.overhead(now_ns, bytes);
-            connection.received_bytes += bytes;
-        }
-    }
-
     /// Counts what came on the connection and belongs to no response.
     #[inline]
     pub(super) fn settle_overhead<P: ClientProtocol>(
@@ -135,51 +114,6 @@ impl Accounting {
             self.recorder.overhead(now_ns, bytes);
             let pushes = protocol.take_pushes(connection);
             self.recorder.pushed(now_ns, pushes);
-        }
-    }
-
-    /// Counts what QUIC counted on the connection up to `at_ns`.
-    pub(super) fn settle_quic<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        at_ns: u64,
-        protocol: &mut P,
-    ) {
-        if let Some(counts) = protocol.take_quic(&mut connection.protocol) {
-            self.recorder.quic(at_ns, &counts);
-        }
-    }
-
-    /// Counts the rest of the bytes of a connection at the end of a round, with nothing in flight.
-    /// Gives whether there were any: it must not go on then.
-    pub(super) fn end_round<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        now_ns: u64,
-        protocol: &mut P,
-    ) -> bool {
-        self.settle_overhead(connection, now_ns, protocol);
-        self.settle_quic(connection, now_ns, protocol);
-        let bytes = protocol.end_round(&mut connection.protocol);
-        if bytes > 0 {
-            self.recorder.overhead(now_ns, bytes);
-        }
-        bytes > 0
-    }
-
-    /// Ends what the protocol keeps of a connection that is no more, or of no further use, with
-    /// nothing in flight, and counts the rest of its bytes.
-    pub(super) fn settle_bytes<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        now_ns: u64,
-        protocol: &mut P,
-    ) {
-        self.settle_overhead(connection, now_ns, protocol);
-        self.settle_quic(connection, now_ns, protocol);
-        let bytes = protocol.close(&mut connection.protocol);
-        if bytes > 0 {
-            self.recorder.overhead(now_ns, bytes);
         }
     }
 
@@ -216,28 +150,6 @@ impl Accounting {
             let lag_ns = sent_ns.saturating_sub(due_ns);
             self.recorder.lag(sent_ns, lag_ns);
         }
-    }
-
-    /// A request of the connection failed in this way, with the bytes of its incomplete response,
-    /// and is no longer in flight.
-    pub(super) fn request_failed<P: ClientProtocol>(
-        &mut self,
-        (slot, connection): (Slot, &mut Connection<P>),
-        timing: RequestTiming,
-        now_ns: u64,
-        (kind, discarded_bytes): (FailureKind, u64),
-    ) {
-        self.progress.failures += 1;
-        self.progress.timeouts += u64::from(kind == FailureKind::TimedOut);
-        self.recorder
-            .request_failed(timing, now_ns, kind, discarded_bytes);
-        self.last_done_ns = now_ns;
-        if self.recorder.keeps_log() {
-            let place = log_place(slot, connection);
-            self.recorder
-                .log_failure(timing, now_ns, kind, discarded_bytes, place);
-        }
-        connection.has_ended_one = true;
     }
 
     /// An arrival is never sent: it has no reply by `until_ns`.
@@ -284,18 +196,6 @@ impl Accounting {
         self.recorder.reply(timing, done_ns, answer);
     }
 
-    /// Logs a request of the connection that was answered.
-    pub(super) fn log_reply<P: ClientProtocol>(
-        &mut self,
-        (slot, connection): (Slot, &Connection<P>),
-        timing: RequestTiming,
-        done_ns: u64,
-        answer: &Answer,
-    ) {
-        let place = log_place(slot, connection);
-        self.recorder.log_reply(timing, done_ns, answer, place);
-    }
-
     /// Logs the beginning of a response.
     pub(super) fn log_response(&mut self, done_ns: u64, body: Body) {
         self.recorder.log_response(LoggedResponse {
@@ -327,6 +227,76 @@ impl Accounting {
         match self.stamped_ns {
             0 => self.service_ns,
             known_ns => known_ns,
+        }
+    }
+}
+
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
+    /// Counts what came on the connection and was never shown.
+    pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
+        let bytes = self.backend.take_overhead(slot);
+        if bytes > 0 {
+            self.accounting.received(now_ns, bytes);
+            self.accounting.recorder.overhead(now_ns, bytes);
+            self.connections[slot].received_bytes += bytes;
+        }
+    }
+
+    /// Counts what QUIC counted on the connection up to `at_ns`.
+    pub(super) fn settle_quic_of(&mut self, slot: Slot, at_ns: u64) {
+        let connection = &mut self.connections[slot].protocol;
+        if let Some(counts) = self.protocol.take_quic(connection) {
+            self.accounting.recorder.quic(at_ns, &counts);
+        }
+    }
+
+    /// Counts the rest of the bytes of a connection with nothing in flight, of which `end` ends
+    /// what the protocol keeps, or that of the round. Gives whether there were any: it must not go
+    /// on then.
+    pub(super) fn settle_rest(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        end: impl FnOnce(&mut P, &mut P::Connection) -> u64,
+    ) -> bool {
+        let connection = &mut self.connections[slot];
+        self.accounting
+            .settle_overhead(connection, now_ns, &mut self.protocol);
+        self.settle_quic_of(slot, now_ns);
+        let bytes = end(&mut self.protocol, &mut self.connections[slot].protocol);
+        if bytes > 0 {
+            self.accounting.recorder.overhead(now_ns, bytes);
+        }
+        bytes > 0
+    }
+
+    /// Records a request that failed in this way, with the bytes of its incomplete response, and is
+    /// no longer in flight.
+    pub(super) fn request_failed(
+        &mut self,
+        slot: Slot,
+        timing: RequestTiming,
+        now_ns: u64,
+        (kind, discarded_bytes): (FailureKind, u64),
+    ) {
+        let place = self.log_place(slot);
+        let accounting = &mut self.accounting;
+        accounting.progress.failures += 1;
+        accounting.progress.timeouts += u64::from(kind == FailureKind::TimedOut);
+        accounting.last_done_ns = now_ns;
+        let recorder = &mut accounting.recorder;
+        recorder.request_failed(timing, now_ns, kind, discarded_bytes);
+        if recorder.keeps_log() {
+            recorder.log_failure(timing, now_ns, kind, discarded_bytes, place);
+        }
+        self.connections[slot].has_ended_one = true;
+    }
+
+    /// Where the log says that a request was.
+    pub(super) fn log_place(&self, slot: Slot) -> LogPlace {
+        LogPlace {
+            connection: slot.0,
+            opening: self.connections[slot].opening(),
         }
     }
 }

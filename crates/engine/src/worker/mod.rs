@@ -352,10 +352,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if P::Transport::IS_RELIABLE {
             return;
         }
-        for connection in self.connections.iter_mut() {
-            let at_ns = edge_ns.saturating_sub(1);
-            self.accounting
-                .settle_quic(connection, at_ns, &mut self.protocol);
+        for slot in self.connections.slots() {
+            self.settle_quic_of(slot, edge_ns.saturating_sub(1));
         }
     }
 
@@ -475,9 +473,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.round.left_behind.push(slot);
                 }
             }
-            let connection = &mut self.connections[slot];
-            let accounting = &mut self.accounting;
-            let has_rest = accounting.end_round(connection, now_ns, &mut self.protocol);
+            let has_rest = self.settle_rest(slot, now_ns, P::end_round);
             if has_rest && self.round.left_behind.last() != Some(&slot) {
                 self.round.left_behind.push(slot);
             }

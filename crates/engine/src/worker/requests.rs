@@ -2,7 +2,7 @@
 //! are free, written and sent, and those that are spent or lost are replaced.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_record::{FailureKind, RequestTiming};
+use brunt_record::RequestTiming;
 
 use super::Worker;
 use super::opening::IDLE_NS;
@@ -355,7 +355,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             connection.sending = true;
             let recorder = self.accounting.recorder();
             recorder.handed_over(now_ns, chunk.bytes.into());
-            self.output.send_chunk(slot, chunk, &mut self.backend);
+            self.send_chunk(slot, chunk);
         }
     }
 
@@ -572,20 +572,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         gives_up
     }
 
-    /// Records a request that failed in this way, with the bytes of its incomplete response, and is
-    /// no longer in flight.
-    pub(super) fn request_failed(
-        &mut self,
-        slot: Slot,
-        timing: RequestTiming,
-        now_ns: u64,
-        failure: (FailureKind, u64),
-    ) {
-        let connection = &mut self.connections[slot];
-        self.accounting
-            .request_failed((slot, connection), timing, now_ns, failure);
-    }
-
     /// When a request in flight on the connection, or its protocol, has waited for too long;
     /// [`u64::MAX`] for never.
     pub(super) fn next_timeout_ns(&self, slot: Slot) -> u64 {
@@ -738,41 +724,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Forgets a connection that is no more, and on which nothing is in flight.
     pub(super) fn lose(&mut self, slot: Slot, now_ns: u64) {
         self.take_overhead(slot, now_ns);
+        self.settle_rest(slot, now_ns, P::close);
         let connection = &mut self.connections[slot];
-        self.accounting
-            .settle_bytes(connection, now_ns, &mut self.protocol);
         connection.writing = None;
         self.output.forget(slot);
-    }
-
-    /// Counts what came on the connection and was never shown.
-    pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
-        let bytes = self.backend.take_overhead(slot);
-        let connection = &mut self.connections[slot];
-        self.accounting.received_unseen(connection, now_ns, bytes);
-    }
-
-    /// What is written from now on is for `slot`, behind what waits there.
-    pub(super) fn write_to(&mut self, slot: Slot) {
-        let line = (&mut self.protocol, &mut self.backend);
-        self.output.write_to(slot, &mut self.connections, line);
-    }
-
-    /// Hands what was written to the backend.
-    pub(super) fn flush(&mut self) {
-        let line = (&mut self.protocol, &mut self.backend);
-        self.output.flush(&mut self.connections, line);
-    }
-
-    /// As [`Worker::flush`]; gives the bytes that the backend got, for the caller to count.
-    pub(super) fn send_written(&mut self) -> u64 {
-        let line = (&mut self.protocol, &mut self.backend);
-        self.output.send(&mut self.connections, line)
-    }
-
-    /// A send was taken: what was written meanwhile goes out with the next flush.
-    pub(super) fn resume_output(&mut self, slot: Slot) {
-        let line = (&mut self.protocol, &mut self.backend);
-        self.output.resume(slot, &mut self.connections, line);
     }
 }

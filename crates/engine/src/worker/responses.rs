@@ -139,7 +139,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 break;
             }
         }
-        if self.output.is_flooded(&self.connections, &self.protocol) {
+        if self.is_flooded() {
             let flooded = Broken {
                 kind: P::FLOODED,
                 unexpected_bytes: 0,
@@ -424,9 +424,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             self.want_bodies();
         }
-        let connection = &self.connections[slot];
-        self.accounting
-            .log_reply((slot, connection), timing, done_ns, answer);
+        let place = self.log_place(slot);
+        let recorder = self.accounting.recorder();
+        recorder.log_reply(timing, done_ns, answer, place);
     }
 
     /// A response with an error is complete; `body` was kept of it.
