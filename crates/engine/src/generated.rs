@@ -27,7 +27,7 @@ const QUICK_NS: u64 = 300;
 /// The generator of one worker.
 #[derive(Debug)]
 pub(crate) struct Generated {
-    generator: Box<dyn RequestGenerator>,
+    pub(crate) generator: Box<dyn RequestGenerator>,
     /// Turns of its worker: they tell the session whether that is in a call.
     turns: Arc<AtomicU64>,
     /// The text that came last, and the requests that it holds, with their names.
@@ -35,7 +35,7 @@ pub(crate) struct Generated {
     requests: Vec<TextRequest>,
     names: Vec<u32>,
     /// Names of the requests that were written last.
-    written: Vec<u32>,
+    pub(crate) written: Vec<u32>,
     /// Where the generator writes.
     fresh: Vec<u8>,
     /// `text` was asked for more than once.
@@ -52,7 +52,7 @@ pub(crate) struct Generated {
     places: Vec<OfPlace>,
     depth: usize,
     /// Whether connections wait before each request.
-    delays: bool,
+    pub(crate) delays: bool,
     batches: Batches,
     wanted: ResponseParts,
     /// Bytes that are kept of each content.
@@ -162,10 +162,6 @@ impl Generated {
         }
     }
 
-    pub(crate) fn generator(&self) -> &dyn RequestGenerator {
-        &*self.generator
-    }
-
     pub(crate) fn turns(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.turns)
     }
@@ -239,12 +235,6 @@ impl Generated {
         self.slots[slot.0 as usize].is_parked
     }
 
-    /// Whether connections wait as long as it says before each request.
-    #[inline]
-    pub(crate) fn delays(&self) -> bool {
-        self.delays
-    }
-
     /// How long the connection waits before its next request, beside what it would; 0 where that
     /// was asked already.
     pub(crate) fn delay_ns(
@@ -281,11 +271,6 @@ impl Generated {
     /// Whether what a connection carries goes on with another one when it is lost.
     pub(crate) fn goes_on(&self, slot: Slot) -> bool {
         !self.is_over() && self.generator.goes_on(ConnectionNumber(slot.0))
-    }
-
-    /// Whether it has no use for connections that are not being opened yet.
-    pub(crate) fn begins_no_more(&self) -> bool {
-        self.generator.begins_no_more()
     }
 
     /// A connection is open, and another one than was there before.
@@ -553,12 +538,6 @@ impl Generated {
                 place + 1
             };
         }
-    }
-
-    /// The names of the requests that were written last, each its number or [`NO_NAME`].
-    #[inline]
-    pub(crate) fn names_written(&self) -> &[u32] {
-        &self.written
     }
 
     /// The request in this place.

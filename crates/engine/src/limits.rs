@@ -265,7 +265,9 @@ pub(crate) fn check(
         + served_bytes(peer)
         + sizes.of_connection as u64
         + protocol_state_bytes(negotiated, payload_bytes)
-        + streams_bytes(plan);
+        // What the buffers of a socket hold that is sent from or received into all the time: what
+        // the kernel gives them, where there are many, is a part of its memory for TCP.
+        + plan.one_way().map_or(0, |_| 1 << 20);
     let names = plan.requests.names().len() as u64;
     let planned_bytes = match names {
         0 => plan.held_beside_bytes,
@@ -341,12 +343,6 @@ fn stage_bytes(model: &LoadModel) -> u64 {
         return 0;
     }
     stages as u64 * STAGE_BYTES
-}
-
-/// What the buffers of a socket hold that is sent from or received into all the time: what the
-/// kernel gives them, where there are many, is a part of its memory for TCP.
-fn streams_bytes(plan: &Plan) -> u64 {
-    plan.one_way().map_or(0, |_| 1 << 20)
 }
 
 /// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use brunt_load::{MessageSpec, Plan};
 use brunt_proto::messages::{Template, Values};
-use brunt_record::RequestTiming;
+use brunt_record::{Answer, ReplyOutcome, RequestTiming};
 
 use super::EncodeError;
 
@@ -166,6 +166,24 @@ pub(super) struct InFlight {
     pub(super) requests: InOrder,
     /// What was filled in and is awaited as an echo.
     pub(super) rendered: Rendered,
+}
+
+/// An answer without a status, of so many bytes.
+#[inline]
+pub(crate) fn answer(
+    outcome: ReplyOutcome,
+    head_bytes: u64,
+    body_bytes: u64,
+    first_byte_ns: u64,
+) -> Answer {
+    Answer {
+        outcome,
+        retry_after: false,
+        interim: 0,
+        head_bytes,
+        body_bytes,
+        first_byte_ns,
+    }
 }
 
 /// Gives connections their numbers in the run.

@@ -11,7 +11,7 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::exchange::{
-    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
+    self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
 };
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
@@ -205,17 +205,11 @@ fn broken(error: ScanError) -> Broken {
 }
 
 fn answer(kind: RespKind, body_bytes: u64, first_byte_ns: u64) -> Answer {
-    Answer {
-        outcome: match kind {
-            RespKind::Reply | RespKind::Push => ReplyOutcome::SUCCESS,
-            RespKind::Error => ReplyOutcome::ERROR,
-        },
-        retry_after: false,
-        interim: 0,
-        head_bytes: 0,
-        body_bytes,
-        first_byte_ns,
-    }
+    let outcome = match kind {
+        RespKind::Reply | RespKind::Push => ReplyOutcome::SUCCESS,
+        RespKind::Error => ReplyOutcome::ERROR,
+    };
+    exchange::answer(outcome, 0, body_bytes, first_byte_ns)
 }
 
 /// What is in flight and what comes on one connection.

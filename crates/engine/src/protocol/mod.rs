@@ -25,6 +25,7 @@ use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
 pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
+pub(crate) use exchange::answer;
 pub use filled::HoleInFraming;
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};

@@ -18,7 +18,7 @@ use brunt_record::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTimi
 use thiserror::Error;
 
 use super::exchange::{
-    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
+    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer, is_late,
 };
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
@@ -419,7 +419,7 @@ impl ClientProtocol for WebSocket {
         now_ns: u64,
     ) -> Option<(u32, Answer)> {
         connection.in_send = connection.in_send.checked_sub(1)?;
-        let answer = answer(connection.reply, now_ns);
+        let answer = answer_of(connection.reply, now_ns);
         Some((self.leave(connection), answer))
     }
 
@@ -550,7 +550,7 @@ impl ClientProtocol for WebSocket {
                         continue;
                     }
                     Some(ProtocolEvent::Done {
-                        answer: answer(connection.reply, connection.first_byte_ns),
+                        answer: answer_of(connection.reply, connection.first_byte_ns),
                         closes: false,
                         place: self.leave(connection),
                     })
@@ -687,13 +687,7 @@ fn sample(message: &[u8]) -> String {
 }
 
 #[inline]
-fn answer(reply: Reply, first_byte_ns: u64) -> Answer {
-    Answer {
-        outcome: ReplyOutcome::SUCCESS,
-        retry_after: false,
-        interim: 0,
-        head_bytes: reply.head_bytes,
-        body_bytes: reply.body_bytes,
-        first_byte_ns,
-    }
+fn answer_of(reply: Reply, first_byte_ns: u64) -> Answer {
+    let outcome = ReplyOutcome::SUCCESS;
+    answer(outcome, reply.head_bytes, reply.body_bytes, first_byte_ns)
 }

@@ -20,7 +20,7 @@ pub(super) struct Accounting {
     recorder: Recorder,
     progress: Progress,
     /// When the last request was answered or failed, 0 for none.
-    last_done_ns: u64,
+    pub(super) last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
     pub(super) service_ns: u64,
     /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
@@ -76,11 +76,6 @@ impl Accounting {
         self.progress.live = u64::from(self.recorder.live());
         self.progress.waiting = waiting;
         self.progress.bytes_sent = bytes_sent;
-    }
-
-    /// Whether a request was answered or failed at `now_ns`.
-    pub(super) fn has_just_ended_one(&self, now_ns: u64) -> bool {
-        self.last_done_ns == now_ns
     }
 
     /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.

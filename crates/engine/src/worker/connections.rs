@@ -30,7 +30,7 @@ pub(super) const QUIET_NS: u64 = 1_000_000_000;
 pub(super) struct Connections<P: ClientProtocol> {
     table: ConnectionTable<P>,
     /// Local addresses of connections.
-    sources: Turns,
+    pub(super) sources: Turns,
     /// Attempts in flight.
     pub(super) attempts: u32,
     /// First attempts of set-up, and retries.
@@ -38,7 +38,7 @@ pub(super) struct Connections<P: ClientProtocol> {
     /// Slots that set-up opens.
     held: u32,
     /// Connections that set-up still waits for.
-    awaited: u32,
+    pub(super) awaited: u32,
     /// Connections to be held that are not open, and are not just being replaced.
     pub(super) lacking: u32,
     /// When set-up opened a connection for the first time that it still waited for.
@@ -47,13 +47,13 @@ pub(super) struct Connections<P: ClientProtocol> {
     pub(super) slots_used: u32,
     /// Slots whose connections no request needed when they were lost, and that nothing opens again
     /// unasked.
-    spare: Vec<Slot>,
+    pub(super) spare: Vec<Slot>,
     /// Since when no connection is open, or none takes a request.
     pub(super) unavailable_since_ns: Option<u64>,
     /// Slots that wait for the end of a pause, to be opened again for what they carried.
     pub(super) resuming: u32,
     /// Connections whose servers are to answer that nothing more is sent.
-    parting: u32,
+    pub(super) parting: u32,
     /// The connection that finds out when one can be opened again, while none is open.
     probe: Option<Slot>,
     depth_max: u32,
@@ -123,21 +123,11 @@ impl<P: ClientProtocol> Connections<P> {
         useless
     }
 
-    /// Local addresses that were used, of those that brunt chose.
-    pub(super) fn sources_used(&self) -> usize {
-        self.sources.used()
-    }
-
     /// Set-up begins, with one attempt per `gap_ns`.
     pub(super) fn start_set_up(&mut self, now_ns: u64, gap_ns: f64) {
         let most = P::Transport::ATTEMPTS_MAX;
         self.dialling = Dialling::new(self.held, now_ns, gap_ns, most);
         self.progress_ns = now_ns;
-    }
-
-    /// Whether set-up waits for connections.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.awaited > 0
     }
 
     /// A slot that is to be opened because arrivals wait, if there is one: one whose connection was
@@ -153,11 +143,6 @@ impl<P: ClientProtocol> Connections<P> {
         })
     }
 
-    /// Whether there are slots that arrivals may have opened again.
-    pub(super) fn has_spare(&self) -> bool {
-        !self.spare.is_empty()
-    }
-
     /// No request needs the connection, which is lost, before `at_ns`, when it is opened again;
     /// absent: until arrivals wait for it.
     pub(super) fn set_aside(&mut self, slot: Slot, at_ns: Option<u64>, now_ns: u64) {
@@ -168,11 +153,6 @@ impl<P: ClientProtocol> Connections<P> {
             self.spare.push(slot);
         }
         self.table[slot].is_unneeded = true;
-    }
-
-    /// Whether servers are to answer that nothing more is sent.
-    pub(super) fn are_parting(&self) -> bool {
-        self.parting > 0
     }
 
     /// Whether attempts wait for their turn.
@@ -374,11 +354,6 @@ impl<P: ClientProtocol> Connections<P> {
         self.table[slot].state = State::Down { retry_ns };
         self.resuming += 1;
         self.table.arm(slot, at_ns);
-    }
-
-    /// The pause before that is over.
-    pub(super) fn resumed(&mut self) {
-        self.resuming -= 1;
     }
 
     /// The connection is to be opened when it is its turn.
@@ -720,14 +695,14 @@ mod tests {
         assert!(!connections.opened(first, 5, 1, &mut accounting));
         assert_eq!((connections.progress_ns, connections.lacking), (5, 1));
         for _ in 0..SETUP_ATTEMPTS {
-            assert!(connections.is_awaited());
+            assert!(connections.awaited > 0);
             let kind = FailureKind::ConnectRefused;
             connections.attempt_failed(second, 6, kind, &mut accounting);
             connections.retry_later(second, 6, Mode::Setup);
             let state = State::Connecting { since_ns: 6 };
             connections.attempt(second, 6, state, &mut accounting);
         }
-        assert!(!connections.is_awaited());
+        assert!(!connections.awaited > 0);
         assert_eq!(connections.lacking, 1);
         assert_eq!(
             [connections.use_slot(), connections.use_slot()],
@@ -793,7 +768,7 @@ mod tests {
             [Slot(2), Slot(3)]
         );
         assert_eq!((new[Slot(0)].state, new.lacking), (State::Open, 2));
-        assert!(new.is_awaited() && new[Slot(2)].is_down_for_good());
+        assert!(new.awaited > 0 && new[Slot(2)].is_down_for_good());
     }
 
     #[test]

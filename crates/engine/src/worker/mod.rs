@@ -214,7 +214,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
         let patience_ns = self.task.plan().setup_patience_ns();
         let limit_ns = from_ns.saturating_add(setup_limit_ns);
-        while self.connections.is_awaited() && !self.task.control.is_aborted() {
+        while self.connections.awaited > 0 && !self.task.control.is_aborted() {
             let stalls_ns = self.connections.progress_ns;
             let stalls_ns = stalls_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
@@ -223,7 +223,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             self.turn(until_ns)?;
         }
-        let timed_out = self.connections.is_awaited();
+        let timed_out = self.connections.awaited > 0;
         let now_ns = self.backend.now_ns();
         let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
         let (asked, open) = (self.connections.slots_used, self.accounting.live());
@@ -381,7 +381,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let live = self.accounting.live();
         let generated = self.generated.as_ref();
         self.connections.attempts == 0
-            && !self.connections.has_spare()
+            && !!self.connections.spare.is_empty()
             && generated.is_some_and(|generated| generated.is_idle(live))
     }
 
@@ -509,7 +509,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             recorder,
             rest,
             last_done_ns,
-            sources_used: self.connections.sources_used(),
+            sources_used: self.connections.sources.used(),
             generated,
         }
     }
@@ -559,7 +559,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let control = &self.task.control;
             let until_ns = if control.is_aborted() || control.is_hurried() {
                 now_ns
-            } else if self.connections.are_parting() {
+            } else if self.connections.parting > 0 {
                 limit_ns
             } else if greeting.is_empty() || control.is_interrupted() {
                 now_ns

@@ -1,13 +1,13 @@
 //! How attempts to open a connection end, and which connections an open loop opens again.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_record::{Answer, FailureKind, ReplyOutcome};
+use brunt_record::{FailureKind, ReplyOutcome};
 
 use super::Worker;
 use super::pacing::Model;
 use super::task::Mode;
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, TimedOut};
+use crate::protocol::{ClientProtocol, TimedOut, answer};
 use crate::workload::Workload;
 
 /// A connection that nothing took for so long was not needed. So long before an arrival one is
@@ -104,14 +104,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
         recorder.disconnected(now_ns);
         if let Some(timing) = self.end_attempt(slot, now_ns) {
-            let answer = Answer {
-                outcome: ReplyOutcome::SUCCESS,
-                retry_after: false,
-                interim: 0,
-                head_bytes: 0,
-                body_bytes: 0,
-                first_byte_ns: now_ns,
-            };
+            let answer = answer(ReplyOutcome::SUCCESS, 0, 0, now_ns);
             self.replied(slot, timing, now_ns, &answer);
         }
         self.connections[slot].attempts = 0;

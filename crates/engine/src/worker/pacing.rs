@@ -50,7 +50,7 @@ pub(super) struct Pacing {
     pub(super) is_behind: bool,
     /// What arrivals may take, longest free first: open connections with room, or with planned
     /// connections empty slots. Some may have ceased to be free.
-    free: VecDeque<Slot>,
+    pub(super) free: VecDeque<Slot>,
     /// When the connections taken by the arrivals of one batch would be free again, had each been
     /// sent when it could have been; earliest first.
     would_be_free_ns: VecDeque<u64>,
@@ -280,12 +280,6 @@ impl Pacing {
             self.backlog
                 .was_free(free_ns, connection.room(), answering_ns);
         }
-    }
-
-    /// Whether there is something that arrivals may find.
-    #[inline]
-    pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty()
     }
 
     /// Takes what has been free longest, as far as is known.

@@ -84,7 +84,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn begins_no_more(&self) -> bool {
         let is_session = self.pacing.has_sessions();
         let generated = self.generated.as_ref().filter(|_| is_session);
-        generated.is_some_and(|generated| generated.begins_no_more())
+        generated.is_some_and(|generated| generated.generator.begins_no_more())
     }
 
     /// Gives the arrivals that wait to what is free, and before them what is to be sent again.
@@ -457,7 +457,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = (&mut connection.protocol, places);
         let out = self.output.out();
         generated.write_to((slot, timing), count, connection, (&mut self.protocol, out));
-        for &name in generated.names_written() {
+        for &name in &generated.written {
             self.accounting.recorder().sent_by_name(RequestTiming {
                 request: name,
                 ..timing
@@ -469,7 +469,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether connections wait before each request, in a closed loop or in a session.
     pub(super) fn waits(&self) -> bool {
-        let delays = |generated: &Generated| generated.delays();
+        let delays = |generated: &Generated| generated.delays;
         let is_planned = self.pacing.is_open_loop();
         let generated = self.generated.as_deref().filter(|_| !is_planned);
         self.pacing.thinks() || generated.is_some_and(delays)
@@ -486,7 +486,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
         let is_measured = self.is_measured();
         if let Some(generated) = &mut self.generated
-            && generated.delays()
+            && generated.delays
         {
             let backend = &self.backend;
             let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
@@ -615,7 +615,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let address = self
             .generated
             .as_ref()
-            .map(|generated| generated.generator().address());
+            .map(|generated| generated.generator.address());
         let peer = self.task.prepared.peer_of(self.task.worker, slot);
         let opening = match address {
             None => self.backend.open(slot, peer, source),
@@ -659,7 +659,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &self.connections[slot];
         let was_idle = connection.state == State::Open
             && now_ns.saturating_sub(connection.free_ns) >= IDLE_NS
-            && !self.accounting.has_just_ended_one(now_ns);
+            && self.accounting.last_done_ns != now_ns;
         let is_drained = self.timeline.mode == Mode::Drain;
         self.workload.closing(slot, is_drained, &self.backend);
         self.settle_send(slot);

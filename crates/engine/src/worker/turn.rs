@@ -59,7 +59,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.is_releasing() {
             self.release();
         }
-        if self.drop_expired(now_ns) && self.pacing.has_free() && self.pacing.backlog.waiting() > 0
+        if self.drop_expired(now_ns)
+            && !self.pacing.free.is_empty()
+            && self.pacing.backlog.waiting() > 0
         {
             self.assign_waiting(now_ns);
         }
@@ -193,7 +195,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let state = connection.state;
         match state {
             State::Down { .. } if self.pacing.has_sessions() => {
-                self.connections.resumed();
+                self.connections.resuming -= 1;
                 if self.timeline.mode == Mode::Load {
                     self.open(slot, now_ns);
                 } else {
