@@ -94,9 +94,10 @@ impl Generators {
     ///
     /// A generator made its requests, and there is none.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), RunError> {
-        match plan.is_generated && self.of_workers.is_empty() {
-            true => Err(RunError::NoGenerator),
-            false => Ok(()),
+        if plan.is_generated && self.of_workers.is_empty() {
+            Err(RunError::NoGenerator)
+        } else {
+            Ok(())
         }
     }
 

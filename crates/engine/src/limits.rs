@@ -351,9 +351,10 @@ fn stage_bytes(model: &LoadModel) -> u64 {
 fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
     let depth = u64::from(negotiated.depth);
     let cost = negotiated.protocol.cost;
-    let copied = match cost.copies_units {
-        true => (payload_bytes * depth).min(BODIES_BYTES),
-        false => payload_bytes,
+    let copied = if cost.copies_units {
+        (payload_bytes * depth).min(BODIES_BYTES)
+    } else {
+        payload_bytes
     };
     let is_tls = negotiated.tls.is_some();
     let copies = u64::from(cost.copies_units) + u64::from(is_tls);

@@ -53,9 +53,10 @@ impl Negotiated {
     /// Without a question to the server: it speaks what is preferred over TLS, and what is spoken
     /// in clear text else.
     pub(crate) fn unasked(plan: &Plan) -> Result<Self, NegotiateError> {
-        let protocol = match plan.target.scheme.is_secure() {
-            true => plan.spoken.preferred(),
-            false => plan.spoken.in_clear_text(),
+        let protocol = if plan.target.scheme.is_secure() {
+            plan.spoken.preferred()
+        } else {
+            plan.spoken.in_clear_text()
         };
         if protocol.depth.is_settled {
             refuse_pipeline(plan, protocol)?;

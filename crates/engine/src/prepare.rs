@@ -255,9 +255,10 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             target: target.clone(),
             ..plan.clone()
         };
-        match is_arranged(&plan) || is_over_datagrams(&plan) {
-            true => first_address(&plan),
-            false => reach(&plan).map(|(peer, _, _)| peer),
+        if is_arranged(&plan) || is_over_datagrams(&plan) {
+            first_address(&plan)
+        } else {
+            reach(&plan).map(|(peer, _, _)| peer)
         }
     });
     peers.collect()
@@ -320,12 +321,13 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
 fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareError> {
     let workers = plan.workers.get();
     let here = part.map_or(0..workers, Part::workers);
-    match here.is_empty() || here.end > workers {
-        true => Err(PrepareError::NoSuchWorkers {
+    if here.is_empty() || here.end > workers {
+        Err(PrepareError::NoSuchWorkers {
             last: here.end.saturating_sub(1),
             workers,
-        }),
-        false => Ok(here),
+        })
+    } else {
+        Ok(here)
     }
 }
 

@@ -106,9 +106,10 @@ impl Probes {
             };
             let reader = CounterReader::new(&counter, &tls)?;
             // Bytes of streams before the run may still be counted: of the connection before it.
-            let before = match plan.one_way().is_some() {
-                true => read_settled(&reader)?,
-                false => reader.read()?,
+            let before = if plan.one_way().is_some() {
+                read_settled(&reader)?
+            } else {
+                reader.read()?
             };
             Ok::<_, ServerCountError>(Some((reader, before)))
         };

@@ -557,9 +557,10 @@ where
     W: Workload,
 {
     loop {
-        let order = match holds_start {
-            true => orders.try_recv(),
-            false => orders.recv().map_err(|_| TryRecvError::Disconnected),
+        let order = if holds_start {
+            orders.try_recv()
+        } else {
+            orders.recv().map_err(|_| TryRecvError::Disconnected)
         };
         match order {
             Ok(Order::Start(start)) => return Ok(Some(start)),
@@ -584,9 +585,10 @@ impl Session {
     ) -> Result<(Vec<Ended>, Watched), RunError> {
         let control = Arc::clone(&self.control);
         // An agreed start may be seconds away.
-        let load_ns = match control.holds_start() {
-            true => window.start_ns - self.prepared.plan.warmup_ns,
-            false => 0,
+        let load_ns = if control.holds_start() {
+            window.start_ns - self.prepared.plan.warmup_ns
+        } else {
+            0
         };
         let mut before: Option<(u64, CpuUse)> = None;
         let mut watched = None;

@@ -114,8 +114,9 @@ fn said(protocol: Protocol, has_chosen_none: bool) -> String {
 
 /// What is spoken with a server that does not name this version of HTTP.
 fn instead(protocol: Protocol) -> &'static str {
-    match protocol.needs_alpn {
-        true => ", and HTTP/1.1 is spoken",
-        false => "",
+    if protocol.needs_alpn {
+        ", and HTTP/1.1 is spoken"
+    } else {
+        ""
     }
 }

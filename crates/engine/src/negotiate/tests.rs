@@ -187,9 +187,10 @@ fn what_is_negotiated_over_tls() {
         let case = format!("{http:?} {alpn:?} {streams_max:?} {streams} {pipeline}");
         let mut plan = world.plan(http);
         (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
-        let bytes = match protocol == Protocol::HTTP2 {
-            true => settings(streams_max),
-            false => Vec::new(),
+        let bytes = if protocol == Protocol::HTTP2 {
+            settings(streams_max)
+        } else {
+            Vec::new()
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);
         assert_eq!(

@@ -98,9 +98,10 @@ impl<'a> Parts<'a> {
         (index, request): (usize, RequestRef<'a>),
     ) -> Result<Self, EncodeError> {
         let parts = Self::of(request).map_err(|it| EncodeError::request(plan, index, it))?;
-        match parts.is_fixed() {
-            true => Ok(parts),
-            false => Err(EncodeError::request(plan, index, NeedsHttp1)),
+        if parts.is_fixed() {
+            Ok(parts)
+        } else {
+            Err(EncodeError::request(plan, index, NeedsHttp1))
         }
     }
 

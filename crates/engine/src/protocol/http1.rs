@@ -107,9 +107,10 @@ impl Encoder {
             text.holes = holes;
             Ok(text)
         };
-        let closing = match self.closes {
-            true => encode(true)?,
-            false => TextWithHoles::default(),
+        let closing = if self.closes {
+            encode(true)?
+        } else {
+            TextWithHoles::default()
         };
         Ok([encode(false)?, closing])
     }
@@ -155,9 +156,10 @@ impl Http1Requests {
                 start: encoded_bytes as u32,
                 bytes: ordinary.bytes.len() as u32,
                 closing_bytes: closing.bytes.len() as u32,
-                filled: match ordinary.holes.is_empty() {
-                    true => FIXED,
-                    false => filled.len() as u32,
+                filled: if ordinary.holes.is_empty() {
+                    FIXED
+                } else {
+                    filled.len() as u32
                 },
                 kind,
                 may_repeat: http1::is_idempotent(spec.method.as_bytes())

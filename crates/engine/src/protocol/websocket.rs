@@ -93,9 +93,10 @@ impl EncodedWebSocket {
             clock_origin_unix_ns,
         };
         let set = MessageSet::new(plan, exchanged, |spec, bytes| {
-            match exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
-                true => Ok(()),
-                false => Err(EncodeError::protocol(NotUtf8(spec.name.clone()))),
+            if exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
+                Ok(())
+            } else {
+                Err(EncodeError::protocol(NotUtf8(spec.name.clone())))
             }
         })?;
         let (mut frames_starts, mut frames_bytes) = (Vec::new(), 0);
@@ -134,9 +135,10 @@ impl EncodedWebSocket {
     }
 
     fn kind(&self) -> Kind {
-        match self.exchange.is_binary {
-            true => Kind::Binary,
-            false => Kind::Text,
+        if self.exchange.is_binary {
+            Kind::Binary
+        } else {
+            Kind::Text
         }
     }
 
@@ -346,9 +348,10 @@ impl ClientProtocol for WebSocket {
         if !connection.client.is_open() {
             return Parting::AtOnce;
         }
-        let (code, parting) = match connection.has_abandoned {
-            true => (CloseCode::GOING_AWAY, Parting::AtOnce),
-            false => (CloseCode::NORMAL, Parting::Answered),
+        let (code, parting) = if connection.has_abandoned {
+            (CloseCode::GOING_AWAY, Parting::AtOnce)
+        } else {
+            (CloseCode::NORMAL, Parting::Answered)
         };
         let key = next_key(&mut connection.random);
         let bytes = out.owned(self.encoded.payload());
@@ -596,9 +599,10 @@ impl ClientProtocol for WebSocket {
 
     fn ended(&mut self, connection: &mut WebSocketConnection) -> Ending {
         let is_begun = connection.reply.messages > 0 || connection.client.pending_bytes() > 0;
-        Ending::Fails(match is_begun {
-            true => FailureKind::TruncatedReply,
-            false => FailureKind::ClosedBeforeReply,
+        Ending::Fails(if is_begun {
+            FailureKind::TruncatedReply
+        } else {
+            FailureKind::ClosedBeforeReply
         })
     }
 

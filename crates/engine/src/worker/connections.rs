@@ -449,9 +449,10 @@ impl<P: ClientProtocol> Connections<P> {
         let connection = &mut self.table[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         let was_doomed = connection.attempts > 0;
-        connection.attempts = match is_doomed {
-            true => connection.attempts.max(1),
-            false => 0,
+        connection.attempts = if is_doomed {
+            connection.attempts.max(1)
+        } else {
+            0
         };
         if is_doomed {
             self.note_lacking(slot);

@@ -175,9 +175,10 @@ impl Pacing {
         let alike_until_ns = accounting.recorder().alike_until_ns(due_ns, at_ns);
         let until_ns = before_ns.min(alike_until_ns);
         let is_counted = self.is_open_loop() && quota.counts(due_ns);
-        let most = match is_counted {
-            true => quota.take(due_ns, DRAWN_PER_RANGE),
-            false => u64::MAX,
+        let most = if is_counted {
+            quota.take(due_ns, DRAWN_PER_RANGE)
+        } else {
+            u64::MAX
         };
         if most == 0 {
             self.backlog.stop();

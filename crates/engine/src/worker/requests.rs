@@ -305,9 +305,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             connection.think_ns = think_ns;
         }
         let closes = connection.requests_left == 0;
-        let free_ns = match self.pacing.is_open_loop() {
-            true => connection.punctual_free_ns,
-            false => connection.free_ns,
+        let free_ns = if self.pacing.is_open_loop() {
+            connection.punctual_free_ns
+        } else {
+            connection.free_ns
         };
         self.write_to(slot);
         let (connection, places) = self.connections.start_requests(slot, count);

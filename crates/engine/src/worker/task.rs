@@ -169,9 +169,10 @@ impl Timeline {
     /// that is known.
     #[inline]
     pub(super) fn unanswered_until_ns(&self, now_ns: u64) -> u64 {
-        match self.is_endless() {
-            true => now_ns,
-            false => self.window_end_ns,
+        if self.is_endless() {
+            now_ns
+        } else {
+            self.window_end_ns
         }
     }
 

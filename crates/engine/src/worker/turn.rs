@@ -252,11 +252,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// When a timer of the protocol is due on a connection that is being greeted; [`u64::MAX`] for
     /// never. A transport that sends again what is lost needs none.
     fn greeting_timeout_ns(&self, slot: Slot) -> u64 {
-        match P::Transport::IS_RELIABLE {
-            true => u64::MAX,
-            false => self
-                .protocol
-                .next_timeout_ns(&self.connections[slot].protocol),
+        if P::Transport::IS_RELIABLE {
+            u64::MAX
+        } else {
+            self.protocol
+                .next_timeout_ns(&self.connections[slot].protocol)
         }
     }
 

@@ -273,9 +273,10 @@ impl Workload for Streams {
             account: sum,
             smoothed_rtt_ns: ends.smoothed_rtt_ns_sum.checked_div(streams),
         });
-        self.next_ns = match is_over {
-            true => u64::MAX,
-            false => self.reading_after(now_ns, window),
+        self.next_ns = if is_over {
+            u64::MAX
+        } else {
+            self.reading_after(now_ns, window)
         };
         let record = &mut self.record;
         record.window = sum;

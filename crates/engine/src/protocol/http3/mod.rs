@@ -194,11 +194,12 @@ impl Http3 {
 /// connections otherwise.
 #[inline]
 fn due_ns(deadline_ns: u64, now_ns: u64) -> u64 {
-    match deadline_ns.saturating_sub(now_ns) >= FAR_NS {
-        true => deadline_ns
+    if deadline_ns.saturating_sub(now_ns) >= FAR_NS {
+        deadline_ns
             .checked_next_multiple_of(TOGETHER_NS)
-            .unwrap_or(u64::MAX),
-        false => deadline_ns,
+            .unwrap_or(u64::MAX)
+    } else {
+        deadline_ns
     }
 }
 
