@@ -4,7 +4,7 @@
 use brunt_record::{FailureCounts, FailureKind, Run, after_ns};
 
 use crate::behaviour::overlap::common;
-use crate::behaviour::silence::silences;
+use crate::behaviour::silence::{Outage, silences};
 use crate::behaviour::steadiness::whole_points;
 use crate::{Summary, samples_needed};
 
@@ -23,17 +23,6 @@ const UNBROKEN_LEAST: f64 = 0.5;
 /// Share of the window for which a server answers nothing, from which on it has failed; any silence
 /// that lasts to the end is a failure too.
 const SILENT_LEAST: f64 = 0.1;
-
-/// A time in the window in which no worker had a connection, because attempts failed, or in which
-/// no reply came though requests were in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
-    /// When the outage began, from the start of the window, nanoseconds; 0 where it began before.
-    pub from_ns: u64,
-    /// When the outage ended, from the start of the window, nanoseconds; absent where it lasted to
-    /// the end of the window.
-    pub until_ns: Option<u64>,
-}
 
 /// Successful replies over a part of the window.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,8 +3,8 @@
 
 use brunt_record::Run;
 
+use crate::Summary;
 use crate::behaviour::overlap::common;
-use crate::{Outage, Summary};
 
 /// A silence shorter than this is not looked at in a long run, and in a short one than a tenth of
 /// the window, but for what a retransmission takes.
@@ -23,6 +23,17 @@ const PLANNED_LEAST: f64 = 12.0;
 const PAUSED_MOST: f64 = 0.1;
 /// Most points that a series can have.
 const POINTS_MAX: u64 = 1_200;
+
+/// A time in the window in which no worker had a connection, because attempts failed, or in which
+/// no reply came though requests were in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When the outage began, from the start of the window, nanoseconds; 0 where it began before.
+    pub from_ns: u64,
+    /// When the outage ended, from the start of the window, nanoseconds; absent where it lasted to
+    /// the end of the window.
+    pub until_ns: Option<u64>,
+}
 
 /// When no reply came, oldest first.
 pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<Outage> {
