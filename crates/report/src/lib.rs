@@ -12,6 +12,7 @@ mod foreign;
 mod hdr;
 mod junit;
 mod layout;
+mod object;
 mod objective;
 mod page;
 mod progress;
@@ -39,11 +40,6 @@ pub use experiment::{
     ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
     exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
     write_search_junit,
-};
-pub use figures::{
-    AgentFigures, AllPhases, BandwidthFigures, CleanSummary, ClientFigures, Figures,
-    GeneratorFigures, Latency, LiveRange, ObjectiveFigures, Outcomes, Replies, Requests,
-    ResponseParts, ServerFigures, StageFigures,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};

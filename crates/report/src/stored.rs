@@ -6,7 +6,8 @@ use brunt_judge::Judged;
 use brunt_record::Run;
 use serde::Serialize;
 
-use crate::figures::StoredFigures;
+use crate::figures::figures;
+use crate::object::Object;
 use crate::read::STORED_BYTES_MAX;
 use crate::{ReportError, foreign};
 
@@ -17,7 +18,7 @@ pub(crate) struct StoredRun<'a> {
     #[serde(flatten)]
     run: &'a Run,
     /// Derived figures; ignored when the run is read again.
-    summary: StoredFigures<'a>,
+    summary: Object,
 }
 
 /// Writes the run as indented JSON with a newline at the end.
@@ -28,7 +29,7 @@ pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), 
     });
     let stored = StoredRun {
         run: judged.run,
-        summary: StoredFigures::of(judged).map_err(ReportError::Encode)?,
+        summary: figures(judged),
     };
     foreign::write_json(&mut buffered, &stored).map_err(|error| {
         if error.is_io() {

@@ -73,11 +73,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::figures::NameFigures;
+    use crate::figures;
+    use crate::object::Object;
 
     #[derive(Serialize)]
     struct Part {
-        names: Vec<NameFigures>,
+        names: Vec<Object>,
     }
 
     /// The part of a stored run that belongs to one name.
@@ -118,7 +119,7 @@ mod tests {
             let record: NameRecord = serde_json::from_value(stored).expect("a record");
             let part = OfName {
                 summary: Part {
-                    names: vec![NameFigures::new(&record)],
+                    names: vec![figures::name(&record)],
                 },
                 names: vec![record],
             };

@@ -5,12 +5,12 @@
 
 use std::io;
 
-use brunt_judge::{Capacity, CapacityOutcome, Judged, RoundUse, Verdict};
+use brunt_judge::{Capacity, CapacityOutcome, Figure, Judged, RoundUse, Verdict};
 use brunt_load::LoadModel;
 use serde::Serialize;
 
-use crate::figures::data_name;
-use crate::{Figures, ReportError, foreign};
+use crate::figures::{Latency, data_name, server_cpus_used};
+use crate::{ReportError, foreign};
 
 /// What a program wants to know of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,29 +96,25 @@ impl RunSummary {
     /// The summary of a run.
     pub fn of(judged: &Judged<'_>) -> Self {
         let run = judged.run;
-        let figures = Figures::of(judged);
-        let replies = &figures.replies;
-        let responses = replies.successes.saturating_add(replies.errors);
+        let summary = &judged.summary;
+        let replies = &summary.window.replies;
+        let responses = replies.successes().saturating_add(replies.errors());
         let has_statuses = run.protocol().has_statuses;
-        let of_class = |class| has_statuses.then(|| figures.statuses.class(class));
+        let of_class = |class| has_statuses.then(|| replies.class(class));
         let is_open = matches!(run.plan.model, LoadModel::Open { .. });
-        let target_rate_per_s = figures.planned_per_s.known().filter(|_| is_open);
-        let planned = figures.arrivals.known().map(|arrivals| arrivals.planned);
-        let rate_ratio = planned
-            .filter(|&planned| planned > 0 && target_rate_per_s.is_some())
-            .map(|planned| responses as f64 / planned as f64);
-        let clean = figures.clean.get();
-        let clean = clean.filter(|_| judged.undisturbed().is_some());
-        let of_clean = clean.and_then(|clean| clean.response.get());
-        let response = of_clean.unwrap_or(&figures.response);
-        let successes_per_s = match clean {
-            Some(clean) => clean.successes_per_s.known(),
-            None => figures.successes_per_s.known(),
-        };
-        let own = run.latencies.split.mean();
+        let target_rate_per_s = summary.planned_per_s.known().filter(|_| is_open);
+        let planned = Some(summary.arrivals.planned).filter(|&planned| planned > 0);
+        let rate = |figure: Figure| judged.rate(figure).known().map(rounded);
+        let clean = judged.undisturbed().filter(|_| judged.withheld().is_none());
+        let whole = Latency::of_response(run);
+        let of_clean = clean.map(Latency::of_clean);
+        let response = of_clean.as_ref().unwrap_or(&whole);
         let own = match judged.undisturbed() {
             Some(clean) => clean.own_share,
-            None => own.map(|parts| parts.own_ns() / parts.response_ns()),
+            None => {
+                let parts = run.latencies.split.mean();
+                parts.map(|parts| parts.own_ns() / parts.response_ns())
+            }
         };
         Self {
             tool: "brunt",
@@ -127,40 +123,36 @@ impl RunSummary {
             protocol: run.protocol().name.to_owned(),
             connections: run.plan.connections.get(),
             duration_s: run.window_ns as f64 / 1e9,
-            requests: figures.requests.outcomes.issued,
+            requests: summary.population.issued,
             responses,
             responses_2xx: of_class(2),
             responses_3xx: of_class(3),
             responses_4xx: of_class(4),
             responses_5xx: of_class(5),
-            failures: figures.requests.outcomes.failed,
-            sent_again: judged.summary.window.sent_again,
-            rate_per_s: successes_per_s.map(rounded),
+            failures: summary.population.failed,
+            sent_again: summary.window.sent_again,
+            rate_per_s: rate(judged.successes_per_s()),
             target_rate_per_s: target_rate_per_s.map(rounded),
-            rate_ratio,
-            schedule_lag_max_us: figures.lag.max_ns.known().map(whole_us),
+            rate_ratio: planned
+                .filter(|_| target_rate_per_s.is_some())
+                .map(|planned| responses as f64 / planned as f64),
+            schedule_lag_max_us: run.latencies.lag.max_ns().map(whole_us),
             latency_mean_us: response.mean_ns.known().map(|ns| rounded(ns / 1e3)),
             latency_p50_us: response.p50_ns.known().map(whole_us),
             latency_p90_us: response.p90_ns.known().map(whole_us),
             latency_p99_us: response.p99_ns.known().map(whole_us),
             latency_p99_9_us: response.p99_9_ns.known().map(whole_us),
             latency_max_us: response.max_ns.known().map(whole_us),
-            received_bytes_per_s: figures.bytes_received_per_s.known().map(rounded),
-            client_cpus: figures.client.cpus_used.known().map(rounded),
-            server_cpus: figures
-                .server
-                .and_then(|server| server.cpus_used)
-                .known()
-                .map(rounded),
+            received_bytes_per_s: rate(summary.bytes_received_per_s.clone()),
+            client_cpus: run.client_cpu().ok().map(|cpu| rounded(cpu.cpus())),
+            server_cpus: server_cpus_used(run).map(rounded),
             own_share: own.filter(|share| share.is_finite()).map(rounded),
-            undisturbed_s: clean
-                .and_then(|it| it.clean_ns.known())
-                .map(|ns| ns as f64 / 1e9),
-            latency_p99_whole_us: of_clean.and(figures.response.p99_ns.known()).map(whole_us),
-            latency_valid: figures.valid && judged.judgement.mostly_own.is_none(),
-            valid: figures.valid,
-            verdict: data_name(figures.verdict.verdict),
-            because: foreign::printable(&figures.verdict.because).into_owned(),
+            undisturbed_s: clean.map(|it| it.clean_ns as f64 / 1e9),
+            latency_p99_whole_us: clean.and(whole.p99_ns.known()).map(whole_us),
+            latency_valid: judged.is_valid() && judged.judgement.mostly_own.is_none(),
+            valid: judged.is_valid(),
+            verdict: data_name(judged.judgement.verdict),
+            because: foreign::printable(&judged.judgement.because).into_owned(),
         }
     }
 }

@@ -2,59 +2,61 @@
 
 use std::collections::BTreeMap;
 
-use brunt_judge::{Figure, Interval, NoInterval, Quantile, ResponseQuantiles, RunFigures};
+use brunt_judge::{
+    CleanFigures, Figure, Interval, NoInterval, Quantile, ResponseQuantiles, RunFigures,
+};
 use brunt_record::{Histogram, MeanParts, Run, StageRecord};
 use serde::Serialize;
 
 /// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
 /// only a lower bound is known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latency {
+pub(crate) struct Latency {
     /// Samples.
-    pub count: u64,
+    pub(crate) count: u64,
     /// The smallest, exact.
-    pub min_ns: Figure<u64>,
+    pub(crate) min_ns: Figure<u64>,
     /// The mean of those that ended.
-    pub mean_ns: Figure,
+    pub(crate) mean_ns: Figure,
     /// The median.
-    pub p50_ns: Figure<u64>,
+    pub(crate) p50_ns: Figure<u64>,
     /// Three in four are not above it.
-    pub p75_ns: Figure<u64>,
+    pub(crate) p75_ns: Figure<u64>,
     /// Nine in ten are not above it.
-    pub p90_ns: Figure<u64>,
+    pub(crate) p90_ns: Figure<u64>,
     /// 19 in 20 are not above it.
-    pub p95_ns: Figure<u64>,
+    pub(crate) p95_ns: Figure<u64>,
     /// 99 in 100 are not above it.
-    pub p99_ns: Figure<u64>,
+    pub(crate) p99_ns: Figure<u64>,
     /// 999 in 1,000 are not above it.
-    pub p99_9_ns: Figure<u64>,
+    pub(crate) p99_9_ns: Figure<u64>,
     /// 9,999 in 10,000 are not above it.
-    pub p99_99_ns: Figure<u64>,
+    pub(crate) p99_99_ns: Figure<u64>,
     /// The largest of those that ended, exact.
-    pub max_ns: Figure<u64>,
+    pub(crate) max_ns: Figure<u64>,
     /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`; null
     /// where the run cannot tell how well it is known. Of response times alone: how other
     /// durations varied over the window is not recorded.
-    pub interval_95: BTreeMap<String, Figure<Interval>>,
+    pub(crate) interval_95: BTreeMap<String, Figure<Interval>>,
     /// Lower bounds, nanoseconds, by name, such as `p99_9`, `mean` or `max`, where requests that
     /// were never answered would have taken longer.
-    pub at_least_ns: BTreeMap<String, u64>,
+    pub(crate) at_least_ns: BTreeMap<String, u64>,
 }
 
 /// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
 /// add up to `response_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ResponseParts {
+pub(super) struct ResponseParts {
     /// The mean response time.
-    pub response_ns: f64,
+    pub(crate) response_ns: f64,
     /// What it consists of. `lag_send_ns` (framing and encrypting are part of it),
     /// `lag_receive_ns` (decrypting is part of it) and `parse_ns` are brunt's own.
     #[serde(flatten)]
-    pub parts: MeanParts,
+    pub(crate) parts: MeanParts,
 }
 
-impl From<MeanParts> for ResponseParts {
-    fn from(parts: MeanParts) -> Self {
+impl ResponseParts {
+    pub(super) fn of(parts: MeanParts) -> Self {
         Self {
             response_ns: parts.response_ns(),
             parts,
@@ -70,7 +72,7 @@ impl Latency {
 
     /// The figures of the response times of `run`. Its quantiles count requests that were never
     /// answered as longer than brunt waited for them.
-    pub(super) fn of_response(run: &Run) -> Self {
+    pub(crate) fn of_response(run: &Run) -> Self {
         let quantile = |q| run.response_quantile(q);
         let latency = Self::with_quantiles(&run.latencies.response, quantile);
         latency.with_bounds(
@@ -101,6 +103,12 @@ impl Latency {
         )
     }
 
+    /// The figures of the response times of the parts of a window in which the hypervisor took
+    /// nothing.
+    pub(crate) fn of_clean(clean: &CleanFigures) -> Self {
+        Self::with_quantiles(&clean.response, |q| clean.response_quantile(q))
+    }
+
     /// Adds the least values of mean and maximum, where these are not known.
     fn with_bounds(mut self, mean_ns: Option<u64>, max_ns: Option<u64>) -> Self {
         for (name, ns) in [("mean", mean_ns), ("max", max_ns)] {
@@ -109,10 +117,7 @@ impl Latency {
         self
     }
 
-    pub(super) fn with_quantiles(
-        histogram: &Histogram,
-        quantile: impl Fn(f64) -> Quantile,
-    ) -> Self {
+    fn with_quantiles(histogram: &Histogram, quantile: impl Fn(f64) -> Quantile) -> Self {
         const NO_SAMPLE: &str = "no sample";
         let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
         let mut known = |name: &str, q: f64| match quantile(q) {

@@ -1,6 +1,8 @@
 //! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
 
-use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures};
+use brunt_judge::{
+    Bandwidth, BandwidthInterval, CountBeside, Figure, InvariantStatus, Judged, RunFigures,
+};
 use brunt_record::Run;
 
 use crate::figures::ids;
@@ -36,7 +38,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
 /// Bytes per second, each way that there is.
 pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
     let (run, is_full) = (judged.run, page.is_full());
-    let broken = ids(judged.with_status(brunt_judge::InvariantStatus::Broken));
+    let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("bandwidth", &[reason], Tone::Refusal);

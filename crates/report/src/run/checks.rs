@@ -8,7 +8,7 @@ use crate::units;
 
 /// The first line of a run whose figures are refused.
 pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
-    let broken = ids(judged.with_status(InvariantStatus::Broken));
+    let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
         let line = format!(
             "INVALID: the figures below break {} of {} invariants ({})",

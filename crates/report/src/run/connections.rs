@@ -5,7 +5,7 @@ use brunt_load::LoadModel;
 use brunt_record::Run;
 
 use super::load;
-use crate::figures::{AllPhases, server_counted};
+use crate::figures::{connections_replaced, server_counted};
 use crate::page::{Page, Tone};
 use crate::units;
 
@@ -28,7 +28,7 @@ pub(super) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
 pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
     let live = &summary.live;
-    let all = AllPhases::new(&run.plan, summary);
+    let all = &summary.lifetime;
     let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // Attempts are told of as requests are, and what they open is not kept.
@@ -44,18 +44,15 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         items.extend(load::waited(run, summary));
     }
     // Those of workers that were too few are no connections of this load.
-    let opened = summary.lifetime.connections_opened;
+    let opened = all.connections_opened;
     let opened_beside = is_full || opened != u64::from(live.asked);
     if opened_beside && !is_plan_told {
         let opened = format!("{} opened", units::count(opened));
-        let (full, resumed) = (
-            summary.lifetime.handshakes_full,
-            summary.lifetime.handshakes_resumed,
-        );
-        let resumed = format!("{} resumed", units::count(resumed));
+        let resumed = format!("{} resumed", units::count(all.handshakes_resumed));
         if run.first().negotiated.tls.is_none() {
             items.push(opened);
         } else if is_full {
+            let full = all.handshakes_full;
             let full = units::counted(full, "full handshake", "full handshakes");
             items.extend([opened, format!("{full}, {resumed}")]);
         } else if run.plan.tls().is_some_and(|tls| tls.resumption) {
@@ -69,16 +66,17 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     items.extend(set_up);
     let mut seldom = 0;
     // What was opened beside those asked for is told in full.
-    let replaced = if is_full { all.connections_replaced } else { 0 };
+    let replaced = if is_full {
+        connections_replaced(run, summary)
+    } else {
+        0
+    };
     for (count, words) in [
         (
-            all.connections_closed_by_server,
+            all.connections_closed_idle,
             "closed by the server while idle",
         ),
-        (
-            summary.lifetime.idle_replies,
-            "of these after a reply such as 408",
-        ),
+        (all.idle_replies, "of these after a reply such as 408"),
         (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
         (
@@ -160,16 +158,18 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
     if (!is_full && counted.is_none()) || !run.has_units() {
         return;
     }
-    let all = AllPhases::new(&run.plan, summary);
-    let mut items = vec![format!("{} sent", units::count(all.sent))];
-    if !is_full && all.answered == all.sent {
+    let all = &summary.lifetime;
+    let (sent, answered) = (all.requests_sent, all.replies.total());
+    let failed = all.failures.of_requests(run.plan.connects_only());
+    let mut items = vec![format!("{} sent", units::count(sent))];
+    if !is_full && answered == sent {
         items[0].push_str(" and answered");
     } else {
-        items.push(format!("{} answered", units::count(all.answered)));
+        items.push(format!("{} answered", units::count(answered)));
     }
     for (count, words) in [
-        (all.failed, "failed"),
-        (all.in_flight, "in flight at the end"),
+        (failed, "failed"),
+        (summary.in_flight_at_end, "in flight at the end"),
     ] {
         if is_full || count > 0 {
             items.push(format!("{} {words}", units::count(count)));

@@ -26,7 +26,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
 
 /// How many were open at the end.
 pub(super) fn headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
-    let broken = ids(judged.with_status(InvariantStatus::Broken));
+    let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("held", &[reason], Tone::Refusal);

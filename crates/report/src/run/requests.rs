@@ -15,7 +15,7 @@ use crate::units;
 pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
     let verdict = judged.judgement.verdict;
-    let broken = ids(judged.with_status(InvariantStatus::Broken));
+    let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
         let reason = format!("withheld: {} broken, see below", broken.join(", "));
         return page.row("throughput", &[reason], Tone::Refusal);

@@ -3,7 +3,7 @@
 use brunt_judge::{CpuLedger, Figure, Judged, Summary};
 use brunt_record::{CpuUse, Run, ServerEvidence, ServerPoint, ServerScope};
 
-use crate::figures::{GeneratorFigures, cpu_ns_per_reply, requests_per_cpu_s};
+use crate::figures::{cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
 use crate::page::{Page, Tone, WIDE};
 use crate::units::{self, counted};
@@ -64,11 +64,11 @@ fn client(run: &Run, summary: &Summary, page: &mut Page) {
 
 /// What made the requests while the run went on, where something did.
 pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
-    let Figure::Known(used) = GeneratorFigures::of(run, summary) else {
+    let Some((used, workers)) = run.generator_use() else {
         return;
     };
     let mut items = Vec::new();
-    if let Some(sessions) = used.sessions.get() {
+    if let Some(sessions) = &used.sessions {
         items.push(format!("{} begun", units::count(sessions.begun)));
         items.push(format!("{} completed", units::count(sessions.completed)));
         items.push(format!("{} failed", units::count(sessions.failed)));
@@ -81,11 +81,12 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
             items.push(again);
         }
     }
-    if let Some(ns) = used.ns_per_request.known() {
+    let issued = summary.population.issued as f64;
+    if let Figure::Known(ns) = Figure::ratio(used.time_ns() as f64, issued, "") {
         let time = units::duration(ns.round() as u64);
         items.push(format!("{time} per request"));
     }
-    if let Some(share) = used.workers_share.known() {
+    if let Some(share) = used.share(workers, run.window_ns) {
         let whose = match run.workers().count() {
             1 => "the worker's",
             _ => "the workers'",
@@ -96,12 +97,13 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         let bodies = counted(used.truncated, "body", "bodies");
         items.push(format!("{bodies} cut, too large to be kept"));
     }
-    if let Some(error) = used.error.get() {
+    if let Some(error) = &used.error {
         items.push(format!("ended the run: {}", printable(error)));
     }
-    let name = match used.sessions.get() {
-        Some(_) => "sessions",
-        None => "script",
+    let name = if used.sessions.is_some() {
+        "sessions"
+    } else {
+        "script"
     };
     page.row(name, &items, Tone::Plain);
 }
