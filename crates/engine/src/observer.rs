@@ -278,7 +278,7 @@ impl Shown {
         match self
             .sender
             .sender
-            .try_send(self.since(now_ns, counts, streams, response))
+            .try_send(self.since_last(now_ns, counts, streams, response))
         {
             Ok(()) => {
                 (self.taken_ns, self.counts, self.postponed) = (now_ns, counts, 0);
@@ -290,18 +290,8 @@ impl Shown {
         }
     }
 
-    /// What is left to be shown when the round is over.
-    pub(crate) fn rest(
-        self,
-        now_ns: u64,
-        counts: Progress,
-        streams: Option<StreamsSoFar>,
-        response: &Histogram,
-    ) -> Snapshot {
-        self.since(now_ns, counts, streams, response)
-    }
-
-    fn since(
+    /// What was counted since the last one: at the end of the round, what is left to be shown.
+    pub(crate) fn since_last(
         &self,
         now_ns: u64,
         counts: Progress,

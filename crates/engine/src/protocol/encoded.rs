@@ -83,32 +83,45 @@ impl EncodedRequests {
         side: Option<&ClientSide>,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
+        let timeout_ns = plan.timeout_ns;
         let (encoded, sizes) = match &plan.spoken {
             Spoken::Http(_) if protocol == Protocol::HTTP2 => {
                 let requests = Http2Requests::new(plan, depth)?;
                 let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                (Encoded::Http2(Http2::new(Arc::new(requests))), sizes)
+                (
+                    Encoded::Http2(Http2::new(Arc::new(requests), timeout_ns)),
+                    sizes,
+                )
             }
             Spoken::Http(_) if protocol == Protocol::HTTP3 => {
                 let requests = Http3Requests::new(plan, depth, side)?;
                 let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                (Encoded::Http3(Http3::new(Arc::new(requests))), sizes)
+                (
+                    Encoded::Http3(Http3::new(Arc::new(requests), timeout_ns)),
+                    sizes,
+                )
             }
             Spoken::Http(_) => {
                 let requests = Http1Requests::new(plan, depth)?;
                 let sizes = requests.sizes();
-                (Encoded::Http1(Http1::new(Arc::new(requests))), sizes)
+                (
+                    Encoded::Http1(Http1::new(Arc::new(requests), timeout_ns)),
+                    sizes,
+                )
             }
             Spoken::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
-                (Encoded::Messages(Messages::new(Arc::new(messages))), sizes)
+                (
+                    Encoded::Messages(Messages::new(Arc::new(messages), timeout_ns)),
+                    sizes,
+                )
             }
             Spoken::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
                 (
-                    Encoded::WebSocket(WebSocket::new(Arc::new(messages))),
+                    Encoded::WebSocket(WebSocket::new(Arc::new(messages), timeout_ns)),
                     sizes,
                 )
             }

@@ -16,7 +16,7 @@ use super::filled::Parts;
 use super::verbatim::{self, VerbatimError};
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
-    ProtocolEvent, Sizes, StartOfWorker, TimedOut,
+    ProtocolEvent, Sizes, TimedOut,
 };
 use crate::failure;
 
@@ -324,7 +324,7 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
+    pub(super) fn new(requests: Arc<Http1Requests>, timeout_ns: u64) -> Self {
         Self {
             kinds: requests.places.iter().map(|place| place.kind).collect(),
             requests,
@@ -332,7 +332,7 @@ impl Http1 {
             numbers: Numbers::default(),
             known: KnownHead::default(),
             limits: Limits::default(),
-            timeout_ns: u64::MAX,
+            timeout_ns,
         }
     }
 }
@@ -373,11 +373,10 @@ impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
 
-    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = start.timeout_ns;
+    fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.payload = add(Arc::clone(self.requests.payload()));
         let first = self.requests.sequence_offset;
-        self.numbers = Numbers::new(self.requests.seed, first, start.worker, start.workers);
+        self.numbers = Numbers::new(self.requests.seed, first, worker, workers);
     }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::Plan;
 use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Request, Template};
@@ -11,10 +10,7 @@ use brunt_record::{FailureKind, RequestTiming};
 
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
-use super::{
-    Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, StartOfWorker,
-    TimedOut,
-};
+use super::{Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut};
 use crate::failure;
 
 /// Bytes of frames that may wait behind a send, beside the heads of requests: bodies, of which the
@@ -102,13 +98,13 @@ impl Http2Connection {
 }
 
 impl Http2 {
-    pub(super) fn new(requests: Arc<Http2Requests>) -> Self {
+    pub(super) fn new(requests: Arc<Http2Requests>, timeout_ns: u64) -> Self {
         Self {
             waiting_bytes_max: WAITING_BYTES_MAX + requests.bytes_max() * requests.depth as usize,
             requests,
             known: KnownHead::default(),
             limits: Limits::default(),
-            timeout_ns: u64::MAX,
+            timeout_ns,
         }
     }
 }
@@ -119,10 +115,6 @@ impl ClientProtocol for Http2 {
 
     const IN_ORDER: bool = false;
     const WRITES_AHEAD: bool = true;
-
-    fn start(&mut self, start: StartOfWorker, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = start.timeout_ns;
-    }
 
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;

@@ -15,7 +15,7 @@ use super::exchange::{
 };
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    TimedOut,
 };
 use crate::failure;
 
@@ -143,11 +143,11 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(encoded: Arc<EncodedMessages>) -> Self {
+    pub(super) fn new(encoded: Arc<EncodedMessages>, timeout_ns: u64) -> Self {
         Self {
             encoded,
             payload: PayloadId(0),
-            timeout_ns: u64::MAX,
+            timeout_ns,
             numbers: ConnectionNumbers::new(0, 1),
         }
     }
@@ -242,9 +242,8 @@ impl ClientProtocol for Messages {
     const PARTS: bool = true;
     const MAY_BE_PUSHED_TO: bool = true;
 
-    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = start.timeout_ns;
-        self.numbers = ConnectionNumbers::new(start.worker, start.workers);
+    fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.numbers = ConnectionNumbers::new(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));

@@ -55,16 +55,6 @@ pub(crate) struct Next {
     pub(crate) now_ns: u64,
 }
 
-/// What a protocol needs to know of its worker.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StartOfWorker {
-    /// Its number among `workers`.
-    pub(crate) worker: u32,
-    pub(crate) workers: u32,
-    /// A request has no response in time after so long.
-    pub(crate) timeout_ns: u64,
-}
-
 /// What happened on a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ProtocolEvent {
@@ -194,8 +184,10 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// How a request fails on a connection whose server makes brunt write, and does not read.
     const FLOODED: FailureKind = FailureKind::Http2Error;
 
-    /// Called once by each worker, before all else; `add` hands a payload to its backend.
-    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId);
+    /// Called once by each worker, before all else, with its number among `workers`; `add` hands a
+    /// payload to its backend.
+    fn start(&mut self, _worker: u32, _workers: u32, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+    }
 
     /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
     fn want_bodies(&mut self, _wanted: BodiesWanted) {}

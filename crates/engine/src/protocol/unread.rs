@@ -1,12 +1,9 @@
 //! Connections on which nothing is requested, and whose bytes nobody reads.
 
-use std::sync::Arc;
-
-use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_record::{FailureKind, RequestTiming};
 
-use super::{Broken, ClientProtocol, Ending, Next, Out, Progress, StartOfWorker, TimedOut};
+use super::{Broken, ClientProtocol, Ending, Next, Out, Progress, TimedOut};
 
 /// What is said on the connections of one-way streams, and of those that are opened and closed.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +15,6 @@ impl ClientProtocol for Unread {
 
     const IN_ORDER: bool = true;
     const WRITES_AHEAD: bool = false;
-
-    fn start(&mut self, _start: StartOfWorker, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {}
 
     fn connection(&self) {}
 

@@ -22,7 +22,7 @@ use super::exchange::{
 };
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    TimedOut,
 };
 use crate::failure;
 
@@ -234,12 +234,12 @@ pub(crate) struct WebSocket {
 }
 
 impl WebSocket {
-    pub(super) fn new(encoded: Arc<EncodedWebSocket>) -> Self {
+    pub(super) fn new(encoded: Arc<EncodedWebSocket>, timeout_ns: u64) -> Self {
         Self {
             encoded,
             payload: PayloadId(0),
             limits: Limits::default(),
-            timeout_ns: u64::MAX,
+            timeout_ns,
             numbers: ConnectionNumbers::new(0, 1),
             answers: Vec::new(),
             unmatched: None,
@@ -312,9 +312,8 @@ impl ClientProtocol for WebSocket {
     const FLOODED: FailureKind = FailureKind::WebSocketError;
     const PARTS: bool = true;
 
-    fn start(&mut self, start: StartOfWorker, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = start.timeout_ns;
-        self.numbers = ConnectionNumbers::new(start.worker, start.workers);
+    fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.numbers = ConnectionNumbers::new(worker, workers);
         let payload = self.encoded.payload();
         if !payload.is_empty() {
             self.payload = add(Arc::clone(payload));

@@ -29,7 +29,7 @@ use crate::budget::Quota;
 use crate::connection::State;
 use crate::generated::Generated;
 use crate::observer::Shown;
-use crate::protocol::{ClientProtocol, StartOfWorker, WorkerTransport};
+use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::workload::{Carried, Workload};
 use accounting::Accounting;
 use again::Repeats;
@@ -85,12 +85,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         task: Task,
         spinner: Spinner,
     ) -> Self {
-        let start = StartOfWorker {
-            worker: task.worker,
-            workers: task.plan().workers.get(),
-            timeout_ns: task.timeout_ns,
-        };
-        protocol.start(start, &mut |payload| backend.add_payload(payload));
+        let workers = task.plan().workers.get();
+        protocol.start(task.worker, workers, &mut |payload| {
+            backend.add_payload(payload)
+        });
         backend.set_stamps(task.prepared.stamps_every());
         backend.set_sockets(&task.prepared.sockets());
         workload.start(&mut backend);
@@ -495,7 +493,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let shown = self.round.shown.take();
         let (progress, response) = self.accounting.shown();
         let streams = self.workload.so_far();
-        let rest = shown.map(|shown| shown.rest(now_ns, progress, streams, response));
+        let rest = shown.map(|shown| shown.since_last(now_ns, progress, streams, response));
         let mut generated = self.generated.take();
         if let Some(generated) = &mut generated {
             let (used, names) = generated.end();

@@ -22,7 +22,7 @@ use super::out::Asked;
 use super::streams::{Patience, event_of};
 use super::{
     Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress, ProtocolEvent,
-    StartOfWorker, TimedOut,
+    TimedOut,
 };
 
 /// Timers of QUIC that are due in so much time or more are late by up to `TOGETHER_NS`: what RFC
@@ -142,13 +142,13 @@ pub(crate) struct Http3Connection {
 }
 
 impl Http3 {
-    pub(super) fn new(requests: Arc<Http3Requests>) -> Self {
+    pub(super) fn new(requests: Arc<Http3Requests>, timeout_ns: u64) -> Self {
         Self {
             requests,
             templates: Vec::new(),
             known: KnownHead::default(),
             limits: Limits::default(),
-            timeout_ns: u64::MAX,
+            timeout_ns,
             worker: 0,
             opened: 0,
         }
@@ -211,9 +211,8 @@ impl ClientProtocol for Http3 {
     const WRITES_AHEAD: bool = true;
     const PARTS: bool = true;
 
-    fn start(&mut self, start: StartOfWorker, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-        self.timeout_ns = start.timeout_ns;
-        self.worker = start.worker;
+    fn start(&mut self, worker: u32, _workers: u32, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
+        self.worker = worker;
         let templates = self.requests.templates.iter();
         self.templates = templates.map(Template::of_worker).collect();
     }
