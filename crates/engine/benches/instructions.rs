@@ -56,8 +56,10 @@ impl Case {
 
 fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
     let (four, ten) = (4.try_into()?, 10.try_into()?);
-    let spoken = |name, connections, http| Ok(case(name, connections)?.speaking(http));
-    let http2 = |name| spoken(name, 4, HttpChoice::HTTP2).map(|case: Case| case.streams(ten));
+    let spoken = |name, connections, http| -> Result<Case, Box<dyn Error>> {
+        Ok(case(name, connections)?.speaking(http))
+    };
+    let http2 = |name| spoken(name, 4, HttpChoice::HTTP2).map(|case| case.streams(ten));
     let http3 = |name, connections| spoken(name, connections, HttpChoice::HTTP3);
     [
         case("HTTP/1.1 closed", 16),

@@ -19,10 +19,10 @@ impl Shape {
     fn of(mut request: RequestSpec) -> Self {
         request.path = String::new();
         let text = request.text.as_ref();
-        let text_body_bytes = match text.is_some_and(|text| text.ends_with(&request.body)) {
-            true => std::mem::take(&mut request.body).len(),
-            false => 0,
-        };
+        let mut text_body_bytes = 0;
+        if text.is_some_and(|text| text.ends_with(&request.body)) {
+            text_body_bytes = std::mem::take(&mut request.body).len();
+        }
         Self {
             request,
             text_body_bytes,

@@ -95,7 +95,12 @@ macro_rules! spoken_from {
     };
 }
 
-spoken_from!(HttpChoice: Http MessageExchange: Messages WebSocketExchange: WebSocket Streams: Streams);
+spoken_from! {
+    HttpChoice: Http
+    MessageExchange: Messages
+    WebSocketExchange: WebSocket
+    Streams: Streams
+}
 
 #[cfg(test)]
 mod tests {

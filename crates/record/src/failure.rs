@@ -33,7 +33,8 @@ macro_rules! failure_kinds {
     (@one $type:ident) => { None };
     (@one $type:ident $value:ident) => { Some($type::$value) };
     ($($(#[doc = $doc:literal])+
-       $variant:ident, $scope:ident $(of $family:ident)? $(by $nature:ident)?, $label:literal;)+) => {
+       $variant:ident, $scope:ident $(of $family:ident)? $(by $nature:ident)?,
+       $label:literal;)+) => {
         /// Why a connection attempt, a connection or a request failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]

@@ -1,5 +1,5 @@
-//! The histograms of a run, by what they measure, and what is known of durations of which some never
-//! ended, from lower bounds of those.
+//! The histograms of a run, by what they measure, and what is known of durations of which some
+//! never ended, from lower bounds of those.
 
 use std::borrow::Cow;
 
