@@ -68,7 +68,7 @@ enum Encoded {
     Http3(Http3),
     Messages(Messages),
     WebSocket(WebSocket),
-    Streams(Streams),
+    Streams(Arc<StreamPayload>),
     Connections,
 }
 
@@ -128,7 +128,7 @@ impl EncodedRequests {
             Spoken::Streams(streams) => {
                 let payload = StreamPayload::new(*streams);
                 let sizes = Sizes::of(payload.bytes(), payload.bytes());
-                (Encoded::Streams(Streams::new(Arc::new(payload))), sizes)
+                (Encoded::Streams(Arc::new(payload)), sizes)
             }
             Spoken::Connections => (Encoded::Connections, Sizes::default()),
         };
@@ -143,7 +143,7 @@ impl EncodedRequests {
             Encoded::Http3(protocol) => what.run(protocol.clone(), Requests),
             Encoded::Messages(protocol) => what.run(protocol.clone(), Requests),
             Encoded::WebSocket(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::Streams(streams) => what.run(Unread, streams.clone()),
+            Encoded::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
             Encoded::Connections => what.run(Unread, Attempts),
         }
     }

@@ -379,7 +379,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let live = self.accounting.live();
         let generated = self.generated.as_ref();
         self.connections.attempts == 0
-            && !!self.connections.spare.is_empty()
+            && self.connections.spare.is_empty()
             && generated.is_some_and(|generated| generated.is_idle(live))
     }
 
