@@ -2,13 +2,13 @@
 
 use brunt_record::{FailureKind, FailureScope, Run};
 
-use crate::Summary;
+use crate::{Figure, Summary};
 
 /// Fewer connections than this tell nothing of what one takes of brunt's memory.
 const TOLD_LEAST: u64 = 1_000;
 
 /// The figures of a run whose connections are only kept open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Held {
     /// Connections that were to be held.
     pub asked: u64,
@@ -28,10 +28,10 @@ pub struct Held {
     pub given_up: u64,
     /// Time from the start of set-up until as many connections were open as could be, nanoseconds;
     /// of several agents that of the slowest one. Null where set-up did not end.
-    pub set_up_ns: Option<u64>,
+    pub set_up_ns: Figure<u64>,
     /// Resident memory of brunt's process at its most, beyond what it had before the connections,
     /// for each of them. Null where it was not read, and with fewer than 1,000 connections.
-    pub client_bytes_per_connection: Option<u64>,
+    pub client_bytes_per_connection: Figure<u64>,
 }
 
 impl Held {
@@ -64,10 +64,13 @@ impl Held {
             attempts_failed: lifetime.failures.total(FailureScope::Connect),
             closed_by_server: lost.closed,
             given_up: lost.given_up,
-            set_up_ns: set_up.max(),
-            client_bytes_per_connection: beyond
-                .filter(|_| asked >= TOLD_LEAST)
-                .and_then(|bytes| bytes.checked_div(asked)),
+            set_up_ns: Figure::of(set_up.max(), "set-up did not end"),
+            client_bytes_per_connection: Figure::of(
+                beyond
+                    .filter(|_| asked >= TOLD_LEAST)
+                    .map(|bytes| bytes / asked),
+                "not read, or too few connections to tell",
+            ),
         })
     }
 

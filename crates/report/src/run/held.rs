@@ -18,7 +18,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     }
     ends(&held, page);
     opening(judged, &held, page);
-    if let Some(bytes) = held.client_bytes_per_connection {
+    if let Some(bytes) = held.client_bytes_per_connection.known() {
         let each = format!("{} of brunt's process each", units::bytes(bytes));
         page.row("memory", &[each], Tone::Plain);
     }
@@ -66,6 +66,7 @@ fn opening(judged: &Judged<'_>, held: &Held, page: &mut Page) {
     let mut items = Vec::new();
     items.extend(
         held.set_up_ns
+            .known()
             .map(|ns| format!("{} in all", units::duration(ns))),
     );
     for (name, histogram) in [
