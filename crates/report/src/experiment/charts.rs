@@ -14,31 +14,24 @@ const LOGARITHMIC_FROM: f64 = 50.0;
 
 /// A chart over the values of a sweep.
 fn along(found: &Sweep, id: &str, title: &str, y: (&'static str, Unit)) -> Chart {
-    let values = &found.plan.values;
+    let (values, varied) = (&found.plan.values, found.plan.varied);
     let ends = values.first().zip(values.last());
-    let marks = [
-        found.knee().map(|at| (at, "knee")),
-        found
-            .turn()
-            .map(|turn| (turn.server_limited_from, "server-limited")),
-    ];
+    let is_wide = |(&from, &to): (&f64, &f64)| from > 0.0 && to / from >= LOGARITHMIC_FROM;
+    let turn = found.turn().map(|turn| turn.server_limited_from);
+    let marks = [(found.knee(), "knee"), (turn, "server-limited")];
+    let marks = marks.into_iter().filter_map(|(at, label)| {
+        let label = label.to_owned();
+        Some(Mark { at: at?, label })
+    });
     Chart {
-        x_label: found.plan.varied.name(),
-        x_unit: match found.plan.varied {
+        x_label: varied.name(),
+        x_unit: match varied {
             SweepAxis::Rate => Unit::PerSecond,
             SweepAxis::BodyBytes => Unit::Bytes,
             _ => Unit::Count,
         },
-        is_x_logarithmic: ends
-            .is_some_and(|(&from, &to)| from > 0.0 && to / from >= LOGARITHMIC_FROM),
-        marks: marks
-            .into_iter()
-            .flatten()
-            .map(|(at, label)| Mark {
-                at,
-                label: label.to_owned(),
-            })
-            .collect(),
+        is_x_logarithmic: ends.is_some_and(is_wide),
+        marks: marks.collect(),
         ..Chart::over_time(id, title, y, values.clone())
     }
 }
@@ -47,35 +40,32 @@ fn along(found: &Sweep, id: &str, title: &str, y: (&'static str, Unit)) -> Chart
 fn medians(
     name: &str,
     tint: u8,
-    shape: Shape,
     points: &[SweepPoint],
     of: impl Fn(&SweepPoint) -> Option<Spread>,
 ) -> Series {
     let values = points.iter().map(|point| Some(of(point)?.median));
-    let series = Series::new(name, tint, shape, values);
+    let series = Series::new(name, tint, Shape::Line, values);
     series.with_intervals(points.iter().map(|point| {
         let spread = of(point)?;
-        Some((
-            spread.low.unwrap_or(spread.min),
-            spread.high.unwrap_or(spread.max),
-        ))
+        let low = spread.low.unwrap_or(spread.min);
+        Some((low, spread.high.unwrap_or(spread.max)))
     }))
 }
 
 /// The curves of a sweep.
 pub(super) fn of_sweep(found: &Sweep, points: &[SweepPoint]) -> Vec<Chart> {
-    let bars = match points.iter().any(|point| point.rounds >= 6) {
-        true => "Medians of the rounds; bars are their 95 % intervals.",
-        false => "Medians of the rounds; bars go from the least to the most.",
+    let bars = if points.iter().any(|point| point.rounds >= 6) {
+        "Medians of the rounds; bars are their 95 % intervals."
+    } else {
+        "Medians of the rounds; bars go from the least to the most."
     };
     let chart = |id, title, y, caption: &str, lines| Chart {
         caption: caption.to_owned(),
         series: lines,
         ..along(found, id, title, y)
     };
-    let spread = |name, tint, of: fn(&SweepPoint) -> Option<Spread>| {
-        medians(name, tint, Shape::Line, points, of)
-    };
+    let spread =
+        |name, tint, of: fn(&SweepPoint) -> Option<Spread>| medians(name, tint, points, of);
     let both = |of: fn(&UseSpread) -> Option<f64>| {
         let values = |side: fn(&SweepPoint) -> &UseSpread| {
             let values = points.iter().map(move |point| of(side(point)));
@@ -86,49 +76,26 @@ pub(super) fn of_sweep(found: &Sweep, points: &[SweepPoint]) -> Vec<Chart> {
             Series::new("brunt", 1, Shape::Dashed, values(|point| &point.client)),
         ]
     };
-    let charts = [
-        chart(
-            "throughput",
-            "Throughput",
-            ("successful replies per second", Unit::PerSecond),
-            bars,
-            vec![spread("successful", 1, |point| point.successes_per_s)],
-        ),
-        chart(
-            "latency",
-            "Response time",
-            ("response time", Unit::Duration),
-            bars,
-            vec![
-                spread("p99", 2, |point| point.p99_ns),
-                spread("p90", 3, |point| point.p90_ns),
-                spread("p50", 1, |point| point.p50_ns),
-            ],
-        ),
-        chart(
-            "errors",
-            "Errors",
-            ("requests without success", Unit::Share),
-            bars,
-            vec![spread("without success", 5, |point| point.error_share)],
-        ),
-        chart(
-            "cpu",
-            "CPU",
-            ("CPUs used", Unit::Cpus),
-            "User space and kernel, medians of the rounds.",
-            both(|used| Some(used.user_cpus?.median + used.system_cpus?.median)),
-        ),
-        chart(
-            "memory",
-            "Memory",
-            ("resident memory", Unit::Bytes),
-            "The most of all rounds.",
-            both(|used| Some(used.resident_bytes?.max)),
-        ),
+    let latencies = vec![
+        spread("p99", 2, |point| point.p99_ns),
+        spread("p90", 3, |point| point.p90_ns),
+        spread("p50", 1, |point| point.p50_ns),
     ];
-    let charts = charts.into_iter();
-    charts.filter(|chart| !chart.is_empty()).collect()
+    let rate = spread("successful", 1, |point| point.successes_per_s);
+    let errors = spread("without success", 5, |point| point.error_share);
+    let cpus = both(|used| Some(used.user_cpus?.median + used.system_cpus?.median));
+    let memory = both(|used| Some(used.resident_bytes?.max));
+    let of_cpus = "User space and kernel, medians of the rounds.";
+    let y = ("successful replies per second", Unit::PerSecond);
+    let throughput = chart("throughput", "Throughput", y, bars, vec![rate]);
+    let y = ("response time", Unit::Duration);
+    let latency = chart("latency", "Response time", y, bars, latencies);
+    let y = ("requests without success", Unit::Share);
+    let errors = chart("errors", "Errors", y, bars, vec![errors]);
+    let cpu = chart("cpu", "CPU", ("CPUs used", Unit::Cpus), of_cpus, cpus);
+    let y = ("resident memory", Unit::Bytes);
+    let memory = chart("memory", "Memory", y, "The most of all rounds.", memory);
+    vec![throughput, latency, errors, cpu, memory]
 }
 
 /// What a pair compares, as a word of a name.
@@ -160,14 +127,12 @@ pub(super) fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
             .map(|round| figure(comparison.compared, round))
     };
     let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
-    let ratios: Vec<Option<f64>> = of(pair.first)
-        .zip(of(pair.second))
-        .enumerate()
-        .map(|(place, both)| {
-            let (one, other) = (both.0?, both.1?);
-            (one > 0.0 && !is_dropped(place)).then(|| other / one - 1.0)
-        })
-        .collect();
+    let pairs = of(pair.first).zip(of(pair.second)).enumerate();
+    let ratios = pairs.map(|(place, both)| {
+        let (one, other) = (both.0?, both.1?);
+        (one > 0.0 && !is_dropped(place)).then(|| other / one - 1.0)
+    });
+    let ratios: Vec<Option<f64>> = ratios.collect();
     let count = ratios.len();
     let id = format!("ratios-{}-{}", name_of(pair), pair.second);
     let title = format!("{label}: {second} against {first}");
@@ -198,17 +163,18 @@ pub(super) fn ratios(found: &ComparedRounds, pair: &ComparedPair) -> Chart {
 /// The rates that were tried, by their outcome; of a search that has this name among others.
 pub(super) fn steps(found: &Capacity, of: Option<&str>) -> Chart {
     let x = (1..=found.steps.len()).map(|place| place as f64).collect();
+    let (id, title) = match of {
+        Some(of) => (
+            format!("steps-tried-{of}"),
+            format!("{of}: rates that were tried"),
+        ),
+        None => ("steps-tried".to_owned(), "Rates that were tried".to_owned()),
+    };
+    let y = ("requests planned per second", Unit::PerSecond);
     let mut chart = Chart {
         x_label: "step",
         x_unit: Unit::Count,
-        ..Chart::over_time(
-            of.map_or("steps-tried".to_owned(), |of| format!("steps-tried-{of}")),
-            of.map_or("Rates that were tried".to_owned(), |of| {
-                format!("{of}: rates that were tried")
-            }),
-            ("requests planned per second", Unit::PerSecond),
-            x,
-        )
+        ..Chart::over_time(id, title, y, x)
     };
     chart.caption = "The outcome of each step.".to_owned();
     let all = found.steps.iter().map(|step| Some(step.rate_per_s));
@@ -223,10 +189,7 @@ pub(super) fn steps(found: &Capacity, of: Option<&str>) -> Chart {
         let values = found.steps.iter();
         let values = values.map(|step| (step.outcome == result).then_some(step.rate_per_s));
         let name = outcome(result).to_lowercase();
-        let series = Series::new(name, tint, Shape::Points, values);
-        if series.values.iter().any(Option::is_some) {
-            chart.series.push(series);
-        }
+        chart.line(name, tint, Shape::Points, values);
     }
     chart
 }

@@ -127,6 +127,34 @@ impl Series {
     }
 }
 
+/// A line whose points are at places of their own.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// Name of the line.
+    pub(crate) name: String,
+    /// The number of its colour in the page's palette, from 1.
+    pub(crate) tint: u8,
+    /// How the line is drawn.
+    pub(crate) shape: Shape,
+    /// Places on the x axis, ascending, each with a value.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Line {
+    /// The value at `x`, straight between the two points beside it on an axis of this scale; absent
+    /// outside of them.
+    fn at(&self, x: f64, scale: fn(f64) -> f64) -> Option<f64> {
+        let next = self.points.partition_point(|point| point.0 < x);
+        let (to_x, to) = *self.points.get(next)?;
+        if to_x == x {
+            return Some(to);
+        }
+        let (from_x, from) = *self.points.get(next.checked_sub(1)?)?;
+        let part = (scale(x) - scale(from_x)) / (scale(to_x) - scale(from_x));
+        Some(from + (to - from) * part)
+    }
+}
+
 /// A stretch of the x axis that is shaded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Span {
@@ -216,7 +244,7 @@ impl Chart {
         }
     }
 
-    /// Adds a line.
+    /// Adds a line, if it has a value.
     pub(crate) fn line(
         &mut self,
         name: impl Into<String>,
@@ -224,7 +252,23 @@ impl Chart {
         shape: Shape,
         values: impl IntoIterator<Item = Option<f64>>,
     ) {
-        self.series.push(Series::new(name, tint, shape, values));
+        let series = Series::new(name, tint, shape, values);
+        if series.values.iter().any(Option::is_some) {
+            self.series.push(series);
+        }
+    }
+
+    /// The chart of these lines over all the places of their points, on an axis of this scale.
+    pub(crate) fn of_lines(mut self, lines: Vec<Line>, scale: fn(f64) -> f64) -> Self {
+        let points = lines.iter().flat_map(|line| &line.points);
+        self.x = points.map(|&(x, _)| x).collect();
+        self.x.sort_by(f64::total_cmp);
+        self.x.dedup();
+        for line in lines {
+            let values: Vec<_> = self.x.iter().map(|&x| line.at(x, scale)).collect();
+            self.line(line.name, line.tint, line.shape, values);
+        }
+        self
     }
 
     /// Whether the chart has nothing to draw, or only zeros.
@@ -260,36 +304,58 @@ impl Chart {
     /// The points of the chart as a table: all, or one in so many.
     fn table(&self) -> String {
         let step = self.x.len().div_ceil(ROWS_MAX).max(1);
-        let mut table = String::from("<div class=\"scroll\"><table>");
-        // Writing to a string does not fail.
+        let mut caption = String::new();
         if step > 1 {
             let all = units::count(self.x.len() as u64);
-            _ = write!(table, "<caption>One in {step} of {all} points</caption>");
+            caption = format!("One in {step} of {all} points");
         }
-        let head = escape::text(self.x_label);
-        _ = write!(table, "\n<thead><tr><th scope=\"col\">{head}</th>");
-        for series in &self.series {
-            let name = escape::text(&series.name);
-            _ = write!(table, "<th scope=\"col\">{name}</th>");
-        }
-        table.push_str("</tr></thead>\n<tbody>\n");
-        for (index, x) in self.x.iter().enumerate().step_by(step) {
-            let x = escape::text(&self.x_unit.words(*x));
-            _ = write!(table, "<tr><th scope=\"row\">{x}</th>");
-            for series in &self.series {
-                let value = series.values.get(index).copied().flatten();
-                let mut words = value.map_or_else(|| "–".to_owned(), |it| self.y_unit.words(it));
-                if let Some(&Some((low, high))) = series.intervals.get(index) {
-                    let [low, high] = [low, high].map(|end| self.y_unit.words(end));
-                    _ = write!(words, " ({low} to {high})");
-                }
-                _ = write!(table, "<td>{}</td>", escape::text(&words));
-            }
-            table.push_str("</tr>\n");
-        }
-        table.push_str("</tbody></table></div>\n");
-        table
+        let mut head = vec![self.x_label.to_owned()];
+        head.extend(self.series.iter().map(|series| series.name.clone()));
+        let points = self.x.iter().enumerate().step_by(step);
+        let rows = points.map(|(index, x)| {
+            let values = self.series.iter().map(|series| self.cell(series, index));
+            [self.x_unit.words(*x)].into_iter().chain(values).collect()
+        });
+        table(&caption, &head, rows)
     }
+
+    /// A value of a line, with its interval.
+    fn cell(&self, series: &Series, index: usize) -> String {
+        let value = series.values.get(index).copied().flatten();
+        let mut words = value.map_or_else(|| "–".to_owned(), |it| self.y_unit.words(it));
+        if let Some(&Some((low, high))) = series.intervals.get(index) {
+            let [low, high] = [low, high].map(|end| self.y_unit.words(end));
+            words = format!("{words} ({low} to {high})");
+        }
+        words
+    }
+}
+
+/// A table of HTML; the first cell of each row is its heading.
+fn table(caption: &str, head: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut table = String::from("<div class=\"scroll\"><table>");
+    // Writing to a string does not fail.
+    if !caption.is_empty() {
+        _ = write!(table, "<caption>{}</caption>", escape::text(caption));
+    }
+    table.push_str("\n<thead><tr>");
+    for cell in head {
+        _ = write!(table, "<th scope=\"col\">{}</th>", escape::text(cell));
+    }
+    table.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        table.push_str("<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            let cell = escape::text(cell);
+            _ = match index {
+                0 => write!(table, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(table, "<td>{cell}</td>"),
+            };
+        }
+        table.push_str("</tr>\n");
+    }
+    table.push_str("</tbody></table></div>\n");
+    table
 }
 
 impl Heat {
@@ -317,26 +383,22 @@ impl Heat {
                 }
             }
         }
-        let mut table = String::from(
-            "<div class=\"scroll\"><table><caption>Responses by response time and time in the \
-             window</caption>\n<thead><tr><th scope=\"col\">up to</th>",
-        );
-        for start in (0..self.columns.len()).step_by(column_step) {
-            let from = Unit::Seconds.words(start as f64 * self.column_s);
-            _ = write!(table, "<th scope=\"col\">from {}</th>", escape::text(&from));
-        }
-        table.push_str("</tr></thead>\n<tbody>\n");
-        for (row, sums) in sums.iter().enumerate().take(rows.div_ceil(row_step)) {
-            let edge = self.edges_ns[((row + 1) * row_step).min(rows)];
-            let edge = escape::text(&units::duration(edge));
-            _ = write!(table, "<tr><th scope=\"row\">{edge}</th>");
-            for &sum in sums {
-                _ = write!(table, "<td>{}</td>", units::count(sum));
-            }
-            table.push_str("</tr>\n");
-        }
-        table.push_str("</tbody></table></div>\n");
-        table
+        let starts = (0..self.columns.len()).step_by(column_step);
+        let starts = starts.map(|start| Unit::Seconds.words(start as f64 * self.column_s));
+        let mut head = vec!["up to".to_owned()];
+        head.extend(starts.map(|start| format!("from {start}")));
+        let rows = sums.iter().enumerate().take(rows.div_ceil(row_step));
+        let rows = rows.map(|(row, sums)| {
+            let edge = (row + 1) * row_step;
+            let edge = self.edges_ns[edge.min(self.edges_ns.len() - 1)];
+            let sums = sums.iter().map(|&sum| units::count(sum));
+            [units::duration(edge)].into_iter().chain(sums).collect()
+        });
+        table(
+            "Responses by response time and time in the window",
+            &head,
+            rows,
+        )
     }
 }
 
@@ -385,6 +447,29 @@ mod tests {
             (1_000.0, "99.9 %"),
         ] {
             assert_eq!(Unit::Rest.words(rest), words);
+        }
+    }
+
+    #[test]
+    fn lines_of_other_places_share_an_axis() {
+        let lines = [
+            ("a", vec![(1.0, 0.0), (4.0, 8.0)]),
+            ("b", vec![(2.0, 5.0)]),
+            ("c", vec![]),
+        ];
+        let lines = lines.map(|(name, points)| Line {
+            name: name.to_owned(),
+            tint: 1,
+            shape: Shape::Line,
+            points,
+        });
+        for (scale, middle) in [((|x| x) as fn(f64) -> f64, 2.666_7), (f64::ln, 4.0)] {
+            let chart = Chart::over_time("x", "X", ("y", Unit::Cpus), Vec::new());
+            let chart = chart.of_lines(lines.to_vec(), scale);
+            assert_eq!(chart.x, [1.0, 2.0, 4.0]);
+            assert_eq!(chart.series[0].values, [Some(0.0), Some(middle), Some(8.0)]);
+            assert_eq!(chart.series[1].values, [None, Some(5.0), None]);
+            assert_eq!(chart.series.len(), 2);
         }
     }
 

@@ -3,7 +3,7 @@
 use brunt_record::{Histogram, Run};
 
 use super::over_time::OverTime;
-use crate::layout::html::chart::{Chart, Heat, Shape, Unit};
+use crate::layout::html::chart::{Chart, Heat, Line, Shape, Unit};
 use crate::spectrum::{Spectrum, Step};
 
 /// Most rows of a heat map.
@@ -18,52 +18,37 @@ pub(super) fn percentiles(run: &Run) -> Option<Chart> {
     if response.steps.is_empty() {
         return None;
     }
-    let service = &run.latencies.service;
-    let rest = &run.latencies.split.rest;
-    let others: [(&str, u8, Shape, &Histogram); 2] = [
-        ("since sent", 3, Shape::Dashed, service),
-        ("without brunt's share", 4, Shape::Dashed, rest),
-    ];
-    let mut lines = vec![(
-        "response time",
-        1,
-        Shape::Line,
-        points(&response.steps, total, |step| !step.is_bound),
-    )];
-    if response.bounds > 0 {
-        let bounds = points(&response.steps, total, |step| step.is_bound);
-        lines.push(("at least", 2, Shape::Dashed, bounds));
-    }
-    for (name, tint, shape, histogram) in others {
+    let mut lines = vec![Line {
+        name: "response time".to_owned(),
+        tint: 1,
+        shape: Shape::Line,
+        points: points(&response.steps, total, |step| !step.is_bound),
+    }];
+    let bounds = points(&response.steps, total, |step| step.is_bound);
+    let of = |histogram: &Histogram| {
         let spectrum = Spectrum::of(histogram);
-        let points = points(&spectrum.steps, histogram.count(), |_| true);
-        lines.push((name, tint, shape, points));
+        points(&spectrum.steps, histogram.count(), |_| true)
+    };
+    for (name, tint, points) in [
+        ("at least", 2, bounds),
+        ("since sent", 3, of(&run.latencies.service)),
+        ("without brunt's share", 4, of(&run.latencies.split.rest)),
+    ] {
+        lines.push(Line {
+            name: name.to_owned(),
+            tint,
+            shape: Shape::Dashed,
+            points,
+        });
     }
-    let mut x: Vec<f64> = lines
-        .iter()
-        .flat_map(|(_, _, _, points)| points.iter().map(|&(rest, _)| rest))
-        .collect();
-    x.sort_by(f64::total_cmp);
-    x.dedup();
-    let mut chart = Chart {
+    let y = ("response time", Unit::Duration);
+    let chart = Chart {
         x_label: "percentile",
         x_unit: Unit::Rest,
-        ..Chart::over_time(
-            "percentiles",
-            "Percentiles",
-            ("response time", Unit::Duration),
-            x,
-        )
+        caption: "How long the slowest took: each further nine has the same room.".to_owned(),
+        ..Chart::over_time("percentiles", "Percentiles", y, Vec::new())
     };
-    chart.caption = "How long the slowest took: each further nine has the same room.".to_owned();
-    for (name, tint, shape, points) in lines {
-        if points.is_empty() {
-            continue;
-        }
-        let values: Vec<Option<f64>> = chart.x.iter().map(|&x| at(&points, x)).collect();
-        chart.line(name, tint, shape, values);
-    }
-    Some(chart)
+    Some(chart.of_lines(lines, f64::ln))
 }
 
 /// A part of all, as one in so many above it, and the response time there, nanoseconds.
@@ -75,9 +60,10 @@ fn points(steps: &[Step], total: u64, wanted: impl Fn(&Step) -> bool) -> Vec<Poi
     let most = total.max(2) as f64;
     let mut points: Vec<Point> = Vec::new();
     for step in steps.iter().filter(|step| wanted(step)) {
-        let rest = match step.quantile < 1.0 {
-            true => (1.0 / (1.0 - step.quantile)).min(most),
-            false => most,
+        let rest = if step.quantile < 1.0 {
+            (1.0 / (1.0 - step.quantile)).min(most)
+        } else {
+            most
         };
         match points.last_mut() {
             // Steps beyond the last response time repeat it.
@@ -88,50 +74,20 @@ fn points(steps: &[Step], total: u64, wanted: impl Fn(&Step) -> bool) -> Vec<Poi
     points
 }
 
-/// The value at `x`, straight between the two points beside it; absent outside of them.
-fn at(points: &[Point], x: f64) -> Option<f64> {
-    let next = points.partition_point(|point| point.0 < x);
-    let (to_x, to) = *points.get(next)?;
-    if to_x == x {
-        return Some(to);
-    }
-    let (from_x, from) = *points.get(next.checked_sub(1)?)?;
-    let part = (x.ln() - from_x.ln()) / (to_x.ln() - from_x.ln());
-    Some(from + (to - from) * part)
-}
-
 /// How many responses took how long, over the window; absent without any.
 pub(super) fn heat_map(over_time: &OverTime<'_>) -> Option<Chart> {
     let intervals = over_time.intervals();
     let buckets = || intervals.filled().flatten().map(|(ns, _)| ns.max(1));
     let (least_ns, most_ns) = (buckets().min()?, buckets().max()?);
     let edges_ns = edges(least_ns, most_ns);
-    let column = |filled: &mut dyn Iterator<Item = (u64, u64)>| {
-        let mut column: Vec<u64> = Vec::new();
-        for (ns, count) in filled {
-            let row = edges_ns.partition_point(|&edge| edge <= ns.max(1)) - 1;
-            let first = column.first().map_or(row, |&first| first as usize);
-            if column.is_empty() {
-                column.push(row as u64);
-            }
-            column.resize(column.len().max(row - first + 2), 0);
-            let sum = &mut column[row - first + 1];
-            *sum = sum.saturating_add(count);
-        }
-        column
-    };
     let columns: Vec<Vec<u64>> = intervals
         .filled()
-        .map(|mut filled| column(&mut filled))
+        .map(|filled| column(filled, &edges_ns))
         .collect();
     let column_s = over_time.interval_s();
     let ends = (0..=columns.len()).map(|index| index as f64 * column_s);
-    let mut chart = Chart::over_time(
-        "heat",
-        "Heat map",
-        ("response time", Unit::Duration),
-        ends.collect(),
-    );
+    let y = ("response time", Unit::Duration);
+    let mut chart = Chart::over_time("heat", "Heat map", y, ends.collect());
     chart.caption =
         "How many responses took how long, when: the stronger the colour, the more.".to_owned();
     chart.heat = Some(Heat {
@@ -140,6 +96,21 @@ pub(super) fn heat_map(over_time: &OverTime<'_>) -> Option<Chart> {
         columns,
     });
     Some(chart)
+}
+
+/// The number of the first row that holds something, and the counts from it on.
+fn column(filled: impl Iterator<Item = (u64, u64)>, edges_ns: &[u64]) -> Vec<u64> {
+    let mut column: Vec<u64> = Vec::new();
+    for (ns, count) in filled {
+        let row = edges_ns.partition_point(|&edge| edge <= ns.max(1)) - 1;
+        if column.is_empty() {
+            column.push(row as u64);
+        }
+        let place = row - column[0] as usize + 1;
+        column.resize(column.len().max(place + 1), 0);
+        column[place] = column[place].saturating_add(count);
+    }
+    column
 }
 
 /// Edges of rows of equal height on a logarithmic axis that hold all from `least_ns` to `most_ns`.
@@ -201,9 +172,5 @@ mod tests {
         ];
         let found = points(&steps, 10, |_| true);
         assert_eq!(found, [(1.0, 1.0), (2.0, 2.0), (4.0, 3.0), (10.0, 9.0)]);
-        assert_eq!(at(&found, 2.0), Some(2.0));
-        assert_eq!(at(&found, 11.0), None);
-        assert_eq!(at(&found, 0.5), None);
-        assert!(at(&found, 3.0).is_some_and(|ns| ns > 2.0 && ns < 3.0));
     }
 }

@@ -3,9 +3,9 @@
 
 use brunt_judge::{Judged, Quantile, samples_needed};
 use brunt_load::{LoadModel, Schedule};
-use brunt_record::{Histogram, Intervals, Run, Series as Counts, SeriesPoint, ServerPoint};
+use brunt_record::{Histogram, Intervals, Run, Series as Counts, SeriesPoint};
 
-use crate::layout::html::chart::{Chart, Mark, Series, Shape, Span, Unit};
+use crate::layout::html::chart::{Chart, Line, Mark, Series, Shape, Span, Unit};
 use crate::units;
 
 /// Most points of a chart.
@@ -172,11 +172,8 @@ impl<'a> OverTime<'a> {
                 Quantile::Known { ns, .. } => Some(ns as f64),
                 Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
             });
-            let series = Series::new(name, tint, Shape::Line, values);
             // A step has too few for the outer ones where there are few responses.
-            if series.values.iter().any(Option::is_some) {
-                chart.series.push(series);
-            }
+            chart.line(name, tint, Shape::Line, values);
         }
         let of = "Successful replies, by when they were complete";
         self.with_caption(&points_of(of, step_ns), chart)
@@ -251,37 +248,37 @@ impl<'a> OverTime<'a> {
                 continue;
             }
             let readings = agent.evidence.host.series.iter();
-            let name = match run.is_plain() {
-                true => "client".to_owned(),
-                false => format!("client, agent {number}"),
-            };
+            let mut name = "client".to_owned();
+            if !run.is_plain() {
+                name = format!("client, agent {number}");
+            }
             let readings = readings.map(|it| (it.at_ns, it.client_cpu_ns));
-            lines.push((
-                name,
-                1,
-                Shape::Line,
-                used(readings, self.counts.interval_ns),
-            ));
+            lines.push(self.cpu_line(name, 1, Shape::Line, readings));
         }
-        for (name, tint, shape, of) in [
-            (
-                "server",
-                2,
-                Shape::Line,
-                (|it| it.cpu_user_ns.saturating_add(it.cpu_system_ns)) as fn(&ServerPoint) -> u64,
-            ),
-            ("server, kernel", 4, Shape::Dashed, |it| it.cpu_system_ns),
-        ] {
-            let readings = points.iter().map(|it| (it.at_ns, of(it)));
-            lines.push((
-                name.to_owned(),
-                tint,
-                shape,
-                used(readings, self.counts.interval_ns),
-            ));
+        let all = points
+            .iter()
+            .map(|it| (it.at_ns, it.cpu_user_ns.saturating_add(it.cpu_system_ns)));
+        lines.push(self.cpu_line("server".to_owned(), 2, Shape::Line, all));
+        let kernel = points.iter().map(|it| (it.at_ns, it.cpu_system_ns));
+        lines.push(self.cpu_line("server, kernel".to_owned(), 4, Shape::Dashed, kernel));
+        let chart = Chart::over_time("cpu", "CPU", ("CPUs used", Unit::Cpus), Vec::new());
+        self.with_caption("User space and kernel.", chart.of_lines(lines, |s| s))
+    }
+
+    /// The CPUs used between these readings.
+    fn cpu_line(
+        &self,
+        name: String,
+        tint: u8,
+        shape: Shape,
+        readings: impl Iterator<Item = (u64, u64)>,
+    ) -> Line {
+        Line {
+            name,
+            tint,
+            shape,
+            points: used(readings, self.counts.interval_ns),
         }
-        let chart = along(("cpu", "CPU", ("CPUs used", Unit::Cpus)), lines);
-        self.with_caption("User space and kernel.", chart)
     }
 
     /// Resident memory of the server; absent where it was not read over time.
@@ -289,16 +286,15 @@ impl<'a> OverTime<'a> {
         let server = self.judged.run.evidence_of_server().server.as_ref()?;
         let points = server.series.iter();
         let readings = points.filter_map(|it| Some((it.at_ns, it.resident_bytes? as f64)));
-        let line = thinned(readings);
-        let lines = vec![("resident".to_owned(), 2, Shape::Line, line)];
-        let chart = along(
-            (
-                "memory",
-                "Memory of the server",
-                ("resident memory", Unit::Bytes),
-            ),
-            lines,
-        );
+        let line = Line {
+            name: "resident".to_owned(),
+            tint: 2,
+            shape: Shape::Line,
+            points: thinned(readings),
+        };
+        let y = ("resident memory", Unit::Bytes);
+        let chart = Chart::over_time("memory", "Memory of the server", y, Vec::new());
+        let chart = chart.of_lines(vec![line], |s| s);
         Some(self.with_caption("As its processes had it.", chart))
     }
 }
@@ -330,54 +326,18 @@ fn filled_enough(intervals: &Intervals) -> Intervals {
 
 /// How many points a chart may have whose steps are so long, nanoseconds.
 fn points_most(step_ns: u64) -> usize {
-    match step_ns < USUAL_NS {
-        true => POINTS_FEW,
-        false => POINTS_MAX,
+    if step_ns < USUAL_NS {
+        POINTS_FEW
+    } else {
+        POINTS_MAX
     }
-}
-
-/// Instants, nanoseconds, each with a value.
-type Readings = Vec<(u64, f64)>;
-
-/// A chart of lines that were read at instants of their own.
-fn along(
-    (id, title, y): (&'static str, &'static str, (&'static str, Unit)),
-    lines: Vec<(String, u8, Shape, Readings)>,
-) -> Chart {
-    let mut instants: Vec<u64> = lines
-        .iter()
-        .flat_map(|(_, _, _, readings)| readings.iter().map(|&(at_ns, _)| at_ns))
-        .collect();
-    instants.sort_unstable();
-    instants.dedup();
-    let x = instants.iter().map(|&at_ns| at_ns as f64 / 1e9).collect();
-    let mut chart = Chart::over_time(id, title, y, x);
-    for (name, tint, shape, readings) in lines {
-        if readings.is_empty() {
-            continue;
-        }
-        let mut readings = readings.into_iter().peekable();
-        let mut latest: Option<(u64, f64)> = None;
-        let values = instants.iter().map(|&at_ns| {
-            if let Some(reading) = readings.next_if(|&(read_ns, _)| read_ns == at_ns) {
-                latest = Some(reading);
-                return Some(reading.1);
-            }
-            // Between two readings the line goes straight on.
-            let ((from_ns, from), &(to_ns, to)) = (latest?, readings.peek()?);
-            let part = (at_ns - from_ns) as f64 / to_ns.saturating_sub(from_ns).max(1) as f64;
-            Some(from + (to - from) * part)
-        });
-        chart.line(name, tint, shape, values);
-    }
-    chart
 }
 
 /// What was used per second between readings of a sum, nanoseconds, that are at least `least_ns`
 /// apart; each at the end of its stretch.
-fn used(readings: impl Iterator<Item = (u64, u64)>, least_ns: u64) -> Readings {
+fn used(readings: impl Iterator<Item = (u64, u64)>, least_ns: u64) -> Vec<(f64, f64)> {
     let mut from: Option<(u64, u64)> = None;
-    let mut used = Readings::new();
+    let mut used = Vec::new();
     for (at_ns, sum_ns) in readings {
         let Some((from_ns, from_sum_ns)) = from else {
             from = Some((at_ns, sum_ns));
@@ -395,16 +355,18 @@ fn used(readings: impl Iterator<Item = (u64, u64)>, least_ns: u64) -> Readings {
     thinned(used.into_iter())
 }
 
-/// No more of them than a chart shows, in order of time.
-fn thinned(readings: impl Iterator<Item = (u64, f64)>) -> Readings {
-    let mut kept = Readings::new();
+/// No more of them than a chart shows, in order of time, seconds.
+fn thinned(readings: impl Iterator<Item = (u64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(u64, f64)> = Vec::new();
     for reading in readings {
         if kept.last().is_none_or(|last| last.0 < reading.0) {
             kept.push(reading);
         }
     }
     let step = kept.len().div_ceil(POINTS_MAX).max(1);
-    kept.into_iter().step_by(step).collect()
+    let kept = kept.into_iter().step_by(step);
+    kept.map(|(at_ns, value)| (at_ns as f64 / 1e9, value))
+        .collect()
 }
 
 /// Arrivals that a schedule has per second at an instant of the window; absent after its end.
@@ -490,22 +452,8 @@ mod tests {
     fn what_was_used_is_told_between_readings() {
         let readings = [(0, 0), (S / 2, S / 4), (S, S), (S, S), (3 * S, S)];
         let used = used(readings.into_iter(), S);
-        assert_eq!(used, [(S, 1.0), (3 * S, 0.0)]);
+        assert_eq!(used, [(1.0, 1.0), (3.0, 0.0)]);
         assert_eq!(thinned([(5, 1.0), (5, 2.0), (4, 3.0)].into_iter()).len(), 1);
-    }
-
-    #[test]
-    fn lines_of_other_instants_share_an_axis() {
-        let lines = vec![
-            ("a".to_owned(), 1, Shape::Line, vec![(0, 0.0), (4 * S, 8.0)]),
-            ("b".to_owned(), 2, Shape::Line, vec![(S, 5.0)]),
-            ("c".to_owned(), 3, Shape::Line, vec![]),
-        ];
-        let chart = along(("x", "X", ("y", Unit::Cpus)), lines);
-        assert_eq!(chart.x, [0.0, 1.0, 4.0]);
-        assert_eq!(chart.series[0].values, [Some(0.0), Some(2.0), Some(8.0)]);
-        assert_eq!(chart.series[1].values, [None, Some(5.0), None]);
-        assert_eq!(chart.series.len(), 2);
     }
 
     #[test]
