@@ -405,12 +405,7 @@ pub(crate) fn all() -> Vec<(&'static str, Experiment)> {
 }
 
 /// Those of which every form is compared: of the others, the text.
-pub(crate) const IN_EVERY_FORM: [&str; 4] = [
-    "sweep-intervals",
-    "comparison-exceeded",
-    "comparison-stored",
-    "capacity",
-];
+pub(crate) const IN_EVERY_FORM: [&str; 3] = ["sweep-intervals", "comparison-exceeded", "capacity"];
 
 pub(crate) fn written(experiment: &Experiment, format: Format) -> String {
     let mut bytes = Vec::new();
