@@ -13,15 +13,15 @@ use super::requests::clean_beside;
 use crate::page::{Grid, Page, Tone};
 use crate::units::{self, counted};
 
-/// The columns of the table.
-const COLUMNS: &[Column] = &[
-    Column::new("mean", Of::Mean, 80),
-    Column::new("p50", Of::Quantile(0.5), 0),
-    Column::new("p90", Of::Quantile(0.9), 0),
-    Column::new("p95", Of::Quantile(0.95), 81),
-    Column::new("p99", Of::Quantile(0.99), 0),
-    Column::new("p99.9", Of::Quantile(0.999), 0),
-    Column::new("max", Of::Max, 0),
+/// The columns of the table, each with the columns that the page needs to have for it.
+const COLUMNS: [Column; 7] = [
+    ("mean", Of::Mean, 80),
+    ("p50", Of::Quantile(0.5), 0),
+    ("p90", Of::Quantile(0.9), 0),
+    ("p95", Of::Quantile(0.95), 81),
+    ("p99", Of::Quantile(0.99), 0),
+    ("p99.9", Of::Quantile(0.999), 0),
+    ("max", Of::Max, 0),
 ];
 /// The grid of the table: all columns take 80 of the page.
 const GRID: Grid = Grid { label: 17, cell: 9 };
@@ -42,30 +42,14 @@ const SERVICE_DIFFERS: f64 = 0.05;
 /// Differences of the service time below this, nanoseconds, are noise from run to run.
 const SERVICE_DIFFERS_NS: f64 = 10_000.0;
 
-/// One column.
-#[derive(Clone, Copy)]
-struct Column {
-    heading: &'static str,
-    of: Of,
-    /// Columns that the page needs to have for it.
-    page_min: usize,
-}
+/// One column: its heading, what it is of, and the columns that the page needs to have for it.
+type Column = (&'static str, Of, usize);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Mean,
     Quantile(f64),
     Max,
-}
-
-impl Column {
-    const fn new(heading: &'static str, of: Of, page_min: usize) -> Self {
-        Self {
-            heading,
-            of,
-            page_min,
-        }
-    }
 }
 
 /// Prints the table and what belongs to it. On a full page with the rows that change nothing about
@@ -82,7 +66,11 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if !is_full && is_short(latencies, page) {
         return;
     }
-    let words = Words::of(run);
+    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    // Elsewhere the response time is the service time.
+    let response = if is_open { "since due" } else { "since sent" };
+    let has_connect = run.connects_per_request() && !is_sessions;
     let warns = |id| {
         let found = judgement.signals.iter().find(|signal| signal.id == id);
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
@@ -90,56 +78,57 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let mut table = Table::new(page);
     if let Some(clean) = judged.undisturbed() {
         table.clean(LABEL, clean);
-        table.response(run, "  whole", words.response);
+        table.response(run, "  whole", response);
     } else {
-        table.response(run, LABEL, words.response);
+        table.response(run, LABEL, response);
         if let Some(clean) = clean_beside(judged).filter(|_| is_full) {
             table.clean(CLEAN, clean);
         }
     }
-    if run.connects_per_request() && words.first_reply.is_none() {
+    if has_connect {
         table.with_connect(run);
     }
     if latencies.response_error.count() > 0 {
-        table.row("error replies", &latencies.response_error, words.response);
+        table.row("error replies", &latencies.response_error, response);
     }
-    if let Some(note) = words.service.filter(|_| is_full || service_differs(run)) {
-        table.row_or("service time", &latencies.service, note, NO_SUCCESS);
+    if is_open && (is_full || service_differs(run)) {
+        table.row_or("service time", &latencies.service, "since sent", NO_SUCCESS);
     }
     let is_client_limited = judgement.verdict == Verdict::ClientLimited;
     let counts = is_client_limited || warns(SignalId::OwnShare) || own_differs(run);
     table.own(run, counts);
     if is_full || warns(SignalId::ScheduleLag) {
-        let none = match run.plan.model {
-            LoadModel::Closed { .. } => "needs kernel receive stamps; there were none",
-            _ => "nothing was due in the window",
+        let (note, none) = if run.plan.model.schedule().is_none() {
+            (
+                "reply to send",
+                "needs kernel receive stamps; there were none",
+            )
+        } else {
+            ("late by", "nothing was due in the window")
         };
-        table.row_or("lag", &latencies.lag, words.lag, none);
+        table.row_or("lag", &latencies.lag, note, none);
     }
     if is_full || transfer_counts(latencies) {
         // A body that is made while it is sent comes long after its head.
-        let label = match run.protocol().has_statuses {
-            true => "head, 1st byte",
-            false => "1st byte",
+        let has_head = run.protocol().has_statuses;
+        let label = if has_head {
+            "head, 1st byte"
+        } else {
+            "1st byte"
         };
         table.row_or(label, &latencies.first_byte, "since sent", NO_SUCCESS);
-        table.row_or(
-            "transfer",
-            &latencies.transfer,
-            "since 1st byte",
-            NO_SUCCESS,
-        );
+        let transfer = &latencies.transfer;
+        table.row_or("transfer", transfer, "since 1st byte", NO_SUCCESS);
     }
-    let has_connect = run.connects_per_request() && words.first_reply.is_none();
     if is_full || opens_connections(run, summary) && !has_connect {
         table.connections(run, summary);
     }
     if is_full && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
         table.row_or(label, &latencies.greeting, note, NO_CONNECTION);
     }
-    if let Some(note) = words.first_reply {
+    if is_sessions {
         let none = "no connection due in the window was answered";
-        table.row_or("first reply", &latencies.first_reply, note, none);
+        table.row_or("first reply", &latencies.first_reply, "since due", none);
     }
     if is_full {
         table.tail(run);
@@ -154,6 +143,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
     if unfinished.count() > 0 || latencies.response_error.count() > 0 {
         return false;
     }
+    let replies = counted(response.count(), "reply", "replies");
     let ends = response.min_ns().zip(response.max_ns());
     let items = match (ends, response.mean_ns()) {
         (Some((min_ns, _)), _) if response.count() == 1 => {
@@ -163,13 +153,11 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
             if matches!(Quantile::of(response, 0.5), Quantile::Known { .. }) {
                 return false;
             }
+            let [least, most] = [min_ns, max_ns].map(units::duration);
             vec![
                 format!("mean {}", duration(mean_ns)),
-                format!("{} to {}", units::duration(min_ns), units::duration(max_ns)),
-                format!(
-                    "too few for quantiles ({})",
-                    counted(response.count(), "reply", "replies")
-                ),
+                format!("{least} to {most}"),
+                format!("too few for quantiles ({replies})"),
             ]
         }
         _ => vec![NO_SUCCESS.to_owned()],
@@ -195,7 +183,7 @@ fn service_differs(run: &Run) -> bool {
         let (response, service) = (response.unwrap_or(0.0), service.unwrap_or(0.0));
         (response - service).abs() > (response * SERVICE_DIFFERS).max(SERVICE_DIFFERS_NS)
     };
-    COLUMNS.iter().any(|column| match column.of {
+    COLUMNS.iter().any(|&(_, of, _)| match of {
         Of::Mean => differ(response.mean_ns(), service.mean_ns()),
         Of::Max => differ(
             response.max_ns().map(|ns| ns as f64),
@@ -213,11 +201,9 @@ fn service_differs(run: &Run) -> bool {
 
 /// Whether brunt's own part of the response times is worth a row.
 fn own_differs(run: &Run) -> bool {
-    let (own_ns, rest_ns) = (
-        run.latencies.split.own.sum_ns() as f64,
-        run.latencies.split.rest.sum_ns() as f64,
-    );
-    own_ns > (own_ns + rest_ns) * SERVICE_DIFFERS
+    let split = &run.latencies.split;
+    let own_ns = split.own.sum_ns() as f64;
+    own_ns > (own_ns + split.rest.sum_ns() as f64) * SERVICE_DIFFERS
 }
 
 /// Whether replies took a part of their time to come that is worth two rows.
@@ -240,41 +226,6 @@ fn handshakes(summary: &Summary) -> &'static str {
 const NO_SUCCESS: &str = "no successful reply to a request of the window";
 const NO_CONNECTION: &str = "no connection was opened";
 
-/// What a row counts from, at its end where there is room.
-struct Words {
-    response: &'static str,
-    /// What the service time counts from; absent where the response time counts from the send as
-    /// well.
-    service: Option<&'static str>,
-    lag: &'static str,
-    first_reply: Option<&'static str>,
-}
-
-impl Words {
-    fn of(run: &Run) -> Self {
-        let closed = Self {
-            response: "since sent",
-            service: None,
-            lag: "reply to send",
-            first_reply: None,
-        };
-        match run.plan.model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } => closed,
-            LoadModel::Open { .. } => Self {
-                response: "since due",
-                service: Some("since sent"),
-                lag: "late by",
-                first_reply: None,
-            },
-            LoadModel::Sessions { .. } => Self {
-                lag: "late by",
-                first_reply: Some("since due"),
-                ..closed
-            },
-        }
-    }
-}
-
 struct Table<'a> {
     page: &'a mut Page,
     /// The columns that the page has room for.
@@ -288,12 +239,9 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     /// A table with its headings.
     fn new(page: &'a mut Page) -> Self {
-        let columns: Vec<Column> = COLUMNS
-            .iter()
-            .copied()
-            .filter(|column| column.page_min <= page.width())
-            .collect();
-        let headings: Vec<String> = columns.iter().map(|it| it.heading.to_owned()).collect();
+        let mut columns = COLUMNS.to_vec();
+        columns.retain(|&(_, _, page_min)| page_min <= page.width());
+        let headings: Vec<String> = columns.iter().map(|it| it.0.to_owned()).collect();
         page.table_head(GRID, "", &headings, "");
         Self {
             page,
@@ -315,12 +263,11 @@ impl<'a> Table<'a> {
             }
             return;
         }
-        let mean_ns = response.mean_ns().map(|ns| ns.round() as u64);
         let is_bound = unfinished.count() > 0;
-        let mean = known_or(mean_ns, run.latencies.response_mean_at_least_ns());
+        let mean = known_or(mean_ns(response), run.latencies.response_mean_at_least_ns());
         let max = known_or(response.max_ns(), run.latencies.response_max_at_least_ns());
         let (cells, precision) = self.cells("response", mean, max, |q| run.response_quantile(q));
-        let is_bound_told = self.columns.iter().any(|column| match column.of {
+        let is_bound_told = self.columns.iter().any(|&(_, of, _)| match of {
             Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),
             Of::Mean | Of::Max => false,
         });
@@ -333,10 +280,8 @@ impl<'a> Table<'a> {
         if is_full && is_bound || is_bound_told && run.overload().is_none() {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
-            let told = format!(
-                "at least: {} no reply in that time",
-                counted(unfinished.count(), &one, &many)
-            );
+            let unfinished = counted(unfinished.count(), &one, &many);
+            let told = format!("at least: {unfinished} no reply in that time");
             self.page.row("  ≥", &[told], Tone::Plain);
         }
     }
@@ -350,15 +295,18 @@ impl<'a> Table<'a> {
         quantile: impl Fn(f64) -> Quantile,
     ) -> (Vec<String>, Precision) {
         let (mut cells, mut precision) = (Vec::new(), Precision::default());
-        for column in self.columns.clone() {
+        for (heading, of_column, _) in self.columns.clone() {
             let mut known = None;
-            cells.push(match column.of {
+            cells.push(match of_column {
                 Of::Mean => mean.clone(),
                 Of::Max => max.clone(),
                 Of::Quantile(q) => {
                     let found = quantile(q);
-                    known = Some((column.heading, found));
-                    self.quantile(of, column, found)
+                    known = Some((heading, found));
+                    if let Quantile::TooFew { samples, needed } = found {
+                        self.note_too_few(of, samples, (heading, needed));
+                    }
+                    quantile_cell(found)
                 }
             });
             precision.push(known);
@@ -368,7 +316,7 @@ impl<'a> Table<'a> {
 
     /// The response times where the hypervisor took nothing; their maximum is not kept.
     fn clean(&mut self, label: &str, clean: &CleanFigures) {
-        let mean = clean.response.mean_ns().map_or_else(String::new, duration);
+        let mean = known_or(mean_ns(&clean.response), None);
         let quantile = |q| clean.response_quantile(q);
         let (cells, precision) = self.cells("undisturbed", mean, String::new(), quantile);
         let note = if label == LABEL { "undisturbed" } else { "" };
@@ -381,8 +329,7 @@ impl<'a> Table<'a> {
     /// The response times together with opening the connection.
     fn with_connect(&mut self, run: &Run) {
         let histogram = &run.latencies.with_connect;
-        let mean_ns = histogram.mean_ns().map(|ns| ns.round() as u64);
-        let mean = known_or(mean_ns, run.with_connect_mean_at_least_ns());
+        let mean = known_or(mean_ns(histogram), run.with_connect_mean_at_least_ns());
         let max = known_or(histogram.max_ns(), run.with_connect_max_at_least_ns());
         let quantile = |q| run.with_connect_quantile(q);
         let (cells, _) = self.cells(WITH_CONNECT, mean, max, quantile);
@@ -417,9 +364,8 @@ impl<'a> Table<'a> {
     /// The response times without brunt's own share where that counts, and the share itself on
     /// a full page.
     fn own(&mut self, run: &Run, counts: bool) {
-        let is_full = self.page.is_full();
         const WITHOUT: &str = "of the server";
-        const SHARE: &str = "of brunt";
+        let is_full = self.page.is_full();
         let split = &run.latencies.split;
         if !(is_full || counts) {
             return;
@@ -430,7 +376,7 @@ impl<'a> Table<'a> {
         let none = "not known: no successful reply on a connection with kernel stamps";
         self.row_or(WITHOUT, &split.rest, "less brunt's own", none);
         if is_full {
-            self.row_or(SHARE, &split.own, "", none);
+            self.row_or("of brunt", &split.own, "", none);
         }
     }
 
@@ -457,22 +403,11 @@ impl<'a> Table<'a> {
     }
 
     fn row(&mut self, label: &str, histogram: &Histogram, note: &str) {
-        let mean = histogram.mean_ns().map_or_else(String::new, duration);
-        let max = histogram.max_ns().map_or_else(String::new, units::duration);
+        let mean = known_or(mean_ns(histogram), None);
+        let max = known_or(histogram.max_ns(), None);
         let (cells, _) = self.cells(label, mean, max, |q| Quantile::of(histogram, q));
         let label = format!("  {label}");
         self.page.table_row(GRID, &label, &cells, note, Tone::Plain);
-    }
-
-    fn quantile(&mut self, label: &str, column: Column, quantile: Quantile) -> String {
-        match quantile {
-            Quantile::Known { ns, .. } => units::duration(ns),
-            Quantile::AtLeast { ns } => at_least(ns),
-            Quantile::TooFew { samples, needed } => {
-                self.note_too_few(label, samples, (column.heading, needed));
-                "too few".to_owned()
-            }
-        }
     }
 
     /// Where the kernel stamps come from.
@@ -480,17 +415,13 @@ impl<'a> Table<'a> {
         let Some(every) = run.plan.stamps.every() else {
             return;
         };
-        let items = [
-            match every.get() {
-                1 => "on every connection".to_owned(),
-                every => format!("on 1 connection in {}", units::count(every.into())),
-            },
-            format!(
-                "on {} of {}",
-                units::count(run.latencies.split.count()),
-                counted(run.latencies.response.count(), "response", "responses")
-            ),
-        ];
+        let connections = match every.get() {
+            1 => "on every connection".to_owned(),
+            every => format!("on 1 connection in {}", units::count(every.into())),
+        };
+        let stamped = units::count(run.latencies.split.count());
+        let responses = counted(run.latencies.response.count(), "response", "responses");
+        let items = [connections, format!("on {stamped} of {responses}")];
         self.page.row("  stamps", &items, Tone::Plain);
     }
 
@@ -502,8 +433,8 @@ impl<'a> Table<'a> {
         }
         match run.latencies.split.known_tail(q) {
             Ok(parts) => {
-                let label = format!("  {label}");
-                self.page.row(&label, &mean_parts(&parts), Tone::Plain);
+                let parts = mean_parts(&parts);
+                self.page.row(&format!("  {label}"), &parts, Tone::Plain);
             }
             Err(TooFewInTail { responses, needed }) => {
                 let has = counted(responses, "response", "responses");
@@ -544,6 +475,15 @@ impl<'a> Table<'a> {
     }
 }
 
+/// A quantile in a cell.
+pub(super) fn quantile_cell(quantile: Quantile) -> String {
+    match quantile {
+        Quantile::Known { ns, .. } => units::duration(ns),
+        Quantile::AtLeast { ns } => at_least(ns),
+        Quantile::TooFew { .. } => "too few".to_owned(),
+    }
+}
+
 /// A value, or the lower bound where there is no more.
 fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
     match (bound_ns, known_ns) {
@@ -576,6 +516,10 @@ fn mean_parts(parts: &MeanParts) -> Vec<String> {
         }
     }
     items
+}
+
+fn mean_ns(histogram: &Histogram) -> Option<u64> {
+    histogram.mean_ns().map(|ns| ns.round() as u64)
 }
 
 fn duration(ns: f64) -> String {

@@ -4,7 +4,7 @@ use brunt_judge::{Quantile, ResponseQuantiles};
 use brunt_load::LoadModel;
 use brunt_record::{Histogram, Run};
 
-use super::latency::at_least;
+use super::latency::{at_least, quantile_cell};
 use crate::page::{NARROW, Page, Tone, WIDE};
 use crate::spectrum::{Spectrum, Step};
 use crate::units;
@@ -42,23 +42,15 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
                 let [low, high] = ends.unwrap_or_default();
                 vec![units::duration(ns), low, high]
             }
-            Quantile::AtLeast { ns } => {
-                vec![at_least(ns), String::new(), String::new()]
-            }
+            Quantile::AtLeast { ns } => vec![at_least(ns), String::new(), String::new()],
             Quantile::TooFew { samples, needed } => {
-                let reason = format!(
-                    "and above: too few samples ({}, need {})",
-                    units::count(samples),
-                    units::count(needed)
-                );
+                let [samples, needed] = [samples, needed].map(units::count);
+                let reason = format!("and above: too few samples ({samples}, need {needed})");
                 page.row(&format!("  {name}"), &[reason], Tone::Plain);
                 break;
             }
         };
-        cells.extend(service.map(|service| match Quantile::of(service, q) {
-            Quantile::Known { ns, .. } => units::duration(ns),
-            _ => "too few".to_owned(),
-        }));
+        cells.extend(service.map(|service| quantile_cell(Quantile::of(service, q))));
         page.table_row(NARROW, &format!("  {name}"), &cells, "", Tone::Plain);
     }
 }

@@ -1,8 +1,9 @@
 //! The table of the stages of a schedule: what was asked in each, and the outcome.
 
-use brunt_judge::{Judged, Quantile, ResponseQuantiles};
+use brunt_judge::{Judged, ResponseQuantiles};
+use brunt_load::Schedule;
 
-use super::latency::at_least;
+use super::latency::{at_least, quantile_cell};
 use crate::figures::{RecordedStage, recorded_stages};
 use crate::page::{Grid, Page, Tone};
 use crate::units;
@@ -25,12 +26,8 @@ const ROWS_MAX: usize = 12;
 /// Prints the table where there is more than one stage; on a full page whatever their number.
 pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let (run, is_withheld) = (judged.run, judged.withheld().is_some());
-    let asked = run
-        .plan
-        .model
-        .schedule()
-        .map_or(0, |schedule| schedule.stages().len());
-    if asked < 2 {
+    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
+    if asked.len() < 2 {
         return;
     }
     let stages = match recorded_stages(run) {
@@ -40,7 +37,11 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
             return page.row("stages", &[reason], Tone::Plain);
         }
     };
-    let rows = if page.is_full() { asked } else { ROWS_MAX };
+    let rows = if page.is_full() {
+        asked.len()
+    } else {
+        ROWS_MAX
+    };
     let width = page.width();
     let fitting = |cells: [String; COLUMNS.len()]| -> Vec<String> {
         let cells = cells.into_iter().zip(COLUMNS);
@@ -67,8 +68,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
 
 /// The rate that was asked for, per second.
 fn rates(stage: &RecordedStage<'_>) -> String {
-    let (from, to) = (stage.asked.from_per_s, stage.asked.to_per_s);
-    let (from, to) = (rate(from), rate(to));
+    let (from, to) = (rate(stage.asked.from_per_s), rate(stage.asked.to_per_s));
     if from == to {
         format!("{from}/s")
     } else {
@@ -85,9 +85,10 @@ fn rate(per_s: f64) -> String {
         _ => (1e9, "g"),
     };
     let digits = units::rate(per_s / scale);
-    let digits = match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.'),
-        false => &digits,
+    let digits = if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &digits
     };
     format!("{digits}{suffix}")
 }
@@ -107,11 +108,7 @@ fn cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; COLUMNS.len()
         (None, Some(ns)) => units::duration(ns),
         (None, None) => "-".to_owned(),
     };
-    let quantile = |q| match record.response_quantile(q) {
-        Quantile::Known { ns, .. } => units::duration(ns),
-        Quantile::AtLeast { ns } => at_least(ns),
-        Quantile::TooFew { .. } => "too few".to_owned(),
-    };
+    let quantile = |q| quantile_cell(record.response_quantile(q));
     [
         count(planned),
         count(planned.saturating_sub(record.response.count())),
