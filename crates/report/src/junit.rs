@@ -28,6 +28,16 @@ pub(crate) enum Ending {
     Skipped,
 }
 
+impl Ending {
+    pub(crate) fn of(has_passed: bool) -> Self {
+        if has_passed {
+            Self::Passed
+        } else {
+            Self::Failed
+        }
+    }
+}
+
 /// One suite with a test case per objective, with what was measured; those that were missed are
 /// failures. Where most of a quantile is brunt's own, a case more is skipped, so that no system
 /// shows the suite as passed without that. The length of the window stands for the time of each,
@@ -36,11 +46,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     let outcomes = judged.objectives();
     let cases = outcomes.iter().map(|outcome| Case {
         name: objective::asked(&outcome.objective),
-        ending: if outcome.is_met {
-            Ending::Passed
-        } else {
-            Ending::Failed
-        },
+        ending: Ending::of(outcome.is_met),
         found: objective::found(outcome),
         properties: measured(outcome),
     });
@@ -90,12 +96,8 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
         }
         match case.ending {
             Ending::Passed => {}
-            Ending::Failed => {
-                let _ = writeln!(page, "      <failure message=\"{found}\"/>");
-            }
-            Ending::Skipped => {
-                let _ = writeln!(page, "      <skipped message=\"{found}\"/>");
-            }
+            Ending::Failed => _ = writeln!(page, "      <failure message=\"{found}\"/>"),
+            Ending::Skipped => _ = writeln!(page, "      <skipped message=\"{found}\"/>"),
         }
         let _ = writeln!(
             page,
@@ -117,9 +119,7 @@ fn measured(outcome: &ObjectiveOutcome) -> Vec<(String, f64)> {
         Objective::Errors { .. } | Objective::NoErrors => "share",
         Objective::SuccessesPerS { .. } => "per_s",
     };
-    let known = [("measured", outcome.measured), ("bound", outcome.bound)];
-    let known = known
-        .into_iter()
-        .filter_map(|(name, value)| Some((format!("{name}_{unit}"), value?)));
+    let known = [("measured", outcome.measured), ("bound", outcome.bound)].into_iter();
+    let known = known.filter_map(|(name, value)| Some((format!("{name}_{unit}"), value?)));
     known.collect()
 }

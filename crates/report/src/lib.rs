@@ -37,8 +37,7 @@ use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
 pub use experiment::{
-    ComparisonFigures, Experiment, StoredCapacity, StoredComparison, StoredSweep, SweepSummary,
-    exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
+    Experiment, exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
     write_search_junit,
 };
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
@@ -51,7 +50,6 @@ pub use progress_json::{ProgressRecord, progress_json};
 pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 
 pub use stored_size::{StoredSizeError, check_stored_size};
-pub use summary::RunSummary;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,8 +157,8 @@ pub fn write(
     match format {
         Format::Text => out.write_all(run::text(judged, style).as_bytes())?,
         Format::Json => stored::write(judged, out)?,
-        Format::Summary => summary::write(judged, out)?,
-        Format::Csv => summary::write_table(&RunSummary::of(judged), out)?,
+        Format::Summary => summary::write(&summary::of(judged), out)?,
+        Format::Csv => summary::write_table(summary::of(judged), out)?,
         Format::Markdown => return Err(ReportError::MarkdownOfComparison),
         Format::Html => out.write_all(run::html(judged)?.as_bytes())?,
     }

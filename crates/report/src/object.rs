@@ -17,6 +17,16 @@ impl Object {
         Self(Ok(Map::new()))
     }
 
+    /// The fields of `value`.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        Self(serde_json::to_value(value).and_then(serde_json::from_value))
+    }
+
+    /// The fields in their order.
+    pub(crate) fn fields(self) -> serde_json::Result<Map<String, Value>> {
+        self.0
+    }
+
     /// The object with a field more.
     pub(crate) fn with(self, name: &str, value: impl Serialize) -> Self {
         Self(self.0.and_then(|mut fields| {

@@ -6,41 +6,26 @@ use brunt_judge::{
     Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse,
 };
 use brunt_record::{Objective, ReplyOutcome};
-use serde::Serialize;
 
 use super::words::{half, outcome};
 use super::{charts, environment};
 use crate::junit::{self, Case, Ending};
+use crate::object::Object;
 use crate::page::{Grid, Page, Role, Tone};
 use crate::shortened::word;
-use crate::{ReportError, RunSummary, objective, units};
+use crate::{ReportError, objective, summary, units};
 
 /// Outcomes of requests that are told of a step.
 const OUTCOMES_TOLD: usize = 3;
 /// Columns of the table of steps.
 const STEPS: Grid = Grid { label: 8, cell: 9 };
 
-/// A search as it is stored: its own fields, and a `result` that is derived from them.
-#[derive(Debug, Serialize)]
-pub struct StoredCapacity<'a> {
-    /// The search.
-    #[serde(flatten)]
-    pub capacity: &'a Capacity,
-    /// The outcome of the search; ignored when the search is read again.
-    pub result: CapacityResult,
-    /// The outcome of the search, in words.
-    pub says: String,
-}
-
-impl<'a> StoredCapacity<'a> {
-    /// The search with its outcome.
-    pub fn of(capacity: &'a Capacity) -> Self {
-        Self {
-            capacity,
-            result: capacity.result(),
-            says: says(capacity),
-        }
-    }
+/// A search as it is stored: its own fields, and its outcome, which is ignored when the search is
+/// read again.
+pub(super) fn stored(capacity: &Capacity) -> Object {
+    Object::of(capacity)
+        .with("result", capacity.result())
+        .with("says", says(capacity))
 }
 
 /// The outcome of a search, in a sentence.
@@ -78,9 +63,9 @@ fn beside(capacity: &Capacity) -> Vec<String> {
 }
 
 /// The answer as the summary of a run has it.
-pub(super) fn summary(capacity: &Capacity) -> Result<RunSummary, ReportError> {
+pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
     let because = [vec![says(capacity)], beside(capacity)].concat().join("; ");
-    RunSummary::of_search(capacity, &because).ok_or(ReportError::SummaryOfOneRun)
+    summary::of_search(capacity, &because).ok_or(ReportError::SummaryOfOneRun)
 }
 
 /// The answer as test results: each objective has passed where a rate holds, or brunt was the
@@ -91,26 +76,22 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     let found = [vec![says(capacity)], beside(capacity)].concat().join("; ");
     let used = step.and_then(|step| step.record.server).unwrap_or_default();
     let cpus = used.user_cpus.zip(used.system_cpus);
+    let resident_bytes = used.resident_bytes.map(|it| it as f64);
     let known = [
         ("rate_per_s", held_per_s),
         ("server_cpus", cpus.map(|(user, system)| user + system)),
-        (
-            "server_resident_bytes",
-            used.resident_bytes.map(|it| it as f64),
-        ),
+        ("server_resident_bytes", resident_bytes),
     ];
+    let known = known
+        .iter()
+        .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)));
+    let properties: Vec<(String, f64)> = known.collect();
+    let has_passed = capacity.result().has_passed();
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        ending: if capacity.result().has_passed() {
-            Ending::Passed
-        } else {
-            Ending::Failed
-        },
+        ending: Ending::of(has_passed),
         found: found.clone(),
-        properties: known
-            .iter()
-            .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)))
-            .collect(),
+        properties: properties.clone(),
     });
     let took_ns: u64 = capacity.steps.iter().map(|step| step.took_ns).sum();
     junit::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
@@ -128,27 +109,29 @@ fn failed(step: &CapacityStep) -> String {
     let mut all: Vec<(u64, String)> = statuses.chain(errors).chain(failures).collect();
     all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     all.truncate(OUTCOMES_TOLD);
-    let told = all.into_iter();
-    let told: Vec<String> = told
-        .map(|(count, words)| format!("{} {words}", units::count(count)))
-        .collect();
-    if told.is_empty() {
+    if all.is_empty() {
         return String::new();
     }
-    format!(
-        "of {} requests {}",
-        units::count(record.issued),
-        told.join(", ")
-    )
+    let told = all.into_iter();
+    let told = told.map(|(count, words)| format!("{} {words}", units::count(count)));
+    let told = told.collect::<Vec<_>>().join(", ");
+    format!("of {} requests {told}", units::count(record.issued))
 }
 
 /// The last step that was measured at this rate: what failed there, behind a colon.
 fn failed_at(capacity: &Capacity, per_s: f64) -> String {
     let mut steps = capacity.steps.iter().rev();
     let step = steps.find(|step| step.rate_per_s == per_s);
-    match step.map(failed) {
-        Some(words) if !words.is_empty() => format!(": {words}"),
-        _ => String::new(),
+    step.map_or_else(String::new, behind_colon)
+}
+
+/// What failed in a step, behind a colon; empty without any.
+fn behind_colon(step: &CapacityStep) -> String {
+    let failed = failed(step);
+    if failed.is_empty() {
+        failed
+    } else {
+        format!(": {failed}")
     }
 }
 
@@ -159,28 +142,27 @@ fn answer(capacity: &Capacity) -> String {
         CapacityResult::Found {
             rate_per_s,
             missed_per_s,
-        } => format!(
-            "{} is the highest rate that holds, confirmed {} times; {} misses",
-            rate(rate_per_s),
-            brunt_judge::CONFIRMATIONS,
-            rate(missed_per_s)
-        ),
-        CapacityResult::AtLeast { rate_per_s } => format!(
-            "{} holds, the highest rate that was to be tried (--max-rate)",
-            rate(rate_per_s)
-        ),
+        } => {
+            let (held, missed) = (rate(rate_per_s), rate(missed_per_s));
+            let times = brunt_judge::CONFIRMATIONS;
+            format!(
+                "{held} is the highest rate that holds, confirmed {times} times; {missed} misses"
+            )
+        }
+        CapacityResult::AtLeast { rate_per_s } => {
+            let held = rate(rate_per_s);
+            format!("{held} holds, the highest rate that was to be tried (--max-rate)")
+        }
         CapacityResult::ClientLimited {
             rate_per_s,
             limited_per_s,
         } => {
-            let held = rate_per_s.map_or_else(
-                || "nothing is known of the server".to_owned(),
-                |per_s| format!("the server holds at least {}", rate(per_s)),
-            );
-            format!(
-                "{held}; brunt or its machine is the limit at {}",
-                rate(limited_per_s)
-            )
+            let held = match rate_per_s {
+                Some(per_s) => format!("the server holds at least {}", rate(per_s)),
+                None => "nothing is known of the server".to_owned(),
+            };
+            let limited = rate(limited_per_s);
+            format!("{held}; brunt or its machine is the limit at {limited}")
         }
         CapacityResult::Impossible { missed_per_s } => {
             let mut steps = capacity.steps.iter();
@@ -189,42 +171,32 @@ fn answer(capacity: &Capacity) -> String {
             format!("no rate can meet this: at {} {told}", rate(missed_per_s))
         }
         CapacityResult::NotMet { missed_per_s } => {
-            let longer = match capacity.plan.budget_ns {
-                Some(_) => "; to judge a lower rate takes a longer --budget",
-                None => "",
-            };
-            format!(
-                "the objectives are missed even at {}{}{longer}",
-                rate(missed_per_s),
-                failed_at(capacity, missed_per_s)
-            )
+            let has_budget = capacity.plan.budget_ns.is_some();
+            let longer = "; to judge a lower rate takes a longer --budget";
+            let longer = if has_budget { longer } else { "" };
+            let (missed, failed) = (rate(missed_per_s), failed_at(capacity, missed_per_s));
+            format!("the objectives are missed even at {missed}{failed}{longer}")
         }
         CapacityResult::Bracket {
             met_per_s,
             missed_per_s,
             confirmations,
         } => {
-            let budget = capacity
-                .plan
-                .budget_ns
-                .map_or_else(String::new, |ns| format!(" of {}", units::duration(ns)));
-            let met = met_per_s.map_or_else(
-                || match capacity.steps.last().map(failed) {
-                    Some(failed) if !failed.is_empty() => {
-                        format!("no rate was shown to hold: {failed}")
-                    }
-                    _ => "no rate was shown to hold".to_owned(),
-                },
-                |met| match confirmations {
-                    0 => format!("{} holds, not confirmed", rate(met)),
-                    1 => format!("{} holds, confirmed once", rate(met)),
-                    times => format!("{} holds, confirmed {times} times", rate(met)),
-                },
-            );
-            let missed = missed_per_s.map_or_else(
-                || "none missed so far".to_owned(),
-                |missed| format!("{} misses", rate(missed)),
-            );
+            let budget = capacity.plan.budget_ns.map(units::duration);
+            let budget = budget.map_or_else(String::new, |budget| format!(" of {budget}"));
+            let met = match (met_per_s, confirmations) {
+                (Some(met), 0) => format!("{} holds, not confirmed", rate(met)),
+                (Some(met), 1) => format!("{} holds, confirmed once", rate(met)),
+                (Some(met), times) => format!("{} holds, confirmed {times} times", rate(met)),
+                (None, _) => {
+                    let last = capacity.steps.last().map_or_else(String::new, behind_colon);
+                    format!("no rate was shown to hold{last}")
+                }
+            };
+            let missed = match missed_per_s {
+                Some(missed) => format!("{} misses", rate(missed)),
+                None => "none missed so far".to_owned(),
+            };
             format!(
                 "{met}; {missed}; the budget{budget} is over, and a longer --budget brings the two \
                  closer"
@@ -300,30 +272,32 @@ fn quantile(capacity: &Capacity) -> (String, f64) {
 
 /// What a step measured of it, nanoseconds, and its pessimistic end.
 fn measured(step: &CapacityStep, q: f64) -> (Option<f64>, Option<f64>) {
-    let found = step.objectives.iter().find_map(|it| match it.objective {
-        Objective::ResponseQuantile { q: of, .. } if of == q => Some((it.measured, it.bound)),
-        _ => None,
-    });
-    let known = || step.record.response.quantile_ns(q).map(|ns| ns as f64);
-    found.unwrap_or_else(|| (known(), None))
+    let is_of =
+        |asked: &Objective| matches!(asked, Objective::ResponseQuantile { q: of, .. } if *of == q);
+    match step.objectives.iter().find(|it| is_of(&it.objective)) {
+        Some(found) => (found.measured, found.bound),
+        None => (
+            step.record.response.quantile_ns(q).map(|ns| ns as f64),
+            None,
+        ),
+    }
 }
 
 /// The replies of a step in which so few are needed that there are no quantiles.
 fn replies(step: &CapacityStep) -> String {
     let RoundResponse { min_ns, max_ns, .. } = step.record.response;
+    let (successes, issued) = (step.record.successes, step.record.issued);
     let failed = failed(step);
     match (min_ns, max_ns) {
         _ if !failed.is_empty() => failed,
-        _ if step.record.successes < step.record.issued => format!(
-            "{} of {} requests succeeded",
-            units::count(step.record.successes),
-            units::count(step.record.issued)
-        ),
-        (Some(min_ns), Some(max_ns)) => format!(
-            "replies take {} to {}",
-            units::duration(min_ns),
-            units::duration(max_ns)
-        ),
+        _ if successes < issued => {
+            let [successes, issued] = [successes, issued].map(units::count);
+            format!("{successes} of {issued} requests succeeded")
+        }
+        (Some(min_ns), Some(max_ns)) => {
+            let [least, most] = [min_ns, max_ns].map(units::duration);
+            format!("replies take {least} to {most}")
+        }
         _ => "there is no reply".to_owned(),
     }
 }
@@ -354,11 +328,10 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
         }
         (because, _) => because.to_owned(),
     };
-    match failed(step) {
-        of if of.is_empty() || words.contains(&of) => {}
-        of => {
-            let _ = write!(words, "{}{of}", if words.is_empty() { "" } else { "; " });
-        }
+    let failed = failed(step);
+    if !failed.is_empty() && !words.contains(&failed) {
+        words.push_str(if words.is_empty() { "" } else { "; " });
+        words.push_str(&failed);
     }
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
@@ -382,17 +355,18 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
     }
     let mut before = steps[..place].iter().rev().filter(same);
     let held_before = before.find(|it| it.outcome == CapacityOutcome::Met);
+    let over = |held: &CapacityStep| units::duration(held.record.window_ns);
     if let Some(held) = held_later(steps, place) {
+        let over = over(held);
         let _ = write!(
             words,
-            "; over {} it held later: the miss was of a moment only",
-            units::duration(held.record.window_ns)
+            "; over {over} it held later: the miss was of a moment only"
         );
     } else if let Some(held) = held_before {
+        let over = over(held);
         let _ = write!(
             words,
-            "; over {} it held before, but not always: the rate is too high",
-            units::duration(held.record.window_ns)
+            "; over {over} it held before, but not always: the rate is too high"
         );
     }
     words
@@ -431,15 +405,15 @@ fn ns(value: Option<f64>) -> String {
 fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     let (value, bound) = measured(step, q);
     let share = step.record.error_share();
+    let rate = step.record.successes_per_s;
+    let unknown = || "-".to_owned();
     [
         units::rate(step.rate_per_s),
         units::duration(step.record.window_ns),
-        step.record
-            .successes_per_s
-            .map_or_else(|| "-".to_owned(), units::rate),
+        rate.map_or_else(unknown, units::rate),
         ns(value),
         ns(bound),
-        share.map_or_else(|| "-".to_owned(), units::percent),
+        share.map_or_else(unknown, units::percent),
     ]
 }
 

@@ -8,15 +8,15 @@ use brunt_judge::{
 };
 use brunt_load::Plan;
 use brunt_record::Environment;
-use serde::Serialize;
 
 use super::words::{
-    advice, compared_of, exceeded_limits, limit, limits_kept, limits_not_judged, limits_open,
-    names, quantile, says, side_name, verdicts,
+    advice, compared_names, compared_of, exceeded_limits, limit, limits_kept, limits_not_judged,
+    limits_open, names, says, side_name, verdicts,
 };
 use super::{capacity, charts, csv, environment, figure};
 use crate::ReportError;
 use crate::figures::data_name;
+use crate::object::Object;
 use crate::page::{Page, Role, Tone, WIDE};
 use crate::shortened::word;
 use crate::units;
@@ -75,21 +75,16 @@ fn limits(compared: &ComparedRounds, page: &mut Page) {
     }
     let (exceeded, not_judged) = (exceeded_limits(compared), limits_not_judged(compared));
     let open = limits_open(compared);
-    let words = if compared.limits.is_empty() || !exceeded.is_empty() || !not_judged.is_empty() {
-        None
-    } else if open.is_empty() {
-        Some("each limit is shown to be kept")
-    } else {
-        Some("no limit is shown to be exceeded")
-    };
-    if let Some(words) = words {
+    if !compared.limits.is_empty() && exceeded.is_empty() && not_judged.is_empty() {
+        let words = if open.is_empty() {
+            "each limit is shown to be kept"
+        } else {
+            "no limit is shown to be exceeded"
+        };
         page.row("", &[words.to_owned()], Tone::Plain);
     }
-    let kept = if page.is_full() {
-        limits_kept(compared)
-    } else {
-        Vec::new()
-    };
+    let mut kept = limits_kept(compared);
+    kept.retain(|_| page.is_full());
     for (label, limits, tone) in [
         ("EXCEEDED", exceeded, Tone::Bad),
         ("not judged", not_judged, Tone::Bad),
@@ -104,14 +99,12 @@ fn limits(compared: &ComparedRounds, page: &mut Page) {
 
 /// How often the rounds of each side had which verdict.
 fn verdicts_of_sides(compared: &ComparedRounds, page: &mut Page) {
-    let mut label = "verdicts";
-    for (place, side) in compared.sides.iter().enumerate() {
-        if side.rounds.is_empty() {
-            continue;
-        }
+    let sides = compared.sides.iter().enumerate();
+    let sides = sides.filter(|(_, side)| !side.rounds.is_empty());
+    for (index, (place, side)) in sides.enumerate() {
+        let label = if index == 0 { "verdicts" } else { "" };
         let told = format!("{}: {}", side_name(place), told_verdicts(side));
         page.row(label, &[told], Tone::Plain);
-        label = "";
     }
 }
 
@@ -121,39 +114,33 @@ fn searches(compared: &ComparedRounds, page: &mut Page) {
         let sides = compared.sides.iter().enumerate();
         sides.filter_map(|(place, side)| Some((side_name(place), side.capacity.as_ref()?)))
     };
-    page.charts(|| {
-        found()
-            .map(|(name, it)| charts::steps(it, Some(&name)))
-            .collect()
-    });
-    let mut label = "found";
-    for (name, search) in found() {
+    let chart = |(name, search): (String, _)| charts::steps(search, Some(&name));
+    page.charts(|| found().map(chart).collect());
+    for (index, (name, search)) in found().enumerate() {
+        let label = if index == 0 { "found" } else { "" };
         let words = format!("{name}: {}", capacity::says(search));
         page.row(label, &[words], Tone::Strong);
-        label = "";
     }
 }
 
 /// The table of every round of every side.
 fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
-    let most = compared.sides.iter().map(|side| side.rounds.len()).max();
-    if most.unwrap_or(0) == 0 {
+    let rounds = compared.sides.iter().map(|side| side.rounds.len());
+    let most = rounds.max().unwrap_or(0);
+    if most == 0 {
         return;
     }
     let heads = [per_s, "p50", "p99"].map(str::to_owned);
     page.table_head(WIDE, "round", &heads, "verdict");
     let ns = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), units::duration);
-    for place in 0..most.unwrap_or(0) {
+    for place in 0..most {
         for (side, it) in compared.sides.iter().enumerate() {
             let Some(round) = it.rounds.get(place) else {
                 continue;
             };
             let rate = round.successes_per_s;
-            let cells = [
-                rate.map_or_else(|| "-".to_owned(), units::rate),
-                ns(round.response.p50_ns),
-                ns(round.response.p99_ns),
-            ];
+            let rate = rate.map_or_else(|| "-".to_owned(), units::rate);
+            let cells = [rate, ns(round.response.p50_ns), ns(round.response.p99_ns)];
             let label = format!("{} {}", place + 1, side_name(side));
             page.table_row(WIDE, &label, &cells, round.verdict.name(), Tone::Plain);
         }
@@ -217,16 +204,15 @@ fn origin(side: &ComparedSide) -> Vec<String> {
 fn told_verdicts(side: &ComparedSide) -> String {
     if let (Some(_), Some(round)) = (&side.single_run, side.rounds.first()) {
         let name = round.verdict.name().to_lowercase();
-        return match round.because.is_empty() {
-            true => name,
-            false => format!("{name}: {}", round.because),
+        return if round.because.is_empty() {
+            name
+        } else {
+            format!("{name}: {}", round.because)
         };
     }
     let counts = verdicts(&side.rounds).into_iter();
-    let told: Vec<_> = counts
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    told.join(", ").replace('_', "-")
+    let told = counts.map(|(name, count)| format!("{name} {count}"));
+    told.collect::<Vec<_>>().join(", ").replace('_', "-")
 }
 
 /// What was measured of each side, by label.
@@ -251,9 +237,7 @@ fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
     } else if pairs > 0 {
         let mut items = vec![format!("{pairs} of each, in turns")];
         items.extend(windows().first().map(|window| format!("{window} each")));
-        let planned = compared
-            .pairs_planned
-            .map_or(pairs, |planned| planned as usize);
+        let planned = compared.pairs_planned.map_or(pairs, |it| it as usize);
         items.extend(match compared.ended_early {
             Some(EndedEarly::Interrupted) => Some(format!("interrupted: {planned} were planned")),
             Some(EndedEarly::ClientLimited) => Some(format!("ended early: {planned} were planned")),
@@ -302,10 +286,8 @@ fn rows(
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
     page.row("  medians", &medians, Tone::Plain);
     if let Some(noise) = comparison.noise {
-        let noise = format!(
-            "each side against itself: {} at most",
-            units::percent(noise)
-        );
+        let noise = units::percent(noise);
+        let noise = format!("each side against itself: {noise} at most");
         page.row("  noise", &[noise], Tone::Plain);
     }
     for (pair, reason) in &comparison.dropped {
@@ -330,129 +312,72 @@ fn tone(compared: &ComparedRounds, found: &ComparedPair) -> Tone {
     }
 }
 
-/// A comparison as it is stored: its own fields, and what is derived from them.
-#[derive(Debug, Serialize)]
-pub struct StoredComparison<'a> {
-    /// The comparison.
-    #[serde(flatten)]
-    pub compared: &'a ComparedRounds,
-    /// Each side compared with the first. Ignored when the comparison is read again, as are the
-    /// fields that follow.
-    pub comparisons: Vec<ComparisonFigures>,
-    /// The limits that were exceeded, in words.
-    pub exceeded: Vec<String>,
-    /// The limits of which nothing can be said, in words.
-    pub not_judged: Vec<String>,
-    /// The limits that are neither shown to be exceeded nor shown to be kept, in words.
-    pub open: Vec<String>,
-    /// Whether each comparison says something.
-    pub is_decided: bool,
+/// A comparison as it is stored: its own fields, and what is derived from them and ignored when the
+/// comparison is read again.
+pub(super) fn stored(compared: &ComparedRounds) -> Object {
+    let names = names(compared);
+    let pairs = compared.comparisons();
+    let pairs: Vec<Object> = pairs.iter().map(|pair| figures(pair, &names)).collect();
+    Object::of(compared)
+        // Each side compared with the first.
+        .with("comparisons", pairs)
+        // The limits that were exceeded, of which nothing can be said, and which are neither shown
+        // to be exceeded nor shown to be kept, in words.
+        .with("exceeded", exceeded_limits(compared))
+        .with("not_judged", limits_not_judged(compared))
+        .with("open", limits_open(compared))
+        // Whether each comparison says something.
+        .with("is_decided", compared.is_decided())
 }
 
 /// What a comparison of two sides shows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparisonFigures {
-    /// `successes_per_s`, as `response_p99_ns`, or `capacity_per_s`.
-    pub compared: String,
-    /// The names of the two sides.
-    pub sides: [String; 2],
-    /// `differs`, `no_difference` or `nothing`.
-    pub claim: &'static str,
-    /// What the comparison says, in words.
-    pub says: String,
-    /// Whether pairs of rounds were compared, a stored run of each side, or a search of each.
-    pub basis: Basis,
-    /// Pairs of rounds that were made; 1 of runs and searches.
-    pub pairs: usize,
-    /// The pairs that do not count, from 0, and why.
-    pub dropped: Vec<(usize, String)>,
-    /// How many of the pairs that count have a round in which others took CPUs that it needed.
-    pub disturbed: usize,
-    /// Medians of the two sides over the pairs that count.
-    pub medians: Option<[f64; 2]>,
-    /// The second side over the first, as a ratio less 1.
-    pub change: Option<f64>,
-    /// The lower end of the interval of the change. The intervals of all comparisons of pairs hold
-    /// together with 97.5 %, those of stored runs each with 95 %. The interval of searches goes
-    /// from the rates that held to those that missed. Null where a bound does not say it.
-    pub change_low: Option<f64>,
-    /// The upper end of the interval of the change; null where a bound does not say it.
-    pub change_high: Option<f64>,
-    /// Whether the change is known only to be at least or at most this: brunt was the limit of one
-    /// side.
-    pub bound: Option<Bound>,
-    /// The two-sided permutation test; null without pairs, and of bounds.
-    pub p_value: Option<f64>,
-    /// What a comparison of each side with itself gave, at most.
-    pub noise: Option<f64>,
-}
-
-impl<'a> StoredComparison<'a> {
-    /// The comparison with what is derived from it.
-    pub fn of(compared: &'a ComparedRounds) -> Self {
-        Self {
-            compared,
-            comparisons: {
-                let (pairs, names) = (compared.comparisons(), names(compared));
-                pairs.iter().map(|pair| figures(pair, &names)).collect()
-            },
-            exceeded: exceeded_limits(compared),
-            not_judged: limits_not_judged(compared),
-            open: limits_open(compared),
-            is_decided: compared.is_decided(),
-        }
-    }
-}
-
-fn figures(found: &ComparedPair, names: &[String]) -> ComparisonFigures {
+fn figures(found: &ComparedPair, names: &[String]) -> Object {
     let comparison = &found.comparison;
     let change = comparison.change;
+    // A bound does not say where the other end is.
     let low = change.filter(|_| comparison.bound != Some(Bound::AtMost));
     let high = change.filter(|_| comparison.bound != Some(Bound::AtLeast));
-    ComparisonFigures {
-        compared: match comparison.compared {
-            Compared::SuccessesPerS => "successes_per_s".to_owned(),
-            Compared::ResponseQuantile(q) => {
-                format!("response_{}_ns", quantile(q).replace('.', "_"))
-            }
-            Compared::CapacityPerS => "capacity_per_s".to_owned(),
-            Compared::ServerCpu => "server_cpu_ns_per_reply".to_owned(),
-        },
-        sides: [side_name(found.first), side_name(found.second)],
-        claim: match comparison.claim {
-            Claim::Differs => "differs",
-            Claim::NoDifference { .. } => "no_difference",
-            Claim::Nothing(_) => "nothing",
-        },
-        says: says(found, names),
-        basis: comparison.basis,
-        pairs: comparison.pairs,
-        dropped: comparison.dropped.clone(),
-        disturbed: comparison.disturbed,
-        medians: comparison.medians.map(|(first, second)| [first, second]),
-        change: change.map(|change| change.value),
-        change_low: low.map(|change| change.low),
-        change_high: high.map(|change| change.high),
-        bound: comparison.bound,
-        p_value: comparison.p_value,
-        noise: comparison.noise,
-    }
+    let [_, _, compared] = compared_names(comparison.compared);
+    let claim = match comparison.claim {
+        Claim::Differs => "differs",
+        Claim::NoDifference { .. } => "no_difference",
+        Claim::Nothing(_) => "nothing",
+    };
+    Object::new()
+        .with("compared", compared)
+        .with("sides", [side_name(found.first), side_name(found.second)])
+        .with("claim", claim)
+        .with("says", says(found, names))
+        // Whether pairs of rounds were compared, a stored run of each side, or a search of each.
+        .with("basis", comparison.basis)
+        // Pairs of rounds that were made; 1 of runs and searches.
+        .with("pairs", comparison.pairs)
+        // The pairs that do not count, from 0, and why.
+        .with("dropped", &comparison.dropped)
+        // How many of the pairs that count have a round in which others took CPUs that it needed.
+        .with("disturbed", comparison.disturbed)
+        // Of the two sides over the pairs that count.
+        .with("medians", comparison.medians)
+        // The second side over the first, as a ratio less 1. The intervals of all comparisons of
+        // pairs hold together with 97.5 %, those of stored runs each with 95 %. The interval of
+        // searches goes from the rates that held to those that missed.
+        .with("change", change.map(|change| change.value))
+        .with("change_low", low.map(|change| change.low))
+        .with("change_high", high.map(|change| change.high))
+        // Whether the change is known only to be at least or at most this: brunt was the limit of
+        // one side.
+        .with("bound", comparison.bound)
+        // The two-sided permutation test; null without pairs, and of bounds.
+        .with("p_value", comparison.p_value)
+        // What a comparison of each side with itself gave, at most.
+        .with("noise", comparison.noise)
 }
 
 /// A row per round of each side; where each was searched for its capacity, a row per step.
 pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let mut header: Vec<String> = [
-        "side",
-        "url",
-        "pair",
-        "started_unix_ms",
-        "window_ns",
-        "verdict",
-        "successes_per_s",
-        "error_share",
-    ]
-    .map(str::to_owned)
-    .into();
+    const COLUMNS: &str =
+        "side url pair started_unix_ms window_ns verdict successes_per_s error_share";
+    let mut header: Vec<String> = COLUMNS.split(' ').map(str::to_owned).collect();
     let names = ROUND_QUANTILES.map(|(name, _)| format!("response_{}_ns", name.replace('.', "_")));
     header.extend(names);
     header.extend(["stage", "outcome", "rate_per_s"].map(str::to_owned));

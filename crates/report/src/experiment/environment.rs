@@ -41,16 +41,9 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
     let mut items = vec![format!("brunt {brunt_version}")];
     if let Some(client) = &environment.client {
         items.push(client.backend.name().to_owned());
-        items.push(counted(
-            client.usable_cpus.into(),
-            "usable CPU",
-            "usable CPUs",
-        ));
-        items.push(counted(
-            client.descriptors_limit,
-            "descriptor",
-            "descriptors",
-        ));
+        let (cpus, descriptors) = (client.usable_cpus.into(), client.descriptors_limit);
+        items.push(counted(cpus, "usable CPU", "usable CPUs"));
+        items.push(counted(descriptors, "descriptor", "descriptors"));
         let ports = client.ports_available;
         items.extend(ports.map(|ports| counted(ports, "local port", "local ports")));
     }
@@ -74,16 +67,14 @@ pub(super) fn server(server: &ServerDescription) -> Vec<String> {
 
 /// What is known of a machine.
 pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
+    let cpus = machine.cpus.map(|cpus| counted(cpus.into(), "CPU", "CPUs"));
+    let memory = machine.memory_bytes.map(units::bytes);
+    let kernel = machine.kernel.as_ref();
     let known = [
         machine.processor.clone(),
-        machine.cpus.map(|cpus| counted(cpus.into(), "CPU", "CPUs")),
-        machine
-            .memory_bytes
-            .map(|bytes| format!("{} memory", units::bytes(bytes))),
-        machine
-            .kernel
-            .as_ref()
-            .map(|kernel| format!("Linux {kernel}")),
+        cpus,
+        memory.map(|memory| format!("{memory} memory")),
+        kernel.map(|kernel| format!("Linux {kernel}")),
         machine.distribution.clone(),
     ];
     known.into_iter().flatten().collect()
@@ -97,7 +88,7 @@ pub(super) fn per_s(load: Option<&Plan>) -> &'static str {
 /// The load of a round in a few words, but for what is `varied`.
 pub(super) fn load(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
-    let outline = plan.requests.outline();
+    let (outline, unit) = (plan.requests.outline(), plan.unit());
     let first = outline.first.as_ref();
     items.push(match (&outline.list, first) {
         (Some(list), _) => format!("a list of {} requests", units::count(list.requests)),
@@ -109,19 +100,13 @@ pub(super) fn load(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
         LoadModel::Held { .. } => "nothing, connections held".to_owned(),
         LoadModel::Open { schedule, .. } => match schedule.rate_per_s() {
             _ if varied == Some(SweepAxis::Rate) => {
-                format!(
-                    "{} at each rate, {}",
-                    plan.unit().many,
-                    schedule.process().name()
-                )
+                format!("{} at each rate, {}", unit.many, schedule.process().name())
             }
-            Some(rate) => format!(
-                "{} {}, {}",
-                units::rate(rate),
-                plan.unit().per_s,
-                schedule.process().name()
-            ),
-            None => format!("{} in stages", plan.unit().many),
+            Some(rate) => {
+                let (rate, process) = (units::rate(rate), schedule.process().name());
+                format!("{rate} {}, {process}", unit.per_s)
+            }
+            None => format!("{} in stages", unit.many),
         },
         LoadModel::Sessions { schedule, .. } => match schedule.rate_per_s() {
             _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),
@@ -129,16 +114,9 @@ pub(super) fn load(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
             None => "connections in stages".to_owned(),
         },
     });
-    let noun = if plan.connections.get() == 1 {
-        "connection"
-    } else {
-        "connections"
-    };
     if varied != Some(SweepAxis::Connections) {
-        items.push(format!(
-            "{} {noun}",
-            units::count(plan.connections.get().into())
-        ));
+        let connections = plan.connections.get().into();
+        items.push(counted(connections, "connection", "connections"));
     }
     if plan.pipeline.get() > 1 {
         items.push(format!("{} requests in flight on each", plan.pipeline));

@@ -18,9 +18,6 @@ use crate::page::Page;
 use crate::shortened::word;
 use crate::{Format, ReportError, Style, foreign, layout, summary};
 
-pub use capacity::StoredCapacity;
-pub use comparison::{ComparisonFigures, StoredComparison};
-pub use sweep::{StoredSweep, SweepSummary};
 pub use words::{exceeded_limits, limits_not_judged, limits_open, side_name};
 
 /// An experiment, as it is stored.
@@ -66,18 +63,17 @@ pub fn write_experiment(
             out.write_all(text.as_bytes())?;
         }
         (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
-        (Format::Json, Experiment::Sweep(it)) => json(&StoredSweep::of(it), out)?,
-        (Format::Json, Experiment::Comparison(it)) => json(&StoredComparison::of(it), out)?,
-        (Format::Json, Experiment::Capacity(it)) => json(&StoredCapacity::of(it), out)?,
+        (Format::Json, Experiment::Sweep(it)) => json(&sweep::stored(it), out)?,
+        (Format::Json, Experiment::Comparison(it)) => json(&comparison::stored(it), out)?,
+        (Format::Json, Experiment::Capacity(it)) => json(&capacity::stored(it), out)?,
         (Format::Summary, Experiment::Capacity(it)) => {
-            let line = foreign::json_line(&capacity::summary(it)?).map_err(ReportError::Encode)?;
-            out.write_all(line.as_bytes())?;
+            summary::write(&capacity::summary(it)?, out)?;
         }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
         (Format::Csv, Experiment::Sweep(it)) => sweep::table(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
         (Format::Csv, Experiment::Capacity(it)) => {
-            summary::write_table(&capacity::summary(it)?, out)?;
+            summary::write_table(capacity::summary(it)?, out)?;
         }
     }
     Ok(out.flush()?)

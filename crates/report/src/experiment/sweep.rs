@@ -3,14 +3,12 @@
 use std::fmt::Write;
 use std::io;
 
-use brunt_judge::{
-    Spread, Sweep, SweepAxis, SweepHighest, SweepPoint, VerdictStretch, VerdictTurn,
-};
-use serde::Serialize;
+use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
 use super::{charts, csv, environment, figure};
 use crate::ReportError;
 use crate::figures::data_name;
+use crate::object::Object;
 use crate::page::{Grid, Page, Role, Tone};
 use crate::shortened::word;
 use crate::units;
@@ -19,48 +17,23 @@ use crate::units;
 const RATES: Grid = Grid { label: 8, cell: 9 };
 const USES: Grid = Grid { label: 8, cell: 10 };
 
-/// A sweep as it is stored: its own fields, and a `summary` that is derived from them.
-#[derive(Debug, Serialize)]
-pub struct StoredSweep<'a> {
-    /// The sweep.
-    #[serde(flatten)]
-    pub sweep: &'a Sweep,
-    /// Derived figures; ignored when the sweep is read again.
-    pub summary: SweepSummary,
-}
-
-/// What follows from the rounds of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SweepSummary {
-    /// Whether every planned round was measured.
-    pub complete: bool,
-    /// Each value, ascending.
-    pub points: Vec<SweepPoint>,
-    /// The highest throughput; null without one.
-    pub highest: Option<SweepHighest>,
-    /// The value at the knee of the curve; null without one.
-    pub knee: Option<f64>,
-    /// Where the verdict turns from concurrency to the server; null where it does not.
-    pub turn: Option<VerdictTurn>,
-    /// The verdicts over the values.
-    pub verdicts: Vec<VerdictStretch>,
-}
-
-impl<'a> StoredSweep<'a> {
-    /// The sweep with its derived figures.
-    pub fn of(sweep: &'a Sweep) -> Self {
-        Self {
-            sweep,
-            summary: SweepSummary {
-                complete: sweep.is_complete(),
-                highest: sweep.highest(),
-                points: sweep.points(),
-                knee: sweep.knee(),
-                turn: sweep.turn(),
-                verdicts: sweep.stretches(),
-            },
-        }
-    }
+/// A sweep as it is stored: its own fields, and a `summary` that is derived from them and ignored
+/// when the sweep is read again.
+pub(super) fn stored(sweep: &Sweep) -> Object {
+    let summary = Object::new()
+        // Whether every planned round was measured.
+        .with("complete", sweep.is_complete())
+        // Each value, ascending.
+        .with("points", sweep.points())
+        // The highest throughput.
+        .with("highest", sweep.highest())
+        // The value at the knee of the curve.
+        .with("knee", sweep.knee())
+        // Where the verdict turns from concurrency to the server.
+        .with("turn", sweep.turn())
+        // The verdicts over the values.
+        .with("verdicts", sweep.stretches());
+    Object::of(sweep).with("summary", summary)
 }
 
 /// A value of what is varied.
@@ -73,9 +46,10 @@ fn value(axis: SweepAxis, value: f64) -> String {
 
 /// A value with its name.
 fn named(axis: SweepAxis, number: f64) -> String {
-    let name = match number == 1.0 {
-        true => axis.name().trim_end_matches('s'),
-        false => axis.name(),
+    let name = if number == 1.0 {
+        axis.name().trim_end_matches('s')
+    } else {
+        axis.name()
     };
     format!("{} {name}", value(axis, number))
 }
@@ -96,17 +70,11 @@ fn rounds(sweep: &Sweep) -> String {
 /// What is varied, and how far.
 fn varied(sweep: &Sweep) -> String {
     let (plan, axis) = (&sweep.plan, sweep.plan.varied);
-    let ends = [plan.values.first(), plan.values.last()]
+    let [first, last] = [plan.values.first(), plan.values.last()]
         .map(|end| end.map_or_else(String::new, |&end| value(axis, end)));
-    match &plan.values[..] {
-        [_] => format!("{} {}", axis.name(), ends[0]),
-        values => format!(
-            "{} {} to {}, {} values",
-            axis.name(),
-            ends[0],
-            ends[1],
-            values.len()
-        ),
+    match plan.values.len() {
+        1 => format!("{} {first}", axis.name()),
+        count => format!("{} {first} to {last}, {count} values", axis.name()),
     }
 }
 
@@ -121,47 +89,36 @@ fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         from,
     }) = sweep.highest()
     {
-        let mut words = format!(
-            "{} {} at {} (median of {})",
-            units::rate(rate.median),
-            environment::per_s(sweep.load.as_ref()),
-            named(axis, best),
-            rate.rounds
-        );
+        let per_s = environment::per_s(sweep.load.as_ref());
+        let (median, at, rounds) = (units::rate(rate.median), named(axis, best), rate.rounds);
+        let mut words = format!("{median} {per_s} at {at} (median of {rounds})");
         if from < best {
             let _ = write!(words, "; {} give as much", value(axis, from));
         }
         found.push(("highest", words));
     }
-    let of = if axis == SweepAxis::Rate {
-        "p99"
-    } else {
-        "the throughput"
-    };
+    let is_rate = axis == SweepAxis::Rate;
+    let of = if is_rate { "p99" } else { "the throughput" };
     match sweep.knee() {
-        Some(knee) => found.push((
-            "knee",
-            format!("{}: there {of} bends (Kneedle)", named(axis, knee)),
-        )),
+        Some(knee) => {
+            let knee = named(axis, knee);
+            found.push(("knee", format!("{knee}: there {of} bends (Kneedle)")));
+        }
         None if matches!(axis, SweepAxis::BodyBytes | SweepAxis::Requests) => {}
         None => found.push(("knee", format!("none: {of} does not bend"))),
     }
     if let Some(turn) = sweep.turn() {
-        let words = format!(
-            "CONCURRENCY-LIMITED up to {}, SERVER-LIMITED from {}",
-            value(axis, turn.concurrency_limited_to),
-            named(axis, turn.server_limited_from)
-        );
+        let to = value(axis, turn.concurrency_limited_to);
+        let from = named(axis, turn.server_limited_from);
+        let words = format!("CONCURRENCY-LIMITED up to {to}, SERVER-LIMITED from {from}");
         found.push(("turn", words));
     }
     let widest = points
         .iter()
         .filter_map(|point| half_width(point.successes_per_s?));
     if let Some(widest) = widest.reduce(f64::max) {
-        let words = format!(
-            "every median is known to ±{} or better (95 %)",
-            units::percent(widest)
-        );
+        let widest = units::percent(widest);
+        let words = format!("every median is known to ±{widest} or better (95 %)");
         found.push(("precision", words));
     }
     found
@@ -176,15 +133,14 @@ fn half_width(spread: Spread) -> Option<f64> {
 /// How far the sweep came, where that is not to the end, and why.
 fn shortfall(sweep: &Sweep) -> Option<String> {
     let planned = sweep.plan.values.len() as u64 * u64::from(sweep.plan.rounds);
-    let broke_off = sweep.broke_off.as_ref();
-    (!sweep.is_complete()).then(|| {
-        format!(
-            "{} of {} measured{}",
-            units::count(sweep.rounds.len() as u64),
-            units::counted(planned, "round was", "rounds were"),
-            broke_off.map_or_else(String::new, |reason| format!(" ({})", word(reason)))
-        )
-    })
+    let planned = units::counted(planned, "round was", "rounds were");
+    let rounds = units::count(sweep.rounds.len() as u64);
+    let reason = sweep
+        .broke_off
+        .as_ref()
+        .map(|reason| format!(" ({})", word(reason)));
+    let reason = reason.unwrap_or_default();
+    (!sweep.is_complete()).then(|| format!("{rounds} of {planned} measured{reason}"))
 }
 
 fn ns(spread: Option<Spread>) -> String {
@@ -245,10 +201,8 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
     }
     page.section("Errors, CPUs and memory", Role::Figures);
-    let second = format!(
-        "{}: requests without success, CPUs used, and most memory",
-        axis.name()
-    );
+    let name = axis.name();
+    let second = format!("{name}: requests without success, CPUs used, and most memory");
     page.line(&second, Tone::Plain);
     for cells in [
         ["", "server", "", "", "brunt", "", ""],
@@ -269,10 +223,11 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     }
     page.section("What was found", Role::Outcome);
     let shortfall = shortfall(sweep);
-    let tone = if shortfall.is_some() {
-        Tone::Warning
-    } else {
+    let is_complete = shortfall.is_none();
+    let tone = if is_complete {
         Tone::Strong
+    } else {
+        Tone::Warning
     };
     for (label, words) in findings(sweep) {
         page.row(label, &[words], tone);

@@ -57,16 +57,14 @@ pub(super) fn says(found: &ComparedPair, names: &[String]) -> String {
     let (first, second) = (name(names, found.first), name(names, found.second));
     match (&comparison.claim, comparison.change) {
         (Claim::Differs, Some(change)) => difference(found, names, &change),
-        (Claim::NoDifference { visible }, Some(change)) => format!(
-            "no difference shown between {first} and {second} ({}, {}); {} would have been seen",
-            interval(
-                comparison.basis,
-                &units::percent_change(change.low),
-                &units::percent_change(change.high)
-            ),
-            basis(comparison),
-            units::percent(*visible)
-        ),
+        (Claim::NoDifference { visible }, Some(change)) => {
+            let (changes, basis) = (changes(comparison.basis, change), basis(comparison));
+            let visible = units::percent(*visible);
+            format!(
+                "no difference shown between {first} and {second} ({changes}, {basis}); {visible} \
+                 would have been seen"
+            )
+        }
         (Claim::Nothing(reason), _) => {
             format!("nothing can be said of {first} and {second}: {reason}")
         }
@@ -94,32 +92,35 @@ pub(super) fn advice(compared: &ComparedRounds) -> Option<String> {
     let rate = half(slowest).map_or_else(|| "-r RATE".to_owned(), |half| format!("-r {half}"));
     let plan = compared.load.as_ref();
     let is_planned = plan.is_some_and(|plan| plan.model.schedule().is_some());
-    let mut ways = vec![match is_planned {
-        true => format!("use a lower rate ({rate})"),
-        false => format!("compare response times at a rate that brunt keeps ({rate})"),
+    let mut ways = vec![if is_planned {
+        format!("use a lower rate ({rate})")
+    } else {
+        format!("compare response times at a rate that brunt keeps ({rate})")
     }];
     let connections = plan.map_or(1, |plan| plan.connections.get());
     if connections > 1 {
-        ways.push(format!(
-            "use fewer connections (-c {})",
-            connections.div_ceil(4)
-        ));
+        let fewer = connections.div_ceil(4);
+        ways.push(format!("use fewer connections (-c {fewer})"));
     }
+    let ways = ways.join(", ");
     Some(format!(
-        "brunt was the limit of all sides: {}, or give brunt more CPUs",
-        ways.join(", ")
+        "brunt was the limit of all sides: {ways}, or give brunt more CPUs"
     ))
 }
 
 /// An interval in words.
 fn interval(basis: Basis, low: &str, high: &str) -> String {
     match basis {
-        Basis::Pairs | Basis::SingleRuns => {
-            format!("{} CI {low} to {high}", confidence(basis))
-        }
+        Basis::Pairs | Basis::SingleRuns => format!("{} CI {low} to {high}", confidence(basis)),
         // Its ends are rates that held and missed, which is no matter of probability.
         Basis::Searches => format!("between {low} and {high}"),
     }
+}
+
+/// The interval of a change in words.
+fn changes(basis: Basis, change: Effect) -> String {
+    let [low, high] = [change.low, change.high].map(units::percent_change);
+    interval(basis, &low, &high)
 }
 
 /// The confidence of intervals: those of all comparisons of pairs hold together.
@@ -155,55 +156,66 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
     let (first, second) = (name(names, found.first), name(names, found.second));
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
-    let ends = match is_more {
-        true => [change.value, change.low, change.high],
-        false => [change.value, change.high, change.low],
+    let ends = if is_more {
+        [change.value, change.low, change.high]
+    } else {
+        [change.value, change.high, change.low]
     };
-    let times = ends.map(|change| match is_more {
-        true => 1.0 + change,
-        false => 1.0 / (1.0 + change),
+    let times = ends.map(|change| {
+        if is_more {
+            1.0 + change
+        } else {
+            1.0 / (1.0 + change)
+        }
     });
     let is_times = times[0] >= TIMES_LEAST;
-    let [value, near, far] = match is_times {
-        true => times.map(|times| format!("{} times", units::rate(times))),
-        false => ends.map(|change| units::percent(change.abs())),
+    let [value, near, far] = if is_times {
+        times.map(|times| format!("{} times", units::rate(times)))
+    } else {
+        ends.map(|change| units::percent(change.abs()))
     };
     let value = match comparison.bound {
         Some(_) => format!("at least {value}"),
         None => value,
     };
-    let (more, less) = match is_more {
-        true => (second, first),
-        false => (first, second),
+    let (more, less) = if is_more {
+        (second, first)
+    } else {
+        (first, second)
     };
-    let how = match (compared, is_times, is_more) {
-        (Compared::SuccessesPerS, true, _) => format!("{more} is {value} as fast as {less}"),
-        (Compared::CapacityPerS, true, _) => format!("{more} holds {value} as much as {less}"),
-        (Compared::ResponseQuantile(q), true, _) => {
-            format!("{} of {more} is {value} that of {less}", quantile(q))
-        }
-        (Compared::ServerCpu, true, _) => {
-            format!("{more} uses {value} as much CPU per reply as {less}")
-        }
-        (Compared::ServerCpu, false, true) => format!("{second} uses {value} more CPU per reply"),
-        (Compared::ServerCpu, false, false) => format!("{second} uses {value} less CPU per reply"),
-        (Compared::SuccessesPerS, false, true) => format!("{second} is {value} faster"),
-        (Compared::SuccessesPerS, false, false) => format!("{second} is {value} slower"),
-        (Compared::CapacityPerS, false, true) => format!("{second} holds {value} more"),
-        (Compared::CapacityPerS, false, false) => format!("{second} holds {value} less"),
-        (Compared::ResponseQuantile(q), false, true) => {
-            format!("{} of {second} is {value} higher", quantile(q))
-        }
-        (Compared::ResponseQuantile(q), false, false) => {
-            format!("{} of {second} is {value} lower", quantile(q))
-        }
+    let [as_times, as_more, as_less] = match compared {
+        Compared::SuccessesPerS => [
+            format!("{more} is {value} as fast as {less}"),
+            format!("{second} is {value} faster"),
+            format!("{second} is {value} slower"),
+        ],
+        Compared::CapacityPerS => [
+            format!("{more} holds {value} as much as {less}"),
+            format!("{second} holds {value} more"),
+            format!("{second} holds {value} less"),
+        ],
+        Compared::ResponseQuantile(q) => [
+            format!("{} of {more} is {value} that of {less}", quantile(q)),
+            format!("{} of {second} is {value} higher", quantile(q)),
+            format!("{} of {second} is {value} lower", quantile(q)),
+        ],
+        Compared::ServerCpu => [
+            format!("{more} uses {value} as much CPU per reply as {less}"),
+            format!("{second} uses {value} more CPU per reply"),
+            format!("{second} uses {value} less CPU per reply"),
+        ],
+    };
+    let how = match (is_times, is_more) {
+        (true, _) => as_times,
+        (false, true) => as_more,
+        (false, false) => as_less,
     };
     let basis = basis(comparison);
     match comparison.bound {
-        None => format!(
-            "{how} ({}, {basis})",
-            interval(comparison.basis, &near, &far)
-        ),
+        None => {
+            let interval = interval(comparison.basis, &near, &far);
+            format!("{how} ({interval}, {basis})")
+        }
         Some(bound) => {
             let confidence = confidence(comparison.basis);
             let limited = match bound {
@@ -228,14 +240,25 @@ pub(super) fn quantile(q: f64) -> String {
     )
 }
 
-/// What was compared.
+/// What is compared: its heading, as it is typed, and its name in data.
+pub(super) fn compared_names(compared: Compared) -> [String; 3] {
+    let [heading, typed, data] = match compared {
+        Compared::SuccessesPerS => ["throughput", "rate", "successes_per_s"],
+        Compared::ResponseQuantile(q) => {
+            let name = quantile(q);
+            let data = format!("response_{}_ns", name.replace('.', "_"));
+            return [name.clone(), name, data];
+        }
+        Compared::CapacityPerS => ["capacity", "capacity", "capacity_per_s"],
+        Compared::ServerCpu => ["server CPU", "cpu", "server_cpu_ns_per_reply"],
+    };
+    [heading, typed, data].map(str::to_owned)
+}
+
+/// The heading of what was compared.
 pub(super) fn compared_of(found: &ComparedPair) -> String {
-    match found.comparison.compared {
-        Compared::SuccessesPerS => "throughput".to_owned(),
-        Compared::ResponseQuantile(q) => quantile(q),
-        Compared::CapacityPerS => "capacity".to_owned(),
-        Compared::ServerCpu => "server CPU".to_owned(),
-    }
+    let [heading, ..] = compared_names(found.comparison.compared);
+    heading
 }
 
 /// The outcome of a step of a search.
@@ -246,16 +269,6 @@ pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
         CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
         CapacityOutcome::Undecided => "undecided",
         CapacityOutcome::Invalid => "INVALID",
-    }
-}
-
-/// `rate`, `p99`: as it is typed.
-pub(super) fn compared_name(compared: Compared) -> String {
-    match compared {
-        Compared::SuccessesPerS => "rate".to_owned(),
-        Compared::ResponseQuantile(q) => quantile(q),
-        Compared::CapacityPerS => "capacity".to_owned(),
-        Compared::ServerCpu => "cpu".to_owned(),
     }
 }
 
@@ -272,7 +285,8 @@ pub(super) fn verdicts(rounds: &[RoundRecord]) -> BTreeMap<String, usize> {
 pub(super) fn limit(limit: &ChangeLimit) -> String {
     let sign = if limit.is_rise { ">" } else { "<" };
     let change = units::percent_change(limit.change);
-    format!("{} {sign} {change}", compared_name(limit.compared))
+    let [_, typed, _] = compared_names(limit.compared);
+    format!("{typed} {sign} {change}")
 }
 
 /// The limits that were exceeded, a line each.
@@ -300,14 +314,13 @@ pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
     open.iter()
         .map(|(which, pair)| {
             let found = &pair.comparison;
-            let change = found.change.map_or_else(
-                || says(pair, &names),
-                |it| {
-                    let [low, high] = [it.low, it.high].map(units::percent_change);
+            let change = match found.change {
+                Some(change) => {
                     let second = name(&names, pair.second);
-                    format!("{second}: {}", interval(found.basis, &low, &high))
-                },
-            );
+                    format!("{second}: {}", changes(found.basis, change))
+                }
+                None => says(pair, &names),
+            };
             format!("{}: too few rounds to tell ({change})", limit(which))
         })
         .collect()

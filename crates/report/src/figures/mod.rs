@@ -37,21 +37,24 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let has_stamps = run.plan.stamps.every().is_some();
     let is_secure = run.first().negotiated.tls.is_some();
     let overlap = run.overlap().map(|overlap| overlap.share);
-    let with_connect = run
-        .connects_per_request()
-        .then(|| Latency::with_connect(run));
-    let stages = Figure::from(recorded_stages(run));
-    let stages = stages.map(|all| {
-        all.iter()
-            .map(|it| parts::stage(judged, it))
-            .collect::<Vec<_>>()
-    });
     let (answered, errors) = (latencies.response.count(), latencies.response_error.count());
     let requests = parts::outcomes(Object::new(), summary.population, answered, errors)
         // Of a number of requests that was asked for.
         .with("unsent", summary.unsent);
     let counted = server_counted(run);
     let counted = counted.unwrap_or_else(|| Err("the server's own count was not read".to_owned()));
+    let overlap = Figure::of(overlap, "there is one agent");
+    let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
+    let interval = judged.rate(run.successes_interval().into());
+    let sent_per_s = scheduled().and_then(|()| sent_per_s());
+    let overload = scheduled().and_then(|()| judged.rate(overload(run)));
+    let with_connect = run
+        .connects_per_request()
+        .then(|| Latency::with_connect(run));
+    let with_connect = Figure::of(with_connect, "not every request opened a connection");
+    let service = latency_if(is_open, &latencies.service, FROM_SEND);
+    let above_p99 = Figure::from(split.known_tail(0.99)).map(ResponseParts::of);
+    let first_reply = latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS);
     let figures = Object::new()
         // Whether no invariant is broken. If false, the rates are withheld.
         .with("valid", judged.is_valid())
@@ -61,10 +64,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("findings", &judged.findings)
         // Share of the window in which all agents measured at once. Under 0.9 they are not one
         // load, and there are no rates of all together.
-        .with(
-            "windows_overlap_share",
-            Figure::of(overlap, "there is one agent"),
-        )
+        .with("windows_overlap_share", overlap)
         .with("agents", parts::agents(judged))
         .with("verdict", &judged.judgement)
         .with("objectives", parts::objectives(judged))
@@ -72,15 +72,9 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // Successful replies (status below 400) per second of the window: the headline.
         .with("successes_per_s", rate(&summary.successes_per_s))
         // Whether the server could have answered more: brunt was the limit.
-        .with(
-            "successes_is_lower_bound",
-            judged.judgement.verdict == Verdict::ClientLimited,
-        )
+        .with("successes_is_lower_bound", is_lower_bound)
         // How well the headline is known, from the rates of sub-windows.
-        .with(
-            "successes_interval_95",
-            judged.rate(run.successes_interval().into()),
-        )
+        .with("successes_interval_95", interval)
         .with("clean", clean(judged))
         // Whether the headline's rate held still.
         .with("steadiness", judged.rate(Figure::Known(steadiness(run))))
@@ -96,19 +90,13 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // Arrivals planned in the window.
         .with("planned_per_s", planned(&summary.planned_per_s))
         // Those that were sent in it, without those sent in drain.
-        .with(
-            "arrivals_sent_per_s",
-            scheduled().and_then(|()| sent_per_s()),
-        )
+        .with("arrivals_sent_per_s", sent_per_s)
         .with("arrivals", scheduled().map(|()| summary.arrivals))
         // Share (0 to 1) of the arrivals planned in the window that found no connection free,
         // whether sent later or never.
         .with("waited_share", planned(&summary.waited_share))
-        .with(
-            "overload",
-            scheduled().and_then(|()| judged.rate(overload(run))),
-        )
-        .with("stages", stages)
+        .with("overload", overload)
+        .with("stages", parts::stages(judged))
         // The outcome of the requests issued in the window.
         .with("requests", requests)
         // The outcome of the requests of warm-up that were in flight when the window began, none
@@ -127,25 +115,16 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("response", Latency::of_response(run))
         // Together with opening the connection of the request: TCP, TLS and HTTP/2 settings. Its
         // quantiles count as `response` does.
-        .with(
-            "with_connect",
-            Figure::of(with_connect, "not every request opened a connection"),
-        )
+        .with("with_connect", with_connect)
         // Of error replies (status 400 and above) to requests issued in the window.
         .with("response_error", Latency::new(&latencies.response_error))
         // Service time, from the send, of the replies in `response`.
-        .with(
-            "service",
-            latency_if(is_open, &latencies.service, FROM_SEND),
-        )
+        .with("service", service)
         // Brunt's own share of the response times in `response`, on connections with kernel stamps.
         .with("own", latency_if(has_stamps, &split.own, NO_STAMPS))
         // The response times in `response` without brunt's own share, on connections with stamps.
         .with("rest", latency_if(has_stamps, &split.rest, NO_STAMPS))
-        .with(
-            "above_p99",
-            Figure::from(split.known_tail(0.99)).map(ResponseParts::of),
-        )
+        .with("above_p99", above_p99)
         // Schedule lag: from the first instant at which brunt could have sent until it did; in a
         // closed loop from a reply to the next request.
         .with("lag", Latency::new(&latencies.lag))
@@ -159,10 +138,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("tls", latency_if(is_secure, &latencies.tls, "clear text"))
         .with("greeting", greeting(run))
         // From the planned instant of a connection to its first reply.
-        .with(
-            "first_reply",
-            latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS),
-        )
+        .with("first_reply", first_reply)
         // Kernel stamps that lay outside of what is possible and were moved, and those of them that
         // lay before the request that they answer was sent.
         .with("stamps_clamped", summary.stamps_clamped)

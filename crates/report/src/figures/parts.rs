@@ -113,6 +113,7 @@ pub(crate) fn connections_replaced(run: &Run, summary: &Summary) -> u64 {
 pub(super) fn all_phases(run: &Run, summary: &Summary) -> Object {
     let all = &summary.lifetime;
     let failed = all.failures.of_requests(run.plan.connects_only());
+    let connect_failures = all.failures.total(FailureScope::Connect);
     Object::new()
         // Each request once, however often it was sent.
         .with("sent", all.requests_sent)
@@ -120,10 +121,7 @@ pub(super) fn all_phases(run: &Run, summary: &Summary) -> Object {
         .with("answered", all.replies.total())
         .with("failed", failed)
         .with("in_flight", summary.in_flight_at_end)
-        .with(
-            "connect_failures",
-            all.failures.total(FailureScope::Connect),
-        )
+        .with("connect_failures", connect_failures)
         .with("connections_opened", all.connections_opened)
         .with("connections_replaced", connections_replaced(run, summary))
         // While no request was in flight.
@@ -147,6 +145,7 @@ pub(super) fn generator(run: &Run, summary: &Summary) -> Figure<Object> {
     let (issued, time_ns) = (summary.population.issued as f64, used.time_ns());
     let ns_per_request = Figure::ratio(time_ns as f64, issued, "no request was issued");
     let share = used.share(workers, run.window_ns);
+    let sessions = Figure::of(used.sessions, "no sessions were replayed");
     let generator = Object::new()
         .with("calls", used.calls)
         .with("reported", used.reported)
@@ -157,10 +156,7 @@ pub(super) fn generator(run: &Run, summary: &Summary) -> Figure<Object> {
         // Contents of responses that were longer than is kept for it, of all phases.
         .with("truncated", used.truncated)
         .with("error", Figure::of(used.error, "there was none"))
-        .with(
-            "sessions",
-            Figure::of(used.sessions, "no sessions were replayed"),
-        );
+        .with("sessions", sessions);
     Figure::Known(generator)
 }
 
@@ -234,8 +230,14 @@ pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, Strin
     Ok(stages.collect())
 }
 
+/// The figures of all stages.
+pub(super) fn stages(judged: &Judged<'_>) -> Figure<Vec<Object>> {
+    let stages = Figure::from(recorded_stages(judged.run));
+    stages.map(|stages| stages.iter().map(|it| stage(judged, it)).collect())
+}
+
 /// The outcome of the requests that were due in one stage, whenever they were answered.
-pub(super) fn stage(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Object {
+fn stage(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Object {
     let (asked, record) = (stage.asked, stage.record);
     let figures = Object::new()
         .with("from_per_s", asked.from_per_s)
@@ -377,6 +379,11 @@ pub(super) fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
         Some(_) => Vec::new(),
         None => run.bandwidth_intervals(),
     };
+    let by_window = share(window.receive_window_limited_ns);
+    let by_buffers = share(window.send_buffer_limited_ns);
+    let down_bytes_whole_run = judged.summary.lifetime.bytes_received;
+    let server_read = judged.rate(found.server_read_bytes_per_s);
+    let server_sent = judged.rate(found.server_sent_bytes_per_s);
     let bandwidth = Object::new()
         // Acknowledged by the server's kernel.
         .with("up_bytes_per_s", judged.rate(up_bytes_per_s))
@@ -400,31 +407,16 @@ pub(super) fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
         // Time in which streams had something to send, summed over them.
         .with("busy_ns", window.busy_ns)
         // In which the server's receive window, and our send buffers, held streams up.
-        .with(
-            "receive_window_limited_share",
-            share(window.receive_window_limited_ns),
-        )
-        .with(
-            "send_buffer_limited_share",
-            share(window.send_buffer_limited_ns),
-        )
+        .with("receive_window_limited_share", by_window)
+        .with("send_buffer_limited_share", by_buffers)
         // Over the whole run, warm-up and drain included, by us and by the server (--verify-url).
         .with("up_bytes_whole_run", found.lifetime.bytes_acked)
         .with("server_read_bytes", Figure::of(up, NOT_COUNTED))
-        .with(
-            "down_bytes_whole_run",
-            judged.summary.lifetime.bytes_received,
-        )
+        .with("down_bytes_whole_run", down_bytes_whole_run)
         .with("server_sent_bytes", Figure::of(down, NOT_COUNTED))
         // In the window, by the count and clock of `brunt serve`.
-        .with(
-            "server_read_bytes_per_s",
-            judged.rate(found.server_read_bytes_per_s),
-        )
-        .with(
-            "server_sent_bytes_per_s",
-            judged.rate(found.server_sent_bytes_per_s),
-        )
+        .with("server_read_bytes_per_s", server_read)
+        .with("server_sent_bytes_per_s", server_sent)
         // Per 10^9 bytes, both ways together.
         .with("client_cpu_s_per_gb", cpu_s(found.cpu_ns_per_gb))
         .with("server_cpu_s_per_gb", cpu_s(found.server_cpu_ns_per_gb))
