@@ -68,9 +68,10 @@ pub fn percent(share: f64) -> String {
 /// A change as a share of 1 in percent, with its sign: `+1.2 %`, `-12 %`.
 pub fn percent_change(share: f64) -> String {
     let text = percent(share);
-    match text.starts_with('-') || !share.is_finite() {
-        true => text,
-        false => format!("+{text}"),
+    if text.starts_with('-') || !share.is_finite() {
+        text
+    } else {
+        format!("+{text}")
     }
 }
 

@@ -59,11 +59,8 @@ pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
 
 /// An outcome that was not shown, in one line.
 pub(crate) fn not_shown(outcome: &ObjectiveOutcome) -> String {
-    format!(
-        "{} not shown: {}",
-        asked(&outcome.objective),
-        found(outcome)
-    )
+    let (asked, found) = (asked(&outcome.objective), found(outcome));
+    format!("{asked} not shown: {found}")
 }
 
 /// `p99`, `p99.9`.

@@ -183,18 +183,18 @@ impl Page {
 
     /// A label and its items, on as many lines as they need.
     pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
-        self.entries.push(Entry::Row {
-            label: label.to_owned(),
-            indent: LABEL.max(columns(&printable(label)) + 1),
-            items: items.to_vec(),
-            tone,
-        });
+        let indent = LABEL.max(columns(&printable(label)) + 1);
+        self.indented(label, indent, items, tone);
     }
 
     /// Items without a label, behind so many spaces.
     pub(crate) fn items(&mut self, indent: usize, items: &[String], tone: Tone) {
+        self.indented("", indent, items, tone);
+    }
+
+    fn indented(&mut self, label: &str, indent: usize, items: &[String], tone: Tone) {
         self.entries.push(Entry::Row {
-            label: String::new(),
+            label: label.to_owned(),
             indent,
             items: items.to_vec(),
             tone,

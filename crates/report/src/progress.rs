@@ -69,10 +69,8 @@ pub struct PlannedRate {
 pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     let elapsed = units::seconds(progress.elapsed_ns, 1);
     // What lasts longer than planned is said without the plan.
-    let length = progress
-        .length
-        .filter(|length| length.ns() >= progress.elapsed_ns);
-    let length = match length {
+    let is_kept = |length: &PhaseLength| length.ns() >= progress.elapsed_ns;
+    let length = match progress.length.filter(is_kept) {
         Some(PhaseLength::Planned(ns)) => format!(" of {}", units::seconds(ns, 1)),
         Some(PhaseLength::AtMost(ns)) => format!(" of at most {}", units::seconds(ns, 1)),
         Some(PhaseLength::About(ns)) => {
@@ -81,33 +79,21 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
         }
         None => String::new(),
     };
-    let connections = format!(
-        "{} of {}",
-        units::count(progress.live.into()),
-        units::counted(progress.connections.into(), "connection", "connections"),
-    );
-    let counted =
-        |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
+    let asked = units::counted(progress.connections.into(), "connection", "connections");
+    let connections = format!("{} of {asked}", units::count(progress.live.into()));
     let mut items = vec![format!("{} {elapsed}{length}", progress.phase)];
     if progress.successes_per_s.is_none() {
         // While nothing is sent, connections are what there is to wait for.
         items.push(connections.clone());
     }
-    items.extend(
-        progress
-            .successes_per_s
-            .map(|rate| format!("{} {}", units::rate(rate), progress.unit)),
-    );
+    let (rate, planned) = (progress.successes_per_s, progress.planned_rate);
+    items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), progress.unit)));
     items.extend(
         progress
             .bytes_per_s
             .map(|rate| units::bits_per_s(rate * 8.0)),
     );
-    items.extend(
-        progress
-            .planned_rate
-            .map(|planned| format!("plan {} {}", units::rate(planned.per_s), planned.unit)),
-    );
+    items.extend(planned.map(|it| format!("plan {} {}", units::rate(it.per_s), it.unit)));
     items.extend(counted(progress.errors, "error status", "error statuses"));
     items.extend(counted(progress.failures, "failure", "failures"));
     items.extend(counted(progress.waiting, "waiting", "waiting"));
@@ -124,6 +110,11 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
         }
         items.pop();
     }
+}
+
+/// So many of them, where there are some.
+fn counted(count: u64, one: &str, many: &str) -> Option<String> {
+    (count > 0).then(|| units::counted(count, one, many))
 }
 
 /// How far one of several agents has come.
@@ -147,8 +138,6 @@ pub struct AgentProgress {
 
 /// `agent` in one line, without a newline. `unit` is that of its rate.
 pub fn agent_line(agent: &AgentProgress, unit: &str) -> String {
-    let counted =
-        |count: u64, one: &str, many: &str| (count > 0).then(|| units::counted(count, one, many));
     let rate = agent.successes_per_s;
     let rate = rate.map(|per_s| format!("{} {unit}", units::rate(per_s)));
     let open = agent.connections_open;
@@ -189,29 +178,19 @@ pub struct StreamInterval {
 
 /// `interval` in one line, without a newline. `sends` and `receives`: what streams are to do.
 pub fn stream_interval_line(interval: &StreamInterval, (sends, receives): (bool, bool)) -> String {
-    let span = format!(
-        "{} to {}",
-        units::seconds(interval.from_ns, 1),
-        units::seconds(interval.to_ns, 1)
-    );
-    let mut items = vec![span];
+    let [from, to] = [interval.from_ns, interval.to_ns].map(|ns| units::seconds(ns, 1));
+    let [up, down] = [interval.up_bytes_per_s, interval.down_bytes_per_s]
+        .map(|bytes_per_s| units::bits_per_s(bytes_per_s * 8.0));
+    let mut items = vec![format!("{from} to {to}")];
     if sends {
-        items.push(format!(
-            "up {}",
-            units::bits_per_s(interval.up_bytes_per_s * 8.0)
-        ));
+        items.push(format!("up {up}"));
     }
     if receives || interval.down_bytes_per_s > 0.0 {
-        items.push(format!(
-            "down {}",
-            units::bits_per_s(interval.down_bytes_per_s * 8.0)
-        ));
+        items.push(format!("down {down}"));
     }
     if sends {
-        items.push(format!(
-            "{} sent again",
-            units::count(interval.segments_retransmitted)
-        ));
+        let again = units::count(interval.segments_retransmitted);
+        items.push(format!("{again} sent again"));
         let rtt = interval.smoothed_rtt_ns.filter(|&ns| ns > 0);
         items.extend(rtt.map(|ns| format!("round trip {}", units::duration(ns))));
         for (limited_ns, words) in [

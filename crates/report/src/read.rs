@@ -146,9 +146,10 @@ fn of_format<T: DeserializeOwned>(json: &[u8], found: u64, known: u32) -> Result
 
 /// Which version wrote the format, and what to do about that.
 fn other_format(found: u64, known: u32) -> String {
-    let (whose, remedy) = match found < u64::from(known) {
-        true => ("an older", "run it again"),
-        false => ("a newer", "use the version of brunt that wrote the file"),
+    let (whose, remedy) = if found < u64::from(known) {
+        ("an older", "run it again")
+    } else {
+        ("a newer", "use the version of brunt that wrote the file")
     };
     format!("of {whose} version, which this version does not read; {remedy}")
 }

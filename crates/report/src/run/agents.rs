@@ -27,9 +27,10 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
         return;
     };
     let is_broken = judged.with_status(InvariantStatus::Broken).next().is_some();
-    let (words, tone) = match overlap.is_one_load() {
-        true => ("one load: rates are sums", Tone::Plain),
-        false => ("NOT one load: there is no rate of all", Tone::Warning),
+    let (words, tone) = if overlap.is_one_load() {
+        ("one load: rates are sums", Tone::Plain)
+    } else {
+        ("NOT one load: there is no rate of all", Tone::Warning)
     };
     let items = [
         units::count(run.agents.len() as u64),
@@ -38,18 +39,10 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     ];
     page.row("agents", &items, tone);
     for (number, agent) in (1..).zip(run.agents.chunks(1)) {
-        let items = of_agent(
-            run,
-            agent,
-            is_broken,
-            page.is_full() || !overlap.is_one_load(),
-        );
+        let is_full = page.is_full() || !overlap.is_one_load();
+        let items = of_agent(run, agent, is_broken, is_full);
         page.row(&format!("  agent {number}"), &items, Tone::Plain);
     }
-}
-
-fn start_unix_ms(agent: &AgentRecord) -> u64 {
-    agent.clock.window_start_unix_ms
 }
 
 fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> Vec<String> {
@@ -58,6 +51,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         Some(fleet) => printable(&fleet.name).into_owned(),
         None => agent.id.chars().take(ID_CHARS).collect(),
     };
+    let start_ms = |agent: &AgentRecord| agent.clock.window_start_unix_ms;
     let mut items = vec![
         name,
         counted(agent.share.connections.into(), "connection", "connections"),
@@ -66,7 +60,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
     let successes = units::count(summary.window.replies.successes());
     if is_full {
         items.push(agent.backend.name().to_owned());
-        let (start_ms, first_ms) = (start_unix_ms(agent), start_unix_ms(run.first()));
+        let (start_ms, first_ms) = (start_ms(agent), start_ms(run.first()));
         items.push(match start_ms.saturating_sub(first_ms) {
             0 => format!("from {}", units::date_time(start_ms)),
             later_ms => {
@@ -95,12 +89,15 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
 
 /// What its coordinator found of its part alone.
 fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
-    let p99 = fleet.response_p99_ns;
-    let p99 = p99.map(|ns| format!("p99 {}", units::duration(ns)));
-    let own = fleet.own_share;
-    let own = own.map(|share| format!("own share {}", units::percent(share)));
-    let verdict = printable(&fleet.verdict).into_owned();
-    p99.into_iter().chain(own).chain([verdict]).collect()
+    let mut items = Vec::new();
+    if let Some(ns) = fleet.response_p99_ns {
+        items.push(format!("p99 {}", units::duration(ns)));
+    }
+    if let Some(share) = fleet.own_share {
+        items.push(format!("own share {}", units::percent(share)));
+    }
+    items.push(printable(&fleet.verdict).into_owned());
+    items
 }
 
 /// The CPUs that it used, on average over the window.

@@ -1,11 +1,9 @@
 //! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
 
-use brunt_judge::{
-    Bandwidth, BandwidthInterval, CountBeside, Figure, InvariantStatus, Judged, RunFigures,
-};
+use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures, Verdict};
 use brunt_record::Run;
 
-use crate::figures::ids;
+use super::checks;
 use crate::page::{Page, Tone};
 use crate::units::{self, counted};
 
@@ -38,27 +36,19 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
 /// Bytes per second, each way that there is.
 pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
     let (run, is_full) = (judged.run, page.is_full());
-    let broken = ids(judged, InvariantStatus::Broken);
-    if !broken.is_empty() {
-        let reason = format!("withheld: {} broken, see below", broken.join(", "));
-        return page.row("bandwidth", &[reason], Tone::Refusal);
+    if checks::withheld("bandwidth", judged, page) {
+        return;
     }
-    let (sends, receives) = run
-        .plan
-        .one_way()
-        .map_or((false, false), |it| (it.sends, it.receives));
+    let (sends, receives) = ways(run);
     let mut items = Vec::new();
-    let least = match judged.judgement.verdict {
-        brunt_judge::Verdict::ClientLimited => "at least ",
-        _ => "",
-    };
+    let is_least = judged.judgement.verdict == Verdict::ClientLimited;
+    let least = if is_least { "at least " } else { "" };
     let mut rate = |way: &str, figure: &Figure| {
         items.push(match figure {
-            Figure::Known(bytes_per_s) => format!(
-                "{way} {least}{} ({})",
-                units::bits_per_s(*bytes_per_s * 8.0),
-                units::bytes_per_s(*bytes_per_s)
-            ),
+            Figure::Known(bytes_per_s) => {
+                let bits = units::bits_per_s(*bytes_per_s * 8.0);
+                format!("{way} {least}{bits} ({})", units::bytes_per_s(*bytes_per_s))
+            }
             Figure::Absent(reason) => format!("{way} not known: {reason}"),
         });
     };
@@ -80,18 +70,19 @@ pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
     page.row("bandwidth", &items, Tone::Strong);
 }
 
+/// Whether the run sends, and whether it receives.
+fn ways(run: &Run) -> (bool, bool) {
+    let one_way = run.plan.one_way();
+    one_way.map_or((false, false), |it| (it.sends, it.receives))
+}
+
 /// How evenly they got on.
 fn streams(bandwidth: &Bandwidth, page: &mut Page) {
-    let mut items = vec![format!(
-        "{} open at the end",
-        counted(bandwidth.streams, "stream", "streams")
-    )];
+    let streams = counted(bandwidth.streams, "stream", "streams");
+    let mut items = vec![format!("{streams} open at the end")];
     if let Some((least, most)) = bandwidth.extremes {
-        items.push(format!(
-            "{} to {} each",
-            units::bytes(least),
-            units::bytes(most)
-        ));
+        let [least, most] = [least, most].map(units::bytes);
+        items.push(format!("{least} to {most} each"));
     }
     if let Some(fairness) = bandwidth.fairness.filter(|_| page.is_full()) {
         items.push(format!("fairness {fairness:.3} (Jain; 1 is even)"));
@@ -102,17 +93,13 @@ fn streams(bandwidth: &Bandwidth, page: &mut Page) {
 /// What the way did to them.
 fn path(bandwidth: &Bandwidth, page: &mut Page) {
     let (window, is_full) = (&bandwidth.window, page.is_full());
-    let mut items = vec![match window.segments_retransmitted {
-        0 => format!(
-            "no segment of {} sent again",
-            units::count(window.segments_sent)
-        ),
-        again => format!(
-            "{} of {} sent again ({})",
-            units::count(again),
-            counted(window.segments_sent, "segment", "segments"),
-            units::percent(again as f64 / window.segments_sent.max(1) as f64)
-        ),
+    let (sent, again) = (window.segments_sent, window.segments_retransmitted);
+    let mut items = vec![if again == 0 {
+        format!("no segment of {} sent again", units::count(sent))
+    } else {
+        let share = units::percent(again as f64 / sent.max(1) as f64);
+        let sent = counted(sent, "segment", "segments");
+        format!("{} of {sent} sent again ({share})", units::count(again))
     }];
     if let Some(ns) = bandwidth.smoothed_rtt_ns {
         items.push(format!("round trip {}", units::duration(ns)));
@@ -124,10 +111,8 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
         let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
         items.push(format!("delivered lately at {rate}"));
     }
-    let tone = match window.segments_retransmitted {
-        0 => Tone::Plain,
-        _ => Tone::Warning,
-    };
+    let has_lost = again > 0;
+    let tone = if has_lost { Tone::Warning } else { Tone::Plain };
     page.row("path", &items, tone);
 }
 
@@ -138,12 +123,11 @@ fn limits(bandwidth: &Bandwidth, page: &mut Page) {
         return;
     }
     let share = |ns: u64| units::percent(ns as f64 / window.busy_ns as f64);
-    let items = format!(
-        "waited {} of the time for the server to read, {} for our buffers",
-        share(window.receive_window_limited_ns),
-        share(window.send_buffer_limited_ns)
-    );
-    page.row("sending", &[items], Tone::Plain);
+    let server = share(window.receive_window_limited_ns);
+    let buffers = share(window.send_buffer_limited_ns);
+    let waited =
+        format!("waited {server} of the time for the server to read, {buffers} for our buffers");
+    page.row("sending", &[waited], Tone::Plain);
 }
 
 /// The CPU that the bytes cost.
@@ -164,62 +148,43 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
 /// the sender of what brunt receives.
 fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
     let is_full = page.is_full();
-    let one_way = run
-        .plan
-        .one_way()
-        .map_or((false, false), |it| (it.sends, it.receives));
-    let Bandwidth {
-        up_counts,
-        down_counts,
-        up_bytes_per_s,
-        down_bytes_per_s,
-        server_read_bytes_per_s,
-        server_sent_bytes_per_s,
-        ..
-    } = bandwidth;
-    let up = ("receiver", "read", "acknowledged", "sender");
-    let down = ("sender", "sent", "received", "receiver");
-    for (is_one, words, counts, own_rate, rate) in [
-        (
-            one_way.0,
-            up,
-            up_counts,
-            up_bytes_per_s,
-            server_read_bytes_per_s,
-        ),
-        (
-            one_way.1,
-            down,
-            down_counts,
-            down_bytes_per_s,
-            server_sent_bytes_per_s,
-        ),
-    ] {
-        let (label, verb, own_words, own_side) = words;
-        let mut items = Vec::new();
-        if let (true, Some(rate)) = (is_one, rate.known()) {
-            let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
-            if let Some(own) = own_rate.known().filter(|own| is_full && *own > 0.0) {
-                text = format!(
-                    "{text}, {} beside the {own_side}'s",
-                    units::percent_change(rate / own - 1.0)
-                );
-            }
-            items.push(text);
+    let (sends, receives) = ways(run);
+    let in_window = |rate: &Figure, own_rate: &Figure, own_side: &str| {
+        let rate = rate.known()?;
+        let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
+        if let Some(own) = own_rate.known().filter(|own| is_full && *own > 0.0) {
+            let change = units::percent_change(rate / own - 1.0);
+            text = format!("{text}, {change} beside the {own_side}'s");
         }
-        items.extend(counts.as_ref().map(|counts| match *counts {
-            CountBeside { own, server } if own == server && !is_full => {
-                format!("{verb} all of the {} {own_words}", units::bytes(own))
-            }
-            CountBeside { own, server } => format!(
-                "{verb} {} bytes over the whole run of {} {own_words}{}",
-                units::count(server),
-                units::count(own),
-                counts.difference().map_or_else(String::new, |off| {
-                    format!(" ({})", units::percent_change(off))
-                })
-            ),
-        }));
+        Some(text)
+    };
+    let whole_run = |verb: &str, counts: &CountBeside, own_words: &str| {
+        let CountBeside { own, server } = *counts;
+        if own == server && !is_full {
+            return format!("{verb} all of the {} {own_words}", units::bytes(own));
+        }
+        let off = counts.difference().map(units::percent_change);
+        let off = off.map_or_else(String::new, |off| format!(" ({off})"));
+        let [server, own] = [server, own].map(units::count);
+        format!("{verb} {server} bytes over the whole run of {own} {own_words}{off}")
+    };
+    let (up, by_server) = (
+        &bandwidth.up_bytes_per_s,
+        &bandwidth.server_read_bytes_per_s,
+    );
+    let rate = in_window(by_server, up, "sender").filter(|_| sends);
+    let counts = bandwidth.up_counts.as_ref();
+    let counts = counts.map(|counts| whole_run("read", counts, "acknowledged"));
+    let receiver: Vec<String> = rate.into_iter().chain(counts).collect();
+    let (down, by_server) = (
+        &bandwidth.down_bytes_per_s,
+        &bandwidth.server_sent_bytes_per_s,
+    );
+    let rate = in_window(by_server, down, "receiver").filter(|_| receives);
+    let counts = bandwidth.down_counts.as_ref();
+    let counts = counts.map(|counts| whole_run("sent", counts, "received"));
+    let sender: Vec<String> = rate.into_iter().chain(counts).collect();
+    for (label, items) in [("receiver", receiver), ("sender", sender)] {
         if !items.is_empty() {
             page.row(label, &items, Tone::Plain);
         }
@@ -230,18 +195,11 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
 fn over_time(run: &Run, page: &mut Page) {
     let intervals = joined(&run.bandwidth_intervals(), ROWS_MAX);
     for interval in &intervals {
-        let label = format!(
-            "  {} to {}",
-            units::duration(interval.from_ns),
-            units::duration(interval.to_ns)
-        );
-        let mut items = vec![
-            format!("up {}", units::bits_per_s(interval.up_bytes_per_s * 8.0)),
-            format!(
-                "down {}",
-                units::bits_per_s(interval.down_bytes_per_s * 8.0)
-            ),
-        ];
+        let [from, to] = [interval.from_ns, interval.to_ns].map(units::duration);
+        let label = format!("  {from} to {to}");
+        let [up, down] = [interval.up_bytes_per_s, interval.down_bytes_per_s]
+            .map(|bytes_per_s| units::bits_per_s(bytes_per_s * 8.0));
+        let mut items = vec![format!("up {up}"), format!("down {down}")];
         if interval.segments_retransmitted > 0 {
             let again = units::count(interval.segments_retransmitted);
             items.push(format!("{again} sent again"));

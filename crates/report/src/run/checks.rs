@@ -10,15 +10,22 @@ use crate::units;
 pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
     let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
-        let line = format!(
-            "INVALID: the figures below break {} of {} invariants ({})",
-            broken.len(),
-            judged.findings.len(),
-            broken.join(", "),
-        );
+        let (count, all, broken) = (broken.len(), judged.findings.len(), broken.join(", "));
+        let line =
+            format!("INVALID: the figures below break {count} of {all} invariants ({broken})");
         page.line(&line, Tone::Refusal);
         page.blank();
     }
+}
+
+/// The headline of a run whose figures are refused; none where they are not.
+pub(super) fn withheld(label: &str, judged: &Judged<'_>, page: &mut Page) -> bool {
+    let broken = ids(judged, InvariantStatus::Broken);
+    if !broken.is_empty() {
+        let reason = format!("withheld: {} broken, see below", broken.join(", "));
+        page.row(label, &[reason], Tone::Refusal);
+    }
+    !broken.is_empty()
 }
 
 /// The invariant that an overload flags.

@@ -1,6 +1,6 @@
 //! The rows of connections, and of all phases of a run.
 
-use brunt_judge::{Judged, Summary};
+use brunt_judge::{Figure, Judged, Summary};
 use brunt_load::LoadModel;
 use brunt_record::Run;
 
@@ -13,14 +13,11 @@ use crate::units;
 pub(super) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
     let unopened = summary.live.unopened_at_start.filter(|&count| count > 0)?;
     let were = if unopened == 1 { "was" } else { "were" };
+    let unopened = units::count(unopened.into());
+    let asked = run.plan.connections.get().into();
+    let asked = units::counted(asked, "connection", "connections");
     Some(format!(
-        "{} of {} {were} not open when the window began",
-        units::count(unopened.into()),
-        units::counted(
-            run.plan.connections.get().into(),
-            "connection",
-            "connections"
-        )
+        "{unopened} of {asked} {were} not open when the window began"
     ))
 }
 
@@ -71,18 +68,13 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     } else {
         0
     };
+    let (closed, shut) = (all.connections_closed_idle, all.connections_shut);
     for (count, words) in [
-        (
-            all.connections_closed_idle,
-            "closed by the server while idle",
-        ),
+        (closed, "closed by the server while idle"),
         (all.idle_replies, "of these after a reply such as 408"),
         (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
-        (
-            all.connections_shut,
-            "times the server's settings allowed no streams",
-        ),
+        (shut, "times the server's settings allowed no streams"),
     ] {
         seldom += count;
         if count > 0 {
@@ -106,22 +98,19 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
 /// What was open when set-up ended, where that was not all that was asked for.
 fn short_set_up(run: &Run) -> Option<String> {
     let set_up = run.set_up().filter(|it| it.open < it.asked)?;
-    let open = format!(
-        "{} of {} open when set-up {}",
-        units::count(set_up.open.into()),
-        units::count(set_up.asked.into()),
-        match (set_up.timed_out, set_up.waited_ns) {
-            (false, _) => "ended".to_owned(),
-            (true, None) => "was over its limit".to_owned(),
-            (true, Some(ns)) => format!("ended, after {} without a new one", units::duration(ns)),
-        }
-    );
-    Some(match set_up.main_failure() {
-        None => open,
-        Some((kind, count)) => {
-            format!("{open} (mostly {}: {})", kind.label(), units::count(count))
-        }
-    })
+    let when = match (set_up.timed_out, set_up.waited_ns) {
+        (false, _) => "ended".to_owned(),
+        (true, None) => "was over its limit".to_owned(),
+        (true, Some(ns)) => format!("ended, after {} without a new one", units::duration(ns)),
+    };
+    let open = units::count(set_up.open.into());
+    let asked = units::count(set_up.asked.into());
+    let mostly = set_up
+        .main_failure()
+        .map_or_else(String::new, |(kind, count)| {
+            format!(" (mostly {}: {})", kind.label(), units::count(count))
+        });
+    Some(format!("{open} of {asked} open when set-up {when}{mostly}"))
 }
 
 /// How many were open over the window.
@@ -131,24 +120,20 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
     if is_steady {
         return format!("{} open throughout", count(live.asked));
     }
-    let mean = summary.live_mean.known().map_or_else(
-        || "mean not known".to_owned(),
-        |mean| format!("mean {}", units::rate(mean)),
-    );
+    let mean = match summary.live_mean {
+        Figure::Known(mean) => format!("mean {}", units::rate(mean)),
+        Figure::Absent(_) => "mean not known".to_owned(),
+    };
+    let open = format!("{} to {} open, {mean}", count(live.min), count(live.max));
+    let asked = count(live.asked);
     if is_sessions {
         // The row of the load says how many there may be.
-        return format!("{} to {} open, {mean}", count(live.min), count(live.max));
-    }
-    let asked = if live.most > live.asked {
-        format!("{} to {} asked", count(live.asked), count(live.most))
+        open
+    } else if live.most > live.asked {
+        format!("{open}, of {asked} to {} asked", count(live.most))
     } else {
-        format!("{} asked", count(live.asked))
-    };
-    format!(
-        "{} to {} open, {mean}, of {asked}",
-        count(live.min),
-        count(live.max),
-    )
+        format!("{open}, of {asked} asked")
+    }
 }
 
 /// The requests of all phases, with the server's own count of them where it was asked for.
@@ -167,10 +152,8 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
     } else {
         items.push(format!("{} answered", units::count(answered)));
     }
-    for (count, words) in [
-        (failed, "failed"),
-        (summary.in_flight_at_end, "in flight at the end"),
-    ] {
+    let in_flight = summary.in_flight_at_end;
+    for (count, words) in [(failed, "failed"), (in_flight, "in flight at the end")] {
         if is_full || count > 0 {
             items.push(format!("{} {words}", units::count(count)));
         }
@@ -179,11 +162,10 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
     items.extend(counted.map(|counted| match (counted, own_reads) {
         (Err(reason), _) => reason,
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
-        (Ok(count), Some(own)) => format!(
-            "server counted {}, ≤{} by being asked",
-            units::count(count),
-            units::count(own)
-        ),
+        (Ok(count), Some(own)) => {
+            let [count, own] = [count, own].map(units::count);
+            format!("server counted {count}, ≤{own} by being asked")
+        }
     }));
     page.row("whole run", &items, Tone::Plain);
 }

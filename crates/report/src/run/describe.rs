@@ -23,28 +23,6 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         });
         lengths.max()
     };
-    type Edge = fn(&RunEdges) -> Once;
-    type Phase = (&'static str, Edge, Edge, u64);
-    let phases: [Phase; 3] = [
-        (
-            "set-up",
-            |it| it.setup_start,
-            |it| it.warmup_start,
-            LENGTH_USUAL_NS,
-        ),
-        (
-            "warm-up",
-            |it| it.warmup_start,
-            |it| it.measure_start,
-            u64::MAX,
-        ),
-        (
-            "drain",
-            |it| it.measure_end,
-            |it| it.drain_end,
-            LENGTH_USUAL_NS,
-        ),
-    ];
     let window = units::duration(run.window_ns);
     let warm_up_ns = length_ns(|it| it.warmup_start, |it| it.measure_start);
     let mut items = vec![match warm_up_ns.filter(|&ns| ns > 0 && !is_full) {
@@ -56,8 +34,14 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         let asked = units::duration(asked_ns);
         items.push(format!("{asked} asked for, extended under steal"));
     }
-    for (name, from, to, usual_ns) in phases {
-        let length = length_ns(from, to).filter(|&ns| is_full || ns >= usual_ns);
+    let set_up_ns = length_ns(|it| it.setup_start, |it| it.warmup_start);
+    let drain_ns = length_ns(|it| it.measure_end, |it| it.drain_end);
+    let unusual = |ns: Option<u64>| ns.filter(|&ns| is_full || ns >= LENGTH_USUAL_NS);
+    for (name, length) in [
+        ("set-up", unusual(set_up_ns)),
+        ("warm-up", warm_up_ns.filter(|_| is_full)),
+        ("drain", unusual(drain_ns)),
+    ] {
         items.extend(length.map(|ns| format!("{name} {}", units::duration(ns))));
     }
     items
@@ -67,26 +51,23 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
 pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted() {
+        let window = units::seconds(run.window_ns, 3);
         let measured = match (run.plan.stop.duration_ns, run.plan.stop.requests) {
-            (Some(asked_ns), _) => format!(
-                "{} of {}",
-                units::seconds(run.window_ns, 3),
-                units::seconds(asked_ns, 3),
-            ),
-            (None, Some(asked)) => format!(
-                "{} of {}",
-                units::count(summary.population.issued),
-                counted(asked, run.unit().one, run.unit().many),
-            ),
-            (None, None) => units::seconds(run.window_ns, 3),
+            (Some(asked_ns), _) => format!("{window} of {}", units::seconds(asked_ns, 3)),
+            (None, Some(asked)) => {
+                let asked = counted(asked, run.unit().one, run.unit().many);
+                format!("{} of {asked}", units::count(summary.population.issued))
+            }
+            (None, None) => window,
         };
         notes.push(format!("interrupted: the figures describe {measured}"));
     }
     for (number, agent) in (1..).zip(&run.agents) {
         for note in agent_notes(agent) {
-            notes.push(match run.is_plain() {
-                true => note,
-                false => format!("agent {number}: {note}"),
+            notes.push(if run.is_plain() {
+                note
+            } else {
+                format!("agent {number}: {note}")
             });
         }
     }
@@ -109,12 +90,11 @@ fn unasked(run: &Run, summary: &Summary) -> Option<String> {
     if pushes == 0 || is_few || *framing == Framing::Resp || !run.plan.awaits_replies() {
         return None;
     }
+    let pushes = counted(pushes, "message", "messages");
+    let replies = counted(replies, "reply", "replies");
     Some(format!(
-        "{} came unasked beside {}: does --reply {} end a reply too early? A server that answers \
-         by several parts needs another framing, as --reply resp for Redis",
-        counted(pushes, "message", "messages"),
-        counted(replies, "reply", "replies"),
-        framing,
+        "{pushes} came unasked beside {replies}: does --reply {framing} end a reply too early? A \
+         server that answers by several parts needs another framing, as --reply resp for Redis"
     ))
 }
 
@@ -127,31 +107,27 @@ fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
     if summary.stamps_clamped == 0 {
         return None;
     }
-    let stamps = counted(
-        summary.stamps_clamped,
-        "kernel stamp was",
-        "kernel stamps were",
-    );
-    let moved_ns = run.agents.iter().map(|agent| agent.clock.stepped_ns);
-    let moved_ns = moved_ns.max_by_key(|ns| ns.unsigned_abs()).unwrap_or(0);
-    let before_send = units::count(summary.stamps_before_send);
-    Some(if moved_ns.unsigned_abs() >= STEP_SEEN_NS {
-        let by = units::duration(moved_ns.unsigned_abs());
-        format!("{stamps} out of range and moved: the wall clock was set, by {by} in all")
-    } else if summary.stamps_before_send > 0 && run.plan.spoken.may_mistake_pushes() {
-        format!(
-            "{stamps} out of range and moved, {before_send} of them from before the send: what the \
-             server sends unasked was taken for replies"
-        )
-    } else if summary.stamps_before_send > 0 {
-        format!(
-            "{stamps} out of range and moved, {before_send} of them from before the send; at the \
-             end of the run the wall clock was as expected"
-        )
+    let stamps = summary.stamps_clamped;
+    let stamps = counted(stamps, "kernel stamp was", "kernel stamps were");
+    let moved_ns = run
+        .agents
+        .iter()
+        .map(|agent| agent.clock.stepped_ns.unsigned_abs());
+    let moved_ns = moved_ns.max().unwrap_or(0);
+    let mut words = format!("{stamps} out of range and moved");
+    if moved_ns >= STEP_SEEN_NS {
+        let by = units::duration(moved_ns);
+        return Some(format!("{words}: the wall clock was set, by {by} in all"));
+    }
+    let is_early = summary.stamps_before_send > 0;
+    if is_early {
+        let before_send = units::count(summary.stamps_before_send);
+        words = format!("{words}, {before_send} of them from before the send");
+    }
+    Some(if is_early && run.plan.spoken.may_mistake_pushes() {
+        format!("{words}: what the server sends unasked was taken for replies")
     } else {
-        format!(
-            "{stamps} out of range and moved; at the end of the run the wall clock was as expected"
-        )
+        format!("{words}; at the end of the run the wall clock was as expected")
     })
 }
 
@@ -171,25 +147,18 @@ pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
     if !steadiness.drifts {
         return None;
     }
-    let mut ways = Vec::new();
-    ways.extend(steadiness.halves_differ.map(|share| {
-        format!(
-            "the second half was {} {} than the first",
-            units::percent(share.abs()),
-            if share < 0.0 { "slower" } else { "faster" }
-        )
-    }));
     // Where the halves tell it, the trend does not say more.
-    let trend = steadiness.trend.filter(|_| ways.is_empty());
-    ways.extend(trend.map(|share| {
-        format!(
-            "the trend is {} over the window",
-            units::percent_change(share)
-        )
-    }));
-    Some(match ways.as_slice() {
-        [] => "the rate drifts".to_owned(),
-        _ => format!("the rate drifts: {}", ways.join(", ")),
+    Some(match (steadiness.halves_differ, steadiness.trend) {
+        (Some(share), _) => {
+            let way = if share < 0.0 { "slower" } else { "faster" };
+            let share = units::percent(share.abs());
+            format!("the rate drifts: the second half was {share} {way} than the first")
+        }
+        (None, Some(share)) => {
+            let share = units::percent_change(share);
+            format!("the rate drifts: the trend is {share} over the window")
+        }
+        (None, None) => "the rate drifts".to_owned(),
     })
 }
 
@@ -202,14 +171,12 @@ pub(super) fn statuses(counts: &StatusCounts, is_full: bool) -> Vec<String> {
             .filter(|(status, _)| status / 100 == class)
             .collect();
         match codes.as_slice() {
-            [] => continue,
+            [] => {}
             [(status, count)] => items.push(format!("{status}: {}", units::count(*count))),
             _ => {
                 let total = units::count(counts.class(class));
-                items.push(format!(
-                    "{class}xx: {total} ({})",
-                    code_list(&mut codes, is_full)
-                ));
+                let codes = code_list(&mut codes, is_full);
+                items.push(format!("{class}xx: {total} ({codes})"));
             }
         }
     }
@@ -220,11 +187,8 @@ pub(super) fn statuses(counts: &StatusCounts, is_full: bool) -> Vec<String> {
 }
 
 fn code_list(codes: &mut [(u16, u64)], is_full: bool) -> String {
-    let named = if is_full {
-        codes.len()
-    } else {
-        codes.len().min(CODES_MAX)
-    };
+    let most = if is_full { usize::MAX } else { CODES_MAX };
+    let named = codes.len().min(most);
     if named < codes.len() {
         codes.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
     }
@@ -233,33 +197,22 @@ fn code_list(codes: &mut [(u16, u64)], is_full: bool) -> String {
         .map(|(status, count)| format!("{status}: {}", units::count(*count)))
         .collect();
     if named < codes.len() {
-        words.push(counted(
-            (codes.len() - named) as u64,
-            "other code",
-            "other codes",
-        ));
+        let others = (codes.len() - named) as u64;
+        words.push(counted(others, "other code", "other codes"));
     }
     words.join(", ")
 }
 
 /// The outcome of the requests that were in flight when the window began.
 pub(super) fn carried_in(carried_in: &CarriedIn) -> Vec<String> {
-    let CarriedIn {
-        in_flight,
-        answered,
-        failed,
-        unanswered,
-        in_flight_ns: _,
-    } = *carried_in;
-    vec![
-        format!(
-            "{} in flight when the window began",
-            units::count(in_flight)
-        ),
-        format!("{} answered in it", units::count(answered)),
-        format!("{} failed", units::count(failed)),
-        format!("{} unanswered at its end", units::count(unanswered)),
-    ]
+    let items = [
+        (carried_in.in_flight, "in flight when the window began"),
+        (carried_in.answered, "answered in it"),
+        (carried_in.failed, "failed"),
+        (carried_in.unanswered, "unanswered at its end"),
+    ];
+    let items = items.map(|(count, words)| format!("{} {words}", units::count(count)));
+    items.into()
 }
 
 /// The failures of all phases by kind; empty when there were none. They are named as such where
@@ -287,10 +240,7 @@ pub(super) fn failure_times(times: &FailureTimes) -> [String; 2] {
         (_, None) => format!("from {from} of the window on"),
         (_, Some(until)) => format!("from {from} to {until} of the window"),
     };
-    let then = match times.is_throughout() {
-        true => "",
-        false => " then",
-    };
+    let then = if times.is_throughout() { "" } else { " then" };
     let share = units::percent(times.share);
     [when, format!("{share} of all outcomes{then}")]
 }

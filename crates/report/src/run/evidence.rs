@@ -10,11 +10,8 @@ use crate::units::{self, counted};
 pub(super) fn rows(run: &Run, page: &mut Page) {
     for (number, agent) in (1..).zip(&run.agents) {
         if !run.is_plain() {
-            page.row(
-                &format!("agent {number}"),
-                std::slice::from_ref(&agent.id),
-                Tone::Plain,
-            );
+            let id = std::slice::from_ref(&agent.id);
+            page.row(&format!("agent {number}"), id, Tone::Plain);
         }
         of_agent(&agent.evidence, page);
     }
@@ -40,14 +37,13 @@ fn observer(evidence: &Evidence) -> Vec<String> {
     if observer.readings == 0 {
         return vec!["none was read".to_owned()];
     }
+    let readings = counted(observer.readings, "reading", "readings");
     let mut items = vec![format!(
-        "{}, one per {}",
-        counted(observer.readings, "reading", "readings"),
+        "{readings}, one per {}",
         units::duration(observer.pause_ns)
     )];
-    if let Figure::Known(share) =
-        Figure::ratio(observer.cpu_ns as f64, evidence.interval_ns as f64, "")
-    {
+    let (used_ns, interval_ns) = (observer.cpu_ns as f64, evidence.interval_ns as f64);
+    if let Figure::Known(share) = Figure::ratio(used_ns, interval_ns, "") {
         items.push(format!("reading took {share:.4} CPUs"));
     }
     items

@@ -1,9 +1,9 @@
 //! The rows of connections that were only kept open.
 
-use brunt_judge::{Held, InvariantStatus, Judged};
+use brunt_judge::{Held, Judged};
 use brunt_record::Histogram;
 
-use crate::figures::ids;
+use super::checks;
 use crate::page::{Page, Tone};
 use crate::units;
 
@@ -26,16 +26,11 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
 
 /// How many were open at the end.
 pub(super) fn headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
-    let broken = ids(judged, InvariantStatus::Broken);
-    if !broken.is_empty() {
-        let reason = format!("withheld: {} broken, see below", broken.join(", "));
-        return page.row("held", &[reason], Tone::Refusal);
+    if checks::withheld("held", judged, page) {
+        return;
     }
-    let mut items = vec![format!(
-        "{} of {} open at the end",
-        units::count(held.open_at_end),
-        units::count(held.asked)
-    )];
+    let [open, asked] = [held.open_at_end, held.asked].map(units::count);
+    let mut items = vec![format!("{open} of {asked} open at the end")];
     if held.open_min < held.asked {
         let least = units::count(held.open_min);
         items.push(format!("{least} at the fewest in the window"));
@@ -64,11 +59,9 @@ fn ends(held: &Held, page: &mut Page) {
 fn opening(judged: &Judged<'_>, held: &Held, page: &mut Page) {
     let latencies = &judged.run.latencies;
     let mut items = Vec::new();
-    items.extend(
-        held.set_up_ns
-            .known()
-            .map(|ns| format!("{} in all", units::duration(ns))),
-    );
+    if let Some(ns) = held.set_up_ns.known() {
+        items.push(format!("{} in all", units::duration(ns)));
+    }
     for (name, histogram) in [
         ("TCP", &latencies.connect),
         ("TLS", &latencies.tls),
@@ -80,8 +73,7 @@ fn opening(judged: &Judged<'_>, held: &Held, page: &mut Page) {
 }
 
 fn quantiles(histogram: &Histogram) -> Option<String> {
-    let quantile = |q| histogram.quantile_ns(q).map(units::duration);
-    let longest = histogram.max_ns().map(units::duration);
-    let (median, longest) = quantile(0.5).zip(longest)?;
+    let (median_ns, longest_ns) = (histogram.quantile_ns(0.5)?, histogram.max_ns()?);
+    let [median, longest] = [median_ns, longest_ns].map(units::duration);
     Some(format!("p50 {median}, at most {longest}"))
 }

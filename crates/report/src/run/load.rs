@@ -112,9 +112,10 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
 /// The load that was asked for; full: with what makes no difference to it.
 pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = match plan.connects_only() {
-        true => counted(plan.connections.get().into(), "at a time", "at a time"),
-        false => counted(plan.connections.get().into(), "connection", "connections"),
+    let connections = if plan.connects_only() {
+        counted(plan.connections.get().into(), "at a time", "at a time")
+    } else {
+        counted(plan.connections.get().into(), "connection", "connections")
     };
     let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
         (_, 0 | 1) => (String::new(), None),
@@ -126,51 +127,46 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         }
     };
     let mut items = Vec::new();
+    let opened_at =
+        |per_s: &Option<f64>| per_s.map(|per_s| format!("opened at {}/s", units::rate(per_s)));
     match &plan.model {
         LoadModel::Closed { connect_per_s } => {
             match plan.one_way() {
                 Some(one_way) => items.extend(one_way_streams(plan.connections.get(), one_way)),
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
-            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+            items.extend(opened_at(connect_per_s));
         }
         LoadModel::Held { connect_per_s } => {
             items.extend(["connections held".to_owned(), connections]);
-            items.extend(connect_per_s.map(|rate| format!("opened at {}/s", units::rate(rate))));
+            items.extend(opened_at(connect_per_s));
         }
         LoadModel::Open {
             schedule,
             connections_max,
             ..
         } => {
-            items.extend(["open loop".to_owned(), rate(schedule, run.unit().per_s)]);
-            items.push(if *connections_max > plan.connections {
-                let most = count(connections_max.get());
-                format!("{connections}, up to {most}{streams}")
-            } else {
-                connections + &streams
-            });
+            let is_more = *connections_max > plan.connections;
+            let most = is_more.then(|| format!(", up to {}", count(connections_max.get())));
+            items.extend(["open loop".to_owned(), rate(schedule, unit.per_s)]);
+            items.push(connections + &most.unwrap_or_default() + &streams);
         }
         LoadModel::Sessions { schedule, .. } => {
-            items.extend([
-                "sessions".to_owned(),
-                rate(schedule, "connections/s"),
-                format!("at most {connections}{streams}"),
-            ]);
+            items.extend(["sessions".to_owned(), rate(schedule, "connections/s")]);
+            items.push(format!("at most {connections}{streams}"));
         }
     }
     items.extend(plan.requests.outline().list.map(|list| {
         let requests = counted(list.requests, unit.one, unit.many);
         let weights = if list.is_weighted { " by weight" } else { "" };
-        match (plan.requests.order(), run.seed(|seeds| seeds.order)) {
-            (RequestOrder::Turns, _) => format!("{requests} in turns{weights}"),
-            (RequestOrder::ConnectionTurns, _) => {
+        let seed = run.seed(|seeds| seeds.order);
+        let seed = seed.map_or_else(String::new, |seed| format!(" (seed {seed})"));
+        match plan.requests.order() {
+            RequestOrder::Turns => format!("{requests} in turns{weights}"),
+            RequestOrder::ConnectionTurns => {
                 format!("{requests} in turns{weights} on each connection")
             }
-            (RequestOrder::Random { .. }, Some(seed)) => {
-                format!("{requests} at random{weights} (seed {seed})")
-            }
-            (RequestOrder::Random { .. }, None) => format!("{requests} at random{weights}"),
+            RequestOrder::Random { .. } => format!("{requests} at random{weights}{seed}"),
         }
     }));
     if plan.sequence_offset > 0 {
@@ -190,17 +186,21 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         && let Some(requests) = plan.requests_per_connection()
     {
         let requests = counted(requests, unit.one, unit.many);
-        items.push(match plan.model {
-            LoadModel::Sessions { .. } => format!("{requests} each"),
-            _ => format!("{requests} per connection"),
-        });
+        let is_sessions = matches!(plan.model, LoadModel::Sessions { .. });
+        let each = if is_sessions {
+            "each"
+        } else {
+            "per connection"
+        };
+        items.push(format!("{requests} {each}"));
     }
     if plan.think_time_ns > 0 {
         let mean = units::duration(plan.think_time_ns);
         let is_random = plan.think_spread != ThinkSpread::Fixed;
-        items.push(match is_random {
-            true => format!("think time {mean} {}", plan.think_spread.name()),
-            false => format!("think time {mean}"),
+        items.push(if is_random {
+            format!("think time {mean} {}", plan.think_spread.name())
+        } else {
+            format!("think time {mean}")
         });
         // With a schedule, it is the same seed.
         if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.model.schedule())
@@ -246,18 +246,18 @@ fn one_way_streams(connections: u32, one_way: &Streams) -> Vec<String> {
 
 /// What HTTP/2 is told of the client, where that is not the usual.
 fn http2(http2: &ClientSettings) -> [String; 3] {
+    let [stream, connection, frame, decoder, encoder] = [
+        http2.stream_window_bytes,
+        http2.connection_window_bytes,
+        http2.frame_bytes_max,
+        http2.decoder_table_bytes,
+        http2.encoder_table_bytes,
+    ]
+    .map(count);
     [
-        format!(
-            "windows of {} bytes for a stream and {} for a connection",
-            count(http2.stream_window_bytes),
-            count(http2.connection_window_bytes)
-        ),
-        format!("frames of at most {} bytes", count(http2.frame_bytes_max)),
-        format!(
-            "header tables of {} bytes for the server and {} for brunt",
-            count(http2.decoder_table_bytes),
-            count(http2.encoder_table_bytes)
-        ),
+        format!("windows of {stream} bytes for a stream and {connection} for a connection"),
+        format!("frames of at most {frame} bytes"),
+        format!("header tables of {decoder} bytes for the server and {encoder} for brunt"),
     ]
 }
 
@@ -274,12 +274,8 @@ fn sockets(sockets: &SocketOptions) -> Vec<String> {
     ] {
         items.extend(bytes.map(|bytes| format!("{what} {} bytes", count(bytes.get()))));
     }
-    items.extend(
-        sockets
-            .congestion
-            .as_ref()
-            .map(|name| format!("congestion control {name}")),
-    );
+    let congestion = sockets.congestion.iter();
+    items.extend(congestion.map(|name| format!("congestion control {name}")));
     items
 }
 
@@ -320,11 +316,8 @@ pub(super) fn placement(placement: &Placement) -> Vec<String> {
 
 /// What the workers ran on: each backend once.
 fn backends(run: &Run) -> String {
-    let mut names: Vec<_> = run
-        .agents
-        .iter()
-        .map(|agent| agent.backend.name())
-        .collect();
+    let backends = run.agents.iter().map(|agent| agent.backend.name());
+    let mut names: Vec<_> = backends.collect();
     names.dedup();
     names.join(", ")
 }
@@ -338,7 +331,8 @@ fn sources(run: &Run) -> Option<String> {
         return Some(format!("from {first}"));
     };
     let count: usize = agents().map(|agent| agent.source_addresses.len()).sum();
-    let why = if agents().any(|agent| agent.source_addresses_chosen) {
+    let is_chosen = agents().any(|agent| agent.source_addresses_chosen);
+    let why = if is_chosen {
         ": the ports of one would run out"
     } else {
         ""
@@ -349,11 +343,12 @@ fn sources(run: &Run) -> Option<String> {
 
 /// The rate of `schedule`, or how it changes, in `unit`.
 fn rate(schedule: &Schedule, unit: &str) -> String {
-    let unit = match schedule.process() {
-        ArrivalProcess::Constant => unit.to_owned(),
-        ArrivalProcess::Poisson => format!("{unit} Poisson"),
-        ArrivalProcess::Uniform => format!("{unit} uniform"),
+    let process = match schedule.process() {
+        ArrivalProcess::Constant => "",
+        ArrivalProcess::Poisson => " Poisson",
+        ArrivalProcess::Uniform => " uniform",
     };
+    let unit = format!("{unit}{process}");
     let rates = || {
         let stages = schedule.stages().iter();
         stages.flat_map(|stage| [stage.from_per_s, stage.to_per_s])
@@ -441,22 +436,25 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
     let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
-    let what = |arrivals| match is_sessions {
-        true => counted(arrivals, "connection", "connections"),
-        false => units::count(arrivals),
+    let what = |arrivals| {
+        if is_sessions {
+            counted(arrivals, "connection", "connections")
+        } else {
+            units::count(arrivals)
+        }
     };
     let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
-    let planned_words = format!("{} planned{planned_per_s}", what(planned));
+    let (planned_words, sent_words) = (format!("{} planned", what(planned)), units::count(sent));
     let mut items = match sent_by_end {
         Some(by_end) if by_end < sent => vec![
-            format!("{} planned", what(planned)),
+            planned_words,
             format!("{} sent{sent_per_s}", units::count(by_end)),
             format!("{} in drain", units::count(sent - by_end)),
         ],
-        _ if planned == sent => vec![planned_words + ", all sent"],
+        _ if planned == sent => vec![format!("{planned_words}{planned_per_s}, all sent")],
         _ => vec![
-            planned_words,
-            format!("{} sent{sent_per_s}", units::count(sent)),
+            format!("{planned_words}{planned_per_s}"),
+            format!("{sent_words} sent{sent_per_s}"),
         ],
     };
     for (lost, words) in [
@@ -480,10 +478,10 @@ pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
     // On these connections: with more of them, the server may do more.
     let capacity = units::rate(overload.capacity_per_s);
     let growth = match overload.growth_ns_per_s {
-        Some(ns) => format!(
-            "latencies grow by {} every second",
-            units::duration(ns.max(0.0).round() as u64)
-        ),
+        Some(ns) => {
+            let growth = units::duration(ns.max(0.0).round() as u64);
+            format!("latencies grow by {growth} every second")
+        }
         None => "latencies depend on the duration".to_owned(),
     };
     vec![format!("about {capacity} {unit} were answered"), growth]

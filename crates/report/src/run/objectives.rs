@@ -9,9 +9,10 @@ use crate::page::{Page, Tone};
 pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     for (index, outcome) in judged.objectives().iter().enumerate() {
         let label = if index == 0 { "objectives" } else { "" };
-        let tone = match outcome.is_met {
-            true => Tone::Plain,
-            false => Tone::Bad,
+        let tone = if outcome.is_met {
+            Tone::Plain
+        } else {
+            Tone::Bad
         };
         page.row(label, &[objective::line(outcome)], tone);
     }

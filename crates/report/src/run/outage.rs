@@ -17,10 +17,8 @@ pub(super) fn rows(run: &Run, page: &mut Page) {
         }
     }
     if page.is_full() {
-        let label = match failure.outages.is_empty() {
-            true => "  silence",
-            false => "  outage",
-        };
+        let is_silent = failure.outages.is_empty();
+        let label = if is_silent { "  silence" } else { "  outage" };
         for found in failure.down() {
             page.row(label, &outage(*found, run.window_ns), Tone::Plain);
         }
@@ -29,16 +27,13 @@ pub(super) fn rows(run: &Run, page: &mut Page) {
 
 /// Rate and response times of a part of the window.
 fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
-    let mut items = vec![format!(
-        "{} {} over {}",
+    let (rate, length) = (
         units::rate(found.successes_per_s),
-        unit.per_s,
-        units::duration(found.length_ns)
-    )];
-    for (name, quantile) in [
-        ("p50", found.response_ns_p50),
-        ("p99", found.response_ns_p99),
-    ] {
+        units::duration(found.length_ns),
+    );
+    let mut items = vec![format!("{rate} {} over {length}", unit.per_s)];
+    let (p50, p99) = (found.response_ns_p50, found.response_ns_p99);
+    for (name, quantile) in [("p50", p50), ("p99", p99)] {
         items.extend(quantile.map(|ns| format!("{name} {}", units::duration(ns))));
     }
     items
@@ -51,13 +46,8 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
         Some(ns) => format!("to {}", units::duration(ns)),
         None => "to the end".to_owned(),
     };
-    vec![
-        format!(
-            "from {} of the window {end}",
-            units::duration(found.from_ns)
-        ),
-        length,
-    ]
+    let from = units::duration(found.from_ns);
+    vec![format!("from {from} of the window {end}"), length]
 }
 
 #[cfg(test)]

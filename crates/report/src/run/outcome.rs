@@ -32,17 +32,16 @@ pub(super) fn redirects(replies: &StatusCounts) -> Option<String> {
         .collect();
     let count = found.iter().map(|&(_, count)| count).sum();
     let statuses: Vec<_> = found.iter().map(|(status, _)| status.to_string()).collect();
+    let statuses = statuses.join(", ");
     match count {
         0 => None,
         _ if count == replies.successes() => Some(format!(
-            "all of these were redirects ({}), not followed",
-            statuses.join(", ")
+            "all of these were redirects ({statuses}), not followed"
         )),
-        _ => Some(format!(
-            "of these {} ({}), not followed",
-            units::counted(count, "was a redirect", "were redirects"),
-            statuses.join(", ")
-        )),
+        _ => {
+            let redirects = units::counted(count, "was a redirect", "were redirects");
+            Some(format!("of these {redirects} ({statuses}), not followed"))
+        }
     }
 }
 

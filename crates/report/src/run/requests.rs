@@ -1,12 +1,11 @@
 //! The rows of requests: their rate, what became of the schedule, of the requests and of their
 //! connections' protocol, and what failed.
 
-use brunt_judge::{CleanFigures, Figure, InvariantStatus, Judged, RunFigures, Summary, Verdict};
+use brunt_judge::{CleanFigures, Figure, Judged, RunFigures, Summary, Verdict};
 use brunt_load::LoadModel;
 use brunt_record::QuicCounts;
 
-use super::{describe, errors, load, outcome, precision};
-use crate::figures::ids;
+use super::{checks, describe, errors, load, outcome, precision};
 use crate::page::{Page, Tone};
 use crate::units;
 
@@ -15,10 +14,8 @@ use crate::units;
 pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
     let verdict = judged.judgement.verdict;
-    let broken = ids(judged, InvariantStatus::Broken);
-    if !broken.is_empty() {
-        let reason = format!("withheld: {} broken, see below", broken.join(", "));
-        return page.row("throughput", &[reason], Tone::Refusal);
+    if checks::withheld("throughput", judged, page) {
+        return;
     }
     let headline = match judged.successes_per_s() {
         Figure::Known(rate) => {
@@ -89,11 +86,8 @@ pub(super) fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigure
 
 /// Which part of the window these figures are of.
 fn part(clean: &CleanFigures) -> String {
-    format!(
-        "{} of {}: the hypervisor took nothing",
-        units::duration(clean.clean_ns),
-        units::duration(clean.window_ns)
-    )
+    let [clean, window] = [clean.clean_ns, clean.window_ns].map(units::duration);
+    format!("{clean} of {window}: the hypervisor took nothing")
 }
 
 /// The outcome of the schedule, where there is one.
@@ -109,15 +103,11 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
         page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
     }
     if let Some(overload) = run.overload().filter(|_| !is_withheld) {
-        let unit = match run.plan.model {
-            LoadModel::Sessions { .. } => "connections/s",
-            _ => run.unit().per_s,
-        };
-        page.row(
-            "overloaded",
-            &load::overload(&overload, unit),
-            Tone::Warning,
-        );
+        let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+        let per_s = run.unit().per_s;
+        let unit = if is_sessions { "connections/s" } else { per_s };
+        let items = load::overload(&overload, unit);
+        page.row("overloaded", &items, Tone::Warning);
     }
 }
 
@@ -136,23 +126,20 @@ const SENT_AGAIN: &str = "sent again";
 pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
     let population = &summary.population;
-    let carried_in = summary.carried_in;
-    let errors = match run.protocol().has_statuses {
-        true => ERROR_STATUSES,
-        false => ERROR_REPLIES,
+    let (carried_in, latencies) = (summary.carried_in, &run.latencies);
+    let errors = if run.protocol().has_statuses {
+        ERROR_STATUSES
+    } else {
+        ERROR_REPLIES
     };
-    let mut items = vec![format!(
-        "{} ok",
-        units::count(run.latencies.response.count())
-    )];
+    let (ok, errors_count) = (latencies.response.count(), latencies.response_error.count());
+    let from_warm_up = carried_in.unanswered;
+    let mut items = vec![format!("{} ok", units::count(ok))];
     for (count, words) in [
-        (run.latencies.response_error.count(), errors),
+        (errors_count, errors),
         (population.failed, FAILED),
         (population.censored, "without a reply at the end"),
-        (
-            carried_in.unanswered,
-            "from the warm-up unanswered throughout",
-        ),
+        (from_warm_up, "from the warm-up unanswered throughout"),
         (summary.unsent, "never sent"),
         (summary.window.sent_again, SENT_AGAIN),
     ] {
@@ -166,25 +153,18 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
         items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
     }
-    let tone = match carried_in.unanswered {
-        0 => Tone::Plain,
-        _ => Tone::Warning,
-    };
+    let has_any = from_warm_up > 0;
+    let tone = if has_any { Tone::Warning } else { Tone::Plain };
     page.row(run.unit().many, &items, tone);
     if is_full && carried_in.in_flight > 0 {
-        page.row(
-            "  carried in",
-            &describe::carried_in(&carried_in),
-            Tone::Plain,
-        );
+        let items = describe::carried_in(&carried_in);
+        page.row("  carried in", &items, Tone::Plain);
     }
     let replies = &summary.window.replies;
     let has_statuses = run.protocol().has_statuses;
     if has_statuses && (is_full || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = describe::statuses(replies, is_full);
-        let latencies = &run.latencies;
-        let answered = (latencies.response.count(), latencies.response_error.count());
-        if (replies.successes(), replies.errors()) != answered {
+        if (replies.successes(), replies.errors()) != (ok, errors_count) {
             // Some were answered in drain, others were sent in warm-up.
             statuses.push("of replies in the window".to_owned());
         }
@@ -200,21 +180,19 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
 const LOST_PACKETS_PART: u64 = 200;
 
 fn lost_packets(window: &QuicCounts) -> String {
-    format!(
-        "{} lost of {} sent, {}",
+    let (lost, bytes) = (
         units::count(window.packets_lost),
-        units::counted(window.packets_sent, "packet", "packets"),
-        units::bytes(window.bytes_lost)
-    )
+        units::bytes(window.bytes_lost),
+    );
+    let sent = units::counted(window.packets_sent, "packet", "packets");
+    format!("{lost} lost of {sent} sent, {bytes}")
 }
 
 /// What QUIC did over the window where it was spoken: in full on a full page, else what is out of
 /// the ordinary.
 fn quic(summary: &Summary, page: &mut Page) {
-    let (window, retried) = (
-        &summary.window.quic,
-        summary.lifetime.quic.handshakes_retried,
-    );
+    let window = &summary.window.quic;
+    let retried = summary.lifetime.quic.handshakes_retried;
     let per_call = |datagrams: u64, calls: u64| match calls {
         0 => String::new(),
         _ => format!(", {:.1} per call", datagrams as f64 / calls as f64),
@@ -258,19 +236,15 @@ pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
     let mut items = Vec::new();
     if window.pushes > 0 {
         let per_s = window.pushes as f64 * 1e9 / judged.run.window_ns.max(1) as f64;
-        let pushes = units::count(window.pushes);
-        let per_s = units::rate(per_s);
+        let (pushes, per_s) = (units::count(window.pushes), units::rate(per_s));
         items.push(format!("{pushes} sent by the server unasked, {per_s}/s"));
     }
+    let closes = controls.closes_received;
     for (count, one, many) in [
         (controls.pings_sent, "ping sent", "pings sent"),
         (controls.pongs_received, "pong received", "pongs received"),
         (controls.pings_received, "ping answered", "pings answered"),
-        (
-            controls.closes_received,
-            "Close received",
-            "Closes received",
-        ),
+        (closes, "Close received", "Closes received"),
     ] {
         if count > 0 {
             items.push(units::counted(count, one, many));

@@ -42,11 +42,8 @@ fn client(run: &Run, summary: &Summary, page: &mut Page) {
     }
     if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
         let cpu = units::duration(ns.round() as u64);
-        let polling = if summary.spun_ns > 0 {
-            ", polling included"
-        } else {
-            ""
-        };
+        let is_polled = summary.spun_ns > 0;
+        let polling = if is_polled { ", polling included" } else { "" };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
     if summary.spun_ns > 0 {
@@ -54,9 +51,10 @@ fn client(run: &Run, summary: &Summary, page: &mut Page) {
     }
     let peak_bytes = run.peak_resident_bytes();
     if peak_bytes > 0 {
-        items.push(match run.is_plain() {
-            true => units::bytes(peak_bytes),
-            false => format!("{} at most each", units::bytes(peak_bytes)),
+        items.push(if run.is_plain() {
+            units::bytes(peak_bytes)
+        } else {
+            format!("{} at most each", units::bytes(peak_bytes))
         });
     }
     page.row("client", &items, Tone::Plain);
@@ -69,16 +67,16 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     };
     let mut items = Vec::new();
     if let Some(sessions) = &used.sessions {
-        items.push(format!("{} begun", units::count(sessions.begun)));
-        items.push(format!("{} completed", units::count(sessions.completed)));
-        items.push(format!("{} failed", units::count(sessions.failed)));
-        if sessions.reconnected > 0 {
-            let again = counted(
-                sessions.reconnected,
-                "further connection",
-                "further connections",
-            );
-            items.push(again);
+        for (count, words) in [
+            (sessions.begun, "begun"),
+            (sessions.completed, "completed"),
+            (sessions.failed, "failed"),
+        ] {
+            items.push(format!("{} {words}", units::count(count)));
+        }
+        let again = sessions.reconnected;
+        if again > 0 {
+            items.push(counted(again, "further connection", "further connections"));
         }
     }
     let issued = summary.population.issued as f64;
@@ -87,9 +85,11 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         items.push(format!("{time} per request"));
     }
     if let Some(share) = used.share(workers, run.window_ns) {
-        let whose = match run.workers().count() {
-            1 => "the worker's",
-            _ => "the workers'",
+        let is_one = run.workers().count() == 1;
+        let whose = if is_one {
+            "the worker's"
+        } else {
+            "the workers'"
         };
         items.push(format!("{} of {whose} time", units::percent(share)));
     }
@@ -119,33 +119,23 @@ fn cpus_of_workers(run: &Run) -> u32 {
 fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     let evidence = run.evidence_of_server();
     let Some(server) = &evidence.server else {
-        let words = match evidence.missing.get("server") {
-            Some(reason) => format!("not watched: {reason}"),
-            None => "not watched".to_owned(),
-        };
-        return page.row("server", &[words], Tone::Plain);
+        let reason = evidence.missing.get("server");
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        return page.row("server", &[format!("not watched{reason}")], Tone::Plain);
     };
     let mut items = vec![who(server)];
     match server.cpu_use() {
         Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
         None => items.push("CPU not known: it was not read twice".to_owned()),
     }
-    if let Some(rate) = requests_per_cpu_s(run, summary, server)
-        .known()
-        .filter(|&rate| rate > 0.0 && !is_withheld)
-    {
-        items.push(format!(
-            "{} {} per CPU",
-            units::rate(rate),
-            run.unit().per_s
-        ));
+    let per_cpu_s = requests_per_cpu_s(run, summary, server).known();
+    if let Some(rate) = per_cpu_s.filter(|&rate| rate > 0.0 && !is_withheld) {
+        let (rate, per_s) = (units::rate(rate), run.unit().per_s);
+        items.push(format!("{rate} {per_s} per CPU"));
     }
     items.extend(server.resident_bytes_max.map(units::bytes));
-    items.extend(
-        server
-            .descriptors_max
-            .map(|count| counted(count, "descriptor", "descriptors")),
-    );
+    let descriptors = server.descriptors_max;
+    items.extend(descriptors.map(|count| counted(count, "descriptor", "descriptors")));
     page.row("server", &items, Tone::Plain);
     page.row("  watched", &how(server), Tone::Plain);
     let threads = threads(server);
@@ -182,11 +172,8 @@ fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
     let used = cpus.filter(|times| is_used(times.cpu) && times.total_ns() > 0);
     let rows = used.map(|times| {
         let of = |ns: u64| units::cpus(ns as f64 / times.total_ns() as f64);
-        let mut items = vec![format!(
-            "busy {} (interrupts {})",
-            of(times.busy_ns),
-            of(times.softirq_ns)
-        )];
+        let (busy, interrupts) = (of(times.busy_ns), of(times.softirq_ns));
+        let mut items = vec![format!("busy {busy} (interrupts {interrupts})")];
         items.extend((times.steal_ns > 0).then(|| format!("stolen {}", of(times.steal_ns))));
         items.push(format!("idle {}", of(times.idle_ns)));
         (times.cpu, items)
@@ -208,11 +195,13 @@ fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
     if let Some(ns) = ledger.others_ns.filter(|&ns| is_told(ns)) {
         let named = ledger.others.iter().filter(|it| is_told(it.cpu_ns));
         let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
-        let named: Vec<String> = named.collect();
-        items.push(match named.as_slice() {
-            [] => format!("other programs {}", cpus(ns)),
-            named => format!("other programs {} ({})", cpus(ns), named.join(", ")),
-        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let named = if named.is_empty() {
+            named
+        } else {
+            format!(" ({named})")
+        };
+        items.push(format!("other programs {}{named}", cpus(ns)));
     }
     let rest = [
         ("kernel", ledger.unaccounted_ns),
@@ -228,45 +217,30 @@ fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
 /// The CPUs used, of how many, and where: `1.93 of 2 CPUs (0.61 user, 1.32 kernel)`.
 fn cpu_of(cpu: &CpuUse, limit: Option<f64>) -> String {
     let used = units::cpus_used(cpu.cpus(), limit);
-    format!(
-        "{used} ({} user, {} kernel)",
-        units::cpus(cpu.user_cpus),
-        units::cpus(cpu.system_cpus),
-    )
+    let [user, kernel] = [cpu.user_cpus, cpu.system_cpus].map(units::cpus);
+    format!("{used} ({user} user, {kernel} kernel)")
 }
 
 /// The server's name, and what of it was watched where that is not one process.
 fn who(server: &ServerEvidence) -> String {
-    let mut words = Vec::new();
-    match &server.scope {
-        ServerScope::Processes { pids, .. } => {
-            words.push(counted(pids.len() as u64, "process", "processes"));
-        }
-        ServerScope::OwnThreads => words.push("in this process".to_owned()),
-    }
-    words.extend(
-        server
-            .threads
-            .map(|threads| counted(threads.count.into(), "thread", "threads")),
-    );
-    match words.as_slice() {
-        [] => server.name.clone(),
-        _ => format!("{} ({})", server.name, words.join(", ")),
-    }
+    let mut words = vec![match &server.scope {
+        ServerScope::Processes { pids, .. } => counted(pids.len() as u64, "process", "processes"),
+        ServerScope::OwnThreads => "in this process".to_owned(),
+    }];
+    let threads = server.threads.map(|threads| threads.count.into());
+    words.extend(threads.map(|count| counted(count, "thread", "threads")));
+    format!("{} ({})", server.name, words.join(", "))
 }
 
 /// How the server was watched.
 fn how(server: &ServerEvidence) -> Vec<String> {
     match &server.scope {
         ServerScope::Processes { pids, found_by } => {
-            let named = pids.iter().take(PIDS_MAX);
-            let named: Vec<String> = named.map(u32::to_string).collect();
+            let named: Vec<String> = pids.iter().take(PIDS_MAX).map(u32::to_string).collect();
             let more = if pids.len() > PIDS_MAX { " …" } else { "" };
             let word = if pids.len() == 1 { "pid" } else { "pids" };
-            vec![
-                found_by.clone(),
-                format!("{word} {}{more}", named.join(", ")),
-            ]
+            let pids = format!("{word} {}{more}", named.join(", "));
+            vec![found_by.clone(), pids]
         }
         ServerScope::OwnThreads => vec!["the reference server's own threads".to_owned()],
     }
@@ -278,25 +252,21 @@ fn threads(server: &ServerEvidence) -> Vec<String> {
     let is_known = server.interval_ns > 0;
     let mut items = Vec::new();
     if let Some(threads) = server.threads.filter(|_| is_known) {
-        items.push(format!(
-            "{} busy, {} saturated",
-            units::count(threads.active.into()),
-            units::count(threads.saturated.into())
-        ));
-        items.push(format!(
-            "the busiest {}",
-            units::cpus_used(share(threads.busiest_cpu_ns), None)
-        ));
+        let [busy, saturated] =
+            [threads.active, threads.saturated].map(|count| units::count(count.into()));
+        items.push(format!("{busy} busy, {saturated} saturated"));
+        let busiest = units::cpus_used(share(threads.busiest_cpu_ns), None);
+        items.push(format!("the busiest {busiest}"));
     }
     if let Some(wait_ns) = server.run_queue_wait_ns {
         items.push(format!("waited {} for a CPU", units::duration(wait_ns)));
     }
     if let Some(throttling) = server.throttling {
+        let length = units::duration(throttling.throttled_ns);
+        let throttled = units::count(throttling.throttled_periods);
+        let periods = counted(throttling.periods, "period", "periods");
         items.push(format!(
-            "throttled for {} in {} of {}",
-            units::duration(throttling.throttled_ns),
-            units::count(throttling.throttled_periods),
-            counted(throttling.periods, "period", "periods"),
+            "throttled for {length} in {throttled} of {periods}"
         ));
     }
     if let Some(cpus) = server.idle_cpus_used {
@@ -311,56 +281,37 @@ fn over_time(server: &ServerEvidence, page: &mut Page) {
     if points.is_empty() {
         return;
     }
+    let most = |points: &[&ServerPoint]| {
+        let resident = points.iter().filter_map(|it| it.resident_bytes).max();
+        let descriptors = points.iter().filter_map(|it| it.descriptors).max();
+        (resident, descriptors)
+    };
+    let (resident, descriptors) = most(&points);
     let mut headings = vec!["user CPU".to_owned(), "kernel CPU".to_owned()];
-    let levels: Vec<&Level> = LEVELS
-        .iter()
-        .filter(|level| points.iter().any(|point| (level.of)(point).is_some()))
-        .collect();
-    headings.extend(levels.iter().map(|level| level.heading.to_owned()));
+    headings.extend(resident.map(|_| "resident".to_owned()));
+    headings.extend(descriptors.map(|_| "descriptors".to_owned()));
     page.table_head(WIDE, "  up to", &headings, "");
+    let unknown = || "unknown".to_owned();
     let mut from = ServerPoint::default();
     for joined in points.chunks(points.len().div_ceil(ROWS_MAX)) {
         let Some(&&to) = joined.last() else { continue };
         let length_ns = to.at_ns.saturating_sub(from.at_ns);
         let cpus = |from_ns: u64, to_ns: u64| match length_ns {
-            0 => UNKNOWN.to_owned(),
+            0 => unknown(),
             _ => units::cpus(to_ns.saturating_sub(from_ns) as f64 / length_ns as f64),
         };
         let mut cells = vec![
             cpus(from.cpu_user_ns, to.cpu_user_ns),
             cpus(from.cpu_system_ns, to.cpu_system_ns),
         ];
-        cells.extend(levels.iter().map(|level| {
-            let most = joined.iter().filter_map(|point| (level.of)(point)).max();
-            most.map_or_else(|| UNKNOWN.to_owned(), level.words)
-        }));
+        let here = most(joined);
+        cells.extend(resident.map(|_| here.0.map_or_else(unknown, units::bytes)));
+        cells.extend(descriptors.map(|_| here.1.map_or_else(unknown, units::count)));
         let label = format!("  {}", units::duration(to.at_ns));
         page.table_row(WIDE, &label, &cells, "", Tone::Plain);
         from = to;
     }
 }
-
-const UNKNOWN: &str = "unknown";
-
-/// A column of the table that is not a rate: the most of a stretch is told.
-struct Level {
-    heading: &'static str,
-    of: fn(&ServerPoint) -> Option<u64>,
-    words: fn(u64) -> String,
-}
-
-const LEVELS: &[Level] = &[
-    Level {
-        heading: "resident",
-        of: |point| point.resident_bytes,
-        words: units::bytes,
-    },
-    Level {
-        heading: "descriptors",
-        of: |point| point.descriptors,
-        words: units::count,
-    },
-];
 
 #[cfg(test)]
 mod tests {
