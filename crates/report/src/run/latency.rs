@@ -306,7 +306,7 @@ impl<'a> Table<'a> {
                     if let Quantile::TooFew { samples, needed } = found {
                         self.note_too_few(of, samples, (heading, needed));
                     }
-                    quantile_cell(found)
+                    found.to_string()
                 }
             });
             precision.push(known);
@@ -472,15 +472,6 @@ impl<'a> Table<'a> {
             let items = [needs.join(", "), has.join(", ")];
             self.page.row("  too few", &items, Tone::Plain);
         }
-    }
-}
-
-/// A quantile in a cell.
-pub(super) fn quantile_cell(quantile: Quantile) -> String {
-    match quantile {
-        Quantile::Known { ns, .. } => units::duration(ns),
-        Quantile::AtLeast { ns } => at_least(ns),
-        Quantile::TooFew { .. } => "too few".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use brunt_judge::{Quantile, ResponseQuantiles};
 use brunt_record::{NameRecord, Run};
 
-use super::latency::{at_least, quantile_cell};
+use super::latency::at_least;
 use crate::foreign::printable;
 use crate::page::{Grid, Page, Tone};
 use crate::shortened::shortened;
@@ -67,7 +67,7 @@ fn not_ok(name: &NameRecord) -> u64 {
 
 /// The cells of a name, by the headings.
 fn cells(name: &NameRecord) -> [String; HEADINGS.len()] {
-    let quantile = |q| quantile_cell(name.response_quantile(q));
+    let quantile = |q| name.response_quantile(q).to_string();
     let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
         (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
         (_, Some(ns)) => units::duration(ns),

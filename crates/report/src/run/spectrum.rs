@@ -4,7 +4,7 @@ use brunt_judge::{Quantile, ResponseQuantiles};
 use brunt_load::LoadModel;
 use brunt_record::{Histogram, Run};
 
-use super::latency::{at_least, quantile_cell};
+use super::latency::at_least;
 use crate::page::{NARROW, Page, Tone, WIDE};
 use crate::spectrum::{Spectrum, Step};
 use crate::units;
@@ -50,7 +50,7 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
                 break;
             }
         };
-        cells.extend(service.map(|service| quantile_cell(Quantile::of(service, q))));
+        cells.extend(service.map(|service| Quantile::of(service, q).to_string()));
         page.table_row(NARROW, &format!("  {name}"), &cells, "", Tone::Plain);
     }
 }

@@ -3,7 +3,7 @@
 use brunt_judge::{Judged, ResponseQuantiles};
 use brunt_load::Schedule;
 
-use super::latency::{at_least, quantile_cell};
+use super::latency::at_least;
 use crate::figures::{RecordedStage, recorded_stages};
 use crate::page::{Grid, Page, Tone};
 use crate::units;
@@ -108,7 +108,7 @@ fn cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; COLUMNS.len()
         (None, Some(ns)) => units::duration(ns),
         (None, None) => "-".to_owned(),
     };
-    let quantile = |q| quantile_cell(record.response_quantile(q));
+    let quantile = |q| record.response_quantile(q).to_string();
     [
         count(planned),
         count(planned.saturating_sub(record.response.count())),
