@@ -49,7 +49,7 @@ pub(crate) fn of(judged: &Judged<'_>) -> Object {
     let client_cpus = run.client_cpu().ok().map(|cpu| rounded(cpu.cpus()));
     let own_share = own_share.filter(|share| share.is_finite()).map(rounded);
     let p99_whole_us = clean.and(whole.p99_ns.known()).map(whole_us);
-    let is_valid = judged.is_valid() && judged.judgement.mostly_own.is_none();
+    let is_latency_valid = judged.is_valid() && judged.judgement.mostly_own.is_none();
     let head = Object::new()
         .with("tool", "brunt")
         .with("version", printable(&run.brunt_version))
@@ -91,7 +91,7 @@ pub(crate) fn of(judged: &Judged<'_>) -> Object {
         .with("latency_p99_whole_us", p99_whole_us)
         // Whether the latencies are those of what was measured: false where `valid` is, and where
         // most of p50, p90, p99 or p99.9 is brunt's own.
-        .with("latency_valid", is_valid)
+        .with("latency_valid", is_latency_valid)
         // Whether no invariant is broken. If false, rates are null.
         .with("valid", judged.is_valid())
         // What limited the run, such as `server_limited`.
