@@ -210,9 +210,9 @@ fn steadiness(run: &Run) -> Object {
     const NO_TREND: &str = "no trend beyond chance was seen, or the window is too short for one";
     let found = run.steadiness();
     Object::new()
+        .with("drifts", found.drifts)
         .with("halves_differ", Figure::of(found.halves_differ, NO_HALVES))
         .with("trend", Figure::of(found.trend, NO_TREND))
-        .with("drifts", found.drifts)
 }
 
 /// How far the server was from following the schedule.
