@@ -10,6 +10,7 @@ mod messages;
 mod part;
 mod plan;
 pub mod request_list;
+mod request_outline;
 mod request_set;
 mod request_spec;
 mod request_table;
@@ -26,6 +27,7 @@ mod tls;
 pub mod units;
 mod websocket;
 mod withheld;
+mod withheld_parts;
 
 pub use amounts::{Amounts, StageRates};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage};
@@ -43,16 +45,16 @@ pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, Round, ServerCounter, SocketOptions, Spin,
     Stamps, Stop, Watch,
 };
+pub use request_outline::{ListOutline, RequestOutline, RequestsOutline, message_name};
 pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource};
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
 pub use secret::{PlanFile, Secret};
 pub use spoken::Spoken;
-pub use stored_requests::{ListOutline, RequestOutline, RequestsOutline, message_name};
 pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, TlsSpec, TlsVersion};
 pub use websocket::{ReplyMatch, WebSocketExchange, WebSocketOpening};
-pub use withheld::{Withheld, WithheldParts};
+pub use withheld_parts::{Withheld, WithheldParts};

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::MessageSpec;
 use crate::arrivals::draw;
+use crate::request_outline::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
 use crate::request_spec::{RequestRef, RequestSpec};
 use crate::request_table::RequestTable;
 use crate::request_turns::Turns;
-use crate::stored_requests::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
 
 /// The number of a request or message in its set, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -19,6 +19,7 @@ mod histogram;
 mod intervals;
 mod latencies;
 mod loglinear;
+mod machine;
 mod merged;
 mod objective;
 mod once;
@@ -34,6 +35,7 @@ mod stages;
 mod status;
 mod stream_record;
 mod tally;
+mod unfinished;
 mod window;
 
 pub use brunt_load::SessionCounts;
@@ -44,9 +46,7 @@ pub use by_name::{
 };
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;
-pub use environment::{
-    Backend, ClientDescription, Environment, MachineDescription, ServerDescription,
-};
+pub use environment::{ClientDescription, Environment, ServerDescription};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer,
     OtherPrograms, PROGRAMS_MAX, ProgramUse, Route, ServerConnections, ServerCount, ServerEvidence,
@@ -58,7 +58,8 @@ pub use generator_use::GeneratorUse;
 pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::Histogram;
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
-pub use latencies::{Latencies, max_at_least_ns, mean_at_least_ns, with_bounds};
+pub use latencies::Latencies;
+pub use machine::{Backend, MachineDescription};
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
 pub use placement::{Placement, cpu_list};
@@ -82,4 +83,5 @@ pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
 pub use tally::{ControlFrames, Phase, PhaseTallies, QuicCounts, Tally};
+pub use unfinished::{max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use window::Window;

@@ -9,6 +9,7 @@ mod http2;
 mod http3;
 mod messages;
 mod out;
+mod sizes;
 mod streams;
 mod unread;
 mod verbatim;
@@ -24,11 +25,12 @@ use brunt_load::{Plan, RequestId};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
-pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
+pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub(crate) use exchange::answer;
 pub use filled::HoleInFraming;
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
+pub(crate) use sizes::Sizes;
 #[cfg(test)]
 pub(crate) use unread::Unread;
 pub use verbatim::{RawRequestsError, VerbatimError, raw_requests, verbatim_requests};

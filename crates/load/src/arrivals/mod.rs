@@ -7,6 +7,7 @@
 
 mod random;
 mod schedule;
+mod stage;
 mod stretch;
 
 use std::fmt;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use schedule::{Schedule, ScheduleError, Stage};
+pub use schedule::{Schedule, ScheduleError};
+pub use stage::Stage;
 
 pub(crate) use random::draw;
 
