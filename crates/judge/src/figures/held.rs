@@ -6,6 +6,8 @@ use crate::{Figure, Summary};
 
 /// Fewer connections than this tell nothing of what one takes of brunt's memory.
 const TOLD_LEAST: u64 = 1_000;
+/// Why it is not told.
+const UNREAD: &str = "not read, or too few connections to tell";
 
 /// The figures of a run whose connections are only kept open.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -54,7 +56,8 @@ impl Held {
             let peak = Some(agent.host.peak_resident_bytes).filter(|&bytes| bytes > 0)?;
             Some(peak.saturating_sub(before))
         });
-        let beyond: Option<u64> = beyond.sum();
+        let beyond = beyond.sum::<Option<u64>>().filter(|_| asked >= TOLD_LEAST);
+        let each = beyond.map(|bytes| bytes / asked);
         Some(Self {
             asked,
             open_at_end: summary.live.at_end.unwrap_or(0).into(),
@@ -65,12 +68,7 @@ impl Held {
             closed_by_server: lost.closed,
             given_up: lost.given_up,
             set_up_ns: Figure::of(set_up.max(), "set-up did not end"),
-            client_bytes_per_connection: Figure::of(
-                beyond
-                    .filter(|_| asked >= TOLD_LEAST)
-                    .map(|bytes| bytes / asked),
-                "not read, or too few connections to tell",
-            ),
+            client_bytes_per_connection: Figure::of(each, UNREAD),
         })
     }
 
