@@ -18,7 +18,7 @@ pub(crate) fn redact(run: &mut Run) {
     run.plan.redact();
     for (number, name) in (1..).zip(&mut run.names) {
         if has_messages {
-            name.name = message_name(number).into();
+            name.name = message_name(number);
         } else if name.name.contains('?') {
             name.name = without_query(&name.name).into();
         }

@@ -13,8 +13,7 @@ pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
     let run = brunt_engine::run(plan, &Default::default())?;
     let judged = Judged::of(&run);
     let (rate, p99) = (judged.successes_per_s(), judged.response_quantile(0.99));
-    let verdict = judged.judgement.verdict.name();
-    println!("{rate:.0} req/s, p99 {p99}, {verdict}");
+    println!("{rate:.0}/s, p99 {p99}: {:?}", judged.judgement.verdict);
     Ok(())
 }
 

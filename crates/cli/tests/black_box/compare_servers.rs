@@ -115,7 +115,7 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
         "--label", "before", "--label", "after", "--format", "markdown",
     ]);
     let outcome = success_with(&words);
-    outcome.assert_prints(&["- A: `before` · `http://", "- B: `after` · `http://"]);
+    outcome.assert_prints(&["- A: before · http://", "- B: after · http://"]);
     words.extend(["--label", "third"]);
     let outcome = brunt_with(&words);
     refused(&outcome, "3 times, and 2");

@@ -171,14 +171,7 @@ fn histograms_that_state_or_inflate_to_much() {
 fn what_no_run_holds() {
     let whole = whole();
     let list = |element: &str, count: usize| format!("[{}]", vec![element; count].join(","));
-    let point = whole["agents"][0]["workers"][0]["series"]["points"][0].to_string();
     for (pointer, element, count, words) in [
-        (
-            "/agents/0/workers/0/series/points",
-            &*point,
-            100_000,
-            "no such series",
-        ),
         (
             "/plan/model/open/schedule/stages",
             r#"{"duration_ns":1,"from_per_s":1,"to_per_s":1}"#,

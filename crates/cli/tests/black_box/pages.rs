@@ -121,7 +121,7 @@ fn an_open_loop_with_failures_is_drawn() {
     let load = "-c 4 -r 400 -d 1s --warmup 0s --objective errors<0.1%";
     let page = pages.of_run("open.html", &format!("{load} {url}"));
     assert_drawn(&page, &["throughput", "latency", "errors", "connections"]);
-    assert_readable(&page, &["objectives", "missed", "closed before reply"]);
+    assert_readable(&page, &["objectives", "MISSED", "closed before reply"]);
 }
 
 #[test]

@@ -75,9 +75,15 @@ fn check(stored: &Path, what: &str) {
     }
     for more in ["report", "report -v"] {
         let text = brunt(&format!("{more} {path}")).stdout;
-        let words: Vec<&str> = text.split_whitespace().collect();
+        // A label may stand behind a count of the row above it.
+        let rows = text.replace("\n  ", " ");
+        let rows: Vec<Vec<&str>> = rows
+            .lines()
+            .map(|it| it.split_whitespace().collect())
+            .collect();
         let is_one = |word: &str| word.trim_start_matches(['(', '[']) == "1";
-        for pair in words.windows(2).filter(|pair| is_one(pair[0])) {
+        let pairs = rows.iter().flat_map(|words| words.windows(2));
+        for pair in pairs.filter(|pair| is_one(pair[0])) {
             let noun = pair[1].trim_end_matches([',', ';', ')', '.']);
             let is_plural = noun.len() > 3 && noun.ends_with('s') && !noun.ends_with("ss");
             let is_plural = is_plural

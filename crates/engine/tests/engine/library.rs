@@ -18,7 +18,7 @@ fn the_program_of_the_page_loads_a_server() {
     assert!(PAGE.contains(&format!("```rust\n{program}```\n")));
     let code = program.lines();
     let code = code.filter(|line| !line.is_empty() && !line.starts_with("//"));
-    assert!(code.count() <= 15);
+    assert!(code.count() <= 16);
     let serving = serve(Kind::Epoll);
     program::load(&url(&serving, "/")).expect("a run");
     assert!(served(serving).requests > 2_000);

@@ -72,7 +72,7 @@ pub(crate) fn html(judged: &Judged<'_>) -> Result<String, ReportError> {
 fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     let run = judged.run;
     errors_above(judged, page);
-    page.section("Load and environment", Role::Background);
+    page.section("Environment and load", Role::Background);
     asked(judged, page);
     page.section("Requests, errors and connections", Role::Figures);
     measured(judged, page);
