@@ -69,27 +69,39 @@ pub struct RequestSet {
 /// What figures are kept under; nothing for a set of one request, whose figures are the run's.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Names {
-    /// Each name once.
-    names: Vec<String>,
+    /// The first request of each name: the name is a part of what the set holds of it.
+    firsts: Vec<u32>,
     /// Per request, the place of its name.
     name_of: Arc<[u32]>,
+    /// Whether names have no queries, though requests do.
+    hides_queries: bool,
 }
 
 impl Names {
     /// The names of requests, one after the other.
-    fn of<'a>(all: impl Iterator<Item = &'a str>) -> Arc<Self> {
-        let mut names = Vec::new();
+    fn of<'a>(all: impl Iterator<Item = &'a str>) -> Self {
+        let mut firsts = Vec::new();
         let mut places = HashMap::new();
-        let name_of = all.map(|name| {
+        let name_of = all.zip(0..).map(|(name, request)| {
             *places.entry(name).or_insert_with(|| {
-                names.push(name.to_owned());
-                names.len() as u32 - 1
+                firsts.push(request);
+                firsts.len() as u32 - 1
             })
         });
         let name_of = name_of.collect();
-        names.shrink_to_fit();
-        Arc::new(Self { names, name_of })
+        firsts.shrink_to_fit();
+        Self {
+            firsts,
+            name_of,
+            hides_queries: false,
+        }
     }
+}
+
+/// The name of a request, without its query if that is hidden.
+fn shown(name: &str, hides_queries: bool) -> &str {
+    let without_query = name.split('?').next().filter(|_| hides_queries);
+    without_query.unwrap_or(name)
 }
 
 impl RequestSet {
@@ -129,13 +141,14 @@ impl RequestSet {
         if table.count() == 0 {
             return None;
         }
-        let names = (0..table.count()).map(|index| {
-            let name = table.name(index);
-            let without_query = name.split('?').next().filter(|_| hides_queries);
-            without_query.unwrap_or(name)
-        });
+        let names = (0..table.count()).map(|index| shown(table.name(index), hides_queries));
+        let mut all = (0..table.count()).map(|index| table.name(index));
+        let names = Names {
+            hides_queries: hides_queries && all.any(|name| name.contains('?')),
+            ..Names::of(names)
+        };
         Some(Self {
-            names: Names::of(names),
+            names: Arc::new(names),
             ..Self::unnamed(Content::Requests(table), order)
         })
     }
@@ -170,7 +183,7 @@ impl RequestSet {
             return Some(Self::unnamed(Content::Messages(messages), order));
         }
         Some(Self {
-            names: Names::of(messages.iter().map(|it| &*it.name)),
+            names: Arc::new(Names::of(messages.iter().map(|it| &*it.name))),
             ..Self::unnamed(Content::Messages(messages), order)
         })
     }
@@ -228,7 +241,7 @@ impl RequestSet {
     pub fn is_list(&self) -> bool {
         match &*self.content {
             Content::Outline(outline) => outline.list.is_some(),
-            _ => !self.names.names.is_empty(),
+            _ => !self.names.firsts.is_empty(),
         }
     }
 
@@ -238,9 +251,7 @@ impl RequestSet {
 
     /// Whether the names of a list have no queries, though its requests do.
     pub(crate) fn hides_queries(&self) -> bool {
-        let requests = self.requests().zip(0..);
-        let mut names = requests.filter_map(|(request, at)| Some((request, self.name(at)?)));
-        names.any(|(request, name)| request.path.contains('?') && !name.contains('?'))
+        self.names.hides_queries
     }
 
     /// The weight of each request, where they have any: how many turns of a round are its own.
@@ -323,13 +334,27 @@ impl RequestSet {
 
     /// What figures are kept under, each name once; none for a set of one request.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.names.names.iter().map(String::as_str)
+        self.names
+            .firsts
+            .iter()
+            .map(|first| self.name_by_number(*first))
     }
 
     /// The name of a request, by its number; absent for a set of one request.
     pub fn name(&self, request: u32) -> Option<&str> {
-        let place = *self.names.name_of.get(request as usize)?;
-        self.names.names.get(place as usize).map(String::as_str)
+        self.names.name_of.get(request as usize)?;
+        Some(self.name_by_number(request))
+    }
+
+    fn name_by_number(&self, request: u32) -> &str {
+        match &*self.content {
+            Content::Requests(table) => {
+                shown(table.name(request as usize), self.names.hides_queries)
+            }
+            Content::Messages(messages) => &messages[request as usize].name,
+            // What was left out has no names.
+            Content::Outline(_) => "",
+        }
     }
 
     /// The methods of all requests, each once; none where messages are sent.
@@ -349,8 +374,10 @@ impl RequestSet {
 
     /// Bytes that a list takes in memory; 0 for a single request.
     pub fn held_bytes(&self) -> u64 {
-        let Names { names, name_of } = &*self.names;
-        if names.is_empty() {
+        let Names {
+            firsts, name_of, ..
+        } = &*self.names;
+        if firsts.is_empty() {
             return 0;
         }
         let held = match &*self.content {
@@ -358,8 +385,7 @@ impl RequestSet {
             Content::Messages(messages) => size_of_val(&messages[..]),
             Content::Outline(_) => 0,
         };
-        let text = names.iter().map(String::len).sum::<usize>();
-        let names = text + size_of_val(&names[..]) + size_of_val(&name_of[..]);
+        let names = size_of_val(&firsts[..]) + size_of_val(&name_of[..]);
         let turns = self.turns.as_ref().map_or(0, Turns::held_bytes);
         (held + names + turns) as u64
     }

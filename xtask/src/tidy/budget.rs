@@ -18,7 +18,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fuzz", 406),
     ("io", 6_121),
     ("judge", 11_389),
-    ("load", 4_710),
+    ("load", 4_731),
     ("probe", 4_167),
     ("proto", 11_886),
     ("protocols", 462),
