@@ -1,6 +1,6 @@
 //! Brunt's own word on a run that another tool's text reports: one line.
 
-use brunt_judge::{Judged, RunFigures};
+use brunt_judge::Judged;
 
 /// What limited the run and why, or that its figures cannot be trusted, and whether more was
 /// planned than could be done: in one line, without an end.
@@ -11,7 +11,7 @@ pub fn verdict_line(judged: &Judged<'_>) -> String {
         line.push_str(": ");
         line.push_str(&judgement.because);
     }
-    if let Some(overload) = judged.run.overload() {
+    if let Some(overload) = judged.overload {
         line.push_str(&format!(
             "; overloaded: about {:.0} requests/s could be done of those that were planned",
             overload.capacity_per_s

@@ -251,7 +251,7 @@ fn own_ns(judged: &Judged<'_>, q: f64) -> f64 {
 /// the answers came more slowly than the requests, on ever more connections. Absent where it did
 /// not.
 fn behind(judged: &Judged<'_>) -> Option<String> {
-    if let Some(overload) = judged.run.overload() {
+    if let Some(overload) = judged.overload {
         let per_s = overload.capacity_per_s;
         return Some(format!(
             "the server fell behind: about {per_s:.0} req/s were answered"

@@ -138,14 +138,13 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
         Quantile::Known { ns, .. } => Some(ns),
         _ => None,
     };
-    let parts = run.latencies.split.mean();
-    let own_share = parts.map(|parts| parts.own_ns() / parts.response_ns());
+    let own_share = run.latencies.split.mean().and_then(|it| it.own_share());
     if let Some(agent) = run.agents.first_mut() {
         agent.fleet = Some(FleetAgent {
             name: name.clone(),
             clock,
             response_p99_ns,
-            own_share: own_share.filter(|share| share.is_finite()),
+            own_share,
             verdict,
             broken,
         });

@@ -7,7 +7,6 @@ use crate::behaviour::overload::overload_of;
 use crate::{Overload, Summary};
 
 /// A run with what is derived from it, for all of its agents or for one of them.
-#[derive(Clone)]
 pub(crate) struct Facts<'a> {
     pub(crate) run: &'a Run,
     /// The agents that are looked at; never none.
@@ -24,7 +23,7 @@ impl<'a> Facts<'a> {
         Self::with(run, Summary::of(run, &run.agents))
     }
 
-    /// The same, of a run whose summary is at hand.
+    /// The same, from a summary that was already computed.
     pub(crate) fn with(run: &'a Run, summary: Summary) -> Self {
         Self {
             run,

@@ -2,12 +2,15 @@
 
 use brunt_record::{Histogram, Run};
 
+use crate::behaviour::outage::server_failure_of;
+use crate::behaviour::steadiness::steadiness_of;
 use crate::facts::Facts;
 use crate::precision::{Sample, response_sample, successes_interval};
 use crate::verdict::{ConnectionsShow, Verdict};
 use crate::{
-    Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement, NoInterval, Quantile,
-    RateInterval, ResponseQuantiles, Summary, invariants, verdict,
+    Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement, NoInterval, Overload,
+    Quantile, RateInterval, ResponseQuantiles, ServerFailure, Steadiness, Summary, invariants,
+    verdict,
 };
 
 /// A run, its figures, its invariants and its verdict.
@@ -19,6 +22,8 @@ pub struct Judged<'a> {
     pub summary: Summary,
     /// The invariants of the run, in the order of their table.
     pub findings: Vec<Finding>,
+    /// How the run was overloaded; absent where it was not.
+    pub overload: Option<Overload>,
     /// What the hypervisor left of the window; absent where it took nothing.
     pub clean: Option<Clean>,
     /// What limited it.
@@ -30,16 +35,29 @@ impl<'a> Judged<'a> {
     pub fn of(run: &'a Run) -> Self {
         let facts = Facts::of(run);
         let findings = invariants::check_facts(&facts);
-        let summary = facts.summary;
+        let Facts {
+            summary, overload, ..
+        } = facts;
         let clean = Clean::of(run, &summary);
         let judgement = verdict::judge(run, &summary, &findings, clean.as_ref());
         Self {
             run,
             summary,
             findings,
+            overload,
             clean,
             judgement,
         }
+    }
+
+    /// Whether the rate held still.
+    pub fn steadiness(&self) -> Steadiness {
+        steadiness_of(self.run, &self.summary)
+    }
+
+    /// How the server failed in the window; absent where it did not.
+    pub fn server_failure(&self) -> Option<ServerFailure> {
+        server_failure_of(self.run, &self.summary)
     }
 
     /// The figures of the parts of the window in which the hypervisor took nothing, where the

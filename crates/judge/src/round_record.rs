@@ -113,9 +113,9 @@ pub struct RoundUse {
 /// response times alone.
 fn is_late(judged: &Judged<'_>) -> bool {
     let judgement = &judged.judgement;
-    let mut signals = judgement.signals.iter();
+    let planned_rate = judgement.signal(SignalId::PlannedRate);
     judgement.verdict == Verdict::ClientLimited
-        && signals.any(|it| it.id == SignalId::PlannedRate && it.grade == Grade::Fail)
+        && planned_rate.is_some_and(|it| it.grade == Grade::Fail)
 }
 
 /// The quantiles of which brunt's own part is large, with that part in words.

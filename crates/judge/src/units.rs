@@ -1,8 +1,8 @@
 //! Numbers in words for people: durations, counts, bytes, rates and shares.
 //!
 //! Pure functions. Three significant digits where a value is measured, thousands separators where
-//! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes). Invariants tell one digit more
-//! ([`exact`]), and the evidence of a verdict is told in two or three ([`short`]).
+//! it is counted. Prefixes are decimal (1 MB = 1,000,000 bytes). Invariants print one digit more
+//! ([`exact`]), and the evidence of a verdict has two or three ([`short`]).
 
 pub use brunt_record::{count, counted};
 
@@ -130,7 +130,7 @@ pub fn date_time(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// What is whole in the first unit is told without decimals there.
+/// A whole number of the first unit has no decimals.
 fn whole_or_scaled(value: u64, digits: usize, units: Units) -> String {
     if value < 1_000 {
         format!("{value} {}", units[0])
@@ -223,15 +223,14 @@ pub(crate) mod exact {
     }
 }
 
-/// As the evidence of a verdict tells numbers: two or three digits, and nothing that is not a
-/// number.
+/// Numbers as the evidence of a verdict has them: two or three digits, and never NaN or infinity.
 pub(crate) mod short {
     use super::{BYTES, DURATIONS, Units, count, unsigned_zero};
 
-    /// What is told in place of figures beyond all that makes sense.
+    /// Largest value that is printed.
     const MOST: f64 = 1e15;
 
-    fn told(value: f64) -> f64 {
+    fn bounded(value: f64) -> f64 {
         if value.is_nan() {
             0.0
         } else {
@@ -241,7 +240,7 @@ pub(crate) mod short {
 
     /// A share of 1 in percent: `41 %`, `2.5 %`, `0.02 %`.
     pub(crate) fn percent(share: f64) -> String {
-        let value = told(share * 100.0);
+        let value = bounded(share * 100.0);
         let decimals = match value.abs() {
             size if size >= 9.95 || size == 0.0 => 0,
             size if size >= 0.095 => 1,
@@ -253,7 +252,7 @@ pub(crate) mod short {
 
     /// A plain number: `155310`, `41`, `7.1`, `0.35`.
     pub(crate) fn number(value: f64) -> String {
-        let value = told(value);
+        let value = bounded(value);
         let decimals = match value.abs() {
             size if size >= 99.5 || size == 0.0 => 0,
             size if size >= 0.95 => 1,
@@ -265,7 +264,7 @@ pub(crate) mod short {
 
     /// A rate: `155,310`, `12.5`.
     pub(crate) fn rate(per_s: f64) -> String {
-        let per_s = told(per_s).max(0.0);
+        let per_s = bounded(per_s).max(0.0);
         if per_s >= 99.5 {
             count(per_s.round() as u64)
         } else {
@@ -285,7 +284,7 @@ pub(crate) mod short {
 
     /// `value` in the largest unit of which it holds one.
     fn in_unit(value: f64, units: Units) -> String {
-        let value = told(value);
+        let value = bounded(value);
         let scales = (0..)
             .zip(units)
             .map(|(power, unit)| (1_000_f64.powi(power), unit));

@@ -227,10 +227,14 @@ pub struct ThreadUse {
 }
 
 impl ThreadUse {
+    /// CPU time in user space and in the kernel, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.cpu_user_ns.saturating_add(self.cpu_system_ns)
+    }
+
     /// CPU time that was work: without polling in vain, nanoseconds.
     pub fn worked_ns(&self) -> u64 {
-        let cpu_ns = self.cpu_user_ns.saturating_add(self.cpu_system_ns);
-        cpu_ns.saturating_sub(self.spun_ns)
+        self.cpu_ns().saturating_sub(self.spun_ns)
     }
 }
 

@@ -165,7 +165,14 @@ impl MeanParts {
         self.wait_ns + self.send_ns + self.server_ns + self.own_ns()
     }
 
-    /// Brunt's own share of it.
+    /// Brunt's own part of it as a share; absent where nothing was measured.
+    pub fn own_share(&self) -> Option<f64> {
+        let (own_ns, response_ns) = (self.own_ns(), self.response_ns());
+        let share = own_ns / response_ns;
+        (response_ns > 0.0 && share.is_finite()).then_some(share)
+    }
+
+    /// Brunt's own part of it.
     pub fn own_ns(&self) -> f64 {
         self.lag_send_ns + self.lag_receive_ns + self.parse_ns
     }

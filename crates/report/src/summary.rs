@@ -31,10 +31,7 @@ pub(crate) fn of(judged: &Judged<'_>) -> Object {
     let response = of_clean.as_ref().unwrap_or(&whole);
     let own_share = match judged.undisturbed() {
         Some(clean) => clean.own_share,
-        None => {
-            let parts = run.latencies.split.mean();
-            parts.map(|parts| parts.own_ns() / parts.response_ns())
-        }
+        None => run.latencies.split.mean().and_then(|it| it.own_share()),
     };
     let quantiles_ns = [
         response.p50_ns.known(),
@@ -47,7 +44,7 @@ pub(crate) fn of(judged: &Judged<'_>) -> Object {
     let mean_us = response.mean_ns.known().map(|ns| rounded(ns / 1e3));
     let received_bytes_per_s = rate(summary.bytes_received_per_s.clone());
     let client_cpus = run.client_cpu().ok().map(|cpu| rounded(cpu.cpus()));
-    let own_share = own_share.filter(|share| share.is_finite()).map(rounded);
+    let own_share = own_share.map(rounded);
     let p99_whole_us = clean.and(whole.p99_ns.known()).map(whole_us);
     let is_latency_valid = judged.is_valid() && judged.judgement.mostly_own.is_none();
     let head = Object::new()

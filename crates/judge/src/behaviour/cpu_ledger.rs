@@ -109,7 +109,7 @@ fn cpus_of_workers(agent: &AgentRecord) -> f64 {
     let threads = agent.workers.iter().filter_map(|worker| worker.thread);
     let read = threads.filter(|thread| thread.interval_ns > 0);
     let used = read.map(|thread| {
-        let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
+        let cpu_ns = thread.cpu_ns();
         cpu_ns as f64 / thread.interval_ns as f64
     });
     used.sum()

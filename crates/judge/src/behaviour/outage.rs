@@ -101,7 +101,7 @@ fn lasts_to_end(outages: &[Outage]) -> bool {
     outages.last().is_some_and(|last| last.until_ns.is_none())
 }
 
-/// [`crate::RunFigures::server_failure`], of a run whose summary is at hand.
+/// [`crate::RunFigures::server_failure`], from a summary that was already computed.
 pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFailure> {
     let window_ns = run.window_ns;
     let outages = outages(run);

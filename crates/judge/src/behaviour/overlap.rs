@@ -1,5 +1,7 @@
 //! Times in which the same is true of all workers.
 
+use brunt_record::WorkerRecord;
+
 /// First instants, and first instants after them.
 type Interval = (i64, i64);
 
@@ -15,6 +17,21 @@ where
     })
     .reduce(|ours, theirs| intersection(&ours, &theirs))
     .unwrap_or_default()
+}
+
+/// Time from one instant to another in which none of the workers ran, though each was to,
+/// nanoseconds.
+pub(crate) fn paused_ns<'a>(
+    workers: impl Iterator<Item = &'a WorkerRecord>,
+    from_ns: i64,
+    until_ns: i64,
+) -> f64 {
+    let pauses = common(workers.map(|worker| {
+        let pauses = worker.pauses.iter();
+        pauses.map(|it| (it.from_ns.max(from_ns), it.until_ns.min(until_ns)))
+    }));
+    let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
+    lengths.sum::<i64>() as f64
 }
 
 /// What lies in an interval of both, each of which is in order.

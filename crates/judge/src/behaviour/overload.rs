@@ -31,7 +31,7 @@ pub struct Overload {
     pub growth_ns_per_s: Option<f64>,
 }
 
-/// [`crate::RunFigures::overload`], of a run whose summary is at hand.
+/// [`crate::RunFigures::overload`], from a summary that was already computed.
 pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     let schedule = run.plan.model.schedule()?;
     let window_ns = run.window_ns;

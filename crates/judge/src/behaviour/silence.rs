@@ -4,7 +4,7 @@
 use brunt_record::Run;
 
 use crate::Summary;
-use crate::behaviour::overlap::common;
+use crate::behaviour::overlap::paused_ns;
 
 /// A silence shorter than this is not looked at in a long run, and in a short one than a tenth of
 /// the window, but for what a retransmission takes.
@@ -51,7 +51,8 @@ pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<Outage> {
         length_ns >= least_ns
             && slowest_ns as f64 >= length_ns as f64 * IN_FLIGHT_LEAST
             && planned(run, from_ns, until_ns) >= PLANNED_LEAST
-            && paused_ns(run, from_ns, until_ns) < length_ns as f64 * PAUSED_MOST
+            && paused_ns(run.workers(), from_ns as i64, until_ns as i64)
+                < length_ns as f64 * PAUSED_MOST
     })
     .map(|(from_ns, until_ns)| Outage {
         from_ns,
@@ -113,17 +114,6 @@ fn planned(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
         0 => f64::INFINITY,
         mean_ns => (until_ns - from_ns) as f64 / mean_ns as f64,
     }
-}
-
-/// For how long of this time no worker ran, though each was to.
-fn paused_ns(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
-    let (from_ns, until_ns) = (from_ns as i64, until_ns as i64);
-    let pauses = common(run.workers().map(|worker| {
-        let pauses = worker.pauses.iter();
-        pauses.map(|it| (it.from_ns.max(from_ns), it.until_ns.min(until_ns)))
-    }));
-    let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
-    lengths.sum::<i64>() as f64
 }
 
 #[cfg(test)]

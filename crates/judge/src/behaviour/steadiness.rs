@@ -38,7 +38,7 @@ pub struct Steadiness {
     pub trend: Option<f64>,
 }
 
-/// [`crate::RunFigures::steadiness`], of a run whose summary is at hand.
+/// [`crate::RunFigures::steadiness`], from a summary that was already computed.
 pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     let schedule = run.plan.model.schedule();
     steadiness_of_counts(

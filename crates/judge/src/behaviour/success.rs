@@ -49,7 +49,7 @@ pub enum NoSuccessCause {
     NothingMoved,
 }
 
-/// [`crate::RunFigures::no_success`], of a run whose summary is at hand.
+/// [`crate::RunFigures::no_success`], from a summary that was already computed.
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let has_success = if run.is_streams() {
         let mut streams = run.stream_records();

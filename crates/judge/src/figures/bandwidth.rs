@@ -176,7 +176,7 @@ fn count_at(record: &StreamRecord, at_ns: i64, of: fn(&StreamReading) -> u64) ->
 }
 
 impl Bandwidth {
-    /// The figures of a run of streams whose summary is at hand.
+    /// The figures of a run of streams and its summary.
     pub fn of(run: &Run, summary: &Summary) -> Self {
         const NOT_COUNTED: &str =
             "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";

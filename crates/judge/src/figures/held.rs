@@ -37,8 +37,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// The figures of a run whose summary is at hand; absent where connections had something to
-    /// carry.
+    /// The figures of a run and its summary; absent where connections had something to carry.
     pub fn of(run: &Run, summary: &Summary) -> Option<Self> {
         if !run.is_held() {
             return None;

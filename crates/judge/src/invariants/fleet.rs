@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
-/// Missing workers that are named, and agents.
+/// Ranges of missing workers that are named.
 const RANGES_TOLD: usize = 3;
 /// A clock that drifts further from the coordinator's, as a part of the window, is flagged.
 const DRIFT_FLAGGED: f64 = 200e-6;
@@ -99,9 +99,19 @@ pub(super) fn agents_hold(facts: &Facts<'_>) -> Checked {
 /// F2.
 pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    if !run.lost_agents.is_empty() {
-        return Err(Outcome::broken(lost(facts)));
+    let mut problems = Problems::default();
+    for agent in &run.lost_agents {
+        problems.expect(false, || {
+            let last = agent.first_worker.saturating_add(agent.workers.max(1)) - 1;
+            let noun = match agent.workers {
+                0 | 1 => "worker",
+                _ => "workers",
+            };
+            let workers = workers_told(agent.first_worker, last);
+            format!("agent {} {} ({noun} {workers})", agent.name, agent.reason)
+        });
     }
+    problems.none()?;
     let numbers = run.worker_numbers();
     let Some(whole) = &run.part_of else {
         only_if(!run.is_plain(), "one agent has all workers")?;
@@ -133,26 +143,6 @@ fn workers_told(first: u32, last: u32) -> String {
         first.to_string()
     } else {
         format!("{first} to {last}")
-    }
-}
-
-/// The agents that gave no result, in words.
-fn lost(facts: &Facts<'_>) -> String {
-    let lost = &facts.run.lost_agents;
-    let told = lost.iter().take(RANGES_TOLD).map(|agent| {
-        let last = agent.first_worker.saturating_add(agent.workers.max(1)) - 1;
-        let noun = if agent.workers > 1 {
-            "workers"
-        } else {
-            "worker"
-        };
-        let workers = workers_told(agent.first_worker, last);
-        format!("agent {} {} ({noun} {workers})", agent.name, agent.reason)
-    });
-    let told = told.collect::<Vec<_>>().join("; ");
-    match lost.len().saturating_sub(RANGES_TOLD) {
-        0 => told,
-        more => format!("{told}; and {more} more"),
     }
 }
 

@@ -376,7 +376,7 @@ fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
     for (worker, thread) in read.filter_map(|it| Some((it, it.thread.as_ref()?))) {
         let interval_ns = thread.interval_ns as f64;
         let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
-        let cpu_ns = thread.cpu_user_ns.saturating_add(thread.cpu_system_ns);
+        let cpu_ns = thread.cpu_ns();
         for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
             problems.expect(used_ns as f64 <= most_ns, || {
                 let number = facts.number(worker);

@@ -142,7 +142,7 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
     })
 }
 
-/// What became of arrivals.
+/// Arrivals by outcome.
 pub(super) fn outcomes(arrivals: &ArrivalCounts) -> [u64; 4] {
     [
         arrivals.sent,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use brunt_load::LoadModel;
 use brunt_record::{
@@ -17,7 +18,7 @@ use super::thresholds::{
 };
 use super::words::undisturbed_told;
 use crate::behaviour::outage::server_failure_of;
-use crate::behaviour::overlap::common;
+use crate::behaviour::overlap::paused_ns;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::behaviour::success::no_success_of;
 use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
@@ -54,7 +55,7 @@ const HOST_HAS_ROOM_BELOW: f64 = 0.50;
 const EFFECT_STRONG: f64 = 0.5;
 /// Effect of half of the connections in the warm-up, above which the change went through. A lock
 /// that eight of ten connections fill gives 0.68, and its interval ends above this in one run of
-/// 50. A second tells it to 0.2 at 3,000 requests per second [tuned].
+/// 50. A second of warm-up gives an interval of 0.2 at 3,000 requests per second [tuned].
 const EFFECT_WHOLE: f64 = 0.70;
 /// Effect of an experiment below which the change did not go through.
 const EFFECT_WEAK: f64 = 0.3;
@@ -70,7 +71,7 @@ pub(super) const REFUSING_RESETS: [(FailureKind, &str); 2] = [
 /// A run with what is derived from it, as one of its agents saw it.
 pub(super) struct RunFacts<'a> {
     /// What all agents saw together.
-    pub(super) all: Facts<'a>,
+    pub(super) all: Rc<Facts<'a>>,
     /// The agent, whose machine, network and server are looked at.
     pub(super) agent: &'a AgentRecord,
     pub(super) steadiness: Steadiness,
@@ -202,12 +203,12 @@ impl Threads {
         });
         let waits = read.iter().filter_map(|thread| {
             let waited_ns = thread.run_queue_wait_ns? as f64;
-            let all_ns = cpu_ns(thread) as f64 + waited_ns;
+            let all_ns = thread.cpu_ns() as f64 + waited_ns;
             let share = waited_ns / thread.interval_ns as f64;
             Some((ratio(waited_ns, all_ns).unwrap_or(0.0), share))
         });
         let used = read.iter();
-        let used = used.map(|thread| cpu_ns(thread) as f64 / thread.interval_ns as f64);
+        let used = used.map(|thread| thread.cpu_ns() as f64 / thread.interval_ns as f64);
         Some(Self {
             unread: workers.len() - read.len(),
             idle_least: idle.clone().min_by(f64::total_cmp)?,
@@ -240,10 +241,6 @@ fn available(evidence: &Evidence, cpus: &BTreeSet<u32>) -> f64 {
     1.0 - taken.fold(0.0, f64::max).min(0.99)
 }
 
-fn cpu_ns(thread: &ThreadUse) -> u64 {
-    thread.cpu_user_ns.saturating_add(thread.cpu_system_ns)
-}
-
 impl<'a> Deref for RunFacts<'a> {
     type Target = Facts<'a>;
 
@@ -260,9 +257,10 @@ impl<'a> RunFacts<'a> {
         findings: &[Finding],
         left: Option<&'a Clean>,
     ) -> Vec<Self> {
+        let all = Rc::new(Facts::with(run, summary.clone()));
         let agents = run.agents.iter();
         let mut cases: Vec<Self> = agents
-            .map(|agent| Self::of(run, agent, summary, findings))
+            .map(|agent| Self::of(&all, agent, findings))
             .collect();
         let is_stolen = cases.iter().any(Self::is_stolen);
         let clean = left.and_then(|left| left.figures.as_ref());
@@ -276,7 +274,8 @@ impl<'a> RunFacts<'a> {
         cases
     }
 
-    fn of(run: &'a Run, agent: &'a AgentRecord, summary: &Summary, findings: &[Finding]) -> Self {
+    fn of(all: &Rc<Facts<'a>>, agent: &'a AgentRecord, findings: &[Finding]) -> Self {
+        let (run, summary) = (all.run, &all.summary);
         let mut kernel = KernelSample::default();
         for worker in &agent.workers {
             kernel.merge(&worker.kernel);
@@ -302,7 +301,7 @@ impl<'a> RunFacts<'a> {
             left: None,
             clean: None,
             agent,
-            all: Facts::with(run, summary.clone()),
+            all: Rc::clone(all),
         }
     }
 
@@ -335,14 +334,7 @@ impl<'a> RunFacts<'a> {
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
     pub(super) fn paused_ns(&self) -> f64 {
-        let end_ns = self.window_end_ns();
-        let workers = self.agent.workers.iter();
-        let pauses = common(workers.map(|worker| {
-            let pauses = worker.pauses.iter();
-            pauses.map(|it| (it.from_ns.max(0), it.until_ns.min(end_ns)))
-        }));
-        let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
-        lengths.sum::<i64>() as f64
+        paused_ns(self.agent.workers.iter(), 0, self.window_end_ns())
     }
 
     pub(super) fn evidence(&self) -> &'a Evidence {

@@ -118,7 +118,7 @@ impl<'a> GradedSignals<'a> {
     }
 
     /// Whether the network is known not to be what limits, and shows no sign of it.
-    pub(super) fn network_is_out(&self) -> bool {
+    fn network_is_out(&self) -> bool {
         self.all(RunFacts::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
     }
 

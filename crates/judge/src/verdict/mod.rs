@@ -152,6 +152,11 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// The signal of this name.
+    pub fn signal(&self, id: SignalId) -> Option<&Signal> {
+        self.signals.iter().find(|signal| signal.id == id)
+    }
+
     /// Whether a reader may take the figures for those of what was measured, whatever limited it.
     pub fn is_sound(&self) -> bool {
         let is_sound = matches!(

@@ -1,7 +1,7 @@
 //! How much of the response times is brunt's own.
 
 use brunt_load::LoadModel;
-use brunt_record::{MeanParts, Run};
+use brunt_record::Run;
 
 use super::facts::{RunFacts, ratio};
 use super::thresholds::OWN_SAMPLES_LEAST;
@@ -56,11 +56,6 @@ fn known_ns(quantile: Quantile) -> Option<f64> {
     }
 }
 
-fn own_share_of(parts: Option<MeanParts>) -> Option<f64> {
-    let parts = parts?;
-    ratio(parts.own_ns(), parts.response_ns())
-}
-
 impl RunFacts<'_> {
     /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
     /// the verdict is found on a part of the window of which the own share is known: over time it
@@ -80,7 +75,7 @@ impl RunFacts<'_> {
     pub(super) fn own_share(&self) -> Option<f64> {
         match self.clean {
             Some(clean) => clean.own_share,
-            None => own_share_of(self.run.latencies.split.mean()),
+            None => self.run.latencies.split.mean()?.own_share(),
         }
     }
 
@@ -91,7 +86,7 @@ impl RunFacts<'_> {
         if self.clean.is_some() {
             return None;
         }
-        own_share_of(self.run.latencies.split.known_tail(0.99).ok())
+        self.run.latencies.split.known_tail(0.99).ok()?.own_share()
     }
 
     /// The quantile of the response time of which brunt's own part is large, and not small: the

@@ -3,9 +3,9 @@
 use crate::CleanFigures;
 use crate::units::short::duration;
 
-/// Longest reason from outside that is told.
+/// Most characters of a reason from outside that are printed.
 const REASON_CHARS_MAX: usize = 160;
-/// Longest name of a program that is told.
+/// Most characters of the name of a program that are printed.
 const NAME_CHARS_MAX: usize = 32;
 
 /// The part of a window that was left undisturbed: `7.6 s of 10 s in which the hypervisor took

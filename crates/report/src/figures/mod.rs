@@ -47,7 +47,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
     let interval = judged.rate(run.successes_interval().into());
     let sent_per_s = scheduled().and_then(|()| sent_per_s());
-    let overload = scheduled().and_then(|()| judged.rate(overload(run)));
+    let overload = scheduled().and_then(|()| judged.rate(overload(judged)));
     let with_connect = run
         .connects_per_request()
         .then(|| Latency::with_connect(run));
@@ -77,7 +77,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("successes_interval_95", interval)
         .with("clean", clean(judged))
         // Whether the headline's rate held still.
-        .with("steadiness", judged.rate(Figure::Known(steadiness(run))))
+        .with("steadiness", judged.rate(Figure::Known(steadiness(judged))))
         .with("cpus", cpus(run))
         // Sends of requests, those sent again among them.
         .with("attempts_per_s", rate(&summary.attempts_per_s))
@@ -155,7 +155,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("peak_resident_bytes", run.peak_resident_bytes())
         .with("generator", parts::generator(run, summary))
         .with_some("bandwidth", parts::bandwidth(judged))
-        // What became of connections that were only kept open.
+        // Connections that were only kept open.
         .with_some("held", Held::of(run, summary));
     // The requests of a list by their names; empty for a single request.
     let names: Vec<Object> = run.names.iter().map(name).collect();
@@ -204,11 +204,11 @@ fn clean(judged: &Judged<'_>) -> Figure<Object> {
 }
 
 /// Whether the rate held still, and how it did not.
-fn steadiness(run: &Run) -> Object {
+fn steadiness(judged: &Judged<'_>) -> Object {
     const NO_HALVES: &str =
         "too few replies or too short a window for halves, or a planned rate that changes";
     const NO_TREND: &str = "no trend beyond chance was seen, or the window is too short for one";
-    let found = run.steadiness();
+    let found = judged.steadiness();
     Object::new()
         .with("drifts", found.drifts)
         .with("halves_differ", Figure::of(found.halves_differ, NO_HALVES))
@@ -216,8 +216,8 @@ fn steadiness(run: &Run) -> Object {
 }
 
 /// How far the server was from following the schedule.
-fn overload(run: &Run) -> Figure<Object> {
-    let found = Figure::of(run.overload(), "the server followed the schedule");
+fn overload(judged: &Judged<'_>) -> Figure<Object> {
+    let found = Figure::of(judged.overload, "the server followed the schedule");
     found.map(|found| {
         let growth = Figure::of(found.growth_ns_per_s, "no growth of latency was seen");
         Object::new()

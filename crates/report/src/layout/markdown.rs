@@ -9,7 +9,6 @@ use crate::page::{Entry, Page, Role, Tone};
 pub(crate) fn markdown(title: &str, page: &Page) -> String {
     let mut text = format!("### {title}\n");
     let mut is_list = false;
-    // Writing to a string does not fail.
     let mut is_detail = false;
     for entry in page.entries() {
         if let Entry::Section(_, role) = entry {
@@ -23,6 +22,7 @@ pub(crate) fn markdown(title: &str, page: &Page) -> String {
             text.push('\n');
         }
         is_list = is_row;
+        // Writing to a string does not fail.
         match entry {
             Entry::Section(..) | Entry::Blank | Entry::Charts(_) => {}
             Entry::Line(line, _) => _ = writeln!(text, "\n{}", foreign::markdown(line)),

@@ -1,6 +1,6 @@
 //! The agents of a merged run: who they were, and whether what they did is one load.
 
-use brunt_judge::{InvariantStatus, Judged, Summary};
+use brunt_judge::{Judged, Summary};
 use brunt_record::{AgentRecord, FleetAgent, Run};
 
 use crate::foreign::printable;
@@ -26,7 +26,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let Some(overlap) = run.overlap() else {
         return;
     };
-    let is_broken = judged.with_status(InvariantStatus::Broken).next().is_some();
+    let is_broken = !judged.is_valid();
     let (words, tone) = if overlap.is_one_load() {
         ("one load: rates are sums", Tone::Plain)
     } else {

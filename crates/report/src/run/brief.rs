@@ -1,6 +1,6 @@
 //! The report by default: what was asked, the figures, and what limited them, on one small page.
 
-use brunt_judge::{Judged, RunFigures, SignalId, Verdict};
+use brunt_judge::{Judged, SignalId, Verdict};
 
 use super::{
     agents, checks, connections, describe, errors_above, latency, load, names, objectives, outage,
@@ -34,13 +34,13 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     // What the first line said is not said again.
     if has_success {
         let mut told = Vec::new();
-        if run.overload().is_some() {
+        if judged.overload.is_some() {
             told.push(SignalId::Backlog);
         }
         verdict::cause(judgement, &told, &mut page);
     }
     if judgement.verdict == Verdict::ServerFailed {
-        outage::rows(run, &mut page);
+        outage::rows(judged, &mut page);
     }
     let evidence = run.evidence_of_server();
     if let Some(reason) = evidence
@@ -57,7 +57,7 @@ pub(super) fn page(judged: &Judged<'_>, style: &Style) -> String {
     }
     objectives::rows(judged, &mut page);
     let mut told = Vec::new();
-    if !is_withheld && run.overload().is_some() {
+    if !is_withheld && judged.overload.is_some() {
         told.push(checks::OVERLOADED);
     }
     if judgement.verdict == Verdict::ServerFailed {

@@ -28,7 +28,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     let all = &summary.lifetime;
     let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
-    // Attempts are told of as requests are, and what they open is not kept.
+    // The report shows attempts as it shows requests, and the run keeps none of them open.
     let connects_only = run.plan.connects_only();
     let mut items = Vec::new();
     if !connects_only {

@@ -1,4 +1,4 @@
-//! The words of the text report: each function gives the items of one row.
+//! The words of a run's report: each function gives the items of one row.
 
 use brunt_judge::{FailureTimes, Steadiness, Summary};
 use brunt_load::Framing;

@@ -72,15 +72,15 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let response = if is_open { "since due" } else { "since sent" };
     let has_connect = run.connects_per_request() && !is_sessions;
     let warns = |id| {
-        let found = judgement.signals.iter().find(|signal| signal.id == id);
+        let found = judgement.signal(id);
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
     let mut table = Table::new(page);
     if let Some(clean) = judged.undisturbed() {
         table.clean(LABEL, clean);
-        table.response(run, "  whole", response);
+        table.response(judged, "  whole", response);
     } else {
-        table.response(run, LABEL, response);
+        table.response(judged, LABEL, response);
         if let Some(clean) = clean_beside(judged).filter(|_| is_full) {
             table.clean(CLEAN, clean);
         }
@@ -252,7 +252,8 @@ impl<'a> Table<'a> {
     }
 
     /// The row of the response times, with bounds where there is no more, and its precision.
-    fn response(&mut self, run: &Run, label: &str, note: &str) {
+    fn response(&mut self, judged: &Judged<'_>, label: &str, note: &str) {
+        let run = judged.run;
         let is_full = self.page.is_full();
         let (response, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
         let samples = response.count().saturating_add(unfinished.count());
@@ -273,11 +274,11 @@ impl<'a> Table<'a> {
         });
         self.page.table_row(GRID, label, &cells, note, Tone::Plain);
         // Where latencies grow with the duration, an interval would be one of nothing.
-        if label == LABEL && (is_full || run.overload().is_none()) {
+        if label == LABEL && (is_full || judged.overload.is_none()) {
             self.precision(&precision, run.window_ns);
         }
         // Of an overload the rows above say what was never answered.
-        if is_full && is_bound || is_bound_told && run.overload().is_none() {
+        if is_full && is_bound || is_bound_told && judged.overload.is_none() {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);

@@ -1,6 +1,6 @@
 //! The rows of the load: its model and schedule, and the outcome of the schedule.
 
-use brunt_judge::{Overload, RunFigures, Summary, shell_word};
+use brunt_judge::{Judged, Overload, Summary, shell_word};
 use brunt_load::{
     ArrivalProcess, ClientSettings, LoadModel, RequestOrder, Schedule, SocketOptions, Streams,
     Term, ThinkSpread,
@@ -420,7 +420,8 @@ pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
 }
 
 /// The outcome of the arrivals planned in the window.
-pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<String> {
+pub(super) fn arrivals(judged: &Judged<'_>, withheld: bool) -> Vec<String> {
+    let Judged { run, summary, .. } = judged;
     let ArrivalCounts {
         planned,
         sent,
@@ -467,7 +468,7 @@ pub(super) fn arrivals(run: &Run, summary: &Summary, withheld: bool) -> Vec<Stri
         }
     }
     // In an overload nearly all have to wait.
-    if run.overload().is_none() {
+    if judged.overload.is_none() {
         items.extend(waited(run, summary));
     }
     items

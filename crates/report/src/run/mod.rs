@@ -24,7 +24,9 @@ mod spectrum;
 mod stages;
 mod verdict;
 
-use brunt_judge::{Judged, RunFigures, SignalId, Verdict};
+use std::cell::LazyCell;
+
+use brunt_judge::{Judged, SignalId, Verdict};
 
 use crate::experiment::environment;
 use crate::layout;
@@ -71,6 +73,8 @@ pub(crate) fn html(judged: &Judged<'_>) -> Result<String, ReportError> {
 /// All sections of the report.
 fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     let run = judged.run;
+    // Made for pages that have charts.
+    let over_time = LazyCell::new(|| charts::OverTime::new(judged));
     errors_above(judged, page);
     page.section("Environment and load", Role::Background);
     asked(judged, page);
@@ -80,12 +84,12 @@ fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
         connections::connections(judged, page);
     }
     connections::whole_run(judged, page);
-    page.charts(|| charts::of_requests(judged));
+    page.charts(|| charts::of_requests(&over_time));
     page.section("Response times", Role::Figures);
     if run.has_units() {
         latency::table(judged, page);
     }
-    page.charts(|| charts::of_latency(judged));
+    page.charts(|| charts::of_latency(&over_time));
     if has_spectrum && run.has_units() {
         page.blank();
         spectrum::spectrum(run, page);
@@ -97,13 +101,13 @@ fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     page.section("Verdict", Role::Outcome);
     verdict::rows(&judged.judgement, page);
     if judged.judgement.verdict == Verdict::ServerFailed {
-        outage::rows(run, page);
+        outage::rows(judged, page);
     }
     objectives::rows(judged, page);
     notes(judged, page);
     page.section("Client and server", Role::Figures);
     resources::used(judged, page);
-    page.charts(|| charts::of_resources(judged));
+    page.charts(|| charts::of_resources(&over_time));
     page.section("All signals and invariants", Role::Detail);
     verdict::signals(&judged.judgement, page);
     checks::checks(judged, &[], page);
@@ -153,7 +157,7 @@ fn notes(judged: &Judged<'_>, page: &mut Page) {
     // Where the drift decides, the verdict speaks of it.
     let is_said = judged.judgement.decisive.contains(&SignalId::Drift);
     if judged.withheld().is_none() && !is_said {
-        notes.extend(describe::drift(&judged.run.steadiness()));
+        notes.extend(describe::drift(&judged.steadiness()));
     }
     for note in notes {
         page.row("note", &[note], Tone::Warning);

@@ -1,14 +1,15 @@
 //! What a server that failed did before and after.
 
-use brunt_judge::{Outage, RunFigures, Stretch};
-use brunt_record::{Run, Unit};
+use brunt_judge::{Judged, Outage, Stretch};
+use brunt_record::Unit;
 
 use crate::page::{Page, Tone};
 use crate::units;
 
 /// The rows of a server that failed in the window; on a full page each outage too.
-pub(super) fn rows(run: &Run, page: &mut Page) {
-    let Some(failure) = run.server_failure() else {
+pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
+    let Some(failure) = judged.server_failure() else {
         return;
     };
     for (label, found) in [("before", &failure.before), ("after", &failure.after)] {

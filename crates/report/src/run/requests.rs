@@ -1,7 +1,7 @@
 //! The rows of requests: their rate, what became of the schedule, of the requests and of their
 //! connections' protocol, and what failed.
 
-use brunt_judge::{CleanFigures, Figure, Judged, RunFigures, Summary, Verdict};
+use brunt_judge::{CleanFigures, Figure, Judged, Summary, Verdict};
 use brunt_load::LoadModel;
 use brunt_record::QuicCounts;
 
@@ -23,7 +23,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             let per_s = format!("{} {}", units::rate(rate), unit.per_s);
             match verdict {
                 Verdict::ServerFailed => {
-                    let failure = run.server_failure();
+                    let failure = judged.server_failure();
                     let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
                     let what = if is_silence { "silence" } else { "outages" };
                     format!("{per_s} on average, {what} included")
@@ -100,9 +100,9 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     let lost = summary.arrivals.planned > summary.arrivals.sent;
     let tone = if lost { Tone::Warning } else { Tone::Plain };
     if page.is_full() || !load::all_sent(run, summary) {
-        page.row("arrivals", &load::arrivals(run, summary, is_withheld), tone);
+        page.row("arrivals", &load::arrivals(judged, is_withheld), tone);
     }
-    if let Some(overload) = run.overload().filter(|_| !is_withheld) {
+    if let Some(overload) = judged.overload.filter(|_| !is_withheld) {
         let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
         let per_s = run.unit().per_s;
         let unit = if is_sessions { "connections/s" } else { per_s };
@@ -264,7 +264,7 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     }
     // Of a server that failed the verdict says when.
     let times = brunt_judge::FailureTimes::of(run, &summary.series);
-    let times = times.filter(|it| it.share < 1.0 && run.server_failure().is_none());
+    let times = times.filter(|it| it.share < 1.0 && judged.server_failure().is_none());
     if let Some(times) = times {
         page.row("  when", &describe::failure_times(&times), Tone::Plain);
     }

@@ -26,7 +26,7 @@ pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
 const ROWS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
 const CPUS_TOLD_LEAST: f64 = 0.01;
-/// Without `--is_full`, the report leaves out other programs, and parts of the CPU time, that used
+/// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that used
 /// fewer CPUs than this.
 const CPUS_NOTICEABLE: f64 = 0.05;
 /// Process ids named.

@@ -30,7 +30,7 @@ fn evidence(judgement: &Judgement, told: &[SignalId]) -> Vec<String> {
     let decisive = judgement.decisive.iter();
     decisive
         .filter(|id| !told.contains(id))
-        .filter_map(|id| judgement.signals.iter().find(|signal| signal.id == *id))
+        .filter_map(|id| judgement.signal(*id))
         .map(|signal| signal.detail.clone())
         .filter(|detail| !judgement.because.contains(detail))
         .collect()

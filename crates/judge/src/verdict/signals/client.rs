@@ -43,7 +43,7 @@ const SEND_BUFFER: [f64; 2] = [0.01, 0.05];
 /// Fill of the table of tracked connections, from which on the signal warns, and fails.
 const CONNTRACK: [f64; 2] = [0.80, 0.95];
 
-/// Workers that differ by less are told as one.
+/// Workers whose idle shares differ by less are reported as one value.
 const IDLE_ALIKE: f64 = 0.1;
 /// What brunt does between a reply and the next request, where nothing else is in flight.
 const ONE_AT_A_TIME: &str = "one request at a time waits for it";

@@ -48,7 +48,7 @@ struct Data<'a> {
     charts: &'a [&'a Chart],
 }
 
-/// What a reader without scripts is told in place of charts.
+/// Shown in place of charts where scripts are off.
 const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. Below each heading \
                          the same is there as a table.</p></noscript>\n";
 

@@ -195,7 +195,7 @@ impl Parts {
     fn row(&mut self, label: &str, items: &[String], tone: Tone) {
         let is_below = label.is_empty() || label.starts_with(' ');
         let (label, words) = (escape::text(label.trim()), joined(items));
-        // Within a table a row is told of the one above it.
+        // Within a table, a row without a label continues the row above it.
         if let Open::Rows(cells) = self.open
             && is_below
         {

@@ -4,14 +4,12 @@ mod latencies;
 mod over_time;
 mod streams;
 
-use brunt_judge::Judged;
-
-use self::over_time::OverTime;
+pub(super) use self::over_time::OverTime;
 use crate::layout::html::chart::Chart;
 
 /// Those of requests, their errors and connections.
-pub(super) fn of_requests(judged: &Judged<'_>) -> Vec<Chart> {
-    let over_time = OverTime::new(judged);
+pub(super) fn of_requests(over_time: &OverTime<'_>) -> Vec<Chart> {
+    let judged = over_time.judged;
     let is_withheld = judged.withheld().is_some();
     let charts = [
         streams::chart(judged).filter(|_| !is_withheld),
@@ -25,19 +23,17 @@ pub(super) fn of_requests(judged: &Judged<'_>) -> Vec<Chart> {
 }
 
 /// Those of response times.
-pub(super) fn of_latency(judged: &Judged<'_>) -> Vec<Chart> {
-    let over_time = OverTime::new(judged);
+pub(super) fn of_latency(over_time: &OverTime<'_>) -> Vec<Chart> {
     let charts = [
         Some(over_time.latency()),
-        latencies::percentiles(judged.run),
-        latencies::heat_map(&over_time),
+        latencies::percentiles(over_time.judged.run),
+        latencies::heat_map(over_time),
     ];
     charts.into_iter().flatten().collect()
 }
 
 /// Those of what client and server used.
-pub(super) fn of_resources(judged: &Judged<'_>) -> Vec<Chart> {
-    let over_time = OverTime::new(judged);
+pub(super) fn of_resources(over_time: &OverTime<'_>) -> Vec<Chart> {
     let charts = [
         Some(over_time.cpu()),
         over_time.memory(),

@@ -25,8 +25,8 @@ const QUANTILES: [(&str, f64, u8); 3] = [("p50", 0.5, 1), ("p90", 0.9, 3), ("p99
 
 /// What happened over the window, in steps: response times in longer ones, where there are many
 /// different ones.
-pub(super) struct OverTime<'a> {
-    judged: &'a Judged<'a>,
+pub(in crate::run) struct OverTime<'a> {
+    pub(super) judged: &'a Judged<'a>,
     counts: Counts,
     intervals: Intervals,
     spans: Vec<Span>,
@@ -35,7 +35,7 @@ pub(super) struct OverTime<'a> {
 
 impl<'a> OverTime<'a> {
     /// What the run recorded, joined until there are no more points than a chart shows.
-    pub(super) fn new(judged: &'a Judged<'_>) -> Self {
+    pub(in crate::run) fn new(judged: &'a Judged<'_>) -> Self {
         let (mut counts, mut intervals) = (
             judged.summary.series.clone(),
             judged.run.latencies.intervals.clone(),
