@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = SideCommands::of_sides(arguments, plans.len())?;
-    sides_of(arguments, &plans)?;
+    let named = sides_of(arguments, &plans)?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
@@ -65,8 +65,8 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
         interrupts: &pipeline.interrupts,
     };
     let measured = match is_search {
-        true => search(arguments, sides),
-        false => measure(arguments, sides, figures, pairs),
+        true => search(arguments, named, sides),
+        false => measure(arguments, named, sides, figures, pairs),
     };
     match measured {
         Ok(compared) => report(compared, |found| pipeline.report(found)),
@@ -173,6 +173,7 @@ fn sides_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<Compared
 /// Makes the rounds of all sides in turns. What was complete when a signal came is the result.
 fn measure(
     arguments: &CompareArguments,
+    named: Vec<ComparedSide>,
     sides: Sides<'_>,
     figures: Vec<Compared>,
     pairs: usize,
@@ -188,7 +189,7 @@ fn measure(
     line.expect_left(expected_ns);
     let round = Round::of(first);
     let mut found = new_comparison(figures, &arguments.fail_if);
-    found.sides = sides_of(arguments, plans)?;
+    found.sides = named;
     let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
     let begun_ns = clock::now_ns();
     let is_over = |limit_ns| clock::now_ns().saturating_sub(begun_ns) >= limit_ns;
@@ -228,15 +229,21 @@ fn measure(
 }
 
 /// Searches for the capacities of all sides, step by step in turns.
-fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRounds> {
+fn search(
+    arguments: &CompareArguments,
+    named: Vec<ComparedSide>,
+    sides: Sides<'_>,
+) -> Result<ComparedRounds> {
     let load = &arguments.typed.load;
     let asked = find::asked(load)?;
     let most_per_s = arguments.search.max_rate;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
+    let mut found = new_comparison(vec![Compared::CapacityPerS], &arguments.fail_if);
+    found.sides = named;
     let of_side = |plan: &Plan| {
         let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s, None);
-        Search::new(plan, wanted)
+        Search::new(plan, wanted, found.environment.clone())
     };
     let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
     let left_ns = |searches: &[Search]| searches.iter().map(Search::expected_ns).sum();
@@ -253,12 +260,10 @@ fn search(arguments: &CompareArguments, sides: Sides<'_>) -> Result<ComparedRoun
         }
     }
     line.clear();
-    let mut found = new_comparison(vec![Compared::CapacityPerS], &arguments.fail_if);
     if let Some(first) = searches.first() {
         found.environment.clone_from(&first.capacity.environment);
         found.load.clone_from(&first.capacity.load);
     }
-    found.sides = sides_of(arguments, plans)?;
     for (side, search) in found.sides.iter_mut().zip(searches) {
         side.server.clone_from(&search.capacity.environment.server);
         side.capacity = Some(search.capacity);

@@ -15,7 +15,7 @@ use crate::compared::{check_limits, compared, labels, new_comparison};
 use crate::output::is_standard;
 use crate::redact::redact;
 use crate::refusals::Given;
-use crate::stored::{read as read_stored, shown};
+use crate::stored::{read as read_stored, refuse_standard_twice, shown};
 
 /// Options that have an effect on what is stored already.
 const WITH_STORED: &str = "url behind_url fail_if output format label quiet verbose redact";
@@ -63,9 +63,7 @@ pub(crate) fn read(
         bail!("give 2 to {SIDES_MAX} stored runs, as in brunt compare OLD.json NEW.json");
     }
     let files: Vec<&Path> = files.iter().map(|file| Path::new(file.as_str())).collect();
-    if files.iter().filter(|file| is_standard(file)).count() > 1 {
-        bail!("standard input can be read once only: give - once");
-    }
+    refuse_standard_twice(&files)?;
     let mut runs = Vec::with_capacity(files.len());
     for file in &files {
         let mut run = read_stored(file)?;

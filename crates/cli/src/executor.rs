@@ -2,7 +2,6 @@
 //! of a fleet.
 
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -14,7 +13,7 @@ use brunt_report::Experiment;
 
 use crate::args::LoadArguments;
 use crate::commands::{AgentsArguments, BrokerArguments};
-use crate::output::Destination;
+use crate::output::{Destination, is_standard};
 use crate::plan::{default_workers, set_workers};
 use crate::progress::{Doing, Line};
 use crate::run::{Pipeline, interrupted};
@@ -165,9 +164,7 @@ impl Executor<'_> {
     pub(crate) fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run> {
         match self {
             Self::Here(_, Some(session)) => Ok(session.round(&Round::of(plan), line)?),
-            Self::Here(interrupts, None) => {
-                interrupts.round(plan.clone(), SessionOptions::default(), line)
-            }
+            Self::Here(interrupts, None) => interrupts.round(plan.clone(), line),
             Self::Fleet(_, agents) => agents.round(plan, line),
         }
     }
@@ -220,7 +217,7 @@ impl BrokerArguments {
             return Ok(None);
         };
         let credentials = self.nats_credentials.as_ref().map(|path| {
-            let source = match path == Path::new("-") {
+            let source = match is_standard(path) {
                 true => Source::StandardInput,
                 false => Source::File(path.into()),
             };

@@ -47,7 +47,7 @@ pub(crate) fn run(
     executor::run(typed, fleet, destination, plan, |plan, executor| {
         executor.check(plan)?;
         let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
-        Ok(Search::new(plan, wanted))
+        Ok(Search::new(plan, wanted, environment()))
     })
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    pub(crate) fn new(plan: &Plan, wanted: CapacityPlan) -> Self {
+    pub(crate) fn new(plan: &Plan, wanted: CapacityPlan, environment: Environment) -> Self {
         Self {
             finder: Finder::new(plan.clone(), wanted.clone()),
             capacity: Capacity {
@@ -67,7 +67,7 @@ impl Search {
                 brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
                 plan: wanted,
                 load: None,
-                environment: environment(),
+                environment,
                 broke_off: None,
                 steps: Vec::new(),
             },

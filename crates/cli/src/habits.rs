@@ -118,7 +118,7 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
 }
 
 /// Refuses an objective in the place of a URL.
-pub(crate) fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
+fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
     let mut free = arguments.url.iter().chain(&arguments.behind_url);
     match free.find(|word| word.contains('<') && !word.contains('/')) {
         Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),

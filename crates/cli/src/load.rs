@@ -15,11 +15,12 @@ use crate::serve::{self, Halves};
 
 /// Runs the load of `plan`, which was typed as `arguments`.
 pub(crate) fn run(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
-    if plan.spoken.preferred().carries_http {
+    let carries_http = plan.spoken.preferred().carries_http;
+    if carries_http {
         refuse_useless_seed(arguments, plan.requests.draws_numbers())?;
     }
     let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let is_own = plan.spoken.preferred().carries_http && !arguments.has_server();
+    let is_own = carries_http && !arguments.has_server();
     let own_server = is_own.then(|| own_server(arguments, &mut plan));
     let own_server = own_server.transpose()?;
     let (job, mut line) = Job::typed(arguments, plan)?;

@@ -103,14 +103,7 @@ fn experiment_exit_code(experiment: &Experiment) -> ExitCode {
 fn run(arguments: &Arguments, given: &refusals::Given) -> anyhow::Result<ExitCode> {
     let load = &arguments.load;
     let url = habits::only_url(load)?;
-    let typed = plan::Typed {
-        load,
-        messages: &arguments.websocket.list,
-        websocket: Some(&arguments.websocket),
-        framing: None,
-        given,
-    };
-    let plan = typed.plan(url, None)?;
+    let plan = arguments.typed(given).plan(url, None)?;
     match (&load.script, &load.sessions) {
         (Some(path), _) => script::run(load, path, plan),
         (None, Some(path)) => sessions::run(load, path, plan),

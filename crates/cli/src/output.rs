@@ -365,7 +365,7 @@ fn format_by_name(path: &Path) -> Result<Format> {
 }
 
 /// How text on standard output looks.
-pub(crate) fn terminal_style() -> Style {
+fn terminal_style() -> Style {
     let is_terminal = message::is_output_terminal();
     Style {
         colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),

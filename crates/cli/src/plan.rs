@@ -17,7 +17,7 @@ use crate::args::{
     AnyLoadArguments, FramingArguments, LoadArguments, MessageArguments, ProtocolArguments,
     WebSocketArguments,
 };
-use crate::commands::{StreamArguments, TcpArguments};
+use crate::commands::{Arguments, StreamArguments, TcpArguments};
 use crate::habits;
 use crate::refusals::{self, Given};
 use crate::request::{BODY_BYTES_MAX, listed, request};
@@ -29,7 +29,7 @@ const SESSIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
 /// What is asked of brunt's own server. Without work of its own it takes as long for a request as
 /// brunt does, and it would be a toss-up which of the two is the limit.
-pub(crate) const OWN_PATH: &str = "/compute/10us";
+const OWN_PATH: &str = "/compute/10us";
 
 /// Characters of a message that name it.
 const NAME_LENGTH_MAX: usize = 60;
@@ -44,6 +44,18 @@ pub(crate) struct Typed<'a> {
     /// Absent for a run that is no command.
     pub(crate) framing: Option<&'a FramingArguments>,
     pub(crate) given: &'a Given,
+}
+
+impl Arguments {
+    pub(crate) fn typed<'a>(&'a self, given: &'a Given) -> Typed<'a> {
+        Typed {
+            load: &self.load,
+            messages: &self.websocket.list,
+            websocket: Some(&self.websocket),
+            framing: None,
+            given,
+        }
+    }
 }
 
 impl AnyLoadArguments {
@@ -68,11 +80,14 @@ impl Typed<'_> {
         match (scheme.as_deref(), url) {
             (Some("ws" | "wss"), Some(url)) => self.over_websocket(url, rate),
             (Some("tcp" | "tls"), _) if self.framing.is_some() => {
-                for refusal in [refusals::NOT_WEBSOCKET, refusals::PIPELINE] {
+                for refusal in [
+                    refusals::NOT_WEBSOCKET,
+                    refusals::PIPELINE,
+                    refusals::MESSAGES,
+                    refusals::TCP,
+                ] {
                     self.given.refuse(refusal)?;
                 }
-                self.given.refuse(refusals::MESSAGES)?;
-                self.given.refuse(refusals::TCP)?;
                 let target = Target::parse_tcp(url, false, self.load.unix_socket.clone())?;
                 let mut plan = self.over_tcp(target, rate)?;
                 if let Some(websocket) = self.websocket {
@@ -411,7 +426,6 @@ fn plan(
         model,
         ..Plan::new(shown(target), requests)
     };
-    plan.workers = arguments.threads.unwrap_or(NonZeroU32::MIN);
     set_workers(&mut plan, arguments, default_workers);
     Ok(plan)
 }
@@ -421,16 +435,15 @@ pub(crate) fn default_workers(model: &LoadModel) -> NonZeroU32 {
     brunt_engine::default_workers(model, usable_cpus())
 }
 
-/// Has the plan as many workers as its model is to have, where no number of them is typed: at most
-/// one per connection.
+/// Has the plan as many workers as were typed, or as its model is to have: then at most one per
+/// connection.
 pub(crate) fn set_workers(
     plan: &mut Plan,
     arguments: &LoadArguments,
     workers: impl FnOnce(&LoadModel) -> NonZeroU32,
 ) {
-    if arguments.threads.is_none() {
-        plan.workers = workers(&plan.model).min(plan.connections);
-    }
+    let default = || workers(&plan.model).min(plan.connections);
+    plan.workers = arguments.threads.unwrap_or_else(default);
 }
 
 /// Refuses a seed where nothing of a run is random; `draws` says whether anything of its requests
@@ -610,21 +623,14 @@ mod tests {
     use brunt_load::{TlsVersion, Watch};
 
     use super::*;
-    use crate::commands::{Arguments, Command};
+    use crate::commands::Command;
 
     /// What the words after `brunt` make of a plan, their URL included.
     fn plan_of(typed: &str) -> Result<Plan> {
         let words = ["brunt"].into_iter().chain(typed.split_whitespace());
         let (arguments, given) = Arguments::read(words.map(Into::into))?;
         let load = &arguments.load;
-        let typed = Typed {
-            load,
-            messages: &arguments.websocket.list,
-            websocket: Some(&arguments.websocket),
-            framing: None,
-            given: &given,
-        };
-        let plan = typed.plan(load.url.as_deref(), None)?;
+        let plan = arguments.typed(&given).plan(load.url.as_deref(), None)?;
         refuse_useless_seed(load, plan.requests.draws_numbers())?;
         Ok(plan)
     }

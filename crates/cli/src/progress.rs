@@ -130,7 +130,7 @@ impl Line {
             form,
             plan: plan.clone(),
             experiment: None,
-            intervals: has_intervals.then(|| IntervalLines::new(INTERVAL_NS)),
+            intervals: has_intervals.then(IntervalLines::default),
             connections: connections.get(),
             doing: None,
             since_ns: now_ns,
@@ -426,9 +426,8 @@ impl RunObserver for Line {
 }
 
 /// What is printed of streams while they run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct IntervalLines {
-    every_ns: u64,
     /// When the first worker began to count; absent before.
     start_ns: Option<u64>,
     /// The latest report of each worker, by worker, and its report at the end of the interval
@@ -440,16 +439,6 @@ struct IntervalLines {
 }
 
 impl IntervalLines {
-    fn new(every_ns: u64) -> Self {
-        Self {
-            every_ns,
-            start_ns: None,
-            latest: BTreeMap::new(),
-            shown: BTreeMap::new(),
-            shown_ns: 0,
-        }
-    }
-
     /// Takes what a worker says. Gives the interval that is complete with it, if one is: that is so
     /// when each worker has counted beyond its end.
     fn take(&mut self, snapshot: &Snapshot) -> Option<StreamInterval> {
@@ -460,7 +449,7 @@ impl IntervalLines {
         let slowest_ns = self.latest.values().map(|it| it.at_ns).min()?;
         let reached_ns = slowest_ns.saturating_sub(start_ns);
         // What is late does not delay the intervals behind it.
-        let due_ns = (self.shown_ns / self.every_ns + 1).saturating_mul(self.every_ns);
+        let due_ns = (self.shown_ns / INTERVAL_NS + 1).saturating_mul(INTERVAL_NS);
         if reached_ns < due_ns {
             return None;
         }
@@ -657,7 +646,7 @@ mod tests {
 
     #[test]
     fn an_interval_ends_when_all_workers_have_counted_it() {
-        let mut lines = IntervalLines::new(SECOND_NS);
+        let mut lines = IntervalLines::default();
         let begin = 10 * SECOND_NS;
         assert_eq!(lines.take(&streamed(0, begin, 0, 0)), None);
         assert_eq!(lines.take(&streamed(1, begin + 10, 0, 0)), None);
@@ -692,7 +681,7 @@ mod tests {
 
     #[test]
     fn runs_of_requests_have_no_lines() {
-        let mut lines = IntervalLines::new(SECOND_NS);
+        let mut lines = IntervalLines::default();
         let mut none = streamed(0, SECOND_NS, 0, 0);
         none.streams = None;
         assert_eq!(lines.take(&none), None);

@@ -133,11 +133,6 @@ impl Given {
         values.next()?.to_str()
     }
 
-    /// The first option that was typed and would be refused, by its name on the command line.
-    pub(crate) fn first_of(&self, refusal: Refusal) -> Option<String> {
-        self.first(|id| refusal.has(id))
-    }
-
     /// The first option that was typed and is none of these, by its name on the command line.
     pub(crate) fn first_besides(&self, options: &str) -> Option<String> {
         self.first(|id| options.split(' ').all(|it| it != id))
@@ -162,7 +157,7 @@ impl Given {
     ///
     /// One of the options was typed.
     pub(crate) fn refuse(&self, refusal: Refusal) -> Result<()> {
-        match self.first_of(refusal) {
+        match self.first(|id| refusal.has(id)) {
             Some(option) => bail!("{option} {}", refusal.reason),
             None => Ok(()),
         }

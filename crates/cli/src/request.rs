@@ -13,6 +13,7 @@ use brunt_load::{RequestOrder, RequestSet, RequestSpec, RequestTableBuilder, Tar
 use brunt_proto::messages::unescape;
 
 use crate::args::LoadArguments;
+use crate::output::is_standard;
 use crate::source::{FROM_ENVIRONMENT, Fields, Source, read_all, with_environment};
 use crate::values::field;
 
@@ -173,7 +174,7 @@ fn bodies_fit(list: request_list::RequestList<'_>) -> Result<()> {
 
 /// The bytes of the file, or of standard input for `-`; `what` names it in messages.
 pub(crate) fn read_list(path: &Path, what: &str) -> Result<Vec<u8>> {
-    if path == Path::new("-") {
+    if is_standard(path) {
         return read_all(io::stdin().lock(), "standard input", what, LIST_BYTES_MAX);
     }
     let file = File::open(path).with_context(|| format!("cannot read {what}"))?;

@@ -110,7 +110,7 @@ pub(crate) fn of_fleet(
     }
 }
 
-/// A script, and what of `plan` it is told.
+/// A script, with the settings of `plan` that it may read.
 fn script_text(
     arguments: &LoadArguments,
     path: &Path,

@@ -8,7 +8,6 @@ use brunt_proto::http1::head_fields;
 use brunt_record::RequestLog;
 
 use crate::run::Keeping;
-use crate::session::SessionOptions;
 use crate::signals::Interrupts;
 
 /// A reply that takes longer than this is not waited for.
@@ -52,7 +51,7 @@ pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option
         shown: None,
         log: &mut log,
     };
-    interrupts.round(one, SessionOptions::default(), &mut keeping)?;
+    interrupts.round(one, &mut keeping)?;
     let first = log.responses().into_iter().next();
     Ok(first.and_then(|reply| named_in(&reply.head)))
 }

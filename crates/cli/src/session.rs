@@ -101,18 +101,11 @@ impl Interrupts {
     }
 
     /// Makes the one round that `plan` is, in a session of its own, while `observer` looks on.
-    pub(crate) fn round(
-        &self,
-        plan: Plan,
-        options: SessionOptions,
-        observer: &mut dyn RunObserver,
-    ) -> Result<Run> {
+    pub(crate) fn round(&self, plan: Plan, observer: &mut dyn RunObserver) -> Result<Run> {
         let round = Round::of(&plan);
-        self.in_session(
-            plan,
-            options,
-            |session| Ok(session.round(&round, observer)?),
-        )
+        self.in_session(plan, SessionOptions::default(), |session| {
+            Ok(session.round(&round, observer)?)
+        })
     }
 
     /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be

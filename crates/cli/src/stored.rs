@@ -52,12 +52,23 @@ fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
     Destination::open(output)?.write(&Judged::of(&run))
 }
 
+/// Refuses files of which several are standard input.
+pub(crate) fn refuse_standard_twice(files: &[impl AsRef<Path>]) -> Result<()> {
+    if files
+        .iter()
+        .filter(|file| is_standard(file.as_ref()))
+        .count()
+        > 1
+    {
+        bail!("standard input can be read once only: give - once");
+    }
+    Ok(())
+}
+
 /// Merges the stored runs of several agents, and prints the report.
 pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode> {
     let files = &arguments.files;
-    if files.iter().filter(|file| is_standard(file)).count() > 1 {
-        bail!("standard input can be read once only: give - once");
-    }
+    refuse_standard_twice(files)?;
     // Everything is read and merged before an output file is touched, which may be one of them.
     let runs = files.iter().map(|file| read(file));
     let merged = Run::merge(runs.collect::<Result<_>>()?);

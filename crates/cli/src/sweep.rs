@@ -196,15 +196,13 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
 /// The one setting that has several values.
 fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> {
     if let Some(preset) = arguments.preset {
-        let (values, rounds, window_ns) = match preset {
-            SweepPreset::Quick => ("connections=1..256:x2", 3, WINDOW_NS / 2),
-            SweepPreset::Classic => ("connections=1..1000:10", 3, WINDOW_NS),
+        let (values, window_ns) = match preset {
+            SweepPreset::Quick => ("connections=1..256:x2", WINDOW_NS / 2),
+            SweepPreset::Classic => ("connections=1..1000:10", WINDOW_NS),
         };
         let varied = varied(values).map_err(|error| anyhow!(error))?;
-        let most = varied.values.last().map_or(1, |&most| most as u32);
-        arguments.typed.load.connections = NonZeroU32::new(most);
         arguments.typed.load.duration = Some(window_ns);
-        arguments.rounds = NonZeroU32::new(rounds).unwrap_or(NonZeroU32::MIN);
+        set_largest(&mut arguments.typed.load, &varied)?;
         return Ok(varied);
     }
     let mut all = arguments.vary.clone();

@@ -49,20 +49,15 @@ pub(crate) fn varied(typed: &str) -> Result<Varied, String> {
     let (name, values) = typed.split_once('=').ok_or_else(|| {
         "write what is varied and its values, as in connections=1..1000:10".to_owned()
     })?;
-    let axis = match name {
-        "connections" => SweepAxis::Connections,
-        "rate" => SweepAxis::Rate,
-        "threads" => SweepAxis::Workers,
-        "streams" => SweepAxis::Streams,
-        "body-size" => SweepAxis::BodyBytes,
-        "requests" => SweepAxis::Requests,
-        _ => {
-            return Err(format!(
-                "`{name}` cannot be varied; there are connections, rate, threads, streams, \
-                 body-size and requests"
-            ));
-        }
-    };
+    let mut known = OPTIONS
+        .into_iter()
+        .chain([("body-size", SweepAxis::BodyBytes)]);
+    let (_, axis) = known.find(|(known, _)| *known == name).ok_or_else(|| {
+        format!(
+            "`{name}` cannot be varied; there are connections, rate, threads, streams, body-size \
+             and requests"
+        )
+    })?;
     of(axis, values)
 }
 

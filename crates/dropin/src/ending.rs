@@ -27,7 +27,7 @@ impl Ending {
     }
 
     /// An ending with one line on standard error and nothing on standard output.
-    pub(crate) fn error(line: &str, code: u8) -> Self {
+    pub fn error(line: &str, code: u8) -> Self {
         Self {
             stderr: format!("{line}\n"),
             code,

@@ -106,13 +106,14 @@ fn open_log(path: &Path) -> Result<File> {
     let file = OpenOptions::new().append(true).create(true).open(path);
     file.map_err(|_| {
         let line = format!("--log-file: Could not open file {}", path.display());
-        ending(&line).into()
+        Ending::error(&line, EXIT_FAILED).into()
     })
 }
 
 fn read_body(path: &Path) -> Result<Vec<u8>> {
     read_file("-d", path, |_| {
-        ending(&format!("-d: Could not open file {}", path.display()))
+        let line = format!("-d: Could not open file {}", path.display());
+        Ending::error(&line, EXIT_FAILED)
     })
 }
 
@@ -122,18 +123,13 @@ fn read_lines(path: &Path) -> Result<String> {
     } else {
         files::read_file(path, LIST_BYTES_MAX)
     };
-    let unread = || ending(&format!("cannot read input file: {}", path.display()));
+    let unread = || {
+        let line = format!("cannot read input file: {}", path.display());
+        Ending::error(&line, EXIT_FAILED)
+    };
     match read {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| unread().into()),
         Err(FileError::Input(_)) => Err(unread().into()),
         Err(error) => bail!("-i {}: {error}; split it", path.display()),
-    }
-}
-
-fn ending(line: &str) -> Ending {
-    Ending {
-        stdout: String::new(),
-        stderr: format!("{line}\n"),
-        code: EXIT_FAILED,
     }
 }

@@ -26,10 +26,9 @@ fn body(options: &Options) -> Result<Vec<u8>> {
     let Some(path) = &options.body_file else {
         return Ok(options.body.clone().unwrap_or_default().into_bytes());
     };
-    read_file("-D", path, |error| Ending {
-        stderr: format!("Error: {error}: {}\n", path.display()),
-        code: EXIT_FAILED,
-        ..Ending::default()
+    read_file("-D", path, |error| {
+        let line = format!("Error: {error}: {}", path.display());
+        Ending::error(&line, EXIT_FAILED)
     })
 }
 

@@ -217,7 +217,7 @@ pub(super) fn banner(is_html: bool) -> String {
 
 impl Options {
     /// Whether requests and replies are printed.
-    pub fn prints_replies(&self) -> bool {
+    pub(super) fn prints_replies(&self) -> bool {
         self.verbosity >= 2
     }
 
