@@ -48,122 +48,51 @@ pub enum ErrorCode {
     Other(u64),
 }
 
-/// Each code that has a name, with its number, its name and its meaning.
-const CODES: [(ErrorCode, u64, &str, &str); 20] = [
-    (ErrorCode::NoError, 0x100, "H3_NO_ERROR", "nothing is wrong"),
+/// Each code that has a name, with its number and its name.
+const CODES: [(ErrorCode, u64, &str); 20] = [
+    (ErrorCode::NoError, 0x100, "H3_NO_ERROR"),
     (
         ErrorCode::GeneralProtocolError,
         0x101,
         "H3_GENERAL_PROTOCOL_ERROR",
-        "the peer broke the protocol",
     ),
-    (
-        ErrorCode::InternalError,
-        0x102,
-        "H3_INTERNAL_ERROR",
-        "the sender has a fault",
-    ),
+    (ErrorCode::InternalError, 0x102, "H3_INTERNAL_ERROR"),
     (
         ErrorCode::StreamCreationError,
         0x103,
         "H3_STREAM_CREATION_ERROR",
-        "the peer opened a stream that is not accepted",
     ),
     (
         ErrorCode::ClosedCriticalStream,
         0x104,
         "H3_CLOSED_CRITICAL_STREAM",
-        "a stream that the connection needs was closed",
     ),
-    (
-        ErrorCode::FrameUnexpected,
-        0x105,
-        "H3_FRAME_UNEXPECTED",
-        "a frame came where it may not be",
-    ),
-    (
-        ErrorCode::FrameError,
-        0x106,
-        "H3_FRAME_ERROR",
-        "a frame has a wrong size or layout",
-    ),
-    (
-        ErrorCode::ExcessiveLoad,
-        0x107,
-        "H3_EXCESSIVE_LOAD",
-        "the peer asks for too much",
-    ),
-    (
-        ErrorCode::IdError,
-        0x108,
-        "H3_ID_ERROR",
-        "an identifier of a stream or a push is wrong",
-    ),
-    (
-        ErrorCode::SettingsError,
-        0x109,
-        "H3_SETTINGS_ERROR",
-        "SETTINGS hold what may not be there",
-    ),
-    (
-        ErrorCode::MissingSettings,
-        0x10a,
-        "H3_MISSING_SETTINGS",
-        "the control stream does not begin with SETTINGS",
-    ),
-    (
-        ErrorCode::RequestRejected,
-        0x10b,
-        "H3_REQUEST_REJECTED",
-        "the server did not process the request",
-    ),
-    (
-        ErrorCode::RequestCancelled,
-        0x10c,
-        "H3_REQUEST_CANCELLED",
-        "the request or its reply is not wanted any more",
-    ),
-    (
-        ErrorCode::RequestIncomplete,
-        0x10d,
-        "H3_REQUEST_INCOMPLETE",
-        "the stream ended without a whole request",
-    ),
-    (
-        ErrorCode::MessageError,
-        0x10e,
-        "H3_MESSAGE_ERROR",
-        "a message is malformed",
-    ),
-    (
-        ErrorCode::ConnectError,
-        0x10f,
-        "H3_CONNECT_ERROR",
-        "the connection of a CONNECT request was lost",
-    ),
-    (
-        ErrorCode::VersionFallback,
-        0x110,
-        "H3_VERSION_FALLBACK",
-        "HTTP/1.1 is to be used",
-    ),
+    (ErrorCode::FrameUnexpected, 0x105, "H3_FRAME_UNEXPECTED"),
+    (ErrorCode::FrameError, 0x106, "H3_FRAME_ERROR"),
+    (ErrorCode::ExcessiveLoad, 0x107, "H3_EXCESSIVE_LOAD"),
+    (ErrorCode::IdError, 0x108, "H3_ID_ERROR"),
+    (ErrorCode::SettingsError, 0x109, "H3_SETTINGS_ERROR"),
+    (ErrorCode::MissingSettings, 0x10a, "H3_MISSING_SETTINGS"),
+    (ErrorCode::RequestRejected, 0x10b, "H3_REQUEST_REJECTED"),
+    (ErrorCode::RequestCancelled, 0x10c, "H3_REQUEST_CANCELLED"),
+    (ErrorCode::RequestIncomplete, 0x10d, "H3_REQUEST_INCOMPLETE"),
+    (ErrorCode::MessageError, 0x10e, "H3_MESSAGE_ERROR"),
+    (ErrorCode::ConnectError, 0x10f, "H3_CONNECT_ERROR"),
+    (ErrorCode::VersionFallback, 0x110, "H3_VERSION_FALLBACK"),
     (
         ErrorCode::QpackDecompressionFailed,
         0x200,
         "QPACK_DECOMPRESSION_FAILED",
-        "a field section cannot be decoded",
     ),
     (
         ErrorCode::QpackEncoderStreamError,
         0x201,
         "QPACK_ENCODER_STREAM_ERROR",
-        "the encoder stream cannot be read",
     ),
     (
         ErrorCode::QpackDecoderStreamError,
         0x202,
         "QPACK_DECODER_STREAM_ERROR",
-        "the decoder stream cannot be read",
     ),
 ];
 
@@ -178,17 +107,11 @@ impl ErrorCode {
     pub fn number(self) -> u64 {
         match self {
             Self::Other(number) => number,
-            _ => self.known().map_or(0, |(_, number, ..)| *number),
+            _ => self.known().map_or(0, |(_, number, _)| *number),
         }
     }
 
-    /// What it says of who got it, in words.
-    pub fn words(self) -> &'static str {
-        self.known()
-            .map_or("a code that HTTP/3 does not define", |(.., words)| *words)
-    }
-
-    fn known(self) -> Option<&'static (Self, u64, &'static str, &'static str)> {
+    fn known(self) -> Option<&'static (Self, u64, &'static str)> {
         CODES.iter().find(|(code, ..)| *code == self)
     }
 }
@@ -196,7 +119,7 @@ impl ErrorCode {
 impl std::fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.known() {
-            Some((_, _, name, _)) => f.write_str(name),
+            Some((.., name)) => f.write_str(name),
             None => write!(f, "code {:#x}", self.number()),
         }
     }
@@ -228,11 +151,5 @@ mod tests {
         ] {
             assert_eq!(ErrorCode::of(number).to_string(), text);
         }
-        let words = ErrorCode::of(0x10b).words();
-        assert_eq!(words, "the server did not process the request");
-        assert_eq!(
-            ErrorCode::of(1).words(),
-            "a code that HTTP/3 does not define"
-        );
     }
 }

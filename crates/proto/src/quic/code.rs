@@ -44,88 +44,30 @@ pub enum ErrorCode {
 }
 
 /// Each code that has a name, by its number.
-const CODES: [(ErrorCode, &str, &str); 17] = [
-    (ErrorCode::NoError, "NO_ERROR", "nothing is wrong"),
-    (
-        ErrorCode::InternalError,
-        "INTERNAL_ERROR",
-        "the sender has a fault",
-    ),
-    (
-        ErrorCode::ConnectionRefused,
-        "CONNECTION_REFUSED",
-        "the server takes no new connection",
-    ),
-    (
-        ErrorCode::FlowControlError,
-        "FLOW_CONTROL_ERROR",
-        "more data came than was allowed",
-    ),
-    (
-        ErrorCode::StreamLimitError,
-        "STREAM_LIMIT_ERROR",
-        "more streams were opened than were allowed",
-    ),
-    (
-        ErrorCode::StreamStateError,
-        "STREAM_STATE_ERROR",
-        "a frame came for a stream that cannot have it",
-    ),
-    (
-        ErrorCode::FinalSizeError,
-        "FINAL_SIZE_ERROR",
-        "a stream has two lengths",
-    ),
-    (
-        ErrorCode::FrameEncodingError,
-        "FRAME_ENCODING_ERROR",
-        "a frame is malformed",
-    ),
+const CODES: [(ErrorCode, &str); 17] = [
+    (ErrorCode::NoError, "NO_ERROR"),
+    (ErrorCode::InternalError, "INTERNAL_ERROR"),
+    (ErrorCode::ConnectionRefused, "CONNECTION_REFUSED"),
+    (ErrorCode::FlowControlError, "FLOW_CONTROL_ERROR"),
+    (ErrorCode::StreamLimitError, "STREAM_LIMIT_ERROR"),
+    (ErrorCode::StreamStateError, "STREAM_STATE_ERROR"),
+    (ErrorCode::FinalSizeError, "FINAL_SIZE_ERROR"),
+    (ErrorCode::FrameEncodingError, "FRAME_ENCODING_ERROR"),
     (
         ErrorCode::TransportParameterError,
         "TRANSPORT_PARAMETER_ERROR",
-        "a transport parameter is missing, malformed or not allowed",
     ),
     (
         ErrorCode::ConnectionIdLimitError,
         "CONNECTION_ID_LIMIT_ERROR",
-        "more connection ids came than were allowed",
     ),
-    (
-        ErrorCode::ProtocolViolation,
-        "PROTOCOL_VIOLATION",
-        "the peer broke the protocol",
-    ),
-    (
-        ErrorCode::InvalidToken,
-        "INVALID_TOKEN",
-        "the token is not one of the server's",
-    ),
-    (
-        ErrorCode::ApplicationError,
-        "APPLICATION_ERROR",
-        "the application closed the connection in the handshake",
-    ),
-    (
-        ErrorCode::CryptoBufferExceeded,
-        "CRYPTO_BUFFER_EXCEEDED",
-        "more of the handshake came than can be kept",
-    ),
-    (
-        ErrorCode::KeyUpdateError,
-        "KEY_UPDATE_ERROR",
-        "keys were changed in a wrong way",
-    ),
-    (
-        ErrorCode::AeadLimitReached,
-        "AEAD_LIMIT_REACHED",
-        "the keys were used as often as they may be",
-    ),
-    (
-        ErrorCode::NoViablePath,
-        "NO_VIABLE_PATH",
-        "no path to the peer is usable",
-    ),
+    (ErrorCode::ProtocolViolation, "PROTOCOL_VIOLATION"),
+    (ErrorCode::InvalidToken, "INVALID_TOKEN"),
+    (ErrorCode::ApplicationError, "APPLICATION_ERROR"),
+    (ErrorCode::CryptoBufferExceeded, "CRYPTO_BUFFER_EXCEEDED"),
+    (ErrorCode::KeyUpdateError, "KEY_UPDATE_ERROR"),
+    (ErrorCode::AeadLimitReached, "AEAD_LIMIT_REACHED"),
+    (ErrorCode::NoViablePath, "NO_VIABLE_PATH"),
 ];
 
 /// The codes of alerts: `CRYPTO_ERROR`.
@@ -154,17 +96,7 @@ impl ErrorCode {
         }
     }
 
-    /// What the code says of who got it, in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Tls(_) => "the TLS handshake failed",
-            _ => self
-                .known()
-                .map_or("a code that QUIC does not define", |(.., words)| *words),
-        }
-    }
-
-    fn known(self) -> Option<&'static (Self, &'static str, &'static str)> {
+    fn known(self) -> Option<&'static (Self, &'static str)> {
         CODES.iter().find(|(code, ..)| *code == self)
     }
 }
@@ -174,7 +106,7 @@ impl std::fmt::Display for ErrorCode {
         match self {
             Self::Tls(alert) => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
             _ => match self.known() {
-                Some((_, name, _)) => f.write_str(name),
+                Some((_, name)) => f.write_str(name),
                 None => write!(f, "code {:#x}", self.number()),
             },
         }
@@ -205,10 +137,5 @@ mod tests {
             let code = ErrorCode::of(number);
             assert_eq!((code.to_string().as_str(), code.number()), (text, number));
         }
-        assert_eq!(ErrorCode::of(0x178).words(), "the TLS handshake failed");
-        assert_eq!(
-            ErrorCode::of(0x11).words(),
-            "a code that QUIC does not define"
-        );
     }
 }
