@@ -6,7 +6,6 @@
 //! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
-mod bodies;
 mod field_value;
 mod fields;
 pub mod holes;
@@ -19,6 +18,5 @@ pub mod quic;
 pub mod tls;
 pub mod websocket;
 
-pub use bodies::{BodiesWanted, Body};
-pub use fields::event::{Event as StreamsEvent, StreamFailure};
-pub use limits::Limits;
+pub use fields::reply::{Event as StreamsEvent, StreamFailure};
+pub use limits::{BodiesWanted, Body, Limits};

@@ -1,7 +1,6 @@
-//! No circle of imports between the files of a crate: whoever reads one file need not have read
-//! the one that uses it. A file is a part of the module whose folder it lies in, and may use what
-//! that defines. Circles between crates are refused by cargo itself, and by the table in
-//! imports.rs.
+//! No circle of imports between the modules of a crate that have folders of their own. Files of one
+//! folder may know each other, and a folder may know what is above it and below it. Circles between
+//! crates are refused by cargo itself, and by the table in imports.rs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -151,42 +150,54 @@ fn within_crate(
     Some(found)
 }
 
-/// The files that each file uses, and the line on which it does so first.
-type Edges<'m> = BTreeMap<&'m Module, BTreeMap<&'m Module, usize>>;
+/// The folders that each folder uses, and where it does so first: the file and the line.
+type Edges<'m> = BTreeMap<&'m [String], BTreeMap<&'m [String], (&'m str, usize)>>;
 
 fn edges<'m>(files: &'m BTreeMap<Module, File<'_>>) -> Edges<'m> {
     let mut edges = Edges::new();
     for (module, file) in files {
+        let from = folder_of(files, module);
         for (path, line) in &file.mentions {
-            if let Some(target) = resolve(files, path, ALIASES_MAX)
-                && !module.starts_with(target)
-            {
-                let targets = edges.entry(module).or_default();
-                targets.entry(target).or_insert(*line);
+            let Some(target) = resolve(files, path, ALIASES_MAX) else {
+                continue;
+            };
+            let to = folder_of(files, target);
+            if !from.starts_with(to) && !to.starts_with(from) {
+                let targets = edges.entry(from).or_default();
+                targets.entry(to).or_insert((file.path, *line));
             }
         }
     }
     edges
 }
 
+/// The module whose folder a file lies in.
+fn folder_of<'m>(files: &BTreeMap<Module, File<'_>>, module: &'m [String]) -> &'m [String] {
+    let has_folder = |other: &Module| other.len() > module.len() && other.starts_with(module);
+    match module.split_last() {
+        Some((_, folder)) if !files.keys().any(has_folder) => folder,
+        _ => module,
+    }
+}
+
 fn check_crate(files: &BTreeMap<Module, File<'_>>) -> Vec<Finding> {
     let edges = edges(files);
-    let mut reported: BTreeSet<&Module> = BTreeSet::new();
+    let mut reported: BTreeSet<&[String]> = BTreeSet::new();
     let mut findings = Vec::new();
-    for module in files.keys() {
-        if reported.contains(module) {
+    for folder in edges.keys().copied() {
+        if reported.contains(folder) {
             continue;
         }
-        let Some(circle) = shortest_circle(&edges, module) else {
+        let Some(circle) = shortest_circle(&edges, folder) else {
             continue;
         };
-        let names: Vec<&str> = circle.iter().map(|module| files[*module].path).collect();
-        let line = edges[module][circle[1 % circle.len()]];
+        let names: Vec<String> = circle.iter().map(|folder| folder.join("::")).collect();
+        let (path, line) = edges[folder][circle[1 % circle.len()]];
         findings.push(Finding::new(
-            files[module].path,
+            path,
             line,
             format!(
-                "imports go in a circle: {}; move what both need into a file below both",
+                "imports go in a circle: {}; move what both need into a module below both",
                 names.join(" uses ")
             ),
         ));
@@ -219,8 +230,8 @@ fn resolve<'f>(
     }
 }
 
-/// The shortest way from a module back to itself, beginning with it.
-fn shortest_circle<'m>(edges: &Edges<'m>, from: &'m Module) -> Option<Vec<&'m Module>> {
+/// The shortest way from a folder back to itself, beginning with it.
+fn shortest_circle<'m>(edges: &Edges<'m>, from: &'m [String]) -> Option<Vec<&'m [String]>> {
     let mut seen = BTreeSet::new();
     let mut ways = VecDeque::from([vec![from]]);
     while let Some(way) = ways.pop_front() {
@@ -256,8 +267,13 @@ mod tests {
         assert!(
             circles(&[
                 ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\n"),
-                ("crates/a/src/b.rs", "use crate::c::C;\npub struct B(C);\n"),
-                ("crates/a/src/c.rs", "pub struct C;\n"),
+                (
+                    "crates/a/src/b/mod.rs",
+                    "use crate::c::C;\npub struct B(C);\n"
+                ),
+                ("crates/a/src/b/x.rs", ""),
+                ("crates/a/src/c/mod.rs", "pub struct C;\n"),
+                ("crates/a/src/c/x.rs", ""),
                 ("crates/d/src/lib.rs", "use a::B;\n"),
             ])
             .is_empty()
@@ -276,35 +292,43 @@ mod tests {
             ("use crate::c;", "fn f(b: super::b::B) {}"),
             ("use crate::c::*;", "use crate::b::B as Other;"),
         ] {
-            let lib = ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\n");
             let (b, c) = (format!("\n{there}\n"), format!("\n{back}\n"));
             let found = circles(&[
-                lib,
-                ("crates/a/src/b.rs", &b),
+                ("crates/a/src/lib.rs", "mod b;\nmod c;\npub use b::B;\n"),
+                ("crates/a/src/b/mod.rs", &b),
+                ("crates/a/src/b/x.rs", ""),
                 ("crates/a/src/c/mod.rs", &c),
+                ("crates/a/src/c/x.rs", ""),
             ]);
-            assert_eq!(found, ["crates/a/src/b.rs:2"], "{there} {back}");
+            assert_eq!(found, ["crates/a/src/b/mod.rs:2"], "{there} {back}");
         }
     }
 
     #[test]
-    fn a_file_is_a_part_of_its_folder() {
+    fn files_of_a_folder_may_know_each_other() {
         let parent = "mod child;\nmod other;\nuse child::C;\npub struct P;\n";
-        let child = "use super::P;\npub struct C;\n";
-        let (b, c) = ("crates/a/src/b/mod.rs", "crates/a/src/b/child.rs");
-        assert!(circles(&[(b, parent), (c, child)]).is_empty());
-        let child = "use super::other::O;\npub struct C;\n";
-        let other = ("crates/a/src/b/other.rs", "use super::C;\npub struct O;\n");
-        let found = circles(&[(b, parent), (c, child), other]);
-        assert_eq!(found, ["crates/a/src/b/child.rs:1"]);
+        let found = circles(&[
+            ("crates/a/src/b/mod.rs", parent),
+            (
+                "crates/a/src/b/child.rs",
+                "use super::other::O;\npub struct C;\n",
+            ),
+            (
+                "crates/a/src/b/other.rs",
+                "use super::{C, P};\npub struct O;\n",
+            ),
+        ]);
+        assert!(found.is_empty());
     }
 
     #[test]
     fn tests_may_look_back() {
         let with_test = "#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}\n";
         let found = circles(&[
-            ("crates/a/src/b.rs", "use crate::c::C;\n"),
-            ("crates/a/src/c.rs", with_test),
+            ("crates/a/src/b/mod.rs", "use crate::c::C;\n"),
+            ("crates/a/src/b/x.rs", ""),
+            ("crates/a/src/c/mod.rs", with_test),
+            ("crates/a/src/c/x.rs", ""),
         ]);
         assert!(found.is_empty());
     }

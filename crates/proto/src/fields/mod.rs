@@ -1,12 +1,10 @@
 //! What HTTP/2 and HTTP/3 share: messages that are fields and DATA, and how fields are written.
 
 pub(crate) mod coding;
-pub(crate) mod event;
 mod huffman;
 pub(crate) mod keep;
 pub(crate) mod reply;
 pub(crate) mod reply_head;
-pub(crate) mod reply_state;
 pub(crate) mod request;
 
 /// Bytes by which a field's size exceeds that of its name and value (RFC 7541 section 4.1, RFC 9114

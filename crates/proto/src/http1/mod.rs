@@ -4,7 +4,6 @@
 mod chunked;
 mod error;
 mod head;
-mod known_head;
 mod reply;
 mod request;
 mod request_text;
@@ -13,8 +12,7 @@ mod tests;
 
 pub use error::ReplyError;
 pub(crate) use head::{Gathered, head_status};
-pub use head::{MAX_HEADER_FIELDS, head_fields};
-pub use known_head::KnownHead;
+pub use head::{KnownHead, MAX_HEADER_FIELDS, head_fields};
 pub use reply::{Progress, Reply, ReplyParser};
 pub use request::{Request, RequestError, RequestPart};
 pub use request_text::{

@@ -2,10 +2,9 @@
 
 use super::chunked::Chunked;
 use super::error::ReplyError;
-use super::head::{self, Framing, Gathered, Head};
-use super::known_head::KnownHead;
+use super::head::{self, Framing, Gathered, Head, KnownHead};
 use super::request_text::RequestKind;
-use crate::bodies::Bodies;
+use crate::limits::Bodies;
 use crate::{Body, Limits};
 
 /// A complete final reply.

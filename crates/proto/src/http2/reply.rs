@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::frame::ErrorCode;
 use super::hpack::HpackError;
-use crate::fields::event;
+use crate::fields::reply;
 
 /// What [`Client::receive`](super::Client::receive) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,10 @@ pub struct Progress {
 }
 
 /// What happened on a connection.
-pub type Event = event::Event<ErrorCode>;
+pub type Event = reply::Event<ErrorCode>;
 
 /// Why one request failed. Its stream was reset by us, unless both sides were done with it.
-pub type StreamFailure = event::StreamFailure<ErrorCode>;
+pub type StreamFailure = reply::StreamFailure<ErrorCode>;
 
 /// Why a whole connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

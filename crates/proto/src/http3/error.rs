@@ -1,11 +1,12 @@
-//! Why a connection or a stream of HTTP/3 fails.
+//! Why a connection or a stream of HTTP/3 fails: error codes of HTTP/3 and QPACK, and which rule was
+//! broken.
 
 use thiserror::Error;
 
-use super::code::ErrorCode;
 use super::qpack::QpackError;
-use crate::fields::event;
+use crate::fields::reply;
 use crate::fields::reply::MalformedReply;
+use crate::quic::{self, Lost};
 
 /// Why a whole connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -68,7 +69,7 @@ impl ConnectionError {
 }
 
 /// Why one request of a client failed.
-pub type StreamFailure = event::StreamFailure<ErrorCode>;
+pub type StreamFailure = reply::StreamFailure<ErrorCode>;
 
 impl StreamFailure {
     /// The server reset the stream with the code of this number (RFC 9114 section 4.1.1).
@@ -134,6 +135,187 @@ impl RequestReadError {
             Self::ContentLength => ErrorCode::MessageError,
             Self::Incomplete => ErrorCode::RequestIncomplete,
             Self::Connection(error) => error.code(),
+        }
+    }
+}
+
+/// Why a stream or a connection ends (RFC 9114 section 8.1, RFC 9204 section 8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// Nothing is wrong.
+    NoError,
+    /// The peer broke the protocol in a way that has no code of its own.
+    GeneralProtocolError,
+    /// The sender has a fault.
+    InternalError,
+    /// The peer opened a stream that is not accepted.
+    StreamCreationError,
+    /// A stream that the connection needs was closed.
+    ClosedCriticalStream,
+    /// A frame came where it may not be.
+    FrameUnexpected,
+    /// A frame has a wrong size or layout.
+    FrameError,
+    /// The peer asks for too much.
+    ExcessiveLoad,
+    /// An identifier of a stream or a push is wrong.
+    IdError,
+    /// SETTINGS hold what may not be there.
+    SettingsError,
+    /// The control stream does not begin with SETTINGS.
+    MissingSettings,
+    /// The server did not process the request at all.
+    RequestRejected,
+    /// The request, or its reply, is not wanted any more.
+    RequestCancelled,
+    /// The client's stream ended without a whole request.
+    RequestIncomplete,
+    /// A message is malformed.
+    MessageError,
+    /// The connection of a CONNECT request was lost.
+    ConnectError,
+    /// HTTP/1.1 is to be used.
+    VersionFallback,
+    /// A field section cannot be decoded.
+    QpackDecompressionFailed,
+    /// The encoder stream of the peer cannot be read.
+    QpackEncoderStreamError,
+    /// The decoder stream of the peer cannot be read.
+    QpackDecoderStreamError,
+    /// A code that neither RFC defines; the same as [`NoError`](Self::NoError) (RFC 9114 section
+    /// 9).
+    Other(u64),
+}
+
+/// Each code that has a name, with its number and its name.
+const CODES: [(ErrorCode, u64, &str); 20] = [
+    (ErrorCode::NoError, 0x100, "H3_NO_ERROR"),
+    (
+        ErrorCode::GeneralProtocolError,
+        0x101,
+        "H3_GENERAL_PROTOCOL_ERROR",
+    ),
+    (ErrorCode::InternalError, 0x102, "H3_INTERNAL_ERROR"),
+    (
+        ErrorCode::StreamCreationError,
+        0x103,
+        "H3_STREAM_CREATION_ERROR",
+    ),
+    (
+        ErrorCode::ClosedCriticalStream,
+        0x104,
+        "H3_CLOSED_CRITICAL_STREAM",
+    ),
+    (ErrorCode::FrameUnexpected, 0x105, "H3_FRAME_UNEXPECTED"),
+    (ErrorCode::FrameError, 0x106, "H3_FRAME_ERROR"),
+    (ErrorCode::ExcessiveLoad, 0x107, "H3_EXCESSIVE_LOAD"),
+    (ErrorCode::IdError, 0x108, "H3_ID_ERROR"),
+    (ErrorCode::SettingsError, 0x109, "H3_SETTINGS_ERROR"),
+    (ErrorCode::MissingSettings, 0x10a, "H3_MISSING_SETTINGS"),
+    (ErrorCode::RequestRejected, 0x10b, "H3_REQUEST_REJECTED"),
+    (ErrorCode::RequestCancelled, 0x10c, "H3_REQUEST_CANCELLED"),
+    (ErrorCode::RequestIncomplete, 0x10d, "H3_REQUEST_INCOMPLETE"),
+    (ErrorCode::MessageError, 0x10e, "H3_MESSAGE_ERROR"),
+    (ErrorCode::ConnectError, 0x10f, "H3_CONNECT_ERROR"),
+    (ErrorCode::VersionFallback, 0x110, "H3_VERSION_FALLBACK"),
+    (
+        ErrorCode::QpackDecompressionFailed,
+        0x200,
+        "QPACK_DECOMPRESSION_FAILED",
+    ),
+    (
+        ErrorCode::QpackEncoderStreamError,
+        0x201,
+        "QPACK_ENCODER_STREAM_ERROR",
+    ),
+    (
+        ErrorCode::QpackDecoderStreamError,
+        0x202,
+        "QPACK_DECODER_STREAM_ERROR",
+    ),
+];
+
+impl ErrorCode {
+    /// The code with this number.
+    pub fn of(number: u64) -> Self {
+        let known = CODES.iter().find(|(_, other, ..)| *other == number);
+        known.map_or(Self::Other(number), |(code, ..)| *code)
+    }
+
+    /// Its number on the wire.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Other(number) => number,
+            _ => self.known().map_or(0, |(_, number, _)| *number),
+        }
+    }
+
+    fn known(self) -> Option<&'static (Self, u64, &'static str)> {
+        CODES.iter().find(|(code, ..)| *code == self)
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.known() {
+            Some((.., name)) => f.write_str(name),
+            None => write!(f, "code {:#x}", self.number()),
+        }
+    }
+}
+
+/// Why a connection cannot be used any more.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Ended {
+    /// QUIC has lost it.
+    #[error(transparent)]
+    Lost(Lost),
+    /// The peer broke the rules of HTTP/3. What says so to the peer is still to be sent.
+    #[error("the peer broke the rules of HTTP/3: {0}")]
+    Broken(ConnectionError),
+}
+
+impl Ended {
+    /// Whether the server refused a handshake for a reason that another one need not have: its
+    /// parameters are in part random (RFC 9000 section 18.1), and a server that takes no connection
+    /// now may take the next one.
+    pub fn is_refusal(&self) -> bool {
+        use quic::ErrorCode::{ConnectionRefused, TransportParameterError};
+        matches!(
+            self,
+            Self::Lost(Lost::Closed {
+                code: ConnectionRefused | TransportParameterError,
+                ..
+            })
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_numbers_and_names_of_the_rfcs() {
+        let numbers: Vec<u64> = (0x100..=0x110).chain(0x200..=0x202).collect();
+        assert_eq!(CODES.map(|(_, number, ..)| number).to_vec(), numbers);
+        for number in numbers {
+            let code = ErrorCode::of(number);
+            assert_eq!(code.number(), number);
+            assert!(!matches!(code, ErrorCode::Other(_)));
+        }
+        for number in [0, 0xff, 0x111, 0x1ff, 0x203, 0x21, u64::MAX] {
+            assert_eq!(ErrorCode::of(number), ErrorCode::Other(number));
+            assert_eq!(ErrorCode::of(number).number(), number);
+        }
+        for (number, text) in [
+            (0x100, "H3_NO_ERROR"),
+            (0x10b, "H3_REQUEST_REJECTED"),
+            (0x110, "H3_VERSION_FALLBACK"),
+            (0x202, "QPACK_DECODER_STREAM_ERROR"),
+            (0x33, "code 0x33"),
+        ] {
+            assert_eq!(ErrorCode::of(number).to_string(), text);
         }
     }
 }

@@ -8,41 +8,32 @@
 //! other. [`frame`] and [`qpack`] serve both directions.
 
 mod client;
-mod code;
-mod ended;
 mod error;
 pub mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod head;
 mod message;
 mod peer;
-mod peer_streams;
 pub mod qpack;
 mod reply;
 mod request;
 mod server;
-mod settings;
 mod template;
 #[cfg(test)]
 mod tests;
 pub mod varint;
 
 pub use client::{Client, Event, STREAMS_MAX};
-pub use code::ErrorCode;
-pub use ended::Ended;
-pub use error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};
-pub use frame::Side;
+pub use error::{ConnectionError, Ended, ErrorCode, ReplyError, RequestReadError, StreamFailure};
+pub use frame::{Setting, Settings, Side};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_http3, fuzz_qpack};
-pub use head::KnownHead;
 pub use peer::{Peer, PeerEvent, PeerStream};
-pub use reply::ReplyReader;
+pub use reply::{KnownHead, ReplyReader};
 pub use request::{RequestPart, RequestReader};
 pub use server::{
     Connection as ServerConnection, Event as ServerEvent, Read as RequestRead, Received, Server,
 };
-pub use settings::{Setting, Settings};
 pub use template::{Template, WorkerTemplate};
 
 pub use crate::fields::reply::{FailedCall, MalformedReply, Reply};

@@ -1,12 +1,12 @@
-//! Replies: one request stream as its client sees it.
+//! Replies: one request stream as its client sees it, and the latest head in QPACK.
 
 use super::error::{ConnectionError, ReplyError, StreamFailure};
 use super::frame::Side;
-use super::head::KnownHead;
 use super::message::{Fault, MessageReader, Part};
-use crate::bodies::Bodies;
-use crate::fields::reply::{MalformedReply, Reply};
-use crate::fields::reply_state::ReplyState;
+use super::qpack::{self, QpackError};
+use crate::fields::reply::{MalformedReply, Reply, ReplyState};
+use crate::fields::reply_head::{Head, Meaning, ReplyFields};
+use crate::limits::Bodies;
 use crate::{Body, Limits};
 
 /// The number under which bodies are kept: a reader has one.
@@ -167,5 +167,72 @@ impl ReplyReader {
     #[inline]
     pub fn take_overhead(&mut self) -> u64 {
         std::mem::take(&mut self.overhead_bytes)
+    }
+}
+
+/// The latest head and what it meant; one per worker, with one value of [`Limits`]. Servers send
+/// the same head over and over, and without a dynamic table equal bytes mean an equal head.
+#[derive(Clone, Debug, Default)]
+pub struct KnownHead {
+    section: Vec<u8>,
+    /// What `section` means; `None` before there is one.
+    head: Option<Head>,
+    /// Where strings are decoded.
+    scratch: Vec<u8>,
+    /// Of the first call of gRPC that failed with one.
+    call_message: Option<String>,
+}
+
+impl KnownHead {
+    /// Reads the field section of a head.
+    #[inline]
+    pub(super) fn head(
+        &mut self,
+        section: &[u8],
+        limits: &Limits,
+    ) -> Result<Result<Head, MalformedReply>, QpackError> {
+        match self.head {
+            Some(head) if self.section == section => Ok(Ok(head)),
+            _ => self.new_head(section, limits),
+        }
+    }
+
+    fn new_head(
+        &mut self,
+        section: &[u8],
+        limits: &Limits,
+    ) -> Result<Result<Head, MalformedReply>, QpackError> {
+        let head = self.fields(section)?.head(limits);
+        if let Ok(head) = head {
+            self.section.clear();
+            self.section.extend_from_slice(section);
+            self.head = Some(head);
+        }
+        Ok(head)
+    }
+
+    /// Reads the field section of trailers: the code in `grpc-status`.
+    pub(super) fn trailers(
+        &mut self,
+        section: &[u8],
+        limits: &Limits,
+    ) -> Result<Result<Option<u8>, MalformedReply>, QpackError> {
+        Ok(self.fields(section)?.trailers(limits))
+    }
+
+    fn fields(&mut self, section: &[u8]) -> Result<ReplyFields, QpackError> {
+        let mut fields = ReplyFields::default();
+        qpack::decode::<Meaning>(section, &mut self.scratch, |field, bytes| {
+            fields.add(field, bytes);
+        })?;
+        if let Some(message) = fields.take_call_message() {
+            self.call_message.get_or_insert(message.into());
+        }
+        Ok(fields)
+    }
+
+    /// What the server said of the first call of gRPC that failed (`grpc-message`); once.
+    pub fn take_call_message(&mut self) -> Option<String> {
+        self.call_message.take()
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::escape::{EscapeError, escape, escaped};
-use super::text_pattern::{TextPattern, TextPatternError};
+use super::pattern::{TextPattern, TextPatternError};
 
 /// Most digits of one random number.
 const RANDOM_DIGITS_MAX: u16 = 4096;

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use quinn_proto::{DatagramEvent, Endpoint, Incoming};
 
 use super::connection::{Connection, Ecn};
-use super::server::ServerTransport;
+use super::transport::ServerTransport;
 
 /// Whose a datagram is.
 #[expect(

@@ -8,21 +8,13 @@
 //!
 //! [`Instant`]: std::time::Instant
 
-mod client;
-mod client_connection;
-mod code;
 mod connection;
+mod error;
 mod listener;
-mod lost;
-mod server;
 mod transport;
 
-pub use client::ClientTransport;
-pub(crate) use client_connection::ClientConnection;
-pub use code::ErrorCode;
-pub(crate) use connection::Connection;
+pub(crate) use connection::{ClientConnection, Connection};
 pub use connection::{Ecn, PathFigures, Sent};
+pub use error::{ErrorCode, Lost};
 pub(crate) use listener::{Admission, Arrival, Listener};
-pub use lost::Lost;
-pub use server::ServerTransport;
-pub use transport::{TransportError, TransportOptions};
+pub use transport::{ClientTransport, ServerTransport, TransportError, TransportOptions};

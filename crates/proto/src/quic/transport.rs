@@ -1,11 +1,19 @@
-//! How either side uses QUIC.
+//! How a side uses QUIC, and what all connections of a client or of a server share.
 
-use std::time::Duration;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use quinn_proto::{EndpointConfig, IdleTimeout, TransportConfig, VarInt};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, EndpointConfig, IdleTimeout, NoneTokenStore, RandomConnectionIdGenerator,
+    ServerConfig, TransportConfig, VarInt,
+};
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-use rustls::quic::Suite;
+use rustls::quic::{Suite, Version};
 use thiserror::Error;
+
+use crate::tls::{ClientSide, ServerSide};
 
 /// Unidirectional streams that a peer may have open: in HTTP/3 its control stream and two of
 /// QPACK, and some of a kind that nobody knows (RFC 9114 section 7.2.8).
@@ -55,7 +63,7 @@ pub enum TransportError {
 }
 
 /// What protects the first packets, which is fixed (RFC 9001 section 5.2).
-pub(super) fn initial_suite() -> Result<Suite, TransportError> {
+fn initial_suite() -> Result<Suite, TransportError> {
     TLS13_AES_128_GCM_SHA256
         .tls13()
         .and_then(rustls::Tls13CipherSuite::quic_suite)
@@ -63,7 +71,7 @@ pub(super) fn initial_suite() -> Result<Suite, TransportError> {
 }
 
 /// How endpoints read packets.
-pub(super) fn endpoint() -> Result<EndpointConfig, TransportError> {
+fn endpoint() -> Result<EndpointConfig, TransportError> {
     let mut endpoint = EndpointConfig::default();
     endpoint
         .grease_quic_bit(false)
@@ -73,7 +81,7 @@ pub(super) fn endpoint() -> Result<EndpointConfig, TransportError> {
 }
 
 /// How connections behave.
-pub(super) fn config(options: TransportOptions) -> TransportConfig {
+fn transport_config(options: TransportOptions) -> TransportConfig {
     let window = |bytes: u64| VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);
     let idle = options.idle_timeout_ns.and_then(|ns| {
         // One that is too long for the wire is none.
@@ -93,4 +101,111 @@ pub(super) fn config(options: TransportOptions) -> TransportConfig {
         .datagram_receive_buffer_size(None)
         .datagram_send_buffer_size(0);
     transport
+}
+
+/// What all connections of a client share.
+#[derive(Clone)]
+pub struct ClientTransport {
+    pub(super) endpoint: Arc<EndpointConfig>,
+    pub(super) client: ClientConfig,
+    pub(super) server_name: Arc<str>,
+    /// The window of a connection.
+    pub(crate) window_bytes: u64,
+    /// The instant 0.
+    pub(super) origin: Instant,
+}
+
+impl fmt::Debug for ClientTransport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ClientTransport")
+            .field("server_name", &self.server_name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ClientTransport {
+    /// Prepares what connections need. `origin` is the instant 0 of all times.
+    ///
+    /// # Errors
+    ///
+    /// TLS is not set up for QUIC.
+    pub fn new(
+        side: &ClientSide,
+        options: TransportOptions,
+        origin: Instant,
+    ) -> Result<Self, TransportError> {
+        // A session that is dropped at once tells whether there can be any.
+        let name = side.server_name.clone();
+        let config = Arc::clone(&side.config);
+        rustls::quic::ClientConnection::new(Arc::clone(&config), Version::V1, name, Vec::new())
+            .map_err(|error| TransportError::Tls(error.to_string()))?;
+        let crypto = QuicClientConfig::with_initial(config, initial_suite()?)
+            .map_err(|error| TransportError::Tls(error.to_string()))?;
+        let mut client = ClientConfig::new(Arc::new(crypto));
+        client.transport_config(Arc::new(transport_config(options)));
+        // Every connection is validated as a new one's address is.
+        client.token_store(Arc::new(NoneTokenStore));
+        let mut endpoint = endpoint()?;
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0)));
+        Ok(Self {
+            endpoint: Arc::new(endpoint),
+            client,
+            server_name: side.server_name.to_str().into(),
+            window_bytes: options.connection_window_bytes,
+            origin,
+        })
+    }
+}
+
+/// Bytes that a server holds of what it has sent on a connection and is not acknowledged.
+const SEND_WINDOW_BYTES: u64 = 1 << 20;
+
+/// What all connections of a server share.
+#[derive(Clone)]
+pub struct ServerTransport {
+    pub(super) endpoint: Arc<EndpointConfig>,
+    pub(super) server: Arc<ServerConfig>,
+    /// The instant 0.
+    pub(super) origin: Instant,
+}
+
+impl fmt::Debug for ServerTransport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServerTransport")
+            .finish_non_exhaustive()
+    }
+}
+
+impl ServerTransport {
+    /// Prepares what connections need. `origin` is the instant 0 of all times.
+    ///
+    /// # Errors
+    ///
+    /// TLS is not set up for QUIC.
+    pub fn new(
+        side: &ServerSide,
+        options: TransportOptions,
+        origin: Instant,
+    ) -> Result<Self, TransportError> {
+        let config = Arc::clone(&side.config);
+        // A session that is dropped at once tells whether there can be any.
+        rustls::quic::ServerConnection::new(Arc::clone(&config), Version::V1, Vec::new())
+            .map_err(|error| TransportError::Tls(error.to_string()))?;
+        let crypto = QuicServerConfig::with_initial(config, initial_suite()?)
+            .map_err(|error| TransportError::Tls(error.to_string()))?;
+        let mut server = ServerConfig::with_crypto(Arc::new(crypto));
+        let mut of_connections = transport_config(options);
+        of_connections.send_window(SEND_WINDOW_BYTES);
+        server
+            .transport_config(Arc::new(of_connections))
+            // A client keeps its address, which a kernel chooses a worker by.
+            .migration(false);
+        Ok(Self {
+            endpoint: Arc::new(endpoint()?),
+            server: Arc::new(server),
+            origin,
+        })
+    }
 }

@@ -4,7 +4,7 @@ use rustls::{AlertDescription, InvalidMessage};
 use thiserror::Error;
 
 use super::certificate::{self, CertificateFault, CertificateObjection};
-use super::names::{Version, cipher_suite_names, group_names};
+use super::provider::{Version, cipher_suite_names, group_names};
 
 /// Why a side cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -7,19 +7,16 @@
 mod certificate;
 mod client;
 mod error;
-mod names;
 mod provider;
-mod resumption;
 mod server;
 mod session;
 #[cfg(test)]
 mod tests;
-mod verifier;
 
 pub use certificate::{CertificateFault, CertificateObjection, is_encrypted_key};
 pub use client::{ClientOptions, ClientSide};
 pub use error::{ConfigError, TlsError};
-pub use names::{Version, cipher_suite_names, group_names};
+pub use provider::{Version, cipher_suite_names, group_names};
 pub use server::{ServerOptions, ServerSide};
 pub use session::{Negotiated, Scratch, Session};
 

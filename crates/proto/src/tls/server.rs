@@ -9,8 +9,8 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use super::error::ConfigError;
-use super::names::Version;
 use super::provider;
+use super::provider::Version;
 
 /// How servers speak TLS.
 #[derive(Debug)]

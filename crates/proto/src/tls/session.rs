@@ -12,7 +12,7 @@ use rustls::{CommonState, HandshakeKind};
 
 use super::client::ClientSide;
 use super::error::TlsError;
-use super::names::{self, Version};
+use super::provider::{self, Version};
 use super::server::ServerSide;
 
 /// Plain text in one record at most (RFC 8446 section 5.1).
@@ -272,10 +272,10 @@ impl Session {
         let suite = common.negotiated_cipher_suite()?;
         Some(Negotiated {
             version: Version::of(common.protocol_version()?)?,
-            cipher_suite: names::cipher_suite_name(suite.suite()),
+            cipher_suite: provider::cipher_suite_name(suite.suite()),
             group: common
                 .negotiated_key_exchange_group()
-                .map(|group| names::group_name(group.name())),
+                .map(|group| provider::group_name(group.name())),
             alpn: common.alpn_protocol().map(<[u8]>::to_vec),
             is_resumed: self.is_resumed(),
         })

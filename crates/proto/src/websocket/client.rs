@@ -1,9 +1,7 @@
 //! A client's connection: the upgrade, then frames; pings and closes are answered.
 
-use super::close::put_close;
-use super::code::CloseCode;
-use super::fault::{ClientError, Fault};
-use super::frame::{MaskKey, Opcode, put_frame};
+use super::fault::{ClientError, CloseCode, Fault};
+use super::frame::{MaskKey, Opcode, put_close, put_frame};
 use super::handshake::{Awaited, Offer};
 use super::reader::{Event, Kind, Piece, Reader, Rules, Side};
 use crate::Limits;

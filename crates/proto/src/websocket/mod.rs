@@ -2,8 +2,6 @@
 //! but not kept.
 
 mod client;
-mod close;
-mod code;
 mod fault;
 mod frame;
 #[cfg(any(test, feature = "fuzz"))]
@@ -12,13 +10,12 @@ mod handshake;
 mod reader;
 #[cfg(test)]
 mod tests;
-mod utf8;
 
 pub use client::{Client, ClientEvent, ClientProgress, Settings};
-pub use close::put_close;
-pub use code::CloseCode;
-pub use fault::{ClientError, Fault, HandshakeError, OfferError};
-pub use frame::{CONTROL_BYTES_MAX, MaskKey, Opcode, frame_head_bytes, mask, put_frame, put_head};
+pub use fault::{ClientError, CloseCode, Fault, HandshakeError, OfferError};
+pub use frame::{
+    CONTROL_BYTES_MAX, MaskKey, Opcode, frame_head_bytes, mask, put_close, put_frame, put_head,
+};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_frames;
 pub use handshake::{ACCEPT_BYTES, Offer, accept_of, is_key};

@@ -1,6 +1,6 @@
 //! The streams in flight on one connection: places, and finding them by their identifiers.
 
-use crate::fields::reply_state::ReplyState;
+use crate::fields::reply::ReplyState;
 use crate::http2::frame::WINDOW_BYTES_MAX;
 
 /// One stream in flight.

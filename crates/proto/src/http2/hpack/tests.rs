@@ -326,3 +326,54 @@ proptest! {
         }
     }
 }
+
+fn entry(kept: u32, bytes: u32) -> Entry<u32> {
+    Entry {
+        kept,
+        name_bytes: bytes / 2,
+        value_bytes: bytes - bytes / 2,
+    }
+}
+
+fn contents(table: &Table<u32>) -> Vec<u32> {
+    (0..)
+        .map_while(|age| table.get(age))
+        .map(|entry| entry.kept)
+        .collect()
+}
+
+#[test]
+fn the_oldest_make_room() {
+    let mut table = Table::new(100);
+    table.insert(entry(1, 18));
+    table.insert(entry(2, 18));
+    assert_eq!((contents(&table), table.size_bytes()), (vec![2, 1], 100));
+    table.insert(entry(3, 0));
+    assert_eq!((contents(&table), table.size_bytes()), (vec![3, 2], 82));
+    table.insert(entry(4, 68));
+    assert_eq!((contents(&table), table.size_bytes()), (vec![4], 100));
+    table.insert(entry(5, 69));
+    assert_eq!((contents(&table), table.size_bytes()), (vec![], 0));
+    table.insert(entry(6, u32::MAX));
+    assert_eq!((contents(&table), table.size_bytes()), (vec![], 0));
+}
+
+#[test]
+fn a_smaller_table_holds_less() {
+    let mut table = Table::new(200);
+    for kept in 1..=4 {
+        table.insert(entry(kept, 8));
+    }
+    table.resize(119);
+    assert_eq!(contents(&table), [4, 3]);
+    table.resize(0);
+    assert_eq!((contents(&table), table.size_bytes()), (vec![], 0));
+    table.insert(entry(5, 0));
+    assert!(contents(&table).is_empty() && table.is_closed());
+    table.resize(31);
+    assert!(table.is_closed());
+    table.resize(32);
+    assert!(!table.is_closed());
+    table.insert(entry(6, 0));
+    assert_eq!(contents(&table), [6]);
+}

@@ -2,22 +2,65 @@
 //! sent when asked.
 
 mod places;
-mod streams;
+
+use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
+
+use super::error::{ConnectionError, Ended, ErrorCode, ReplyError, StreamFailure};
+use super::reply::{KnownHead, ReplyReader};
+use crate::fields::reply::Reply;
+
+/// What was read of a reply.
+pub(super) struct Read {
+    /// Bytes of its stream.
+    pub(super) bytes: u64,
+    /// How it ended; absent where more is to come.
+    pub(super) end: Option<Result<Reply, ReplyError>>,
+}
+
+/// Reads what came of a reply, and hands each piece to `take`.
+#[inline]
+pub(super) fn read_reply(
+    quic: &mut quinn_proto::Connection,
+    id: StreamId,
+    reader: &mut ReplyReader,
+    mut take: impl FnMut(&mut ReplyReader, &[u8]) -> Result<(), ReplyError>,
+) -> Read {
+    let mut bytes = 0;
+    let mut stream = quic.recv_stream(id);
+    // One that was stopped is not read any more.
+    let Ok(mut chunks) = stream.read(true) else {
+        return Read { bytes, end: None };
+    };
+    let end = loop {
+        match chunks.next(usize::MAX) {
+            Ok(Some(chunk)) => {
+                bytes += chunk.bytes.len() as u64;
+                if let Err(error) = take(reader, &chunk.bytes) {
+                    break Some(Err(error));
+                }
+            }
+            Ok(None) => break Some(reader.end()),
+            Err(ReadError::Blocked) => break None,
+            Err(ReadError::Reset(code)) => {
+                break Some(Err(StreamFailure::of_reset(code.into_inner()).into()));
+            }
+        }
+    };
+    // What is to be sent is asked for in any case.
+    let _ = chunks.finalize();
+    Read { bytes, end }
+}
+
 #[cfg(test)]
 mod tests;
 
 use bytes::Bytes;
-use quinn_proto::{Dir, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
 use self::places::Places;
-use super::code::ErrorCode;
-use super::ended::Ended;
-use super::error::{ConnectionError, ReplyError, StreamFailure};
 use super::frame::{self, Side};
-use super::head::KnownHead;
-use super::peer_streams::PeerStreams;
+use super::peer::PeerStreams;
 use super::template::WorkerTemplate;
-use crate::fields::event;
+use crate::fields::reply;
 use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
 use crate::{Body, Limits};
 
@@ -25,7 +68,7 @@ use crate::{Body, Limits};
 pub const STREAMS_MAX: u64 = 1 << 60;
 
 /// What happened on a connection.
-pub type Event = event::Event<ErrorCode>;
+pub type Event = reply::Event<ErrorCode>;
 
 /// The client's side of one connection (RFC 9114).
 ///
@@ -322,10 +365,9 @@ impl Client {
             return Ok(None);
         };
         let place = self.places.get_mut(at);
-        let read =
-            streams::read_reply(self.quic.inner(), id, &mut place.reader, |reader, piece| {
-                reader.receive(piece, now_ns, limits, known)
-            });
+        let read = read_reply(self.quic.inner(), id, &mut place.reader, |reader, piece| {
+            reader.receive(piece, now_ns, limits, known)
+        });
         let overhead_bytes = place.reader.take_overhead();
         self.claimed_bytes += read.bytes;
         self.claimed_bytes -= overhead_bytes;

@@ -301,3 +301,46 @@ proptest! {
         fuzz_qpack(&[&[0, 0][..], &section].concat());
     }
 }
+
+#[test]
+fn an_encoder_may_only_have_no_table() {
+    assert_eq!(check_encoder_instructions(&[]), Ok(()));
+    assert_eq!(check_encoder_instructions(&[0x20, 0x20]), Ok(()));
+    // A capacity of 1, an insertion by a static and by a literal name, a duplicate.
+    for bytes in [
+        &[0x21][..],
+        &[0x20, 0x3f, 0x00],
+        &[0xc0, 0x00],
+        &[0x40, 0x00],
+        &[0x00],
+    ] {
+        assert_eq!(
+            check_encoder_instructions(bytes),
+            Err(Forbidden),
+            "{bytes:x?}"
+        );
+    }
+}
+
+#[test]
+fn a_decoder_may_only_cancel_streams() {
+    let longest = [&[0x7f][..], &[0xff; 8], &[0x00]].concat();
+    let too_long = [&[0x7f][..], &[0x80; 9]].concat();
+    for (bytes, expected) in [
+        (&[][..], Ok(())),
+        (&[0x40, 0x7e, 0x7f, 0x80, 0x01, 0x44], Ok(())),
+        (&[&longest[..], &longest].concat(), Ok(())),
+        (&too_long, Err(Forbidden)),
+        // A section acknowledged, and insertions: of stream 0, of 4; none, one.
+        (&[0x80], Err(Forbidden)),
+        (&[0x40, 0x84], Err(Forbidden)),
+        (&[0x00], Err(Forbidden)),
+        (&[0x7f, 0x00, 0x01], Err(Forbidden)),
+    ] {
+        let mut whole = DecoderInstructions::default();
+        assert_eq!(whole.take(bytes), expected, "{bytes:x?}");
+        let mut bytewise = DecoderInstructions::default();
+        let found = bytes.iter().try_for_each(|&byte| bytewise.take(&[byte]));
+        assert_eq!(found, expected, "{bytes:x?}");
+    }
+}

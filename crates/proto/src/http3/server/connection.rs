@@ -2,12 +2,10 @@
 
 use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt};
 
-use crate::http3::ended::Ended;
-use crate::http3::error::{ConnectionError, RequestReadError};
-use crate::http3::frame::{self, Side};
-use crate::http3::peer_streams::PeerStreams;
+use crate::http3::error::{ConnectionError, Ended, RequestReadError};
+use crate::http3::frame::{self, Setting, Side};
+use crate::http3::peer::PeerStreams;
 use crate::http3::request::{RequestPart, RequestReader};
-use crate::http3::settings::Setting;
 use crate::quic;
 
 /// What happened on a connection. Streams are those that carry requests, by their numbers among

@@ -2,8 +2,7 @@
 
 use super::world::{Behaviour, Faults, World};
 use super::{Ended, Event, StreamFailure, bytes_of, statuses, template};
-use crate::http3::code::ErrorCode;
-use crate::http3::error::ConnectionError;
+use crate::http3::error::{ConnectionError, ErrorCode};
 use crate::quic::{self, Lost};
 
 fn ready(behaviour: Behaviour, depth: u32) -> World {
