@@ -4,7 +4,6 @@
 pub mod backend;
 pub mod blocking;
 pub mod clock;
-mod contention;
 pub mod cpu;
 #[cfg(test)]
 mod datagram_tests;
@@ -15,10 +14,8 @@ pub mod heap;
 pub mod listener;
 #[cfg(test)]
 mod listener_tests;
-pub mod payloads;
 pub mod process_group;
 pub mod receive_stamps;
-pub mod send_calls;
 pub mod socket;
 pub mod spin;
 #[cfg(test)]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::backend::Payloads;
 use crate::clock;
 use crate::datagrams::{self, About, RECEIVED_BYTES_MAX, SEGMENTS_MAX, SendEnd};
-use crate::payloads::Payloads;
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Receives before the next wait, at most.

@@ -3,8 +3,9 @@
 
 use brunt_load::Spin;
 
-use crate::contention::{LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended};
-use crate::cpu::{Contention, ContentionProbe, Cpus};
+use crate::cpu::{
+    Contention, ContentionProbe, Cpus, LOOK_NS, PAUSE_NS_MAX, PAUSE_NS_MIN, is_contended,
+};
 
 /// How long a thread has to poll undisturbed until its next pause is the shortest again.
 const CALM_NS: u64 = 1_000_000_000;

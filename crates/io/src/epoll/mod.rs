@@ -18,12 +18,11 @@ use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::backend::{
-    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Peer, ReceivedOf, SendCall,
-    ServerBackend, Slot,
+    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Payloads, Peer, ReceivedOf,
+    SendCall, ServerBackend, Slot,
 };
 use crate::clock::{self, RealTime};
-use crate::payloads::Payloads;
-use crate::send_calls::SendCalls;
+use crate::receive_stamps::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::threads;

@@ -8,8 +8,7 @@ use brunt_proto::tls::{ClientOptions, ServerOptions, Version};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::handshakes::{HANDSHAKE_NS_MAX, SILENCE_NS_MAX};
-use super::*;
+use super::{HANDSHAKE_NS_MAX, SILENCE_NS_MAX, *};
 use crate::epoll::Epoll;
 use crate::uring::Uring;
 

@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::datagrams::BUFFER_HEADER_BYTES;
 use super::ring::{Layout, Ring, Timespec};
+use crate::backend::Payloads;
 use crate::clock;
 use crate::datagrams::{
     self, About, NAME_BYTES, RECEIVED_BYTES_MAX, RECEIVED_CONTROL_BYTES, SEGMENTS_MAX, SendEnd,
     SendMessage,
 };
 use crate::listener::DatagramListener;
-use crate::payloads::Payloads;
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Receive buffers. What is small touches only the first page of one.

@@ -7,43 +7,39 @@
 //! with something to do cost, however many there are. (Polling the rings' own descriptors would
 //! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
-mod accounts;
-mod buffers;
 mod datagrams;
 mod listener;
 mod receives;
 mod ring;
-mod rings;
 mod sends;
-mod streams;
+#[cfg(test)]
+mod tests;
 mod transport;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use brunt_load::SocketOptions;
 use io_uring::cqueue;
+use ring::{Layout, Ring, RingSet, Timespec};
 
 use crate::backend::{
-    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Peer, ReceivedOf, SendCall,
-    ServerBackend, Slot,
+    self, Backend, ClientBackend, Event, OutgoingOf, PayloadId, Payloads, Peer, ReceivedOf,
+    SendCall, ServerBackend, Slot,
 };
 use crate::clock::{self, RealTime};
 use crate::epoll::errno_of;
-use crate::payloads::Payloads;
-use crate::send_calls::SendCalls;
+use crate::receive_stamps::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::transport::Stream;
-use accounts::Accounts;
+
 pub use listener::UringListener;
-use ring::{Layout, Ring, Timespec};
-use rings::RingSet;
 pub use transport::UringTransport;
 
 /// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
@@ -798,5 +794,47 @@ impl ServerBackend for Uring {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// One connection in this many keeps a descriptor.
+const SAMPLE_EVERY: u32 = 64;
+/// Most connections that keep a descriptor.
+const SAMPLE_MAX: usize = 16;
+
+/// A sample of the connections, or all of them.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    sockets: BTreeMap<Slot, OwnedFd>,
+    keeps_all: bool,
+}
+
+impl Accounts {
+    /// Descriptors that are kept of `slots` connections.
+    pub(super) fn descriptors(slots: u64, keeps_all: bool) -> u64 {
+        match keeps_all {
+            true => slots,
+            false => slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64),
+        }
+    }
+
+    /// Keeps those of all connections that are opened from now on.
+    pub(super) fn keep_all(&mut self) {
+        self.keeps_all = true;
+    }
+
+    /// A connection was opened: its descriptor is kept, or closed.
+    pub(super) fn opened(&mut self, slot: Slot, socket: OwnedFd) {
+        let is_sampled = slot.0.is_multiple_of(SAMPLE_EVERY) && self.sockets.len() < SAMPLE_MAX;
+        if is_sampled || self.keeps_all {
+            self.sockets.insert(slot, socket);
+        }
+    }
+
+    /// The connection is no more.
+    pub(super) fn closed(&mut self, slot: Slot) {
+        self.sockets.remove(&slot);
+    }
+
+    /// The descriptor of a connection; absent where it keeps none.
+    pub(super) fn of(&self, slot: Slot) -> Option<BorrowedFd<'_>> {
+        self.sockets.get(&slot).map(AsFd::as_fd)
+    }
+}

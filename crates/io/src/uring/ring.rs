@@ -1,22 +1,24 @@
-//! One io_uring instance with its file table and receive buffers.
+//! One io_uring instance with its file table and its provided buffer ring: receive buffers that the
+//! kernel takes from and we give back to.
 
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{self, Ordering};
+use std::ptr::NonNull;
+use std::sync::atomic::{self, AtomicU16, Ordering};
 
 use io_uring::squeue::{self, Flags};
-pub(super) use io_uring::types::Timespec;
-use io_uring::types::{DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
+use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, RecvMsgOut, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use super::buffers::{Buffers, GROUP};
 use crate::backend::{SendCall, Slot};
-use crate::clock;
 use crate::datagrams::address_in;
-use crate::receive_stamps;
+use crate::{clock, receive_stamps};
+
+pub(super) use io_uring::types::Timespec;
 
 /// Entries of the submission queue.
 const SUBMISSIONS: u32 = 256;
@@ -572,5 +574,170 @@ impl Ring {
             io::ErrorKind::ResourceBusy,
             "io_uring takes no more submissions",
         ))
+    }
+}
+
+/// Numbers of rings, a bit each.
+#[derive(Debug, Default)]
+pub(super) struct RingSet {
+    words: Vec<u64>,
+}
+
+impl RingSet {
+    pub(super) fn insert(&mut self, ring: usize) {
+        let word = ring / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (ring % 64);
+    }
+
+    pub(super) fn remove(&mut self, ring: usize) {
+        if let Some(word) = self.words.get_mut(ring / 64) {
+            *word &= !(1 << (ring % 64));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// The lowest number from `ring` on.
+    pub(super) fn first_from(&self, ring: usize) -> Option<usize> {
+        let first = ring / 64;
+        let mut mask = !0 << (ring % 64);
+        for (index, &word) in self.words.iter().enumerate().skip(first) {
+            let rest = word & mask;
+            if rest != 0 {
+                return Some(index * 64 + rest.trailing_zeros() as usize);
+            }
+            mask = !0;
+        }
+        None
+    }
+}
+
+/// The group id; each ring has one group.
+pub(super) const GROUP: u16 = 0;
+/// Receive buffers shared with the kernel by one ring.
+pub(super) struct Buffers {
+    memory: NonNull<u8>,
+    bytes: usize,
+    count: u16,
+    /// Bytes of one buffer. What is small touches only the first page of it.
+    buffer_bytes: usize,
+    tail: u16,
+}
+
+impl Buffers {
+    /// Maps `count` buffers (a power of two, at most 32,768) of `buffer_bytes` each and registers
+    /// them with `ring`.
+    pub(super) fn register(ring: &IoUring, count: u16, buffer_bytes: usize) -> io::Result<Self> {
+        let entries_bytes = usize::from(count) * size_of::<BufRingEntry>();
+        let bytes = entries_bytes.next_multiple_of(4096) + usize::from(count) * buffer_bytes;
+        // SAFETY: a new private anonymous mapping overlaps nothing.
+        let memory = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        }?;
+        let Some(memory) = NonNull::new(memory.cast::<u8>()) else {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        };
+        let mut buffers = Self {
+            memory,
+            bytes,
+            count,
+            buffer_bytes,
+            tail: 0,
+        };
+        // SAFETY: the entries lie at the page-aligned start of the mapping, which lives as long as
+        // `buffers`; `Ring` drops the ring before its buffers.
+        unsafe {
+            ring.submitter()
+                .register_buf_ring_with_flags(memory.as_ptr() as u64, count, GROUP, 0)
+        }?;
+        for id in 0..count {
+            buffers.put_back(id);
+        }
+        Ok(buffers)
+    }
+
+    /// The first `length` bytes of buffer `id`, which the kernel filled and gave to us.
+    pub(super) fn filled(&self, id: u16, length: usize) -> &[u8] {
+        let length = length.min(self.buffer_bytes);
+        // SAFETY: `address` lies in the mapping with `buffer_bytes` after it; the buffer is ours
+        // until `put_back`, which needs `&mut self`, and the kernel initialised `length` bytes
+        // (the mapping itself was zeroed).
+        unsafe { std::slice::from_raw_parts(self.address(id), length) }
+    }
+
+    /// Gives buffer `id` to the kernel again.
+    pub(super) fn put_back(&mut self, id: u16) {
+        let entries = self.memory.as_ptr().cast::<BufRingEntry>();
+        let address = self.address(id) as u64;
+        // SAFETY: `tail & (count - 1)` is below `count`, so the entry lies in the mapping; the
+        // kernel reads entries only up to the published tail, and this one is beyond it.
+        let entry = unsafe { &mut *entries.add(usize::from(self.tail & (self.count - 1))) };
+        entry.set_addr(address);
+        entry.set_len(self.buffer_bytes as u32);
+        entry.set_bid(id);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: the tail overlays the reserved field of the first entry, is aligned for u16, and
+        // is only ever accessed atomically.
+        let tail = unsafe { &*BufRingEntry::tail(entries).cast::<AtomicU16>() };
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    fn address(&self, id: u16) -> *mut u8 {
+        debug_assert!(id < self.count);
+        let entries_bytes = usize::from(self.count) * size_of::<BufRingEntry>();
+        let offset =
+            entries_bytes.next_multiple_of(4096) + usize::from(id % self.count) * self.buffer_bytes;
+        // SAFETY: `id % count` keeps the offset inside the mapping.
+        unsafe { self.memory.as_ptr().add(offset) }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `register` with this length, and the ring that used it
+        // has been dropped.
+        let outcome = unsafe { munmap(self.memory.as_ptr().cast(), self.bytes) };
+        debug_assert!(outcome.is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(set: &RingSet) -> Vec<usize> {
+        let next = |ring: &usize| set.first_from(ring + 1);
+        std::iter::successors(set.first_from(0), next).collect()
+    }
+
+    #[test]
+    fn numbers_come_in_order() {
+        let mut set = RingSet::default();
+        assert!(set.is_empty());
+        assert_eq!(set.first_from(0), None);
+        set.remove(200);
+        for ring in [130, 64, 0, 63, 5, 64] {
+            set.insert(ring);
+        }
+        assert_eq!(all(&set), [0, 5, 63, 64, 130]);
+        assert_eq!(set.first_from(131), None);
+        assert_eq!(set.first_from(500), None);
+        set.remove(63);
+        set.remove(130);
+        assert_eq!(all(&set), [0, 5, 64]);
+        for ring in all(&set) {
+            set.remove(ring);
+        }
+        assert!(set.is_empty());
     }
 }

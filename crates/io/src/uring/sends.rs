@@ -3,7 +3,7 @@
 //! A silent send completes only if the socket has no room for all of it, and waits for none. So at
 //! most one send per connection is ever pending in the kernel, however little its peer reads.
 
-use super::rings::RingSet;
+use super::ring::RingSet;
 use super::{Operation, Uring, user_data};
 use crate::backend::{self, AT_ONCE_BYTES_MAX, Event, Outgoing, PayloadId, Slot};
 use crate::transport::Stream;
