@@ -14,9 +14,8 @@ use brunt_load::{ClientIdentity, PlanFile, Target, TlsSpec};
 use serde_json::json;
 use thiserror::Error;
 
-use crate::admission::AllowedTarget;
-use crate::chunks::CHUNK_BYTES_MAX;
-use crate::nats::{FromServer, Message, Received};
+use crate::agent::AllowedTarget;
+use crate::nats::{CHUNK_BYTES_MAX, FromServer, Message, Received};
 
 /// The port of NATS.
 const PORT: u16 = 4_222;

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use brunt_load::Part;
 
 use crate::address::{AgentId, SessionId};
-use crate::chunks::Chunks;
+use crate::coordinate::{AgentResult, FleetError, LostAgent, Outcome};
 use crate::member::{EXCHANGES_LEAST, Member, MemberView, REPEAT_LONG_NS, REPEAT_ORDER_NS};
 use crate::messages::{FromAgent, Hello, Phase, Start, Stop, ToAgent, Version, shortened};
-use crate::outcome::{AgentResult, FleetError, LostAgent, Outcome};
+use crate::nats::Chunks;
 
 /// An agent that says nothing for this long is lost.
 const SILENCE_NS: u64 = 5_000_000_000;

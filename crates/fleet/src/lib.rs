@@ -11,12 +11,10 @@
 //! an agent at work. What they need of the program around them it gives as a [`Host`].
 
 mod address;
-mod admission;
 mod agent;
 mod agent_link;
 mod agreement;
 mod broker;
-mod chunks;
 mod coordinate;
 mod coordinator;
 mod gathered;
@@ -27,18 +25,19 @@ mod member;
 mod merged;
 mod messages;
 mod nats;
-mod outcome;
 mod program;
 mod working;
 
 pub use address::{AgentId, Direction, Job, NameError, SessionId, Topic};
-pub use admission::{AdmissionError, AllowedTarget, AllowedTargetError, admit};
-pub use agent::{Agent, AgentError, AgentEvent};
+pub use agent::{
+    AdmissionError, Agent, AgentError, AgentEvent, AllowedTarget, AllowedTargetError, admit,
+};
 pub use agent_link::{AgentLink, join};
 pub use agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
-pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
-pub use coordinate::{CoordinateError, Deal, Fleet, Overseer, Wish};
+pub use coordinate::{
+    AgentResult, CoordinateError, Deal, Fleet, FleetError, LostAgent, Outcome, Overseer, Wish,
+};
 pub use coordinator::{Coordinator, Settings, Stage, Timing};
 pub use gathered::{Gathered, Task};
 pub use host::{AgentHost, Board, Generators, Host};
@@ -49,6 +48,6 @@ pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
     ToAgent, Version,
 };
-pub use outcome::{AgentResult, FleetError, LostAgent, Outcome};
+pub use nats::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use program::{Assignment, Program, ProgramError, ScriptText, SessionsText};
 pub use working::{Service, serve};

@@ -6,8 +6,8 @@ use brunt_load::Part;
 
 use crate::address::AgentId;
 use crate::agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
-use crate::chunks::Assembly;
 use crate::messages::{Hello, Phase, Pong, Status, Stop, ToAgent};
+use crate::nats::Assembly;
 
 /// From one ping to the next, while the clocks are agreed on.
 const PING_FAST_NS: u64 = 20_000_000;

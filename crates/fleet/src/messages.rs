@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::address::SessionId;
-use crate::chunks::Chunk;
+use crate::nats::Chunk;
 
 /// Largest message that is read: what a broker takes unless it is told otherwise.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn messages_are_read_as_they_were_written() {
         let session = SessionId::fresh();
-        let chunk = crate::chunks::Chunks::new(vec![7; 9], 4)
+        let chunk = crate::nats::Chunks::new(vec![7; 9], 4)
             .chunk(1)
             .expect("there are three");
         let part = Part::new(3, NonZeroU32::MIN);

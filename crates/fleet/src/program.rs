@@ -5,7 +5,7 @@ use brunt_load::{Plan, stored_bytes};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::admission::AdmissionError;
+use crate::agent::AdmissionError;
 
 /// What agents do in a round: all of them are given the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]

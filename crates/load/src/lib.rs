@@ -27,7 +27,6 @@ mod tls;
 pub mod units;
 mod websocket;
 mod withheld;
-mod withheld_parts;
 
 pub use amounts::{Amounts, StageRates};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage};
@@ -57,4 +56,4 @@ pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queri
 pub use think_time::{ThinkSpread, ThinkTime, ThinkTimes};
 pub use tls::{ClientIdentity, TlsSpec, TlsVersion};
 pub use websocket::{ReplyMatch, WebSocketExchange, WebSocketOpening};
-pub use withheld_parts::{Withheld, WithheldParts};
+pub use withheld::{Withheld, WithheldParts};

@@ -10,7 +10,6 @@ pub mod machine;
 pub mod memory;
 pub mod network;
 pub mod observer;
-mod pace;
 mod programs;
 mod prometheus;
 mod route;

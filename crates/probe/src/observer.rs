@@ -8,15 +8,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
-use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
-use brunt_io::threads;
+use brunt_io::{clock, threads};
 use brunt_record::{Evidence, Observer as Cost, ServerEvidence, ServerScope, Window};
 
 use crate::host::HostReader;
 use crate::network::NetworkReader;
-use crate::pace::Pace;
 use crate::programs::ProgramsReader;
+use crate::series::Pace;
 use crate::server::{ServerWatch, cpus_used_now};
 use crate::server_connections::ConnectionsReader;
 use crate::steal::{self, StealReader};

@@ -6,7 +6,7 @@ use std::io;
 use brunt_record::{CpuTimes, Stolen};
 
 use crate::host;
-use crate::pace::Pace;
+use crate::series::Pace;
 
 /// Shortest and longest time between two readings. A burst of steal is some tens of milliseconds
 /// long, and what lies between two readings is lost with it.

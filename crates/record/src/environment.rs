@@ -1,8 +1,13 @@
-//! Where rounds were measured: the machine, the server and the client, told once for all of them.
+//! Where rounds were measured, told once for all of them: the machine, the server, the client, its
+//! workers and their CPUs, and what a generator of requests did.
 
+use std::collections::BTreeSet;
+
+use brunt_load::SessionCounts;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, MachineDescription, Run, ServerScope};
+use crate::merged::{Merge, merge_fields};
+use crate::{Run, ServerScope};
 
 /// Machine, server and client of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,5 +97,229 @@ impl ServerDescription {
             threads: server.threads.map(|threads| threads.count),
             cpus: server.cpus,
         })
+    }
+}
+
+/// A machine in words and numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineDescription {
+    /// Model of its processor; null where unknown, as all of the following.
+    pub processor: Option<String>,
+    /// CPUs that are online.
+    pub cpus: Option<u32>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Release of the kernel.
+    pub kernel: Option<String>,
+    /// Name and version of the distribution.
+    pub distribution: Option<String>,
+}
+
+/// The kernel interface under a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+    /// A simulated network in virtual time.
+    Sim,
+}
+
+impl Backend {
+    /// The backend's name as typed and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// Why there are so many workers, and why they are where they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// The server is on this machine and may use all of its CPUs: workers on half of them, each
+    /// bound to a CPU from which the scheduler can move the server.
+    ServerAnywhere,
+    /// The server is on this machine and bound to some of its CPUs: workers are on others, on half
+    /// of all CPUs at most.
+    ServerBound,
+    /// The server is brunt's own, in its process: each has half of the CPUs.
+    OwnServer,
+    /// The target is on another machine: a worker per CPU.
+    ServerElsewhere,
+    /// There is one CPU for all.
+    OneCpu,
+    /// `-t` says how many.
+    Given,
+    /// brunt was confined to these CPUs from outside.
+    Confined,
+    /// The scheduler places as many as the plan has.
+    #[default]
+    Off,
+}
+
+impl Placement {
+    /// Name of the placement in data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ServerAnywhere => "server_anywhere",
+            Self::ServerBound => "server_bound",
+            Self::OwnServer => "own_server",
+            Self::ServerElsewhere => "server_elsewhere",
+            Self::OneCpu => "one_cpu",
+            Self::Given => "given",
+            Self::Confined => "confined",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// CPUs as `taskset` takes and the kernel lists them: `0-3,8`.
+pub fn cpu_list(cpus: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let words: Vec<String> = ranges
+        .iter()
+        .map(|&(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+        .collect();
+    words.join(",")
+}
+
+/// What the generator of one worker did over the window. Times are measured of some calls, and hold
+/// for all by their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorUse {
+    /// Calls for the next requests.
+    pub calls: u64,
+    /// Time in them, with that of finding out what their texts hold, nanoseconds.
+    pub calls_ns: u64,
+    /// Responses that were reported to it.
+    pub reported: u64,
+    /// Time in that, nanoseconds.
+    pub reported_ns: u64,
+    /// Contents of responses that were longer than is kept for it, over the whole run.
+    pub truncated: u64,
+    /// Why it ended the run; null where it did not.
+    pub error: Option<String>,
+    /// Sessions that it replayed; null where it knows none.
+    pub sessions: Option<SessionCounts>,
+}
+
+impl GeneratorUse {
+    /// Bytes of a response's content that are kept for a generator where a worker has few
+    /// connections, and where it has many.
+    pub const BODY_BYTES_MAX: u32 = 16 << 20;
+    const BODY_BYTES_LEAST: u32 = 64 << 10;
+    /// Bytes of all contents that a worker keeps at once, as far as the least of each allows.
+    const BODIES_BYTES: u32 = 1 << 30;
+
+    /// Bytes of a response's content that are kept by a worker of so many connections.
+    pub fn body_bytes_max(connections: u32) -> u32 {
+        let share = Self::BODIES_BYTES / connections.max(1);
+        share.clamp(Self::BODY_BYTES_LEAST, Self::BODY_BYTES_MAX)
+    }
+
+    /// The sum over several workers, and how many workers there are; absent for none.
+    pub fn sum<'a>(used: impl IntoIterator<Item = &'a Self>) -> Option<(Self, u64)> {
+        let mut sum: Option<(Self, u64)> = None;
+        for one in used {
+            let (all, count) = sum.get_or_insert_default();
+            all.merge(one);
+            *count += 1;
+        }
+        sum
+    }
+
+    /// The share of their time that `workers` workers were in it over the window, as far as that
+    /// can be: it is an estimate. Absent without a window.
+    pub fn share(&self, workers: u64, window_ns: u64) -> Option<f64> {
+        let all_ns = window_ns as f64 * workers as f64;
+        (all_ns > 0.0).then(|| (self.time_ns() as f64 / all_ns).min(1.0))
+    }
+
+    /// Time in all calls of the generator, nanoseconds.
+    pub fn time_ns(&self) -> u64 {
+        self.calls_ns.saturating_add(self.reported_ns)
+    }
+
+    /// Adds that of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        merge_fields!(self, other: calls calls_ns reported reported_ns truncated);
+        if self.error.is_none() {
+            self.error.clone_from(&other.error);
+        }
+        if let Some(others) = &other.sessions {
+            let sessions = self.sessions.get_or_insert_default();
+            merge_fields!(sessions, others: begun completed failed reconnected);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_listed_in_ranges() {
+        for (cpus, words) in [
+            (&[][..], ""),
+            (&[3], "3"),
+            (&[0, 1], "0-1"),
+            (&[8, 2, 1, 0, 10, 11], "0-2,8,10-11"),
+            (&[u32::MAX - 1, u32::MAX], "4294967294-4294967295"),
+        ] {
+            assert_eq!(cpu_list(&cpus.iter().copied().collect()), words);
+        }
+    }
+
+    #[test]
+    fn workers_are_added_up() {
+        let worker = |calls_ns, error: Option<&str>| GeneratorUse {
+            calls: 2,
+            calls_ns,
+            reported: 1,
+            reported_ns: 10,
+            truncated: 1,
+            error: error.map(str::to_owned),
+            sessions: error.map(|_| SessionCounts {
+                begun: 3,
+                completed: 2,
+                ..SessionCounts::default()
+            }),
+        };
+        let workers = [worker(100, None), worker(300, Some("oops"))];
+        let (used, count) = GeneratorUse::sum(&workers).expect("two");
+        assert_eq!(
+            (used.calls, used.reported, used.truncated, count),
+            (4, 2, 2, 2)
+        );
+        assert_eq!((used.time_ns(), used.error.as_deref()), (420, Some("oops")));
+        assert_eq!(used.share(count, 1_000), Some(0.21));
+        assert_eq!(used.share(count, 100), Some(1.0));
+        assert_eq!(used.share(count, 0), None);
+        assert_eq!(GeneratorUse::sum(&workers[..0]), None);
+        let sessions = used
+            .sessions
+            .map(|sessions| (sessions.begun, sessions.completed));
+        assert_eq!(sessions, Some((3, 2)));
+    }
+
+    #[test]
+    fn bodies_are_bounded_in_all() {
+        let kept = [1, 64, 1_024, 100_000].map(GeneratorUse::body_bytes_max);
+        assert_eq!(kept, [16 << 20, 16 << 20, 1 << 20, 64 << 10]);
     }
 }

@@ -12,18 +12,14 @@ mod cpu_use;
 mod environment;
 mod evidence;
 mod failure;
-mod generator_use;
 pub mod grid;
 mod hdr_v2;
 mod histogram;
 mod intervals;
-mod latencies;
 mod loglinear;
-mod machine;
 mod merged;
 mod objective;
 mod once;
-mod placement;
 mod record;
 mod recorder;
 mod request_log;
@@ -35,7 +31,6 @@ mod stages;
 mod status;
 mod stream_record;
 mod tally;
-mod unfinished;
 mod window;
 
 pub use brunt_load::SessionCounts;
@@ -46,23 +41,22 @@ pub use by_name::{
 };
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;
-pub use environment::{ClientDescription, Environment, ServerDescription};
+pub use environment::{
+    Backend, ClientDescription, Environment, GeneratorUse, MachineDescription, Placement,
+    ServerDescription, cpu_list,
+};
 pub use evidence::{
     Conntrack, CpuTimes, Evidence, HostEvidence, HostPoint, NetworkEvidence, Observer,
     OtherPrograms, PROGRAMS_MAX, ProgramUse, Route, ServerConnections, ServerCount, ServerEvidence,
     ServerPoint, ServerScope, ServerThreads, ServerWindow, Stolen, TcpCounters, Throttling,
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
-pub use generator_use::GeneratorUse;
 #[cfg(any(test, feature = "fuzz"))]
 pub use hdr_v2::fuzz_hdr_v2;
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Latencies, max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
-pub use latencies::Latencies;
-pub use machine::{Backend, MachineDescription};
 pub use objective::{OBJECTIVES_MAX, Objective};
 pub use once::Once;
-pub use placement::{Placement, cpu_list};
 pub use record::{
     ArrivalCounts, CarriedIn, Downtime, ErrorBody, Halving, KernelSample, LiveConnections,
     MissingConnections, Pause, Population, SetUp, ThreadUse, WorkerEdges, WorkerRecord,
@@ -83,5 +77,4 @@ pub use stages::{STAGES_RECORDED_MAX, StageRecord};
 pub use status::{ReplyOutcome, StatusCounts};
 pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
 pub use tally::{ControlFrames, Phase, PhaseTallies, QuicCounts, Tally};
-pub use unfinished::{max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use window::Window;

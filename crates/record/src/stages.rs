@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::{max_at_least_ns, mean_at_least_ns};
 use crate::merged::{Merge, merges};
-use crate::unfinished::{max_at_least_ns, mean_at_least_ns};
 use crate::{ArrivalCounts, Histogram, Population, histogram};
 
 /// Most stages whose requests are recorded apart: each takes memory in every worker.

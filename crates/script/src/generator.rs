@@ -9,7 +9,7 @@ use brunt_load::{
 };
 
 use crate::lua::{Beside, Requested, ResponseArguments, State, TEXT_BYTES_MAX};
-use crate::names::Names;
+use crate::script::Names;
 use crate::shared::Shared;
 
 const NS_PER_MS: u64 = 1_000_000;

@@ -7,17 +7,12 @@
 //! counted.
 
 mod distribution;
-mod error;
 mod generator;
 mod lua;
-mod names;
 mod script;
 mod shared;
-mod target;
 
 pub use distribution::Distribution;
-pub use error::ScriptError;
 pub use lua::flush_script_output;
-pub use script::{Called, Flavour, Script, ScriptOptions};
-pub use shared::{Outcome, Summary};
-pub use target::ScriptTarget;
+pub use script::{Called, Flavour, Script, ScriptError, ScriptOptions};
+pub use shared::{Outcome, ScriptTarget, Summary};

@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use crate::answer::{After, Context};
-use crate::batch::{Batch, Step};
+use crate::batch::{Batch, Hold, Room, Step};
+use crate::http1::reply::Stream;
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::stream::Stream;
 use crate::http1::{Next, answer_input};
 use crate::http2::Session;
-use crate::link::{self, Link};
-use crate::room::{Hold, Room};
 use crate::websocket::Session as WebSocket;
+use crate::worker::{self, Link};
 
 /// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
@@ -32,7 +31,7 @@ pub(crate) struct Connection {
     pub(crate) http2: Option<Box<Http2>>,
 }
 
-impl link::Connection for Connection {
+impl worker::Connection for Connection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
@@ -232,7 +231,7 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::INPUT_BUFFERS;
+    use crate::batch::INPUT_BUFFERS;
 
     #[test]
     fn an_idle_connection_is_small() {

@@ -138,7 +138,6 @@
 
 mod answer;
 mod batch;
-mod body;
 mod calendar;
 mod connection;
 mod count;
@@ -149,14 +148,11 @@ mod hosted;
 mod http1;
 mod http2;
 mod http3;
-mod link;
 mod listeners;
 mod offers;
 mod pace;
 mod pattern;
-mod protocol;
 mod raw;
-mod room;
 mod route;
 #[cfg(test)]
 mod scripted;
@@ -164,7 +160,6 @@ mod server;
 mod streams;
 mod tcp;
 mod tls;
-mod wakes;
 mod websocket;
 mod worker;
 

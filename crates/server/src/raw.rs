@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::protocol::Protocol;
+use crate::listeners::Protocol;
 
 /// Bytes of an endless answer that are sent at once, about.
 const PIECE_BYTES: usize = 16 * 1024;

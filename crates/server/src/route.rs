@@ -3,8 +3,8 @@
 use brunt_load::units;
 use brunt_proto::websocket::CloseCode;
 
+use crate::listeners::Protocol;
 use crate::pace::{Drift, Limit, Stall, duration_ns};
-use crate::protocol::Protocol;
 use crate::raw::{self, RawAnswers};
 
 /// The largest body that a route sends, bytes.

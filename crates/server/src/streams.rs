@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::body::Body;
+use crate::answer::Body;
 use crate::counters::WorkerCounters;
 use crate::raw::RawAnswer;
-use crate::wakes::Wakes;
+use crate::worker::Wakes;
 
 /// Where a stream is. `I` is a request that is still coming.
 #[derive(Debug)]

@@ -6,15 +6,13 @@ use brunt_proto::websocket::{
     CloseCode, Event, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
 };
 
-use crate::answer::{After, Answer, Context, Reply, Says, answer_to};
-use crate::batch::{Batch, Content, Step};
-use crate::body::Finish;
+use crate::answer::{After, Answer, Context, Finish, Reply, Says, answer_to};
+use crate::batch::{Batch, Content, Hold, Room, Step};
 use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;
+use crate::listeners::Protocol;
 use crate::pattern;
-use crate::protocol::Protocol;
 use crate::raw::RawEnding;
-use crate::room::{Hold, Room};
 use crate::route::{MESSAGE_BYTES_MAX, Method, Route, close_code};
 
 const RULES: Rules = Rules {

@@ -3,8 +3,16 @@
 
 mod http;
 mod http2;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_bounds;
+#[cfg(test)]
+mod tests_http2;
+#[cfg(test)]
+mod tests_websocket;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,9 +23,7 @@ use crate::calendar::Calendar;
 use crate::count::LinkCounters;
 use crate::counters::Shared;
 use crate::http2::Http2Options;
-use crate::link::Connection;
 use crate::offers::Offers;
-use crate::wakes::Wakes;
 
 pub(crate) use http::Http;
 
@@ -311,11 +317,71 @@ impl<B: ServerBackend, S: Service> Worker<B, S> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_bounds;
-#[cfg(test)]
-mod tests_http2;
-#[cfg(test)]
-mod tests_websocket;
+/// What each connection has, whatever is spoken on it.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// Whether there is a connection in the slot.
+    pub(crate) open: bool,
+    /// Whether a send is in flight.
+    pub(crate) sending: bool,
+    /// Whether the peer has closed its side.
+    pub(crate) ended: bool,
+    /// Whether the connection is among those to go on with.
+    pub(crate) queued: bool,
+    /// The page of the worker's calendar on which the peer or an answer to it got on last.
+    pub(crate) moved: u16,
+}
+
+/// A connection of a service, or a slot without one.
+pub(crate) trait Connection: Default {
+    fn link(&mut self) -> &mut Link;
+
+    /// Where it is noted when the worker is to come back; absent where nothing waits.
+    fn wake_ns(&mut self) -> Option<&mut Option<u64>>;
+}
+
+/// Those that wait for an instant, each with a note of its own instant. A set, because what is over
+/// leaves it at once: otherwise a client could pile up long delays.
+#[derive(Debug)]
+pub(crate) struct Wakes<K>(BTreeSet<(u64, K)>);
+
+impl<K> Default for Wakes<K> {
+    fn default() -> Self {
+        Self(BTreeSet::new())
+    }
+}
+
+impl<K: Copy + Ord> Wakes<K> {
+    /// Has `key`, which waits for what `noted_ns` says, wait for another instant; absent: for none.
+    pub(crate) fn plan(&mut self, key: K, noted_ns: &mut Option<u64>, at_ns: Option<u64>) {
+        if *noted_ns == at_ns {
+            return;
+        }
+        if let Some(before_ns) = std::mem::replace(noted_ns, at_ns) {
+            self.0.remove(&(before_ns, key));
+        }
+        if let Some(at_ns) = at_ns {
+            self.0.insert((at_ns, key));
+        }
+    }
+
+    /// Takes the next one whose instant has come by `now_ns`; its note is the caller's to clear.
+    pub(crate) fn next(&mut self, now_ns: u64) -> Option<K> {
+        let &(at_ns, key) = self.0.first()?;
+        if at_ns > now_ns {
+            return None;
+        }
+        self.0.pop_first();
+        Some(key)
+    }
+
+    /// The first instant that is waited for.
+    pub(crate) fn first_ns(&self) -> Option<u64> {
+        self.0.first().map(|&(at_ns, _)| at_ns)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+}

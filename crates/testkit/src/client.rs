@@ -3,9 +3,8 @@
 use std::cell::RefMut;
 use std::rc::Rc;
 
-use brunt_io::backend::{Event, Outgoing, Slot};
-use brunt_io::payloads::Payloads;
-use brunt_io::send_calls::SendCalls;
+use brunt_io::backend::{Event, Outgoing, Payloads, Slot};
+use brunt_io::receive_stamps::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
 use brunt_io::timers::Timers;
 use brunt_io::transport::Stream;

@@ -7,8 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, ServerBackend, Slot};
-use brunt_io::payloads::Payloads;
+use brunt_io::backend::{Backend, Event, Outgoing, PayloadId, Payloads, ServerBackend, Slot};
 use brunt_io::transport::Stream;
 use brunt_proto::tls::ServerSide;
 use brunt_server::{Counters, Hosted, Http2Options};

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use brunt_io::backend::{
-    Backend, ClientBackend, Event, OutgoingOf, PayloadId, Peer, ReceivedOf, SendCall, Slot,
+    Backend, ClientBackend, Event, OutgoingOf, PayloadId, Payloads, Peer, ReceivedOf, SendCall,
+    Slot,
 };
-use brunt_io::payloads::Payloads;
-use brunt_io::send_calls::SendCalls;
+use brunt_io::receive_stamps::SendCalls;
 use brunt_io::tcp_info::TcpInfo;
 use brunt_server::Counters;
 

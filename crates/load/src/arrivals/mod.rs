@@ -7,7 +7,6 @@
 
 mod random;
 mod schedule;
-mod stage;
 mod stretch;
 
 use std::fmt;
@@ -16,8 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use schedule::{Schedule, ScheduleError};
-pub use stage::Stage;
+pub use schedule::{Schedule, ScheduleError, Stage};
 
 pub(crate) use random::draw;
 

@@ -1,13 +1,15 @@
 //! Sessions: requests of one user after the other on a connection, in bursts with pauses.
 
-mod figures;
 mod log;
 mod replay;
 mod source;
-mod texts;
 
-pub use figures::{INTERVAL_NS, Lifetimes, SessionFigures};
-pub use log::{Burst, LoggedRequest, LoggedSession, SessionLineError, SessionLog, SessionLogError};
+pub use log::{
+    Burst, LoggedRequest, LoggedSession, SessionLineError, SessionLog, SessionLogError,
+    SessionTexts,
+};
 pub use replay::{Replay, SessionReplay};
-pub use source::{CallOrder, LoggedSteps, SessionSource, UniformSessions, WorkingSet};
-pub use texts::SessionTexts;
+pub use source::{
+    CallOrder, INTERVAL_NS, Lifetimes, LoggedSteps, SessionFigures, SessionSource, UniformSessions,
+    WorkingSet,
+};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::figures::Ended;
+use super::source::Ended;
 use super::{SessionFigures, SessionSource, SessionTexts};
 use crate::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse,

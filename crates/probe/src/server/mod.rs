@@ -2,14 +2,10 @@
 //! threads in this process.
 
 mod container;
-mod idle;
 pub(crate) mod listener;
-mod origin;
 mod own_threads;
 pub(crate) mod proc_files;
-mod process;
 mod processes;
-mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +15,11 @@ use brunt_load::Watch;
 use brunt_record::{ServerEvidence, ServerScope};
 use thiserror::Error;
 
-pub use self::container::ContainerError;
-use self::origin::Origin;
 use self::own_threads::OwnThreads;
 use self::processes::ProcessWatch;
 use crate::route::is_own;
+
+pub use self::container::ContainerError;
 
 /// Why what was asked for cannot be watched.
 #[derive(Debug, Error)]
@@ -292,13 +288,99 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
 }
 
+/// What the server used before the load began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IdleUse {
+    /// When the server was read first, and the CPU that it had used until then.
+    first: Option<(u64, u64)>,
+    cpus_used: Option<f64>,
+}
+
+impl IdleUse {
+    /// First reading: CPU until `now_ns`, where known.
+    pub(super) fn begin(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
+        self.first = cpu_ns.map(|cpu_ns| (now_ns, cpu_ns));
+    }
+
+    /// Second reading.
+    pub(super) fn end(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
+        self.cpus_used = self
+            .first
+            .zip(cpu_ns)
+            .and_then(|((then_ns, before_ns), ns)| {
+                let interval_ns = now_ns.checked_sub(then_ns).filter(|&ns| ns > 0)?;
+                Some(ns.saturating_sub(before_ns) as f64 / interval_ns as f64)
+            });
+    }
+
+    /// Nothing is known of it: load began before the second reading ended.
+    pub(super) fn discard(&mut self) {
+        *self = Self::default();
+    }
+
+    /// CPUs used between the two; absent without both.
+    pub(super) fn cpus_used(&self) -> Option<f64> {
+        self.cpus_used
+    }
+}
+
+/// How the processes were found, and how others are looked for once one of them has ended.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// They hold the socket that listens here.
+    Listener(Peer),
+    /// They have this name.
+    Named(String),
+    /// They are in the control group with this path.
+    Cgroup(String),
+    /// They are in this container.
+    Container {
+        /// Its id or name, as typed.
+        name: String,
+        /// Its id.
+        id: String,
+    },
+    /// They were named by their ids: nothing takes their place.
+    Pids(Vec<u32>),
+}
+
+impl Origin {
+    /// The processes that are to be found now.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::Listener(peer) => listener::listening_pids(peer).unwrap_or_default(),
+            Self::Named(name) => proc_files::pids_named(name),
+            Self::Cgroup(path) => proc_files::pids_in_cgroup(path),
+            Self::Container { id, .. } => proc_files::pids_in_container(id),
+            Self::Pids(pids) => pids.clone(),
+        }
+    }
+
+    /// How they were found, in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Listener(Peer::Tcp(address)) => format!("listening on port {}", address.port()),
+            Self::Listener(Peer::Udp(address)) => {
+                format!("listening on UDP port {}", address.port())
+            }
+            Self::Listener(Peer::Unix(path)) => format!("listening on {}", path.display()),
+            Self::Named(name) => format!("--watch {name}"),
+            Self::Cgroup(path) => format!("--watch cgroup:{path}"),
+            Self::Container { name, .. } => format!("--watch container:{name}"),
+            Self::Pids(pids) => {
+                let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+                format!("--watch {}", pids.join(" "))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::net::TcpListener;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-
-    use super::*;
 
     fn missing(watch: &Watch, peer: &Peer) -> String {
         // A child that another test starts holds every socket until it runs its program.
@@ -396,5 +478,24 @@ mod tests {
         let peer = Peer::Unix("/nonexistent/socket".into());
         let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
         assert!(found.watch.is_none() && found.missing.is_none());
+    }
+
+    #[test]
+    fn idle_use_needs_two_readings_apart() {
+        for (first, second, cpus_used) in [
+            ((100, Some(50)), (200, Some(60)), Some(0.1)),
+            ((100, Some(50)), (200, Some(250)), Some(2.0)),
+            ((100, Some(50)), (200, Some(40)), Some(0.0)),
+            ((100, Some(50)), (100, Some(60)), None),
+            ((100, None), (200, Some(60)), None),
+            ((100, Some(50)), (200, None), None),
+        ] {
+            let mut idle = IdleUse::default();
+            idle.begin(first.0, first.1);
+            idle.end(second.0, second.1);
+            assert_eq!(idle.cpus_used(), cpus_used, "{first:?} {second:?}");
+            idle.discard();
+            assert_eq!(idle.cpus_used(), None);
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brunt_record::{ServerEvidence, ServerPoint, ServerScope};
 
-use super::idle::IdleUse;
+use super::IdleUse;
 use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::threads::{self, ThreadSums, ThreadTable, usable_cpus};
+use super::processes::{self, ThreadSums, ThreadTable, usable_cpus};
 use crate::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::series::Readings;
 
@@ -30,7 +30,7 @@ impl OwnThreads {
     /// `None` when there are no such threads.
     pub(super) fn find() -> Option<Self> {
         let pid = std::process::id();
-        let threads: BTreeMap<_, _> = threads::thread_ids(pid)
+        let threads: BTreeMap<_, _> = processes::thread_ids(pid)
             .filter(|&tid| proc_files::name(tid).is_some_and(|name| name.starts_with(NAME_START)))
             .map(|tid| (tid, TickedCpu::default()))
             .collect();
@@ -86,7 +86,7 @@ impl OwnThreads {
         let cpu = ticked.scaled_to(sums.map_or(ticked.total_ns(), |sums| sums.run_ns));
         let mut cpus = BTreeSet::new();
         for &tid in self.threads.keys() {
-            threads::add_affinity(tid, &mut cpus);
+            processes::add_affinity(tid, &mut cpus);
         }
         let last = self.point(now_ns);
         ServerEvidence {

@@ -6,8 +6,7 @@
 use brunt_load::{Amounts, Plan, Spoken, TlsSpec};
 use thiserror::Error;
 
-use super::sound::{UnsoundRun, difference};
-use super::{AGENTS_MAX, AgentRecord, Run};
+use super::{AGENTS_MAX, AgentRecord, Run, UnsoundRun, difference};
 use crate::by_name::{merge_alike, merge_by_name};
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.

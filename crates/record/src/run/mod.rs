@@ -2,12 +2,11 @@
 
 mod agent;
 mod merge;
-mod overlap;
-mod sound;
 
 use brunt_load::{Amounts, Plan};
 use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{
     Backend, Evidence, GeneratorUse, Latencies, NameRecord, Objective, ServerCount, ServerWindow,
@@ -19,8 +18,6 @@ pub use agent::{
     Negotiated, NegotiatedTls, RunEdges, Seeds, after_ns,
 };
 pub use merge::MergeError;
-pub use overlap::WindowOverlap;
-pub use sound::UnsoundRun;
 
 /// Most agents of a run.
 pub const AGENTS_MAX: usize = 1_024;
@@ -234,5 +231,170 @@ impl Run {
             }
             _ => Err("not all agents read the same count of the server".to_owned()),
         })
+    }
+}
+
+/// Why the parts of a stored run do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UnsoundRun {
+    /// There is no agent.
+    #[error("it has no agent")]
+    NoAgent,
+    /// Two agents have one id.
+    #[error("two agents have the id `{0}`")]
+    SameAgent(String),
+    /// The agents' shares are not the plan's amounts.
+    #[error("the shares of its agents do not make the amounts of its plan")]
+    Amounts,
+    /// The agents have other workers than those of a part of the plan.
+    #[error("its workers are no part of the plan that it is said to be a part of")]
+    Part,
+    /// The agents did not do the same.
+    #[error("its agents differ in {0}")]
+    Differs(&'static str),
+}
+
+impl Run {
+    /// Checks that its parts belong together, as they do in any run that was made or merged.
+    ///
+    /// # Errors
+    ///
+    /// They do not.
+    pub fn check_sound(&self) -> Result<(), UnsoundRun> {
+        let (first, others) = self.agents.split_first().ok_or(UnsoundRun::NoAgent)?;
+        let mut ids: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
+        ids.sort_unstable();
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(UnsoundRun::SameAgent(pair[0].to_owned()));
+        }
+        let mut sum = first.share.clone();
+        for agent in others {
+            sum.add(&agent.share);
+            if let Some((what, _, _)) = difference(first, agent) {
+                return Err(UnsoundRun::Differs(what));
+            }
+        }
+        if !sum.is_about(&self.plan.amounts()) {
+            return Err(UnsoundRun::Amounts);
+        }
+        match &self.part_of {
+            Some(whole) if !self.is_part_of(whole) => Err(UnsoundRun::Part),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether its agents have some workers of a plan with these amounts, none of them twice, and
+    /// not all.
+    fn is_part_of(&self, whole: &Amounts) -> bool {
+        let numbers = self.worker_numbers();
+        let has_each_once = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+        let last = numbers.last().copied().unwrap_or(0);
+        let count = numbers.len();
+        has_each_once
+            && last < whole.workers
+            && (1..whole.workers as usize).contains(&count)
+            && self.plan.amounts().workers as usize == count
+    }
+
+    /// The numbers of all workers, lowest first.
+    pub fn worker_numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.workers().map(|worker| worker.worker).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+/// In what two agents differ that agents of one run have in common, with both values.
+pub(super) fn difference(
+    first: &AgentRecord,
+    other: &AgentRecord,
+) -> Option<(&'static str, String, String)> {
+    let (ours, theirs) = (&first.negotiated, &other.negotiated);
+    if ours.protocol != theirs.protocol {
+        let names = [ours, theirs].map(|it| it.protocol.name.to_owned());
+        let [ours, theirs] = names;
+        return Some(("the protocol", ours, theirs));
+    }
+    if ours.depth != theirs.depth {
+        let what = "requests in flight per connection";
+        return Some((what, ours.depth.to_string(), theirs.depth.to_string()));
+    }
+    if ours.tls.is_some() != theirs.tls.is_some() {
+        let name = |tls: bool| if tls { "TLS" } else { "clear text" }.to_owned();
+        let (ours, theirs) = (ours.tls.is_some(), theirs.tls.is_some());
+        return Some(("encryption", name(ours), name(theirs)));
+    }
+    None
+}
+
+/// Overlap of the agents' windows, as a share of their length, from which on they are one load.
+const ONE_LOAD_LEAST: f64 = 0.9;
+
+/// For how long the windows of all agents lasted at once: of a fleet at least, by the clocks that
+/// its agents agreed on, else by their machines' wall clocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowOverlap {
+    /// The common part, nanoseconds.
+    pub shared_ns: u64,
+    /// The common part as a share of the window's length, 0 to 1.
+    pub share: f64,
+}
+
+impl WindowOverlap {
+    /// Whether rates of the agents may be added up.
+    pub fn is_one_load(&self) -> bool {
+        self.share >= ONE_LOAD_LEAST
+    }
+}
+
+impl Run {
+    /// For how long all agents measured at once. Absent for one agent.
+    pub fn overlap(&self) -> Option<WindowOverlap> {
+        if self.is_plain() {
+            return None;
+        }
+        if let Some(shared_ns) = self.agreed_overlap_ns() {
+            return Some(self.overlapping(shared_ns));
+        }
+        let starts = || {
+            let agents = self.agents.iter();
+            agents.map(|agent| agent.clock.window_start_unix_ms)
+        };
+        let apart_ms = starts().max()?.saturating_sub(starts().min()?);
+        let shared_ns = self
+            .window_ns
+            .saturating_sub(apart_ms.saturating_mul(1_000_000));
+        Some(self.overlapping(shared_ns))
+    }
+
+    fn overlapping(&self, shared_ns: u64) -> WindowOverlap {
+        WindowOverlap {
+            shared_ns,
+            share: (shared_ns as f64 / self.window_ns.max(1) as f64).min(1.0),
+        }
+    }
+
+    /// For how long all agents measured at once in any case, by the clocks that they agreed on,
+    /// nanoseconds. Absent where one agreed on none.
+    pub fn agreed_overlap_ns(&self) -> Option<u64> {
+        let agents = self.agents.iter();
+        let clocks = agents.map(|agent| agent.fleet.as_ref()?.clock);
+        let clocks: Vec<AgreedClock> = clocks.collect::<Option<_>>()?;
+        let sure = || clocks.iter().map(|clock| clock.sure_ns(self.window_ns));
+        let start_ns = sure().map(|(start_ns, _)| start_ns).max()?;
+        let end_ns = sure().map(|(_, end_ns)| end_ns).min()?;
+        let shared_ns = u64::try_from(end_ns.saturating_sub(start_ns)).unwrap_or(0);
+        Some(shared_ns.min(self.window_ns))
+    }
+
+    /// Why the agents' rates may not be added up. Absent where they may, and for one agent.
+    pub fn not_one_load(&self) -> Option<String> {
+        let overlap = self.overlap().filter(|overlap| !overlap.is_one_load())?;
+        Some(format!(
+            "the windows of the {} agents overlapped by {:.0} %: they are not one load",
+            self.agents.len(),
+            overlap.share * 100.0
+        ))
     }
 }

@@ -5,10 +5,10 @@
 
 use mlua_sys as ffi;
 
-use super::functions::{self, Function};
 use super::owner::{
     ASK, BOTTOM, HEADER_NAMES, RESPOND, RESPOND_BESIDE, RESPOND_STATUS, State, TAGS, WAIT,
 };
+use super::state::{self, Function};
 use super::text;
 
 /// What `request` has given.
@@ -220,7 +220,7 @@ impl State {
         let raw = self.raw();
         // SAFETY: as in `request`.
         unsafe {
-            functions::push_function(raw, Function::Arity);
+            state::push_function(raw, Function::Arity);
             ffi::lua_pushstring_(raw, c"response".as_ptr());
             ffi::lua_rawget_(raw, ffi::LUA_GLOBALSINDEX);
             let status = ffi::lua_pcall(raw, 1, 1, 0);

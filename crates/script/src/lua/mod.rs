@@ -11,19 +11,15 @@
 //! - **A state is used by one thread at a time.** [`State`] is an owner, and not `Sync`.
 
 mod copy;
-mod functions;
 mod hot;
-mod interrupt;
 mod native;
 mod owner;
 mod state;
 mod text;
 
-pub(crate) use functions::Function;
 pub(crate) use hot::{Beside, Requested, ResponseArguments};
-pub(crate) use interrupt::Interrupter;
-pub(crate) use owner::State;
-pub(crate) use state::{Answer, Argument, Settings};
+pub(crate) use owner::{Interrupter, State};
+pub(crate) use state::{Answer, Argument, Function, Settings};
 pub(crate) use text::TEXT_BYTES_MAX;
 
 /// Writes out what scripts have printed so far. Scripts print through C's buffers, brunt through

@@ -1,24 +1,20 @@
 //! HTTP/1.0 and HTTP/1.1: from the bytes of requests to the bytes of answers.
 
-mod body;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) mod fuzz;
 pub(crate) mod reply;
 pub(crate) mod request;
-pub(crate) mod stream;
 
 use brunt_proto::http1::head_fields;
 use brunt_proto::websocket::{accept_of, is_key};
 
-use self::body::Body;
-use self::request::{Found, KnownHead, Reader, Request};
-use self::stream::Stream;
-use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
+use self::reply::Stream;
+use self::request::{Body, Found, KnownHead, Reader, Request};
+use crate::answer::{After, Answer, Context, Finish, Reply, Says, Source, answer_to, interim};
 use crate::batch::Batch;
-use crate::body::{Finish, Source};
 use crate::counters::WorkerCounters;
+use crate::listeners::Protocol;
 use crate::pattern;
-use crate::protocol::Protocol;
 use crate::raw::{RawAnswer, RawEnding};
 use crate::route::{Method, Route};
 

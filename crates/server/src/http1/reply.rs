@@ -1,8 +1,12 @@
-//! The bytes of replies of HTTP/1.1.
+//! The bytes of replies of HTTP/1.1, also of those that take more than one send, or time.
 
-use crate::answer::Says;
+use super::request::Request;
+use crate::answer::{After, Says};
+use crate::batch::{Batch, Step};
+use crate::counters::WorkerCounters;
 use crate::decimal::write_decimal;
-use crate::http1::request::Request;
+use crate::pattern;
+use crate::raw::RawAnswer;
 
 /// The whole answer to a plain request for `/`.
 pub(crate) const NULL_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -92,5 +96,191 @@ fn reason(status: u16) -> &'static str {
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         _ => "",
+    }
+}
+
+/// Bytes of data in one chunk of `/chunked`.
+const CHUNK_BYTES: u64 = 16 * 1024;
+
+/// The rest of a reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stream {
+    /// A null answer at an instant.
+    NullAt { at_ns: u64, request: Request },
+    /// Bytes of the pattern.
+    Pattern {
+        position: u64,
+        end: u64,
+        after: After,
+    },
+    /// Chunks of the pattern, then the last chunk with a trailer.
+    Chunks {
+        position: u64,
+        end: u64,
+        after: After,
+    },
+    /// The rest of a raw answer that has no end.
+    Endless(&'static RawAnswer),
+    /// Nothing, until the client leaves.
+    Silence,
+    /// Nothing more.
+    End(After),
+}
+
+impl Stream {
+    /// Goes on by one step, at `now_ns`; what is appended to `batch` is no more than it allows.
+    pub(crate) fn step(
+        &mut self,
+        now_ns: u64,
+        batch: &mut Batch,
+        counters: &WorkerCounters,
+    ) -> Step {
+        let piece_bytes_max = batch.piece_bytes_max();
+        match self {
+            Self::NullAt { at_ns, .. } if now_ns < *at_ns => Step::Wait { until_ns: *at_ns },
+            Self::NullAt { at_ns, request } => {
+                let due_ns = *at_ns;
+                let after = request.after();
+                counters.reply(200);
+                write_head(batch.bytes(), request, 200, Says::Length(0));
+                *self = Self::End(after);
+                Step::Answer { due_ns }
+            }
+            Self::Pattern {
+                position,
+                end,
+                after,
+            } => {
+                let length = (*end - *position).min(batch.pattern_bytes_max());
+                if length == 0 {
+                    return Step::End(*after);
+                }
+                let start = pattern::pattern_start(*position);
+                *position += length;
+                Step::Pattern {
+                    start,
+                    end: start + length as u32,
+                }
+            }
+            Self::Chunks {
+                position,
+                end,
+                after,
+            } => {
+                let out = batch.bytes();
+                *position = write_chunk(out, *position, *end, piece_bytes_max as u64);
+                if position == end {
+                    out.extend_from_slice(b"0\r\nBrunt-Length: ");
+                    write_decimal(out, *end);
+                    out.extend_from_slice(b"\r\n\r\n");
+                    *self = Self::End(*after);
+                }
+                Step::GoOn
+            }
+            Self::Endless(answer) => {
+                answer.write_more(batch.bytes(), 0, piece_bytes_max);
+                Step::GoOn
+            }
+            Self::Silence => Step::Input,
+            Self::End(after) => Step::End(*after),
+        }
+    }
+}
+
+/// Appends what follows `position` of a body up to `end`, of one chunk (RFC 9112 section 7.1) and
+/// of a bounded number of bytes. Gives the position behind it.
+fn write_chunk(out: &mut Vec<u8>, position: u64, end: u64, bytes_max: u64) -> u64 {
+    if position == end {
+        return end;
+    }
+    let chunk_end = (position - position % CHUNK_BYTES + CHUNK_BYTES).min(end);
+    if position.is_multiple_of(CHUNK_BYTES) {
+        out.extend_from_slice(format!("{:x}\r\n", chunk_end - position).as_bytes());
+    }
+    let piece_end = chunk_end.min(position + bytes_max);
+    pattern::write_pattern(out, position, piece_end);
+    if piece_end == chunk_end {
+        out.extend_from_slice(b"\r\n");
+    }
+    piece_end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a stream in virtual time. Gives its bytes, the instant of its end, and what comes after
+    /// it.
+    fn run(stream: Stream) -> (Vec<u8>, u64, After) {
+        run_within(stream, usize::MAX)
+    }
+
+    /// Runs a stream in virtual time, with room for `grant_bytes` of output at a time.
+    fn run_within(mut stream: Stream, grant_bytes: usize) -> (Vec<u8>, u64, After) {
+        let counters = WorkerCounters::default();
+        let payload = pattern::pattern_payload();
+        let (mut now_ns, mut out) = (0, Vec::new());
+        let mut batch = Batch::new(true);
+        loop {
+            batch.fit_into(grant_bytes);
+            let step = stream.step(now_ns, &mut batch, &counters);
+            assert!(batch.length() <= grant_bytes, "{step:?}");
+            out.extend(batch.take_bytes(Vec::new()));
+            match step {
+                Step::Pattern { start, end } => {
+                    out.extend_from_slice(&payload[start as usize..end as usize]);
+                }
+                Step::GoOn | Step::Answer { .. } | Step::Overflow => {}
+                Step::Wait { until_ns } => now_ns = until_ns,
+                Step::Input => return (out, now_ns, After::Close),
+                Step::End(after) => return (out, now_ns, after),
+            }
+        }
+    }
+
+    #[test]
+    fn long_bodies_are_the_pattern() {
+        for end in [
+            0,
+            1,
+            26,
+            pattern::PIECE_BYTES_MAX,
+            3 * pattern::PIECE_BYTES_MAX + 5,
+        ] {
+            let mut expected = Vec::new();
+            pattern::write_pattern(&mut expected, 0, end);
+            let stream = Stream::Pattern {
+                position: 0,
+                end,
+                after: After::KeepOpen,
+            };
+            assert_eq!(run(stream), (expected.clone(), 0, After::KeepOpen));
+            // Chunks, taken apart again.
+            let stream = Stream::Chunks {
+                position: 0,
+                end,
+                after: After::Close,
+            };
+            let (chunks, _, after) = run(stream);
+            for grant_bytes in [150, 10_000] {
+                assert!(run_within(stream, grant_bytes).0 == chunks, "{grant_bytes}");
+            }
+            assert_eq!(after, After::Close);
+            let (mut rest, mut body) = (&chunks[..], Vec::new());
+            loop {
+                let line = rest.iter().position(|byte| *byte == b'\r').unwrap();
+                let size = std::str::from_utf8(&rest[..line]).unwrap();
+                let size = usize::from_str_radix(size, 16).unwrap();
+                rest = &rest[line + 2..];
+                if size == 0 {
+                    break;
+                }
+                body.extend_from_slice(&rest[..size]);
+                assert_eq!(&rest[size..size + 2], b"\r\n");
+                rest = &rest[size + 2..];
+            }
+            assert_eq!(rest, format!("Brunt-Length: {end}\r\n\r\n").as_bytes());
+            assert_eq!(body, expected);
+        }
     }
 }

@@ -7,9 +7,8 @@ use brunt_proto::http2::frame::{FrameHeader, HEADER_BYTES};
 
 use super::{End, Http2Options, Session};
 use crate::answer::Context;
-use crate::batch::Batch;
+use crate::batch::{Batch, INPUT_BUFFERS, Room};
 use crate::counters::{Counters, Shared};
-use crate::room::{INPUT_BUFFERS, Room};
 
 /// Bytes that gather for one send at most: a batch that is nearly full, and then the largest answer
 /// that is one in one piece, a malformed one.

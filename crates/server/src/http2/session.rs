@@ -9,13 +9,12 @@ use brunt_proto::http2::hpack::{Decoder, TABLE_BYTES};
 use super::streams::{self, Incoming, State, Streams};
 use super::{Http2Options, reply};
 use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
-use crate::batch::Batch;
+use crate::batch::{Batch, Hold, Room};
 use crate::counters::WorkerCounters;
 use crate::head::{Entry, Gathered, Head, Malformed};
 use crate::http1::request::HEAD_BYTES_MAX;
-use crate::protocol::Protocol;
+use crate::listeners::Protocol;
 use crate::raw::RawEnding;
-use crate::room::{Hold, Room};
 use crate::route::Method;
 
 /// Bytes of DATA that a client may send on the connection before it waits for a WINDOW_UPDATE.

@@ -3,8 +3,8 @@
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, flags};
 
 use super::reply;
+use crate::answer::{Body, Finish};
 use crate::batch::Batch;
-use crate::body::{Body, Finish};
 use crate::counters::WorkerCounters;
 use crate::route::{Method, Route};
 use crate::streams::{self, More};

@@ -7,12 +7,11 @@ use brunt_proto::http2::hpack::{Bytes, Decoder, Indexing, TABLE_BYTES, encode_fi
 
 use super::*;
 use crate::answer::Context;
-use crate::batch::Batch;
+use crate::batch::{Batch, INPUT_BUFFERS, Room};
 use crate::counters::{Counters, Shared};
 use crate::http1::request::FIELDS_MAX;
 use crate::pattern::pattern_byte;
 use crate::raw::samples;
-use crate::room::{INPUT_BUFFERS, Room};
 
 /// A frame as the client sees it: kind, flags and payload.
 type Seen = (Kind, u8, Vec<u8>);

@@ -9,5 +9,4 @@ mod session;
 mod streams;
 #[cfg(test)]
 mod tests;
-mod window;
 pub(crate) mod worker;

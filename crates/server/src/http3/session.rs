@@ -12,15 +12,16 @@ use brunt_proto::quic::Lost;
 use super::reply;
 use super::streams::{Outgoing, Progress, Streams};
 use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
+use crate::batch::{Hold, Room};
 use crate::counters::WorkerCounters;
 use crate::head::{Entry, Gathered, Head};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::Http2Options;
-use crate::protocol::Protocol;
+use crate::listeners::Protocol;
 use crate::raw::{RawAnswer, RawEnding, RawPlace};
-use crate::room::{Hold, Room};
 use crate::route::Method;
 use crate::streams::State;
+use crate::worker::Settings;
 
 /// What a client is told when the handshake is complete.
 const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];
@@ -418,4 +419,77 @@ fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<Gathered, QpackError>
     let mut gathered = Gathered::default();
     qpack::decode::<Entry>(section, scratch, |entry, _| gathered.add(entry))?;
     Ok(gathered)
+}
+
+/// The window of a stream.
+pub(super) const STREAM_BYTES: u64 = 1 << 20;
+/// The window of a connection: while its handshake lasts, at least and at most; when it is open,
+/// where there is room; and at most.
+const FIRST_BYTES: [usize; 2] = [2 << 10, 64 << 10];
+const OPEN_BYTES: usize = 256 << 10;
+const BYTES_MAX: usize = 16 << 20;
+/// Times its bytes that a full window may take in memory.
+const MEMORY_TIMES: usize = 2;
+/// Buffers of a connection that are for input: its window, and heads that are not complete.
+const INPUT_BUFFERS: usize = 2;
+
+/// Room for the input of one worker.
+pub(super) fn room(settings: &Settings) -> Rc<Room> {
+    Room::new(
+        settings.input_bytes_max,
+        settings.connections_max,
+        INPUT_BUFFERS,
+    )
+}
+
+/// The window of a connection that begins: its own part of the room.
+pub(super) fn bytes_at_first(settings: &Settings) -> usize {
+    let [least, most] = FIRST_BYTES;
+    let buffers = settings.connections_max as usize * INPUT_BUFFERS;
+    let part = settings.input_bytes_max / 2 / buffers.max(1) / MEMORY_TIMES;
+    part.max(least).min(most)
+}
+
+/// The window of one connection, with what it holds of the room.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    hold: Hold,
+    bytes: usize,
+    /// What was read when it grew last.
+    read_bytes: u64,
+}
+
+impl Window {
+    /// That of a connection that begins.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            bytes: bytes_at_first(settings),
+            ..Self::default()
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Grows on a connection that is open: twofold each time that its client has filled it.
+    pub(super) fn fit(&mut self, connection: &mut ServerConnection, room: &Rc<Room>) {
+        let read_bytes = connection.read_bytes();
+        let wanted_bytes = if read_bytes - self.read_bytes >= self.bytes as u64 {
+            (self.bytes * 2).min(BYTES_MAX)
+        } else if self.bytes < OPEN_BYTES {
+            OPEN_BYTES.min(room.grant_bytes() / MEMORY_TIMES)
+        } else {
+            return;
+        };
+        if wanted_bytes <= self.bytes {
+            return;
+        }
+        self.read_bytes = read_bytes;
+        if self.hold.set(wanted_bytes * MEMORY_TIMES, room) {
+            self.bytes = wanted_bytes;
+            connection.set_window(wanted_bytes as u64);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 
 use super::reply;
-use crate::body::Finish;
+use crate::answer::Finish;
 use crate::counters::WorkerCounters;
 use crate::head::Head;
 use crate::streams::{self, More, State};

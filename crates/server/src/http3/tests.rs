@@ -8,16 +8,16 @@ use std::num::NonZeroU16;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use brunt_io::backend::Payloads;
 use brunt_io::clock;
 use brunt_io::listener::DatagramListener;
-use brunt_io::payloads::Payloads;
 use brunt_io::transport::{self as kind, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_proto::Limits;
 use brunt_proto::http3::{Client, KnownHead, Request, Template, WorkerTemplate};
 use brunt_proto::quic::{ClientTransport, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
 
-use super::window;
+use super::session;
 use super::worker::{Http3Worker, transport};
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
@@ -282,7 +282,7 @@ fn windows_grow_within_the_room_for_input() {
         let all: usize = windows.iter().sum();
         assert!(2 * all <= input_bytes_max, "{all}");
         assert!(windows.iter().max() >= Some(&largest_bytes), "{windows:?}");
-        let first_bytes = window::bytes_at_first(&settings);
+        let first_bytes = session::bytes_at_first(&settings);
         assert!(windows.iter().min() >= Some(&first_bytes), "{windows:?}");
     }
 }

@@ -14,14 +14,12 @@ use brunt_proto::http3::{ErrorCode, Received, Server};
 use brunt_proto::quic::{ServerTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ServerSide;
 
-use super::session::{Session, Turn};
-use super::window::{self, Window};
+use super::session::{self, Session, Turn, Window};
 use crate::answer::Context;
+use crate::batch::Room;
 use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
-use crate::room::Room;
-use crate::wakes::Wakes;
-use crate::worker::{STOP_CHECK_NS, Settings};
+use crate::worker::{STOP_CHECK_NS, Settings, Wakes};
 
 /// How long a handshake may take, nanoseconds: as long as over TCP.
 const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
@@ -37,8 +35,8 @@ pub(crate) fn transport(
     origin: Instant,
 ) -> Result<ServerTransport, TransportError> {
     let options = TransportOptions {
-        stream_window_bytes: window::STREAM_BYTES,
-        connection_window_bytes: window::bytes_at_first(settings) as u64,
+        stream_window_bytes: session::STREAM_BYTES,
+        connection_window_bytes: session::bytes_at_first(settings) as u64,
         streams_max: settings.http2.streams_max.get(),
         idle_timeout_ns: settings.idle_timeout_ns,
         ..TransportOptions::default()
@@ -103,7 +101,7 @@ impl<L: DatagramListener> Http3Worker<L> {
             places: Vec::new(),
             wakes: Wakes::default(),
             calendar: Calendar::new(settings.idle_timeout_ns),
-            room: window::room(&settings),
+            room: session::room(&settings),
             touched: Vec::new(),
             answers: Vec::new(),
             scratch: Vec::new(),

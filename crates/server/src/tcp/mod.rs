@@ -1,6 +1,5 @@
 //! Raw TCP: echoes, sinks, sources and replies of known bytes, and what was received and sent.
 
-mod answers;
 mod service;
 mod worker;
 

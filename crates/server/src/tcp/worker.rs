@@ -7,15 +7,13 @@ use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 use brunt_proto::messages::{Framing, Scanner};
 
 use super::TcpWorkerCounters;
-use super::answers::Answers;
-use super::service::{TcpOptions, TcpService};
+use super::service::{Answers, TcpOptions, TcpService};
+use crate::batch::{Hold, Room};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
 use crate::counters::Shared;
-use crate::link::{self, Link};
 use crate::pattern;
-use crate::room::{Hold, Room};
-use crate::worker::{Serve, Service, Settings, Worker};
+use crate::worker::{self, Link, Serve, Service, Settings, Worker};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -53,7 +51,7 @@ pub(crate) struct Connection {
     work: Option<Box<Work>>,
 }
 
-impl link::Connection for Connection {
+impl worker::Connection for Connection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }

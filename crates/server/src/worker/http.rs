@@ -8,16 +8,14 @@ use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
 use super::{Serve, Service, Settings, Worker};
 use crate::answer::{After, Context};
-use crate::batch::{self, Batch, Content, Step};
+use crate::batch::{self, Batch, Content, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room, Step};
 use crate::connection::Connection;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
-use crate::http1::reply::NULL_ANSWER;
+use crate::http1::reply::{NULL_ANSWER, Stream};
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::stream::Stream;
 use crate::http1::{Next, answer_input};
 use crate::pattern;
-use crate::room::{Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room};
 
 /// What a worker of HTTP has beside its connections.
 pub(crate) struct Http {

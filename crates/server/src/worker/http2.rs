@@ -5,10 +5,9 @@ use brunt_proto::http2::frame::PREFACE;
 
 use super::{Http, Worker};
 use crate::answer::Context;
-use crate::batch::{Batch, Content};
+use crate::batch::{Batch, Content, Hold};
 use crate::connection::Http2;
 use crate::http2::{self, End, Session};
-use crate::room::Hold;
 
 /// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.

@@ -7,13 +7,12 @@ use brunt_proto::websocket::{Opcode, put_head};
 use super::tests_http2::begun_stream;
 use super::tests_websocket::upgrade;
 use super::*;
-use crate::batch::NULL_ANSWERS_MAX;
+use crate::batch::{INPUT_BUFFERS, NULL_ANSWERS_MAX, Room};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
 use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
 use crate::raw::samples;
-use crate::room::{INPUT_BUFFERS, Room};
 use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;

@@ -7,8 +7,8 @@ use brunt_proto::http2::hpack::{Indexing, encode_field};
 use super::http2::LEAVING_NS;
 use super::tests::{Site, assert_balanced};
 use super::*;
+use crate::batch::{OUTPUT_BUFFERS, Room};
 use crate::connection::INPUT_BYTES_MAX;
-use crate::room::{OUTPUT_BUFFERS, Room};
 
 const MS: u64 = 1_000_000;
 

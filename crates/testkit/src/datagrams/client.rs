@@ -3,9 +3,8 @@
 use std::cell::RefMut;
 use std::num::NonZeroU16;
 
-use brunt_io::backend::{Event, Slot};
-use brunt_io::payloads::Payloads;
-use brunt_io::send_calls::SendCalls;
+use brunt_io::backend::{Event, Payloads, Slot};
+use brunt_io::receive_stamps::SendCalls;
 use brunt_io::timers::Timers;
 use brunt_io::transport::{self, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_server::Counters;

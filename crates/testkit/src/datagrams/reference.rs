@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::rc::Rc;
 
+use brunt_io::backend::Payloads;
 use brunt_io::listener::DatagramListener;
-use brunt_io::payloads::Payloads;
 use brunt_io::transport::{self, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_proto::quic::TransportError;
 use brunt_proto::tls::ServerSide;
