@@ -1,5 +1,6 @@
 //! From errno and parser errors to the kinds that are counted.
 
+use std::fmt::Display;
 use std::io;
 
 use brunt_io::backend::HandshakeFailure;
@@ -125,23 +126,12 @@ pub(crate) fn of_close(code: Option<CloseCode>) -> FailureKind {
     }
 }
 
-/// The kind of a stream that the server reset.
+/// The kind of a stream of HTTP/2 that the server reset.
 pub(crate) fn of_reset(code: ErrorCode) -> FailureKind {
-    match code {
-        ErrorCode::NoError => FailureKind::StreamNoError,
-        ErrorCode::ProtocolError => FailureKind::StreamProtocolError,
-        ErrorCode::InternalError => FailureKind::StreamInternalError,
-        ErrorCode::FlowControlError => FailureKind::StreamFlowControlError,
-        ErrorCode::SettingsTimeout => FailureKind::StreamSettingsTimeout,
-        ErrorCode::StreamClosed => FailureKind::StreamClosed,
-        ErrorCode::FrameSizeError => FailureKind::StreamFrameSizeError,
-        ErrorCode::RefusedStream => FailureKind::StreamRefused,
-        ErrorCode::Cancel => FailureKind::StreamCancelled,
-        ErrorCode::CompressionError => FailureKind::StreamCompressionError,
-        ErrorCode::ConnectError => FailureKind::StreamConnectError,
-        ErrorCode::EnhanceYourCalm => FailureKind::StreamEnhanceYourCalm,
-        ErrorCode::InadequateSecurity => FailureKind::StreamInadequateSecurity,
-        ErrorCode::Http11Required => FailureKind::StreamHttp11Required,
-        ErrorCode::Other(_) => FailureKind::StreamOtherCode,
-    }
+    of_code("stream reset", code, FailureKind::StreamOtherCode)
+}
+
+/// The kind of an end for which a code was given; `other` where the code has no kind of its own.
+pub(crate) fn of_code(end: &str, code: impl Display, other: FailureKind) -> FailureKind {
+    FailureKind::labelled(&format!("{end}: {code}")).unwrap_or(other)
 }

@@ -359,6 +359,12 @@ failure_kinds! {
 }
 
 impl FailureKind {
+    /// The kind with this label; absent where none has it.
+    pub fn labelled(label: &str) -> Option<Self> {
+        let mut kinds = Self::ALL.iter().copied();
+        kinds.find(|kind| kind.label() == label)
+    }
+
     /// Whether the failure is that of an attempt to connect, on the server's side or on the way to
     /// it, and not for want of something on this machine.
     pub fn is_refusal(self) -> bool {

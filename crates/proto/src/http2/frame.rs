@@ -205,69 +205,51 @@ pub enum ErrorCode {
     Other(u32),
 }
 
+/// Each code that has a name, by its number.
+const CODES: [(ErrorCode, &str); 14] = [
+    (ErrorCode::NoError, "NO_ERROR"),
+    (ErrorCode::ProtocolError, "PROTOCOL_ERROR"),
+    (ErrorCode::InternalError, "INTERNAL_ERROR"),
+    (ErrorCode::FlowControlError, "FLOW_CONTROL_ERROR"),
+    (ErrorCode::SettingsTimeout, "SETTINGS_TIMEOUT"),
+    (ErrorCode::StreamClosed, "STREAM_CLOSED"),
+    (ErrorCode::FrameSizeError, "FRAME_SIZE_ERROR"),
+    (ErrorCode::RefusedStream, "REFUSED_STREAM"),
+    (ErrorCode::Cancel, "CANCEL"),
+    (ErrorCode::CompressionError, "COMPRESSION_ERROR"),
+    (ErrorCode::ConnectError, "CONNECT_ERROR"),
+    (ErrorCode::EnhanceYourCalm, "ENHANCE_YOUR_CALM"),
+    (ErrorCode::InadequateSecurity, "INADEQUATE_SECURITY"),
+    (ErrorCode::Http11Required, "HTTP_1_1_REQUIRED"),
+];
+
 impl ErrorCode {
     /// The code with this number.
-    pub const fn of(number: u32) -> Self {
-        match number {
-            0x0 => Self::NoError,
-            0x1 => Self::ProtocolError,
-            0x2 => Self::InternalError,
-            0x3 => Self::FlowControlError,
-            0x4 => Self::SettingsTimeout,
-            0x5 => Self::StreamClosed,
-            0x6 => Self::FrameSizeError,
-            0x7 => Self::RefusedStream,
-            0x8 => Self::Cancel,
-            0x9 => Self::CompressionError,
-            0xa => Self::ConnectError,
-            0xb => Self::EnhanceYourCalm,
-            0xc => Self::InadequateSecurity,
-            0xd => Self::Http11Required,
-            other => Self::Other(other),
-        }
+    pub fn of(number: u32) -> Self {
+        CODES
+            .get(number as usize)
+            .map_or(Self::Other(number), |(code, _)| *code)
     }
 
     /// The number of the error code on the wire.
-    pub const fn number(self) -> u32 {
+    pub fn number(self) -> u32 {
         match self {
-            Self::NoError => 0x0,
-            Self::ProtocolError => 0x1,
-            Self::InternalError => 0x2,
-            Self::FlowControlError => 0x3,
-            Self::SettingsTimeout => 0x4,
-            Self::StreamClosed => 0x5,
-            Self::FrameSizeError => 0x6,
-            Self::RefusedStream => 0x7,
-            Self::Cancel => 0x8,
-            Self::CompressionError => 0x9,
-            Self::ConnectError => 0xa,
-            Self::EnhanceYourCalm => 0xb,
-            Self::InadequateSecurity => 0xc,
-            Self::Http11Required => 0xd,
             Self::Other(number) => number,
+            _ => self.place().unwrap_or(0) as u32,
         }
+    }
+
+    fn place(self) -> Option<usize> {
+        CODES.iter().position(|(code, _)| *code == self)
     }
 }
 
 impl std::fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::NoError => "NO_ERROR",
-            Self::ProtocolError => "PROTOCOL_ERROR",
-            Self::InternalError => "INTERNAL_ERROR",
-            Self::FlowControlError => "FLOW_CONTROL_ERROR",
-            Self::SettingsTimeout => "SETTINGS_TIMEOUT",
-            Self::StreamClosed => "STREAM_CLOSED",
-            Self::FrameSizeError => "FRAME_SIZE_ERROR",
-            Self::RefusedStream => "REFUSED_STREAM",
-            Self::Cancel => "CANCEL",
-            Self::CompressionError => "COMPRESSION_ERROR",
-            Self::ConnectError => "CONNECT_ERROR",
-            Self::EnhanceYourCalm => "ENHANCE_YOUR_CALM",
-            Self::InadequateSecurity => "INADEQUATE_SECURITY",
-            Self::Http11Required => "HTTP_1_1_REQUIRED",
-            Self::Other(number) => return write!(f, "unknown code {number:#x}"),
-        })
+        match self.place() {
+            Some(place) => f.write_str(CODES[place].1),
+            None => write!(f, "unknown code {:#x}", self.number()),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use brunt_proto::http3::{Ended, ErrorCode};
 use brunt_proto::quic::{self, Lost};
 use brunt_record::FailureKind;
 
+use crate::failure::of_code;
+
 /// Alerts of TLS about a certificate (RFC 8446 section 6.2): bad, unsupported, revoked, expired,
 /// unknown, of an unknown authority.
 const OF_CERTIFICATES: [u8; 6] = [42, 43, 44, 45, 46, 48];
@@ -64,79 +66,46 @@ pub(super) fn of_broken(ended: &Ended) -> FailureKind {
 }
 
 fn of_transport(code: quic::ErrorCode) -> FailureKind {
-    use quic::ErrorCode as Code;
-    match code {
-        Code::NoError => FailureKind::QuicClosedNoError,
-        Code::InternalError => FailureKind::QuicClosedInternalError,
-        Code::FlowControlError => FailureKind::QuicClosedFlowControlError,
-        Code::StreamLimitError => FailureKind::QuicClosedStreamLimitError,
-        Code::StreamStateError => FailureKind::QuicClosedStreamStateError,
-        Code::FinalSizeError => FailureKind::QuicClosedFinalSizeError,
-        Code::FrameEncodingError => FailureKind::QuicClosedFrameEncodingError,
-        Code::TransportParameterError => FailureKind::QuicClosedTransportParameterError,
-        Code::ConnectionIdLimitError => FailureKind::QuicClosedConnectionIdLimitError,
-        Code::ProtocolViolation => FailureKind::QuicClosedProtocolViolation,
-        Code::ApplicationError => FailureKind::QuicClosedApplicationError,
-        Code::KeyUpdateError => FailureKind::QuicClosedKeyUpdateError,
-        Code::AeadLimitReached => FailureKind::QuicClosedAeadLimitReached,
-        Code::NoViablePath => FailureKind::QuicClosedNoViablePath,
-        Code::Tls(_) => FailureKind::QuicClosedTlsAlert,
-        Code::ConnectionRefused
-        | Code::InvalidToken
-        | Code::CryptoBufferExceeded
-        | Code::Other(_) => FailureKind::QuicClosedOtherCode,
+    if let quic::ErrorCode::Tls(_) = code {
+        return FailureKind::QuicClosedTlsAlert;
     }
+    of_code("QUIC closed", code, FailureKind::QuicClosedOtherCode)
 }
 
 fn of_application(code: ErrorCode) -> FailureKind {
-    match code {
-        ErrorCode::NoError => FailureKind::Http3ClosedNoError,
-        ErrorCode::GeneralProtocolError => FailureKind::Http3ClosedGeneralProtocolError,
-        ErrorCode::InternalError => FailureKind::Http3ClosedInternalError,
-        ErrorCode::StreamCreationError => FailureKind::Http3ClosedStreamCreationError,
-        ErrorCode::ClosedCriticalStream => FailureKind::Http3ClosedClosedCriticalStream,
-        ErrorCode::FrameUnexpected => FailureKind::Http3ClosedFrameUnexpected,
-        ErrorCode::FrameError => FailureKind::Http3ClosedFrameError,
-        ErrorCode::ExcessiveLoad => FailureKind::Http3ClosedExcessiveLoad,
-        ErrorCode::IdError => FailureKind::Http3ClosedIdError,
-        ErrorCode::SettingsError => FailureKind::Http3ClosedSettingsError,
-        ErrorCode::MissingSettings => FailureKind::Http3ClosedMissingSettings,
-        ErrorCode::MessageError => FailureKind::Http3ClosedMessageError,
-        ErrorCode::QpackDecompressionFailed => FailureKind::QpackClosedDecompressionFailed,
-        ErrorCode::QpackEncoderStreamError => FailureKind::QpackClosedEncoderStreamError,
-        ErrorCode::QpackDecoderStreamError => FailureKind::QpackClosedDecoderStreamError,
-        ErrorCode::RequestRejected
-        | ErrorCode::RequestCancelled
-        | ErrorCode::RequestIncomplete
-        | ErrorCode::ConnectError
-        | ErrorCode::VersionFallback
-        | ErrorCode::Other(_) => FailureKind::Http3ClosedOtherCode,
-    }
+    of_code("closed", code, FailureKind::Http3ClosedOtherCode)
 }
 
 /// The kind of a stream that the server reset.
 pub(super) fn of_reset(code: ErrorCode) -> FailureKind {
-    match code {
-        ErrorCode::NoError => FailureKind::Http3ResetNoError,
-        ErrorCode::GeneralProtocolError => FailureKind::Http3ResetGeneralProtocolError,
-        ErrorCode::InternalError => FailureKind::Http3ResetInternalError,
-        ErrorCode::ExcessiveLoad => FailureKind::Http3ResetExcessiveLoad,
-        ErrorCode::RequestCancelled => FailureKind::Http3ResetRequestCancelled,
-        ErrorCode::RequestIncomplete => FailureKind::Http3ResetRequestIncomplete,
-        ErrorCode::MessageError => FailureKind::Http3ResetMessageError,
-        ErrorCode::ConnectError => FailureKind::Http3ResetConnectError,
-        ErrorCode::VersionFallback => FailureKind::Http3ResetVersionFallback,
-        ErrorCode::StreamCreationError
-        | ErrorCode::ClosedCriticalStream
-        | ErrorCode::FrameUnexpected
-        | ErrorCode::FrameError
-        | ErrorCode::IdError
-        | ErrorCode::SettingsError
-        | ErrorCode::MissingSettings
-        | ErrorCode::RequestRejected
-        | ErrorCode::QpackDecompressionFailed
-        | ErrorCode::QpackEncoderStreamError
-        | ErrorCode::QpackDecoderStreamError
-        | ErrorCode::Other(_) => FailureKind::Http3ResetOtherCode,
+    of_code("stream reset", code, FailureKind::Http3ResetOtherCode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_kinds_that_name_them() {
+        let named = |kind: FailureKind| kind.label().rsplit(": ").next().unwrap_or_default();
+        let mut kinds = std::collections::BTreeSet::new();
+        for code in (0x100..=0x110).chain(0x200..=0x202).map(ErrorCode::of) {
+            for kind in [of_application(code), of_reset(code)] {
+                assert!(
+                    [code.to_string().as_str(), "another code of HTTP/3"].contains(&named(kind))
+                );
+                kinds.insert(kind);
+            }
+        }
+        for code in (0..=0x10).map(quic::ErrorCode::of) {
+            let kind = of_transport(code);
+            assert!([code.to_string().as_str(), "another code"].contains(&named(kind)));
+            kinds.insert(kind);
+        }
+        kinds.insert(of_transport(quic::ErrorCode::of(0x128)));
+        let all = FailureKind::ALL.iter().map(|kind| format!("{kind:?}"));
+        let prefixes = ["Http3Reset", "Http3Closed", "QpackClosed", "QuicClosed"];
+        let of_codes = all.filter(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        assert_eq!(of_codes.count(), kinds.len());
     }
 }
