@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 
+use crate::protocol::{Protocol, Unit};
 use brunt_proto::messages::{Framing, Pattern};
-use brunt_protocols::{Protocol, Unit};
 
 use crate::{Streams, Withheld};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brunt_protocols::Protocol;
+use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::Exchange;

@@ -9,6 +9,7 @@ mod http;
 mod messages;
 mod part;
 mod plan;
+pub mod protocol;
 pub mod request_list;
 mod request_outline;
 mod request_set;

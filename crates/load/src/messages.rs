@@ -1,7 +1,7 @@
 //! How messages over TCP are exchanged.
 
+use crate::protocol::Protocol;
 use brunt_proto::messages::{Framing, Pattern, Template};
-use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Exchange, Term};

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::protocol::{Protocol, Unit};
 use brunt_proto::http2::ClientSettings;
-use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use brunt_protocols::{Protocol, Unit};
+use crate::protocol::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::Exchange;

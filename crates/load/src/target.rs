@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
-use brunt_protocols::Protocol;
+use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use url::Url;

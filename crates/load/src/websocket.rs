@@ -1,7 +1,7 @@
 //! How messages of WebSocket are exchanged.
 
+use crate::protocol::Protocol;
 use brunt_proto::messages::{Pattern, Template};
-use brunt_protocols::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Exchange, Term};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_protocols::FailureFamily;
+use brunt_load::protocol::FailureFamily;
 use serde::{Deserialize, Serialize};
 
 use crate::merged::Merge;

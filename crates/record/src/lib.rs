@@ -34,7 +34,9 @@ mod tally;
 mod window;
 
 pub use brunt_load::SessionCounts;
-pub use brunt_protocols::{DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit};
+pub use brunt_load::protocol::{
+    DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit,
+};
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
     merge_names, name_buckets_max,

@@ -21,7 +21,6 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("load", 4_731),
     ("probe", 4_167),
     ("proto", 11_886),
-    ("protocols", 462),
     ("record", 5_107),
     ("report", 8_520),
     ("script", 2_228),

@@ -5,14 +5,12 @@ use super::Finding;
 /// Each crate and the crates of ours that it may depend on, in any kind of dependency, without what
 /// their names begin with. Downwards only: a crate that others use knows nothing of them.
 const ALLOWED: &[(&str, &str)] = &[
-    // What plan, run and report need to know of each protocol.
-    ("protocols", ""),
     ("proto", ""),
     // How messages are framed and filled in is part of a plan.
-    ("load", "protocols proto"),
+    ("load", "proto"),
     // A stored run holds the plan.
-    ("record", "protocols load"),
-    ("judge", "protocols load record"),
+    ("record", "load"),
+    ("judge", "load record"),
     ("io", "proto load"),
     // It shows the accounts of its machine as those that are read of a real one.
     ("testkit", "io proto load record server"),

@@ -1,6 +1,6 @@
 //! P1: what happened to connections is what their protocol allows.
 
-use brunt_protocols::{FailureFamily, Transport};
+use brunt_load::protocol::{FailureFamily, Transport};
 
 use super::outcome::{Checked, Problems};
 use super::sums;

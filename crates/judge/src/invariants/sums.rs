@@ -1,6 +1,6 @@
 //! The sums of the accounting: a table of what must equal what, and the terms.
 
-use brunt_protocols::Greeting;
+use brunt_load::protocol::Greeting;
 use brunt_record::{ArrivalCounts, SeriesPoint, WorkerRecord};
 
 use super::outcome::Problems;

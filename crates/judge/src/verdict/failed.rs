@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use brunt_load::protocol::{ByHand, Protocol};
 use brunt_load::{RequestOutline, TlsSpec};
-use brunt_protocols::{ByHand, Protocol};
 use brunt_record::{FailureKind, FailureScope, Run};
 
 use super::SignalId as Id;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use brunt_load::Amounts;
-use brunt_protocols::Protocol;
+use brunt_load::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
 use crate::{Backend, Evidence, MachineDescription, Once, Placement, WorkerRecord};

@@ -3,8 +3,8 @@
 mod agent;
 mod merge;
 
+use brunt_load::protocol::{Protocol, Unit};
 use brunt_load::{Amounts, Plan};
-use brunt_protocols::{Protocol, Unit};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

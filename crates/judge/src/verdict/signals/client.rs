@@ -1,6 +1,6 @@
 //! Signals that accuse brunt or its machine.
 
-use brunt_protocols::Transport;
+use brunt_load::protocol::Transport;
 use brunt_record::FailureKind;
 
 use super::super::facts::{RunFacts, ratio, throttled_share};

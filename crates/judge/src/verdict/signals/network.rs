@@ -1,6 +1,6 @@
 //! Signals that accuse the way between client and server.
 
-use brunt_protocols::Transport;
+use brunt_load::protocol::Transport;
 use brunt_record::{Route, TcpCounters};
 
 use super::super::Grade;

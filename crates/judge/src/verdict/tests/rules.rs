@@ -634,7 +634,7 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     let mut run = closed();
     let advice = |run: &Run| run.judge().advice.join("; ");
     assert!(!advice(&run).contains("keepalive_requests"));
-    run.agents[0].negotiated.protocol = brunt_protocols::Protocol::HTTP2;
+    run.agents[0].negotiated.protocol = brunt_load::protocol::Protocol::HTTP2;
     for _ in 0..run.summary().lifetime.connections_opened {
         run.latencies.greeting.record(100_000);
     }
@@ -657,7 +657,7 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
     assert!(told.starts_with("the server replaces"), "{told}");
     assert!(told.contains("-c 16"), "{told}");
     // Figures that are refused explain nothing.
-    run.agents[0].negotiated.protocol = brunt_protocols::Protocol::HTTP1;
+    run.agents[0].negotiated.protocol = brunt_load::protocol::Protocol::HTTP1;
     assert_eq!(run.judge().verdict, Verdict::Invalid);
     assert!(run.judge().advice.is_empty());
 }

@@ -1,6 +1,6 @@
 //! Every signal, healthy, at a warning, failing and unknown.
 
-use brunt_protocols::Protocol;
+use brunt_load::protocol::Protocol;
 use brunt_record::{FailureKind, Histogram, Route, Run};
 
 use super::bend::*;

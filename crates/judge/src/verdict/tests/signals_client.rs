@@ -1,7 +1,7 @@
 //! Signals of the client, healthy, at a warning, failing and unknown.
 
+use brunt_load::protocol::Protocol;
 use brunt_load::{Stage, Stamps};
-use brunt_protocols::Protocol;
 use brunt_record::{FailureKind, Histogram, Run};
 
 use super::bend::*;
