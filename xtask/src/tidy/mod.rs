@@ -2,7 +2,6 @@
 //! beside this one, with its table (who may use whom, where `unsafe` lives) at the top.
 
 mod budget;
-mod circles;
 mod homes;
 mod imports;
 mod licences;
@@ -115,7 +114,6 @@ fn check_files(root: &Path) -> Result<Vec<Finding>> {
     for source in &sources {
         findings.extend(homes::check(source));
     }
-    findings.extend(circles::check(&sources));
     findings.extend(budget::check(&sources));
     Ok(findings)
 }
