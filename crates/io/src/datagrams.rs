@@ -20,7 +20,7 @@ const SENT_BYTES_MAX: usize = 65_535 - 40 - 8;
 pub(crate) const RECEIVED_BYTES_MAX: usize = 65_535;
 
 /// Bytes of the kernel's form of an address.
-pub(crate) const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
+const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
 /// Bytes of a control message with so many bytes of data.
 const fn space(bytes: usize) -> usize {
@@ -88,7 +88,7 @@ impl About {
 }
 
 /// An address in the kernel's form (ip(7), ipv6(7)).
-pub(crate) fn address_in(name: &[u8]) -> Option<SocketAddr> {
+fn address_in(name: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(name.get(..2)?.try_into().ok()?);
     let port = u16::from_be_bytes(name.get(2..4)?.try_into().ok()?);
     match libc::c_int::from(family) {

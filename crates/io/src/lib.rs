@@ -12,8 +12,6 @@ pub mod epoll;
 pub mod files;
 pub mod heap;
 pub mod listener;
-#[cfg(test)]
-mod listener_tests;
 pub mod process_group;
 pub mod receive_stamps;
 pub mod socket;

@@ -14,7 +14,7 @@ use brunt_io::cpu::bind_thread;
 use brunt_io::epoll::Epoll;
 use brunt_io::listener::{DatagramListener, PolledListener};
 use brunt_io::tls::Tls;
-use brunt_io::uring::{Uring, UringListener};
+use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
 use brunt_proto::quic::{ServerTransport, TransportError};
 use rustls::pki_types::CertificateDer;
@@ -365,13 +365,10 @@ type Served = io::Result<io::Result<()>>;
 impl Place {
     /// Serves on a backend of this kind.
     fn serve(&self, kind: BackendKind, ready: &dyn Fn() -> bool) -> Served {
-        let socket = || Arc::clone(&self.socket);
         match (kind, &self.service) {
-            (BackendKind::Uring, Service::Http3(transport)) => {
-                self.serve_datagrams(UringListener::new(socket())?, transport, ready)
-            }
-            (BackendKind::Epoll, Service::Http3(transport)) => {
-                self.serve_datagrams(PolledListener::new(socket())?, transport, ready)
+            (_, Service::Http3(transport)) => {
+                let listener = PolledListener::new(Arc::clone(&self.socket))?;
+                self.serve_datagrams(listener, transport, ready)
             }
             (BackendKind::Uring, _) => {
                 self.serve_streams(Uring::new(self.settings.connections_max)?, ready)

@@ -15,7 +15,7 @@ use crate::datagrams::{
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Bytes of the kernel's header of a received message.
-pub(super) const BUFFER_HEADER_BYTES: usize = 16;
+const BUFFER_HEADER_BYTES: usize = 16;
 /// Bytes of a line of the CPU's caches.
 const LINE_BYTES: usize = 64;
 

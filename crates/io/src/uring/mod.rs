@@ -8,7 +8,6 @@
 //! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
 mod datagrams;
-mod listener;
 mod receives;
 mod ring;
 mod sends;
@@ -39,7 +38,6 @@ use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
 use crate::transport::Stream;
 
-pub use listener::UringListener;
 pub use transport::UringTransport;
 
 /// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
@@ -282,7 +280,6 @@ impl<T: UringTransport> Uring<T> {
         let layout = Layout {
             buffers: buffers as u16,
             buffer_bytes: T::BUFFER_BYTES,
-            name_bytes: 0,
             control_bytes: T::CONTROL_BYTES,
         };
         let mut ring = Ring::new(self.ring_files, layout)?;

@@ -2,7 +2,6 @@
 //! kernel takes from and we give back to.
 
 use std::io;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
@@ -15,7 +14,6 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::backend::{SendCall, Slot};
-use crate::datagrams::address_in;
 use crate::{clock, receive_stamps};
 
 pub(super) use io_uring::types::Timespec;
@@ -75,8 +73,6 @@ pub(super) struct Layout {
     pub(super) buffers: u16,
     /// Bytes of each.
     pub(super) buffer_bytes: usize,
-    /// Bytes for the address of who sent, in receives with control messages.
-    pub(super) name_bytes: usize,
     /// Bytes for control messages, in those receives that have any.
     pub(super) control_bytes: usize,
 }
@@ -95,7 +91,6 @@ impl Ring {
         ring.submitter().register_files_sparse(files)?;
         let buffers = Buffers::register(&ring, layout.buffers, layout.buffer_bytes)?;
         let mut message = Box::new(receive_stamps::empty_message());
-        message.msg_namelen = layout.name_bytes as _;
         message.msg_controllen = layout.control_bytes as _;
         let mut made = Self {
             ring,
@@ -217,25 +212,13 @@ impl Ring {
         length: usize,
         read: impl FnOnce(&[u8]) -> R,
     ) -> Option<(Range<usize>, R)> {
-        let (bytes, about, _) = self.message_from(buffer, length, read)?;
-        Some((bytes, about))
-    }
-
-    /// The same; gives the address of who sent, too, where the layout has room for it.
-    pub(super) fn message_from<R>(
-        &self,
-        buffer: u16,
-        length: usize,
-        read: impl FnOnce(&[u8]) -> R,
-    ) -> Option<(Range<usize>, R, Option<SocketAddr>)> {
         let filled = self.buffers.filled(buffer, length);
         let parts = RecvMsgOut::parse(filled, &self.message).ok()?;
         let end = filled.len();
         let control = parts.control_data();
         // SAFETY: the kernel has written the message; a completion is looked at once.
         unsafe { receive_stamps::close_descriptors(control) };
-        let bytes = end - parts.payload_data().len()..end;
-        Some((bytes, read(control), address_in(parts.name_data())))
+        Some((end - parts.payload_data().len()..end, read(control)))
     }
 
     /// The number of what was queued last.
