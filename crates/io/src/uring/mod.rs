@@ -8,12 +8,10 @@
 //! not do: work that the kernel puts off until the ring is entered does not make them ready.)
 
 mod datagrams;
-mod receives;
 mod ring;
-mod sends;
+mod streams;
 #[cfg(test)]
 mod tests;
-mod transport;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -36,9 +34,7 @@ use crate::epoll::errno_of;
 use crate::receive_stamps::SendCalls;
 use crate::socket::{self, Blocking};
 use crate::tcp_info::TcpInfo;
-use crate::transport::Stream;
-
-pub use transport::UringTransport;
+use crate::transport::{Stream, Transport};
 
 /// Places in the file table of one ring. The table may not be larger than RLIMIT_NOFILE. Nor should
 /// it: the kernel looks up what is to be cancelled, as every close asks it to, in lists whose
@@ -53,6 +49,84 @@ const DISCARD_BYTES_MAX: u64 = 1 << 20;
 /// Receives of one completion each after bytes were discarded: the end of that response, and the
 /// begin of the next one, which may have to be discarded, too.
 const SINGLE_RECEIVES: u8 = 2;
+
+/// What a transport does with the sockets in rings.
+#[doc(hidden)]
+pub trait UringTransport: Transport {
+    /// Bytes of a receive buffer.
+    const BUFFER_BYTES: usize;
+
+    /// Those of them that are for control messages.
+    const CONTROL_BYTES: usize;
+
+    /// What a connection sends.
+    type Sends: Default;
+
+    /// What is sent on a connection that is no more, until that completes.
+    type Abandoned;
+
+    /// What all connections have for it.
+    type Instance: Default;
+
+    /// Whether sockets to `peer` are of this transport.
+    fn reaches(peer: &Peer) -> bool;
+
+    /// Has a connection receive.
+    fn arm_receive(uring: &mut Uring<Self>, slot: Slot);
+
+    /// What a completion of a receive means to the caller, if anything.
+    fn translate_receive(
+        uring: &mut Uring<Self>,
+        entry: &cqueue::Entry,
+        slot: Slot,
+        is_current: bool,
+    ) -> Option<Event>;
+
+    /// What was received last.
+    fn received(uring: &Uring<Self>) -> Self::Received<'_>;
+
+    /// Takes over what is to be sent on `slot`.
+    fn send(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing);
+
+    /// As [`Self::send`], without a completion where the kernel can do that. Returns whether no
+    /// [`Event`] will say that it is sent.
+    fn send_quietly(uring: &mut Uring<Self>, slot: Slot, outgoing: Self::Outgoing) -> bool {
+        Self::send(uring, slot, outgoing);
+        false
+    }
+
+    /// What a completion of a send means to the caller, if anything; of one that `is_silent`, that
+    /// only completes where it could not be taken.
+    fn sent(uring: &mut Uring<Self>, slot: Slot, result: i32, is_silent: bool) -> Option<Event>;
+
+    /// Queues what waited for other sends to be submitted.
+    fn release_held(_uring: &mut Uring<Self>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Completions were moved out of a ring, and nothing was done about them yet.
+    fn completed(_uring: &mut Uring<Self>) {}
+
+    /// Whether a send waits in the kernel for a peer that does not read, for certain.
+    fn is_send_pending(_uring: &Uring<Self>, _slot: Slot) -> bool {
+        false
+    }
+
+    /// What [`unsent_bytes`](crate::backend::ClientBackend::unsent_bytes) gives.
+    fn unsent_bytes(_uring: &mut Uring<Self>, _slot: Slot) -> u64 {
+        0
+    }
+
+    /// Whether the latest send of `slot` is not with the kernel yet.
+    fn is_send_put_off(uring: &Uring<Self>, slot: Slot) -> bool;
+
+    /// Forgets what `slot` sends. Gives whether a send that may wait is with the ring; what that
+    /// one sends is kept until it completes, as the one with `data`.
+    fn abandon_sends(uring: &mut Uring<Self>, slot: Slot, data: u64) -> bool;
+
+    /// The buffer of what was kept so, which completed.
+    fn buffer_of_abandoned(abandoned: Self::Abandoned) -> Self::Outgoing;
+}
 
 /// One worker's rings and connections, all of one transport.
 pub struct Uring<T: UringTransport = Stream> {
@@ -337,6 +411,20 @@ impl<T: UringTransport> Uring<T> {
             self.rings[filled.ring].buffers.put_back(filled.buffer);
         }
         if let Some((slot, generation)) = self.rearmed_next.take() {
+            self.rearm(slot, generation);
+        }
+    }
+
+    /// Has a connection receive again, if it is still the one with this generation.
+    fn rearm(&mut self, slot: Slot, generation: u32) {
+        if self.slots[slot.0 as usize].generation == generation {
+            T::arm_receive(self, slot);
+        }
+    }
+
+    /// Has those receive again that were put last.
+    fn rearm_last(&mut self) {
+        while let Some((slot, generation)) = self.rearmed_last.pop() {
             self.rearm(slot, generation);
         }
     }
