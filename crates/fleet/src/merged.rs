@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use brunt_io::tls_config;
-use brunt_judge::{Finding, InvariantStatus, Judged, Quantile, ResponseQuantiles};
+use brunt_judge::{Finding, InvariantStatus, Judged, ResponseQuantiles};
 use brunt_load::{Part, Plan};
 use brunt_record::{AgentRecord, AgreedClock, FleetAgent, LostAgent, Run};
 
@@ -134,10 +134,7 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     let is_broken = |finding: &&Finding| finding.status == InvariantStatus::Broken;
     let broken = judged.findings.iter().filter(is_broken);
     let broken = broken.map(|finding| finding.id.to_owned()).collect();
-    let response_p99_ns = match run.response_quantile(0.99) {
-        Quantile::Known { ns, .. } => Some(ns),
-        _ => None,
-    };
+    let response_p99_ns = run.response_quantile(0.99).known_ns();
     let own_share = run.latencies.split.mean().and_then(|it| it.own_share());
     if let Some(agent) = run.agents.first_mut() {
         agent.fleet = Some(FleetAgent {

@@ -3,7 +3,6 @@
 
 use crate::Style;
 use crate::foreign::printable;
-use crate::layout::html::chart::Chart;
 use crate::wrap::{columns, lines};
 
 /// Columns of the label and the gap after it.
@@ -108,8 +107,8 @@ pub(crate) enum Entry {
         /// How the row stands out.
         tone: Tone,
     },
-    /// Charts side by side. Text has none.
-    Charts(Vec<Chart>),
+    /// The place of the charts of this name, which a page's script draws. Text has none.
+    Charts(&'static str),
 }
 
 /// A page that grows entry by entry.
@@ -233,15 +232,10 @@ impl Page {
         });
     }
 
-    /// Charts, where the page has any: those that have something to show.
-    pub(crate) fn charts(&mut self, charts: impl FnOnce() -> Vec<Chart>) {
-        if !self.has_charts {
-            return;
-        }
-        let mut charts = charts();
-        charts.retain(|chart| !chart.is_empty());
-        if !charts.is_empty() {
-            self.entries.push(Entry::Charts(charts));
+    /// The place of the charts of this name, where the page has any.
+    pub(crate) fn charts(&mut self, name: &'static str) {
+        if self.has_charts {
+            self.entries.push(Entry::Charts(name));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The percentile spectrum of the response times, in the steps of HdrHistogram.
 
 use brunt_record::{Histogram, Run};
+use serde::Serialize;
 
 /// Steps per half of the remaining distance to 100 %, as HdrHistogram's tools print them.
 const STEPS_PER_HALF: u32 = 5;
@@ -9,7 +10,7 @@ const STEPS_PER_HALF: u32 = 5;
 const UNFINISHED_DIFFER: f64 = 0.01;
 
 /// One step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Step {
     /// No response time up to `quantile` is above it.
     pub(crate) ns: u64,
@@ -23,7 +24,7 @@ pub(crate) struct Step {
 
 /// Response times of successful replies and, as the least they can have been, those of what was
 /// never answered.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Spectrum {
     /// The steps from the smallest value to 100 %; empty without a value.
     pub(crate) steps: Vec<Step>,
@@ -31,7 +32,10 @@ pub(crate) struct Spectrum {
     pub(crate) bounds: u64,
     /// The smallest lower bound.
     pub(crate) bounds_from_ns: Option<u64>,
+    /// How many values there are.
+    pub(crate) count: u64,
     /// The values in one histogram.
+    #[serde(skip)]
     pub(crate) values: Histogram,
 }
 
@@ -42,6 +46,7 @@ impl Spectrum {
             steps: steps(values, values),
             bounds: 0,
             bounds_from_ns: None,
+            count: values.count(),
             values: values.clone(),
         }
     }
@@ -55,6 +60,7 @@ impl Spectrum {
             steps: steps(&values, &run.latencies.response),
             bounds: unfinished.count(),
             bounds_from_ns: unfinished.min_ns(),
+            count: values.count(),
             values,
         }
     }

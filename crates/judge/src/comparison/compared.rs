@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ROUND_QUANTILES;
+use crate::{ROUND_QUANTILES, RoundRecord};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,17 @@ impl Compared {
         let mut quantiles = ROUND_QUANTILES.iter();
         let known = quantiles.find(|(_, known)| (known - q).abs() < 1e-9)?;
         Some(known.0)
+    }
+
+    /// What is compared, of one round.
+    pub fn figure(self, round: &RoundRecord) -> Option<f64> {
+        match self {
+            Self::SuccessesPerS => round.successes_per_s,
+            Self::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
+            Self::ServerCpu => round.server_cpu_ns_per_reply(),
+            // That of a search is no figure of a round.
+            Self::CapacityPerS => None,
+        }
     }
 
     /// Whether more of it is better.

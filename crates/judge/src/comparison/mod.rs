@@ -450,22 +450,19 @@ fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), Stri
         let own = own.and_then(|(parts, name)| parts.get(name));
         return Err(own.cloned().unwrap_or(reason));
     }
-    let (found, name) = match compared {
-        Compared::SuccessesPerS => (round.successes_per_s, "successes_per_s"),
-        Compared::ResponseQuantile(q) => (
-            round.response.quantile_ns(q).map(|ns| ns as f64),
-            compared.quantile_name().unwrap_or_default(),
-        ),
-        Compared::ServerCpu => (round.server_cpu_ns_per_reply(), "server_cpu"),
-        Compared::CapacityPerS => (None, ""),
+    let name = match compared {
+        Compared::SuccessesPerS => "successes_per_s",
+        Compared::ResponseQuantile(_) => compared.quantile_name().unwrap_or_default(),
+        Compared::ServerCpu => "server_cpu",
+        Compared::CapacityPerS => "",
     };
     let missing = || match round.missing.get(name) {
         Some(reason) => reason.clone(),
         None if compared == Compared::ServerCpu => "the server's CPU time is not known".to_owned(),
         None => "nothing was measured".to_owned(),
     };
-    let found = found.filter(|value| *value > 0.0).ok_or_else(missing)?;
-    Ok((found, is_bound))
+    let found = compared.figure(round).filter(|value| *value > 0.0);
+    Ok((found.ok_or_else(missing)?, is_bound))
 }
 
 /// What each side differs from itself by, from one pair to the next.

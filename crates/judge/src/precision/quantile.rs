@@ -49,6 +49,14 @@ impl fmt::Display for Quantile {
 }
 
 impl Quantile {
+    /// The quantile, where it is known, nanoseconds.
+    pub fn known_ns(self) -> Option<u64> {
+        match self {
+            Self::Known { ns, .. } => Some(ns),
+            Self::AtLeast { .. } | Self::TooFew { .. } => None,
+        }
+    }
+
     /// The `q`-quantile of `histogram`, when there are samples enough. It has no interval: that
     /// needs to know how the durations varied over the window.
     pub fn of(histogram: &Histogram, q: f64) -> Self {

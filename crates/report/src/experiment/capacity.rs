@@ -7,8 +7,8 @@ use brunt_judge::{
 };
 use brunt_record::{Objective, ReplyOutcome};
 
+use super::environment;
 use super::words::{half, outcome};
-use super::{charts, environment};
 use crate::junit::{self, Case, Ending};
 use crate::object::Object;
 use crate::page::{Grid, Page, Role, Tone};
@@ -431,13 +431,20 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
     page.row("find", &[url], Tone::Plain);
     environment::rows(&capacity.environment, &capacity.brunt_version, page);
     page.section("Steps", Role::Figures);
-    page.charts(|| vec![charts::steps(capacity, None)]);
+    page.charts("searches");
     steps(capacity, page);
     page.section("Why", Role::Figures);
     reasons(capacity, page);
     if let Some(next) = next(capacity) {
         page.row("next", &[next], Tone::Plain);
     }
+}
+
+/// The rates that were tried, each with its outcome, for the chart of this search.
+pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
+    let steps = capacity.steps.iter();
+    let steps: Vec<_> = steps.map(|it| (it.rate_per_s, it.outcome)).collect();
+    Object::new().with("name", name).with("steps", steps)
 }
 
 /// The table of all steps.

@@ -13,7 +13,7 @@ use super::words::{
     advice, compared_names, compared_of, exceeded_limits, limit, limits_kept, limits_not_judged,
     limits_open, names, says, side_name, verdicts,
 };
-use super::{capacity, charts, csv, environment, figure};
+use super::{capacity, csv, environment, figure};
 use crate::ReportError;
 use crate::figures::data_name;
 use crate::object::Object;
@@ -44,12 +44,10 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     page.section("Limits", Role::Figures);
     limits(compared, page);
     page.section("Pairs of rounds", Role::Figures);
-    let of_rounds = || {
-        pairs
-            .iter()
-            .filter(|it| it.comparison.basis == Basis::Pairs)
-    };
-    page.charts(|| of_rounds().map(|it| charts::ratios(compared, it)).collect());
+    let is_of_pairs = |it: &ComparedPair| it.comparison.basis == Basis::Pairs;
+    if pairs.iter().any(is_of_pairs) {
+        page.charts("pairs");
+    }
     verdicts_of_sides(compared, page);
     page.section("Searches", Role::Figures);
     searches(compared, page);
@@ -114,13 +112,59 @@ fn searches(compared: &ComparedRounds, page: &mut Page) {
         let sides = compared.sides.iter().enumerate();
         sides.filter_map(|(place, side)| Some((side_name(place), side.capacity.as_ref()?)))
     };
-    let chart = |(name, search): (String, _)| charts::steps(search, Some(&name));
-    page.charts(|| found().map(chart).collect());
+    if found().next().is_some() {
+        page.charts("searches");
+    }
     for (index, (name, search)) in found().enumerate() {
         let label = if index == 0 { "found" } else { "" };
         let words = format!("{name}: {}", capacity::says(search));
         page.row(label, &[words], Tone::Strong);
     }
+}
+
+/// What the charts are drawn from.
+pub(super) fn charts(compared: &ComparedRounds) -> Object {
+    let pairs = compared.comparisons().into_iter();
+    let pairs = pairs.filter(|it| it.comparison.basis == Basis::Pairs);
+    let sides = compared.sides.iter().enumerate();
+    let searches = sides.filter_map(|(place, it)| {
+        Some(capacity::chart(
+            it.capacity.as_ref()?,
+            Some(side_name(place)),
+        ))
+    });
+    Object::new()
+        .with(
+            "pairs",
+            pairs.map(|it| ratios(compared, &it)).collect::<Vec<_>>(),
+        )
+        .with("searches", searches.collect::<Vec<_>>())
+}
+
+/// The ratio of each pair of rounds, less 1, and the estimate with its interval.
+fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
+    let comparison = &found.comparison;
+    let of = |side: usize| {
+        let rounds = compared
+            .sides
+            .get(side)
+            .map_or(&[][..], |side| &side.rounds);
+        let figures = rounds.iter();
+        figures.map(|round| comparison.compared.figure(round))
+    };
+    let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
+    let pairs = of(found.first).zip(of(found.second)).enumerate();
+    let ratios = pairs.map(|(place, (one, other))| {
+        let ratio = other? / one.filter(|it| *it > 0.0)? - 1.0;
+        Some(ratio).filter(|_| !is_dropped(place))
+    });
+    Object::new()
+        .with("compared", compared_of(found))
+        .with("first", side_name(found.first))
+        .with("second", side_name(found.second))
+        .with("place", found.second)
+        .with("ratios", ratios.collect::<Vec<_>>())
+        .with("change", comparison.change)
 }
 
 /// The table of every round of every side.

@@ -2,7 +2,6 @@
 //! form.
 
 mod capacity;
-mod charts;
 mod comparison;
 pub(crate) mod environment;
 mod sweep;
@@ -14,6 +13,7 @@ use brunt_judge::{Capacity, ComparedRounds, Sweep};
 use serde::Serialize;
 
 use crate::layout::html::Head;
+use crate::object::Object;
 use crate::page::Page;
 use crate::shortened::word;
 use crate::{Format, ReportError, Style, foreign, layout, summary};
@@ -96,10 +96,15 @@ fn text(experiment: &Experiment, style: &Style) -> String {
 fn html(experiment: &Experiment) -> Result<String, ReportError> {
     let mut page = Page::unbroken();
     sections(experiment, &mut page);
-    let (kind, heading) = match experiment {
-        Experiment::Sweep(it) => ("sweep", word(&it.plan.url).into_owned()),
-        Experiment::Comparison(it) => ("compare", comparison::sides(it)),
-        Experiment::Capacity(it) => ("find", word(&it.plan.url).into_owned()),
+    let url = |url: &str| word(url).into_owned();
+    let (kind, heading, data) = match experiment {
+        Experiment::Sweep(it) => ("sweep", url(&it.plan.url), sweep::charts(it)),
+        Experiment::Comparison(it) => ("compare", comparison::sides(it), comparison::charts(it)),
+        Experiment::Capacity(it) => {
+            let search = vec![capacity::chart(it, None)];
+            let data = Object::new().with("searches", search);
+            ("find", url(&it.plan.url), data)
+        }
     };
     let head = Head {
         kind,
@@ -107,14 +112,13 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
         heading,
         lines: Vec::new(),
         figures: Vec::new(),
-        window_s: 0.0,
     };
     let style = Style {
         verbose: true,
         width: 100,
         ..Style::default()
     };
-    layout::html::document(&head, &page, &text(experiment, &style))
+    layout::html::document(&head, &page, &data, &text(experiment, &style))
 }
 
 /// Writes what a search found as test results in JUnit's form: each of its objectives is a test.

@@ -5,7 +5,7 @@ use std::io;
 
 use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
-use super::{charts, csv, environment, figure};
+use super::{csv, environment, figure};
 use crate::ReportError;
 use crate::figures::data_name;
 use crate::object::Object;
@@ -34,6 +34,18 @@ pub(super) fn stored(sweep: &Sweep) -> Object {
         // The verdicts over the values.
         .with("verdicts", sweep.stretches());
     Object::of(sweep).with("summary", summary)
+}
+
+/// What the charts are drawn from.
+pub(super) fn charts(sweep: &Sweep) -> Object {
+    let turn = sweep.turn().map(|turn| turn.server_limited_from);
+    let data = Object::new()
+        .with("varied", sweep.plan.varied.name())
+        .with("values", &sweep.plan.values)
+        .with("knee", sweep.knee())
+        .with("server_limited_from", turn)
+        .with("points", sweep.points());
+    Object::new().with("sweep", data)
 }
 
 /// A value of what is varied.
@@ -187,7 +199,7 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     page.section("Environment", Role::Background);
     environment::rows(&sweep.environment, &sweep.brunt_version, page);
     page.section("Rates and response times", Role::Figures);
-    page.charts(|| charts::of_sweep(sweep, &points));
+    page.charts("sweep");
     let heads = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
     let per_s = environment::per_s(sweep.load.as_ref());
     let first = format!("{}: successful {per_s}, and response times", axis.name());

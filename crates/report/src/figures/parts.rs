@@ -1,7 +1,7 @@
 //! The objects within the figures of a run: agents, stages, names, objectives, client and server,
 //! streams.
 
-use brunt_judge::{Bandwidth, Clean, CleanFigures, Figure, Judged, Quantile, ResponseQuantiles};
+use brunt_judge::{Bandwidth, Clean, CleanFigures, Figure, Judged, ResponseQuantiles};
 use brunt_judge::{RunFigures, Summary};
 use brunt_load::{LoadModel, Schedule, Stage};
 use brunt_record::{
@@ -164,10 +164,7 @@ pub(super) fn generator(run: &Run, summary: &Summary) -> Figure<Object> {
 /// significant digits, and are left out where there are too few samples, or where they depend on
 /// what was never answered.
 pub(crate) fn name(record: &NameRecord) -> Object {
-    let known = |q| match record.response_quantile(q) {
-        Quantile::Known { ns, .. } => Some(ns),
-        Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
-    };
+    let known = |q| record.response_quantile(q).known_ns();
     let unfinished = record.unfinished.max_ns().unwrap_or(0);
     let longest = record.response.max_ns().filter(|&ns| ns >= unfinished);
     let name = Object::new()

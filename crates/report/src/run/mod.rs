@@ -24,13 +24,12 @@ mod spectrum;
 mod stages;
 mod verdict;
 
-use std::cell::LazyCell;
-
 use brunt_judge::{Judged, SignalId, Verdict};
 
 use crate::experiment::environment;
 use crate::layout;
 use crate::layout::html::Head;
+use crate::object::Object;
 use crate::page::{Page, Role, Tone};
 use crate::{ReportError, Style, shortened, units};
 
@@ -50,31 +49,28 @@ pub(crate) fn text(judged: &Judged<'_>, style: &Style) -> String {
 ///
 /// When a chart has no JSON form.
 pub(crate) fn html(judged: &Judged<'_>) -> Result<String, ReportError> {
-    let run = judged.run;
     let mut page = Page::unbroken();
     sections(judged, false, &mut page);
-    let url = shortened::word(&run.plan.urls()).into_owned();
+    let url = shortened::word(&judged.run.plan.urls()).into_owned();
     let head = Head {
         kind: "load report",
         lines: key_figures::head(judged),
         title: format!("{}: {url}", judged.judgement.verdict.name()),
         heading: url,
         figures: key_figures::tiles(judged),
-        window_s: run.window_ns as f64 / 1e9,
     };
+    let data = Object::new().with("run", charts::data(judged));
     let style = Style {
         verbose: true,
         width: 100,
         ..Style::default()
     };
-    layout::html::document(&head, &page, &text(judged, &style))
+    layout::html::document(&head, &page, &data, &text(judged, &style))
 }
 
 /// All sections of the report.
 fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     let run = judged.run;
-    // Made for pages that have charts.
-    let over_time = LazyCell::new(|| charts::OverTime::new(judged));
     errors_above(judged, page);
     page.section("Environment and load", Role::Background);
     asked(judged, page);
@@ -84,12 +80,12 @@ fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
         connections::connections(judged, page);
     }
     connections::whole_run(judged, page);
-    page.charts(|| charts::of_requests(&over_time));
+    page.charts("requests");
     page.section("Response times", Role::Figures);
     if run.has_units() {
         latency::table(judged, page);
+        page.charts("latency");
     }
-    page.charts(|| charts::of_latency(&over_time));
     if has_spectrum && run.has_units() {
         page.blank();
         spectrum::spectrum(run, page);
@@ -107,7 +103,7 @@ fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     notes(judged, page);
     page.section("Client and server", Role::Figures);
     resources::used(judged, page);
-    page.charts(|| charts::of_resources(&over_time));
+    page.charts("resources");
     page.section("All signals and invariants", Role::Detail);
     verdict::signals(&judged.judgement, page);
     checks::checks(judged, &[], page);

@@ -414,42 +414,6 @@ pub(crate) fn written(experiment: &Experiment, format: Format) -> String {
 }
 
 #[test]
-fn each_line_of_a_chart_has_a_colour_of_its_own() {
-    let mut search = capacity(1_000.0);
-    let outcomes = [
-        CapacityOutcome::Met,
-        CapacityOutcome::Missed,
-        CapacityOutcome::ClientLimited,
-        CapacityOutcome::Undecided,
-        CapacityOutcome::Invalid,
-    ];
-    let steps = search.steps.iter_mut();
-    for (step, outcome) in steps.zip(outcomes.into_iter().cycle()) {
-        step.outcome = outcome;
-    }
-    let of_every_outcome = ("every outcome", Experiment::Capacity(search));
-    for (name, experiment) in all().into_iter().chain([of_every_outcome]) {
-        let page = written(&experiment, Format::Html);
-        let (_, rest) = page.split_once("id=\"data\">").unwrap();
-        let (json, _) = rest.split_once("</script>").unwrap();
-        let data: serde_json::Value = serde_json::from_str(json).unwrap();
-        for chart in data["charts"].as_array().unwrap() {
-            let mut tints = BTreeMap::new();
-            for series in chart["series"].as_array().unwrap() {
-                // Both ends of one interval.
-                let line = match series["name"].as_str().unwrap() {
-                    line if line.ends_with(" % from") => "to",
-                    line => line,
-                };
-                let tint = series["tint"].as_u64().unwrap();
-                let other = *tints.entry(tint).or_insert(line);
-                assert_eq!(other, line, "{name}: {}", chart["id"]);
-            }
-        }
-    }
-}
-
-#[test]
 fn text_csv_and_markdown() {
     for (name, experiment) in all() {
         let forms = [

@@ -13,15 +13,20 @@ pub(super) const UPLOT_STYLE: Asset = Asset {
 };
 /// The licence of uPlot, which has to go with it.
 pub(super) const UPLOT_LICENCE: &str = include_str!("assets/uPlot.LICENSE");
+/// Makes charts of the data of a page.
+pub(super) const DATA: Asset = Asset {
+    text: include_str!("assets/data.js"),
+    sha256: "kNehNLHIOT+N8cSmtuDf+WO78Wq37qJVI9Hu1ze/4OI=",
+};
 /// Draws the charts of a page.
 pub(super) const CHARTS: Asset = Asset {
     text: include_str!("assets/charts.js"),
-    sha256: "VA9DXwTVp5K8M+/T3fTWvShEeVrlB/nWCZciCum1wFM=",
+    sha256: "JwV90bMAAdZJ6kNCxZOoq8G0pp3BWipVe/xi/pGbwT8=",
 };
 /// How a page looks; the one place for colours.
 pub(super) const STYLE: Asset = Asset {
     text: include_str!("assets/page.css"),
-    sha256: "vx1qfYiceiWlCIEPuYaWaGAhZ9SfHI9Vv0tD03LF55k=",
+    sha256: "6wPWoEAoZBlTKCzmKaMkGlI/tRtN1pcn0y5fCUM8GXo=",
 };
 
 /// A file with the SHA-256 of its bytes, base64.
@@ -34,9 +39,9 @@ pub(super) struct Asset {
 /// What a page may do: run and look as its own files say, and nothing else.
 pub(super) fn policy() -> String {
     format!(
-        "default-src 'none'; script-src 'sha256-{}' 'sha256-{}'; \
+        "default-src 'none'; script-src 'sha256-{}' 'sha256-{}' 'sha256-{}'; \
          style-src 'sha256-{}' 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        UPLOT.sha256, CHARTS.sha256, UPLOT_STYLE.sha256, STYLE.sha256
+        UPLOT.sha256, DATA.sha256, CHARTS.sha256, UPLOT_STYLE.sha256, STYLE.sha256
     )
 }
 
@@ -53,6 +58,7 @@ mod tests {
         for (name, asset) in [
             ("uPlot.iife.min.js", UPLOT),
             ("uPlot.min.css", UPLOT_STYLE),
+            ("data.js", DATA),
             ("charts.js", CHARTS),
             ("page.css", STYLE),
         ] {
@@ -87,7 +93,7 @@ mod tests {
 
     #[test]
     fn no_file_ends_the_element_that_holds_it() {
-        for asset in [UPLOT, CHARTS] {
+        for asset in [UPLOT, DATA, CHARTS] {
             assert!(!asset.text.contains("</script") && !asset.text.contains("<!--"));
         }
         for asset in [UPLOT_STYLE, STYLE] {

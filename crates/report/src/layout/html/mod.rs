@@ -2,17 +2,14 @@
 //! that matter most, then its sections with charts and tables.
 
 mod assets;
-pub(crate) mod chart;
 mod escape;
 mod sections;
 
 use std::fmt::Write;
 
-use serde::Serialize;
-
-use self::chart::Chart;
 use crate::ReportError;
-use crate::page::{Entry, Page};
+use crate::object::Object;
+use crate::page::Page;
 
 /// What stands above the sections of a document.
 pub(crate) struct Head {
@@ -26,8 +23,6 @@ pub(crate) struct Head {
     pub(crate) lines: Vec<String>,
     /// The figures that matter most.
     pub(crate) figures: Vec<KeyFigure>,
-    /// Length of the window, seconds: charts over time end there.
-    pub(crate) window_s: f64,
 }
 
 /// A figure in large letters.
@@ -40,35 +35,25 @@ pub(crate) struct KeyFigure {
     pub(crate) beside: String,
 }
 
-/// What the page's script reads.
-#[derive(Serialize)]
-struct Data<'a> {
-    /// Length of the window, seconds.
-    window_s: f64,
-    charts: &'a [&'a Chart],
-}
-
 /// Shown in place of charts where scripts are off.
 const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. Below each heading \
-                         the same is there as a table.</p></noscript>\n";
+                         the same is there in words.</p></noscript>\n";
 
-/// The document of a page; `text` is all of it as text.
+/// The document of a page; `data` is what its charts are drawn from, `text` all of it as text.
 ///
 /// # Errors
 ///
-/// When a chart has no JSON form.
-pub(crate) fn document(head: &Head, page: &Page, text: &str) -> Result<String, ReportError> {
-    let charts: Vec<&Chart> = page.entries().iter().flat_map(charts_of).collect();
-    let data = Data {
-        window_s: head.window_s,
-        charts: &charts,
-    };
-    let data = escape::json(&data).map_err(ReportError::Encode)?;
+/// When the data has no JSON form.
+pub(crate) fn document(
+    head: &Head,
+    page: &Page,
+    data: &Object,
+    text: &str,
+) -> Result<String, ReportError> {
+    let data = escape::json(data).map_err(ReportError::Encode)?;
     let parts = sections::html(page.entries());
     let mut body = header(head) + &parts.outcome + &key_figures(&head.figures);
-    if !charts.is_empty() {
-        body.push_str(NO_SCRIPT);
-    }
+    body.push_str(NO_SCRIPT);
     body.push_str(&parts.rest);
     // Writing to a string does not fail.
     _ = write!(
@@ -101,20 +86,14 @@ pub(crate) fn document(head: &Head, page: &Page, text: &str) -> Result<String, R
         "-->\n<script>",
         assets::UPLOT.text,
         "</script>\n<script>",
+        assets::DATA.text,
+        "</script>\n<script>",
         assets::CHARTS.text,
         "</script>\n</body>\n</html>\n",
     ] {
         html.push_str(part);
     }
     Ok(html)
-}
-
-/// The charts of an entry.
-fn charts_of(entry: &Entry) -> &[Chart] {
-    match entry {
-        Entry::Charts(charts) => charts,
-        _ => &[],
-    }
 }
 
 /// What was loaded, and how.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::chart::Chart;
 use super::escape;
 use crate::page::{Entry, Role, Tone};
 
@@ -154,10 +153,10 @@ impl Parts {
                 let text = escape::text(text);
                 _ = writeln!(self.html, "<p class=\"{}\">{text}</p>", class(*tone));
             }
-            Entry::Charts(charts) => {
+            Entry::Charts(name) => {
                 self.open(Open::None);
-                let figures: String = charts.iter().map(Chart::figure).collect();
-                _ = write!(self.html, "<div class=\"figures\">\n{figures}</div>\n");
+                let place = format!("<div class=\"figures\" data-group=\"{name}\"></div>\n");
+                self.html.push_str(&place);
             }
             Entry::Row {
                 label, items, tone, ..

@@ -1,53 +1,17 @@
-// Draws the charts of a brunt report from the data in the page, with uPlot.
+// Draws the charts that data.js makes of the data in the page, with uPlot.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
+  const LOGARITHMIC = new Set(["duration", "rest"]);
+  // Rows of the table of a chart; of more points, one in so many is shown.
+  const ROWS_MAX = 20;
   const root = document.documentElement;
   const darkScheme = matchMedia("(prefers-color-scheme: dark)");
   const HEIGHT = 260;
   const DASH = [6, 4];
   // Heights of a heat map's colours: the palette has so many stops.
   const HEAT_STOPS = 5;
-  // Logarithms of powers of ten are off by less.
-  const TINY = 1e-9;
   let plots = [];
-
-  // ---- Numbers in words, as the text of the report has them ----
-
-  function significant(value) {
-    if (value === 0) return "0";
-    const magnitude = Math.floor(Math.log10(Math.abs(value)) + TINY);
-    const decimals = Math.min(Math.max(2 - magnitude, 0), 9);
-    return value.toLocaleString("en-US", { maximumFractionDigits: decimals });
-  }
-
-  function scaled(value, steps) {
-    let text = "";
-    for (const [scale, unit] of steps) {
-      text = `${significant(value / scale)} ${unit}`;
-      if (Math.abs(value) < scale * 1000) break;
-    }
-    return text;
-  }
-
-  // The quantile above which one in `rest` lies, in percent.
-  function quantile(rest) {
-    return `${+((1 - 1 / Math.max(rest, 1)) * 100).toFixed(6)} %`;
-  }
-
-  const WORDS = {
-    seconds: (value) => `${significant(value)} s`,
-    duration: (value) => scaled(value, [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]]),
-    per_second: (value) => `${significant(value)}/s`,
-    share: (value) => `${significant(value * 100)} %`,
-    cpus: (value) => significant(value),
-    bytes: (value) => scaled(value, [[1, "B"], [1e3, "kB"], [1e6, "MB"], [1e9, "GB"]]),
-    bits_per_second: (value) =>
-      scaled(value, [[1, "bit/s"], [1e3, "kbit/s"], [1e6, "Mbit/s"], [1e9, "Gbit/s"]]),
-    count: (value) => significant(value),
-    rest: quantile,
-  };
-  const LOGARITHMIC = new Set(["duration", "rest"]);
 
   // ---- Colours: those of the style sheet, as they are now ----
 
@@ -308,7 +272,7 @@
   // What is shown of the window: all of it, unless the reader chose a part.
   function zoomed(chart, min, max) {
     const isWhole = min <= chart.x[0] && max >= chart.x[chart.x.length - 1];
-    return isWhole ? [0, Math.max(data.window_s, max)] : [min, max];
+    return isWhole ? [0, Math.max(data.run.window_ns / 1e9, max)] : [min, max];
   }
 
   // Just beyond the last point, so that it is not on the edge.
@@ -369,19 +333,67 @@
     return new uPlot(options, [chart.x, ...values], place);
   }
 
+  // ---- The figure of a chart ----
+
+  function element(name, attributes, ...content) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...content);
+    return made;
+  }
+
+  // With a table of its points for readers who do not see it.
+  function figure(chart) {
+    const { id, title, caption, heat, series, x_label, y_label } = chart;
+    const names = series.map(({ name }) => name).join(", ");
+    const lines = names ? ` Lines: ${names}.` : "";
+    const label = `Chart: ${title}, ${y_label} by ${x_label}.${lines}`;
+    const place = element("div", { class: "chart", "data-chart": id, role: "img", "aria-label": label });
+    const heading = element("h3", {}, title);
+    const head = element("figcaption", {}, heading, element("p", {}, caption));
+    const summary = element("summary", {}, `${title} as a table`);
+    const points = heat ? [] : [element("details", {}, summary, table(chart))];
+    return { place, made: element("figure", { id }, head, place, ...points) };
+  }
+
+  function table({ x, x_label, x_unit, y_unit, series }) {
+    const inWords = (value, unit) => (value === null || value === undefined ? "–" : WORDS[unit](value));
+    const row = (name, cells) => element("tr", {}, ...cells.map((cell) => element(name, {}, cell)));
+    const cell = ({ values, intervals }, at) => {
+      const ends = intervals?.[at]?.map((end) => WORDS[y_unit](end));
+      return inWords(values[at], y_unit) + (ends ? ` (${ends.join(" to ")})` : "");
+    };
+    const step = Math.ceil(x.length / ROWS_MAX);
+    const rows = x.flatMap((place, at) => {
+      const cells = () => series.map((line) => cell(line, at));
+      return at % step === 0 ? [row("td", [inWords(place, x_unit), ...cells()])] : [];
+    });
+    const head = row("th", [x_label, ...series.map(({ name }) => name)]);
+    const parts = [element("thead", {}, head), element("tbody", {}, ...rows)];
+    return element("div", { class: "scroll" }, element("table", {}, ...parts));
+  }
+
+  // Each chart in the place of the page that it belongs to; a place without one goes.
+  function placed() {
+    const groups = chartsOf(data);
+    return [...document.querySelectorAll("[data-group]")].flatMap((group) => {
+      const figures = groups[group.dataset.group].map((chart) => ({ chart, ...figure(chart) }));
+      if (figures.length === 0) group.remove();
+      group.append(...figures.map(({ made }) => made));
+      return figures;
+    });
+  }
+
   // ---- All of them, again whenever colours or widths change ----
 
   function drawAll() {
     plots.forEach(({ self }) => self.destroy());
     const theme = colours();
     plots = [];
-    for (const chart of data.charts) {
-      const place = document.querySelector(`[data-chart="${chart.id}"]`);
-      if (place) plots.push({ place, self: plot(chart, place, theme) });
-    }
+    for (const { chart, place } of charts) plots.push({ place, self: plot(chart, place, theme) });
   }
 
-  root.classList.add("drawing");
+  const charts = placed();
   drawAll();
   darkScheme.addEventListener("change", drawAll);
   new ResizeObserver(() => {
