@@ -60,6 +60,28 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
+/// What the fields `Content-Length` of a head say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ContentLength {
+    #[default]
+    Absent,
+    Bytes(u64),
+    /// Malformed, or it contradicts itself.
+    Bad,
+}
+
+impl ContentLength {
+    /// Takes a further value; absent where it is no number. A repeated one is allowed, a different
+    /// one is not (RFC 9110 section 8.6).
+    pub(crate) fn add(&mut self, value: Option<u64>) {
+        *self = match (*self, value) {
+            (Self::Absent, Some(bytes)) => Self::Bytes(bytes),
+            (Self::Bytes(known), Some(bytes)) if known == bytes => *self,
+            _ => Self::Bad,
+        };
+    }
+}
+
 /// The members of a comma-separated list (RFC 9110 section 5.6.1), empty ones included.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(without_spaces)

@@ -2,9 +2,7 @@
 
 pub(crate) mod coding;
 mod huffman;
-pub(crate) mod keep;
 pub(crate) mod reply;
-pub(crate) mod reply_head;
 pub(crate) mod request;
 
 /// Bytes by which a field's size exceeds that of its name and value (RFC 7541 section 4.1, RFC 9114

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::error::ReplyError;
 use super::request_text::{MethodKind, RequestKind};
 use crate::Limits;
-use crate::field_value::{decimal, is_token_byte, list};
+use crate::field_value::{ContentLength, decimal, is_token_byte, list};
 
 /// The highest number of header fields a reply may have, whatever [`Limits`] allow: their places
 /// are on the stack, and are written as fields come, so that a reply with few costs no more.
@@ -224,14 +224,6 @@ struct Fields {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum ContentLength {
-    #[default]
-    Absent,
-    Bytes(u64),
-    Bad,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum TransferEncoding {
     #[default]
     Absent,
@@ -248,7 +240,11 @@ impl Fields {
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => self.add_connection(value),
             11 if name.eq_ignore_ascii_case("retry-after") => self.retry_after = true,
-            14 if name.eq_ignore_ascii_case("content-length") => self.add_content_length(value),
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                for item in list(value) {
+                    self.content_length.add(decimal(item));
+                }
+            }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 self.add_transfer_encoding(value);
             }
@@ -261,19 +257,6 @@ impl Fields {
         for option in list(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-        }
-    }
-
-    /// RFC 9110 section 8.6: a repeated value is allowed, a different one is not.
-    fn add_content_length(&mut self, value: &[u8]) {
-        for item in list(value) {
-            self.content_length = match (self.content_length, decimal(item)) {
-                (ContentLength::Absent, Some(bytes)) => ContentLength::Bytes(bytes),
-                (ContentLength::Bytes(known), Some(bytes)) if known == bytes => {
-                    ContentLength::Bytes(known)
-                }
-                _ => ContentLength::Bad,
-            };
         }
     }
 

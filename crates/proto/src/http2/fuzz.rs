@@ -5,7 +5,7 @@ use std::slice::from_ref;
 
 use super::hpack::{Bytes, Decoder, HpackError, Indexing, Keep, TABLE_BYTES, encode_field};
 use super::{Client, ClientSettings, ConnectionError, Event, KnownHead, Request, Template, frame};
-use crate::fields::reply_head::Meaning;
+use crate::fields::reply::Meaning;
 use crate::{BodiesWanted, Body, Limits};
 
 /// What a connection is used for.

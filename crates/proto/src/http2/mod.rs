@@ -7,18 +7,16 @@ mod client;
 pub mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod head;
 pub mod hpack;
-mod reply;
 mod template;
 
-pub use client::{Client, ClientSettings, STREAMS_MAX};
+pub use client::{
+    Client, ClientSettings, ConnectionError, Event, Progress, STREAMS_MAX, StreamFailure, Violation,
+};
 pub use frame::ErrorCode;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_hpack, fuzz_http2};
-pub use head::KnownHead;
-pub use reply::{ConnectionError, Event, Progress, StreamFailure, Violation};
 pub use template::Template;
 
-pub use crate::fields::reply::{FailedCall, MalformedReply, Reply};
+pub use crate::fields::reply::{FailedCall, KnownHead, MalformedReply, Reply};
 pub use crate::fields::request::{Request, RequestError};

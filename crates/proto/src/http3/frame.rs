@@ -1,7 +1,105 @@
-//! Frames (RFC 9114 section 7) and types of unidirectional streams (section 6.2), for both sides of
-//! a connection.
+//! Frames (RFC 9114 section 7), types of unidirectional streams (section 6.2) and the
+//! variable-length integers in them (RFC 9000 section 16), for both sides of a connection.
 
-use super::{qpack, varint};
+use super::qpack;
+
+/// The highest variable-length integer.
+pub const VARINT_MAX: u64 = (1 << 62) - 1;
+
+/// Bytes of the shortest form of `number`, which is [`VARINT_MAX`] at most.
+#[inline]
+pub const fn varint_bytes(number: u64) -> usize {
+    match number {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        0x4000..0x4000_0000 => 4,
+        _ => 8,
+    }
+}
+
+/// Appends `number` in its shortest form. Of one above [`VARINT_MAX`] the low 62 bits are written.
+#[inline]
+pub fn put_varint(out: &mut Vec<u8>, number: u64) {
+    match varint_bytes(number) {
+        1 => out.push(number as u8),
+        2 => out.extend_from_slice(&(0x4000 | number as u16).to_be_bytes()),
+        4 => out.extend_from_slice(&(0x8000_0000 | number as u32).to_be_bytes()),
+        _ => out.extend_from_slice(&(0xc000_0000_0000_0000 | number).to_be_bytes()),
+    }
+}
+
+/// Takes a number off `rest`, in any form; `None`, and `rest` as it was, where it is not whole.
+#[inline]
+pub fn take_varint(rest: &mut &[u8]) -> Option<u64> {
+    let (&first, mut tail) = rest.split_first()?;
+    let mut number = u64::from(first & 0x3f);
+    if first >= 0x40 {
+        let (more, after) = tail.split_at_checked(bytes_after(first))?;
+        for &byte in more {
+            number = number << 8 | u64::from(byte);
+        }
+        tail = after;
+    }
+    *rest = tail;
+    Some(number)
+}
+
+/// Bytes behind the first one.
+#[inline]
+const fn bytes_after(first: u8) -> usize {
+    (1 << (first >> 6)) - 1
+}
+
+/// A number that may come in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pieces {
+    number: u64,
+    /// Bytes to come; 0: nothing of a number came.
+    missing_bytes: u8,
+}
+
+impl Pieces {
+    /// Nothing of a number.
+    pub(super) const EMPTY: Self = Self {
+        number: 0,
+        missing_bytes: 0,
+    };
+
+    /// Whether nothing of a number came.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.missing_bytes == 0
+    }
+
+    /// Takes a number off `rest`; `None` where all of `rest` was taken and more is to come.
+    #[inline]
+    pub(super) fn take(&mut self, rest: &mut &[u8]) -> Option<u64> {
+        if self.is_empty()
+            && let number @ Some(_) = take_varint(rest)
+        {
+            return number;
+        }
+        self.take_piece(rest)
+    }
+
+    #[cold]
+    fn take_piece(&mut self, rest: &mut &[u8]) -> Option<u64> {
+        while let Some((&byte, tail)) = rest.split_first() {
+            *rest = tail;
+            if self.missing_bytes == 0 {
+                self.number = u64::from(byte & 0x3f);
+                self.missing_bytes = bytes_after(byte) as u8;
+            } else {
+                self.number = self.number << 8 | u64::from(byte);
+                self.missing_bytes -= 1;
+            }
+            if self.missing_bytes == 0 {
+                return Some(self.number);
+            }
+        }
+        None
+    }
+}
 
 /// Which side of a connection reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,33 +209,33 @@ impl StreamKind {
 /// Appends the header of a frame, whose payload of `payload_bytes` is to follow.
 #[inline]
 pub fn write_header(out: &mut Vec<u8>, kind: Kind, payload_bytes: u64) {
-    varint::put(out, kind.number());
-    varint::put(out, payload_bytes);
+    put_varint(out, kind.number());
+    put_varint(out, payload_bytes);
 }
 
 /// Appends what a control stream begins with: its type and a SETTINGS frame.
 pub fn write_control_opening(out: &mut Vec<u8>, settings: &[Setting]) {
-    varint::put(out, StreamKind::Control.number());
+    put_varint(out, StreamKind::Control.number());
     let bytes: usize = settings
         .iter()
         .map(|setting| {
             let (id, value) = setting.parts();
-            varint::bytes_of(id) + varint::bytes_of(value)
+            varint_bytes(id) + varint_bytes(value)
         })
         .sum();
     write_header(out, Kind::Settings, bytes as u64);
     for setting in settings {
         let (id, value) = setting.parts();
-        varint::put(out, id);
-        varint::put(out, value);
+        put_varint(out, id);
+        put_varint(out, value);
     }
 }
 
 /// Appends a GOAWAY frame (section 5.2). `id`: of a server, the first stream of the client that was
 /// not and will not be processed; of a client, the first push.
 pub fn write_go_away(out: &mut Vec<u8>, id: u64) {
-    write_header(out, Kind::GoAway, varint::bytes_of(id) as u64);
-    varint::put(out, id);
+    write_header(out, Kind::GoAway, varint_bytes(id) as u64);
+    put_varint(out, id);
 }
 
 /// Appends a HEADERS frame; `write` appends the fields to what it gets, each by
@@ -145,7 +243,7 @@ pub fn write_go_away(out: &mut Vec<u8>, id: u64) {
 pub fn write_head(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     /// The length is written in two bytes, and in four where that is not enough.
     const LENGTH_MAX: usize = 0x3fff;
-    varint::put(out, Kind::Headers.number());
+    put_varint(out, Kind::Headers.number());
     let start = out.len() + 2;
     out.extend_from_slice(&[0, 0]);
     qpack::encode_prefix(out);
@@ -246,11 +344,13 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn numbers_come_back() {
-        for number in (0..0x50).chain([varint::MAX]) {
+        for number in (0..0x50).chain([VARINT_MAX]) {
             assert_eq!(Kind::of(number).number(), number);
             assert_eq!(StreamKind::of(number).number(), number);
         }
@@ -321,6 +421,78 @@ mod tests {
         assert_eq!(settings, expected);
         for id in [1, 6, 7] {
             assert_eq!(settings.add(Setting::of(id, 0)), Err(Forbidden), "{id}");
+        }
+    }
+
+    fn taken(bytes: &[u8]) -> (Option<u64>, usize) {
+        let mut rest = bytes;
+        let number = take_varint(&mut rest);
+        (number, rest.len())
+    }
+
+    /// RFC 9000 appendix A.1.
+    #[test]
+    fn numbers_of_the_rfc() {
+        for (bytes, number) in [
+            (
+                &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..],
+                151_288_809_941_952_652,
+            ),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ] {
+            assert_eq!(taken(bytes), (Some(number), 0));
+            let mut out = Vec::new();
+            put_varint(&mut out, number);
+            assert_eq!(out, bytes);
+        }
+        assert_eq!(taken(&[0x40, 0x25]), (Some(37), 0));
+    }
+
+    #[test]
+    fn edges_come_back_in_their_shortest_form() {
+        for (number, bytes) in [
+            (0, 1),
+            (63, 1),
+            (64, 2),
+            (16_383, 2),
+            (16_384, 4),
+            ((1 << 30) - 1, 4),
+            (1 << 30, 8),
+            (VARINT_MAX, 8),
+        ] {
+            let mut out = Vec::new();
+            put_varint(&mut out, number);
+            assert_eq!((out.len(), varint_bytes(number)), (bytes, bytes));
+            out.push(7);
+            assert_eq!(taken(&out), (Some(number), 1));
+            for cut in 0..bytes {
+                assert_eq!(taken(&out[..cut]), (None, cut));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_come_back_in_pieces(
+            numbers in prop::collection::vec((0..=VARINT_MAX, 0_u32..62), 1..10),
+            step in 1_usize..9,
+        ) {
+            let numbers: Vec<u64> = numbers.iter().map(|(number, shift)| number >> shift).collect();
+            let mut wire = Vec::new();
+            for &number in &numbers {
+                put_varint(&mut wire, number);
+            }
+            let (mut pieces, mut found) = (Pieces::EMPTY, Vec::new());
+            for mut piece in wire.chunks(step) {
+                while let Some(number) = pieces.take(&mut piece) {
+                    found.push(number);
+                }
+                prop_assert!(piece.is_empty());
+            }
+            prop_assert!(pieces.is_empty());
+            prop_assert_eq!(found, numbers);
         }
     }
 }

@@ -6,8 +6,8 @@ use super::{
     ConnectionError, KnownHead, Peer, PeerEvent, PeerStream, Reply, ReplyError, ReplyReader,
     RequestPart, RequestReadError, RequestReader, Side,
 };
-use crate::fields::keep::Keep;
-use crate::fields::reply_head::Meaning;
+use crate::fields::coding::Keep;
+use crate::fields::reply::Meaning;
 use crate::{BodiesWanted, Body, Limits};
 
 /// What a request stream gave to its client.

@@ -1,13 +1,19 @@
-//! The frames of one request stream, in either direction, at any split of the input (RFC 9114
-//! sections 4.1 and 7).
+//! Messages on one request stream, in either direction, at any split of the input (RFC 9114
+//! sections 4.1 and 7): their frames, replies as a client sees them, requests as a server does.
 
-use super::error::ConnectionError;
-use super::frame::{Kind, Side};
-use super::varint::Pieces;
+use super::error::{ConnectionError, ReplyError, RequestReadError, StreamFailure};
+use super::frame::{Kind, Pieces, Side};
+use super::qpack::{self, QpackError};
+use crate::fields::coding::Decoded;
+use crate::fields::reply::{
+    KnownHead, MalformedReply, Meaning, ReadField, Reply, ReplyFields, ReplyState,
+};
+use crate::limits::Bodies;
+use crate::{Body, Limits};
 
 /// What comes on a request stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part<'a> {
+enum Part<'a> {
     /// A whole field section.
     Fields {
         section: &'a [u8],
@@ -26,7 +32,7 @@ pub(super) enum Part<'a> {
 
 /// Why the frames cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+enum Fault {
     /// A field section is longer than allowed; nothing of it was kept.
     HeadTooLarge,
     Connection(ConnectionError),
@@ -60,7 +66,7 @@ enum Phase {
 
 /// Reads the frames of one direction of a request stream.
 #[derive(Debug)]
-pub(super) struct MessageReader {
+struct MessageReader {
     stage: Stage,
     phase: Phase,
     number: Pieces,
@@ -72,7 +78,7 @@ pub(super) struct MessageReader {
 
 impl MessageReader {
     /// A stream of which nothing came.
-    pub(super) const fn new() -> Self {
+    const fn new() -> Self {
         Self {
             stage: Stage::Kind,
             phase: Phase::Head,
@@ -84,31 +90,31 @@ impl MessageReader {
 
     /// Bytes taken that are in no part.
     #[inline]
-    pub(super) fn pending_bytes(&self) -> u64 {
+    fn pending_bytes(&self) -> u64 {
         self.pending_bytes
     }
 
     /// Bytes that are kept of a field section.
-    pub(super) fn kept_bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.gathered.capacity()
     }
 
     /// Whether the next byte begins a frame.
     #[inline]
-    pub(super) fn is_between_frames(&self) -> bool {
+    fn is_between_frames(&self) -> bool {
         self.stage == Stage::Kind && self.number.is_empty()
     }
 
     /// The head that came last is an interim one: another follows.
     #[inline]
-    pub(super) fn expect_head(&mut self) {
+    fn expect_head(&mut self) {
         self.phase = Phase::Head;
     }
 
     /// Takes bytes off `rest` up to the next part. `side`: who reads. `section_bytes_max`: bytes of
     /// a field section as it comes. `None`: all of `rest` was taken.
     #[inline]
-    pub(super) fn receive<'s, 'b: 's>(
+    fn receive<'s, 'b: 's>(
         &'s mut self,
         rest: &mut &'b [u8],
         side: Side,
@@ -208,7 +214,7 @@ impl MessageReader {
 
     /// The stream ended. True where a head came and no other is to follow; a frame that is cut off
     /// is an error (RFC 9114 section 7.1).
-    pub(super) fn end(&self) -> Result<bool, ConnectionError> {
+    fn end(&self) -> Result<bool, ConnectionError> {
         if self.is_between_frames() {
             Ok(self.phase != Phase::Head)
         } else {
@@ -257,4 +263,288 @@ fn take_piece<'b>(rest: &mut &'b [u8], left: u64) -> (&'b [u8], u64) {
     let (piece, tail) = rest.split_at(bytes);
     *rest = tail;
     (piece, left - bytes as u64)
+}
+
+/// The number under which bodies are kept: a reader has one.
+const STREAM: u32 = 0;
+
+/// Reads the reply on one request stream (RFC 9114 section 4.1).
+///
+/// What it gives depends on the bytes alone, not on how they are cut. It keeps a field section that
+/// is split over reads, which [`Limits::head_bytes`] bounds before anything is kept, and otherwise
+/// counts. Every byte is accounted for: the bytes received are those of the reply
+/// (`head_bytes + body_bytes`), or those pending, and the overhead.
+#[derive(Debug)]
+pub struct ReplyReader {
+    frames: MessageReader,
+    state: ReplyState,
+    bodies: Bodies,
+    overhead_bytes: u64,
+}
+
+impl ReplyReader {
+    /// A stream of which nothing came. `is_head`: the request's method is `HEAD`.
+    pub fn new(is_head: bool) -> Self {
+        Self {
+            frames: MessageReader::new(),
+            state: ReplyState::new(is_head),
+            bodies: Bodies::default(),
+            overhead_bytes: 0,
+        }
+    }
+
+    /// The request is a call of gRPC: its reply is to say that it succeeded.
+    pub(super) fn expect_call(&mut self) {
+        self.state.is_call = true;
+    }
+
+    /// Takes bytes of the stream, in their order. `now_ns`: when they were received. `limits` and
+    /// `known` are the same for all calls of a worker.
+    ///
+    /// # Errors
+    ///
+    /// The stream, or the connection, cannot be used any more, and nor can the reader. All of
+    /// `bytes` count as taken.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        now_ns: u64,
+        limits: &Limits,
+        known: &mut KnownHead,
+    ) -> Result<(), ReplyError> {
+        let mut rest = bytes;
+        let taken = self.take_parts(&mut rest, now_ns, limits, known);
+        if taken.is_err() {
+            self.state.body_bytes += rest.len() as u64;
+        }
+        taken
+    }
+
+    #[inline]
+    fn take_parts(
+        &mut self,
+        rest: &mut &[u8],
+        now_ns: u64,
+        limits: &Limits,
+        known: &mut KnownHead,
+    ) -> Result<(), ReplyError> {
+        if self.state.head_bytes == 0 && self.frames.is_between_frames() {
+            self.state.first_byte_ns = now_ns;
+        }
+        loop {
+            let received = self.frames.receive(rest, Side::Client, limits.head_bytes);
+            let part = match received {
+                Ok(Some(part)) => part,
+                Ok(None) => return Ok(()),
+                Err(Fault::HeadTooLarge) => return Err(MalformedReply::HeadTooLarge.into()),
+                Err(Fault::Connection(error)) => return Err(error.into()),
+            };
+            match part {
+                Part::Fields {
+                    section,
+                    is_trailers: false,
+                    wire_bytes,
+                } => {
+                    self.state.head_bytes += wire_bytes;
+                    // Without a dynamic table, all of them are closed.
+                    let head = known.head(section, true, limits, decode(section));
+                    let head = head.map_err(ConnectionError::from)??;
+                    if self.state.take_head(head, false, limits)? {
+                        let wanted = limits.bodies;
+                        self.bodies.begin(STREAM, head.status, wanted, &[]);
+                    } else {
+                        self.frames.expect_head();
+                    }
+                }
+                Part::Fields {
+                    section,
+                    is_trailers: true,
+                    wire_bytes,
+                } => {
+                    self.state.body_bytes += wire_bytes;
+                    let read = known.trailers(limits, decode(section));
+                    let call_code = read.map_err(ConnectionError::from)??;
+                    self.state.take_trailers(call_code);
+                }
+                Part::DataHeader {
+                    payload_bytes,
+                    wire_bytes,
+                } => {
+                    self.state.body_bytes += wire_bytes;
+                    self.state.take_content(payload_bytes)?;
+                }
+                Part::Data(content) => {
+                    self.state.body_bytes += content.len() as u64;
+                    self.bodies.add(STREAM, content);
+                }
+                Part::PassedOver(bytes) => {
+                    self.overhead_bytes += bytes;
+                    if self.state.head_bytes == 0 {
+                        // Of the frame that may follow.
+                        self.state.first_byte_ns = now_ns;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The server ended the stream: gives the reply.
+    ///
+    /// # Errors
+    ///
+    /// The reply is not complete, or is cut off inside a frame, which is an error of the
+    /// connection.
+    #[inline]
+    pub fn end(&mut self) -> Result<Reply, ReplyError> {
+        if !self.frames.end()? {
+            return Err(StreamFailure::Incomplete.into());
+        }
+        let reply = self.state.end()?;
+        self.bodies.complete(STREAM);
+        Ok(reply)
+    }
+
+    /// Takes the body of the reply that [`end`](Self::end) gave, where [`Limits::bodies`] has it
+    /// kept.
+    pub fn take_body(&mut self) -> Option<Body> {
+        self.bodies.take()
+    }
+
+    /// Bytes received of the reply, which are its own once it is given out, and of a frame that is
+    /// not complete; after an error, with those that were not looked at.
+    #[inline]
+    pub fn pending_bytes(&self) -> u64 {
+        self.state.bytes() + self.frames.pending_bytes()
+    }
+
+    /// Bytes received since this was last asked that belong to no reply: frames that are passed
+    /// over (RFC 9114 section 7.2.8).
+    #[inline]
+    pub fn take_overhead(&mut self) -> u64 {
+        std::mem::take(&mut self.overhead_bytes)
+    }
+}
+
+/// What comes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPart<'a> {
+    /// The whole field section of the head, to be [decoded](qpack::decode).
+    Head(&'a [u8]),
+    /// A piece of the content, not empty.
+    Content(&'a [u8]),
+    /// The whole field section of the trailers.
+    Trailers(&'a [u8]),
+    /// Nothing of the request itself: the header of a frame, or a frame that is passed over.
+    Framing,
+}
+
+/// Reads the request on one stream (RFC 9114 section 4.1).
+///
+/// What it gives depends on the bytes alone, but for how the content is cut. It keeps a field
+/// section that is split over reads, which is bounded before anything is kept.
+#[derive(Debug)]
+pub struct RequestReader {
+    frames: MessageReader,
+    /// Bytes that DATA frames must add up to.
+    content_length: Option<u64>,
+    /// Bytes in DATA frames.
+    content_bytes: u64,
+    wire_bytes: u64,
+}
+
+impl Default for RequestReader {
+    fn default() -> Self {
+        Self {
+            frames: MessageReader::new(),
+            content_length: None,
+            content_bytes: 0,
+            wire_bytes: 0,
+        }
+    }
+}
+
+impl RequestReader {
+    /// Takes bytes off `rest`, in their order, up to the next part of the request. `None`: all of
+    /// `rest` was taken. `head_bytes_max`: bytes of a field section as it comes.
+    ///
+    /// # Errors
+    ///
+    /// The stream, or the connection, cannot be used any more, and nor can the reader.
+    pub fn receive<'s, 'b: 's>(
+        &'s mut self,
+        rest: &mut &'b [u8],
+        head_bytes_max: u32,
+    ) -> Result<Option<RequestPart<'s>>, RequestReadError> {
+        let before = rest.len();
+        let received = self.frames.receive(rest, Side::Server, head_bytes_max);
+        self.wire_bytes += (before - rest.len()) as u64;
+        Ok(match received {
+            Ok(None) => None,
+            Ok(Some(part)) => Some(match part {
+                Part::Fields {
+                    section,
+                    is_trailers: false,
+                    ..
+                } => RequestPart::Head(section),
+                Part::Fields { section, .. } => RequestPart::Trailers(section),
+                Part::Data(content) => RequestPart::Content(content),
+                Part::PassedOver(_) => RequestPart::Framing,
+                Part::DataHeader { payload_bytes, .. } => {
+                    self.content_bytes = self.content_bytes.saturating_add(payload_bytes);
+                    let is_more = |length| self.content_bytes > length;
+                    if self.content_length.is_some_and(is_more) {
+                        return Err(RequestReadError::ContentLength);
+                    }
+                    RequestPart::Framing
+                }
+            }),
+            Err(Fault::HeadTooLarge) => return Err(RequestReadError::HeadTooLarge),
+            Err(Fault::Connection(error)) => return Err(error.into()),
+        })
+    }
+
+    /// What the head says of the bytes of content; to be called before anything more is taken.
+    pub fn set_content_length(&mut self, content_length: Option<u64>) {
+        self.content_length = content_length;
+    }
+
+    /// The client ended the stream: the request is complete.
+    ///
+    /// # Errors
+    ///
+    /// It is not, or is cut off inside a frame, which is an error of the connection.
+    pub fn end(&self) -> Result<(), RequestReadError> {
+        if !self.frames.end()? {
+            return Err(RequestReadError::Incomplete);
+        }
+        match self.content_length {
+            Some(length) if length != self.content_bytes => Err(RequestReadError::ContentLength),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes that are kept of a field section.
+    pub fn kept_bytes(&self) -> usize {
+        self.frames.kept_bytes()
+    }
+
+    /// Bytes taken so far, of all frames.
+    pub fn wire_bytes(&self) -> u64 {
+        self.wire_bytes
+    }
+}
+
+/// Decodes a field section for [`KnownHead`].
+fn decode(
+    section: &[u8],
+) -> impl FnOnce(&mut Vec<u8>, &mut ReplyFields) -> Result<Decoded, QpackError> {
+    move |scratch, fields| {
+        let add = |field: ReadField<'_>, bytes| fields.add(field, bytes);
+        qpack::decode::<Meaning>(section, scratch, add)?;
+        Ok(Decoded {
+            is_stateless: true,
+            needs_closed: false,
+        })
+    }
 }

@@ -15,26 +15,22 @@ mod fuzz;
 mod message;
 mod peer;
 pub mod qpack;
-mod reply;
-mod request;
 mod server;
 mod template;
 #[cfg(test)]
 mod tests;
-pub mod varint;
 
 pub use client::{Client, Event, STREAMS_MAX};
 pub use error::{ConnectionError, Ended, ErrorCode, ReplyError, RequestReadError, StreamFailure};
 pub use frame::{Setting, Settings, Side};
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_http3, fuzz_qpack};
+pub use message::{ReplyReader, RequestPart, RequestReader};
 pub use peer::{Peer, PeerEvent, PeerStream};
-pub use reply::{KnownHead, ReplyReader};
-pub use request::{RequestPart, RequestReader};
 pub use server::{
     Connection as ServerConnection, Event as ServerEvent, Read as RequestRead, Received, Server,
 };
 pub use template::{Template, WorkerTemplate};
 
-pub use crate::fields::reply::{FailedCall, MalformedReply, Reply};
+pub use crate::fields::reply::{FailedCall, KnownHead, MalformedReply, Reply};
 pub use crate::fields::request::{Request, RequestError};

@@ -4,9 +4,8 @@
 use quinn_proto::{ReadError, StreamId, VarInt};
 
 use super::error::{ConnectionError, ErrorCode};
-use super::frame::{Kind, Setting, Settings, Side, StreamKind};
+use super::frame::{Kind, Pieces, Setting, Settings, Side, StreamKind};
 use super::qpack::{DecoderInstructions, check_encoder_instructions};
-use super::varint::Pieces;
 
 /// Something of the peer that a caller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,8 +80,8 @@ pub struct WorkerTemplate {
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::{RequestPart, RequestReader};
     use super::super::qpack::Bytes;
-    use super::super::request::{RequestPart, RequestReader};
     use super::*;
 
     const PLAIN: Request<'_> = Request {

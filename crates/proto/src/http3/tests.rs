@@ -9,7 +9,6 @@ use super::fuzz::{
     PeerOutcome, ReplyOutcome, RequestOutcome, fuzz_http3, read_peer, read_reply, read_request,
 };
 use super::qpack::{self, CodingError, QpackError};
-use super::varint;
 use super::{
     ConnectionError, ErrorCode, FailedCall, KnownHead, MalformedReply, Peer, PeerEvent, Reply,
     ReplyError, ReplyReader, RequestPart, RequestReadError, RequestReader, Setting, Settings, Side,
@@ -270,7 +269,7 @@ fn limits_hold_before_anything_is_kept() {
     };
     let too_large = malformed(MalformedReply::HeadTooLarge);
     // 101 bytes, and as many as a header can promise.
-    for bytes in [101, 16_384, varint::MAX] {
+    for bytes in [101, 16_384, frame::VARINT_MAX] {
         let wire = frame_of(1, bytes, &[0; 50]);
         assert_eq!(reply_every_cut(&wire, false, &limits).ending, too_large);
         let wire = [&head(OK)[..], &wire].concat();
@@ -298,7 +297,7 @@ fn limits_hold_before_anything_is_kept() {
 fn the_longest_frames_cost_nothing() {
     let limits = Limits::default();
     let mut known = KnownHead::default();
-    let longest = [head(OK), frame_of(0, varint::MAX, b"")].concat();
+    let longest = [head(OK), frame_of(0, frame::VARINT_MAX, b"")].concat();
     let mut reader = ReplyReader::new(false);
     assert_eq!(reader.receive(&longest, 7, &limits, &mut known), Ok(()));
     for _ in 0..1_000 {
@@ -308,7 +307,7 @@ fn the_longest_frames_cost_nothing() {
     assert_eq!(reader.end(), broken(ConnectionError::FrameSize));
 
     let mut reader = ReplyReader::new(false);
-    let unknown = frame_of(0x21, varint::MAX, &[0; 1_000]);
+    let unknown = frame_of(0x21, frame::VARINT_MAX, &[0; 1_000]);
     assert_eq!(reader.receive(&unknown, 7, &limits, &mut known), Ok(()));
     assert_eq!(reader.take_overhead(), unknown.len() as u64);
     assert_eq!((reader.pending_bytes(), reader.take_overhead()), (0, 0));
@@ -550,12 +549,16 @@ fn what_is_no_request_has_its_code() {
 /// A server learns of the length from a head that it decodes itself.
 #[test]
 fn a_body_is_refused_as_soon_as_it_is_too_long() {
-    let wire = [head(&[(":method", "PUT")]), frame_of(0, varint::MAX, b"")].concat();
+    let wire = [
+        head(&[(":method", "PUT")]),
+        frame_of(0, frame::VARINT_MAX, b""),
+    ]
+    .concat();
     let mut rest = &wire[..];
     let mut reader = RequestReader::default();
     let part = reader.receive(&mut rest, 1_000);
     assert!(matches!(part, Ok(Some(RequestPart::Head(_)))));
-    reader.set_content_length(Some(varint::MAX - 1));
+    reader.set_content_length(Some(frame::VARINT_MAX - 1));
     let part = reader.receive(&mut rest, 1_000);
     assert_eq!(part, Err(RequestReadError::ContentLength));
 }
@@ -584,7 +587,7 @@ fn a_peer_says_what_it_does() {
     let mut control = opening(&[
         Setting::Other {
             id: 0x1f * 7 + 0x21,
-            value: varint::MAX,
+            value: frame::VARINT_MAX,
         },
         Setting::QpackMaxTableCapacity(4_096),
         Setting::MaxFieldSectionSize(65_536),
@@ -592,7 +595,7 @@ fn a_peer_says_what_it_does() {
     ]);
     control.extend(unknown(500));
     control.extend(unknown(0));
-    frame::write_go_away(&mut control, varint::MAX - 3);
+    frame::write_go_away(&mut control, frame::VARINT_MAX - 3);
     control.extend(unknown(3));
     frame::write_go_away(&mut control, 400);
     frame::write_go_away(&mut control, 400);
@@ -617,7 +620,7 @@ fn a_peer_says_what_it_does() {
         (
             0,
             PeerEvent::GoAway {
-                id: varint::MAX - 3,
+                id: frame::VARINT_MAX - 3,
             },
         ),
         (0, PeerEvent::GoAway { id: 400 }),
@@ -723,7 +726,7 @@ fn what_a_peer_may_not_do_ends_the_connection() {
 fn settings_are_not_kept() {
     let mut peer = Peer::new(Side::Client);
     let mut stream = super::PeerStream::default();
-    let control = [&[0x00][..], &frame_of(4, varint::MAX, b"")].concat();
+    let control = [&[0x00][..], &frame_of(4, frame::VARINT_MAX, b"")].concat();
     assert_eq!(peer.receive(&mut stream, &mut &control[..]), Ok(None));
     for _ in 0..10_000 {
         let setting = [0x21, 0x00];

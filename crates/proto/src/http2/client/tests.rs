@@ -5,16 +5,20 @@ use std::slice::from_ref;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::PeerTable;
 use crate::Limits;
 use crate::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use crate::http2::fuzz::{Outcome, Use, fuzz_http2, talk};
-use crate::http2::hpack::{CodingError, HpackError, Indexing, encode_field, encode_indexed};
+use crate::http2::hpack::{
+    CodingError, HpackError, Indexing, TABLE_BYTES, encode_field, encode_indexed,
+    encode_size_update,
+};
 use crate::http2::{
     Client, ClientSettings, ConnectionError, Event, FailedCall, KnownHead, MalformedReply, Reply,
     Request, StreamFailure, Template, Violation,
 };
 
-pub(super) fn get(path: &str) -> Template {
+fn get(path: &str) -> Template {
     request("GET", path, b"")
 }
 
@@ -1470,4 +1474,43 @@ fn endless_continuation_ends() {
     frames.extend(std::iter::repeat_n(piece, 7));
     let outcome = talk([&wire(&frames)[..]], &two_gets());
     assert_eq!(outcome.ending, Err(ConnectionError::HeadTooLarge));
+}
+
+#[test]
+fn the_lowest_size_and_the_last_are_told() {
+    // What the server allowed between two heads, and the sizes signalled in the second.
+    for (allowed, signalled) in [
+        (&[][..], &[][..]),
+        (&[4_096], &[]),
+        (&[65_536], &[]),
+        (&[0], &[0]),
+        (&[100], &[100]),
+        (&[0, 4_096], &[0, 4_096]),
+        (&[0, 100, 50], &[0, 50]),
+        (&[200, 100, 9_999], &[100, 4_096]),
+    ] {
+        let template = get("/");
+        let mut table = PeerTable::new(TABLE_BYTES);
+        let mut first = Vec::new();
+        table.write_head(&template, 1, &mut first);
+        for bytes in allowed {
+            table.allow(*bytes);
+        }
+        let mut second = Vec::new();
+        table.write_head(&template, 3, &mut second);
+        let mut expected = Vec::new();
+        for bytes in signalled {
+            encode_size_update(&mut expected, *bytes);
+        }
+        let lowest = signalled.iter().min().copied().unwrap_or(TABLE_BYTES);
+        let last = signalled.last().copied().unwrap_or(TABLE_BYTES);
+        let is_filled = lowest >= template.table_bytes();
+        expected.extend_from_slice(&template.form(last, is_filled).0.block);
+        assert_eq!(second[frame::HEADER_BYTES..], expected, "{allowed:?}");
+
+        let mut third = Vec::new();
+        table.write_head(&template, 5, &mut third);
+        let form = template.form(last, last >= template.table_bytes()).0;
+        assert_eq!(third[frame::HEADER_BYTES..], form.block, "{allowed:?}");
+    }
 }

@@ -1,6 +1,5 @@
 //! HPACK (RFC 7541): header compression, for both sides of a connection.
 
-mod static_table;
 #[cfg(test)]
 mod tests;
 
@@ -8,26 +7,15 @@ use std::collections::VecDeque;
 
 use thiserror::Error;
 
-use crate::fields::coding::{Text, put_integer, put_string, take_integer};
-use crate::fields::keep::{Value, is_read, static_place};
+use crate::fields::coding::{
+    Text, Value, is_read, put_integer, put_string, static_place, take_integer,
+};
 
 pub use crate::fields::FIELD_OVERHEAD_BYTES;
-pub use crate::fields::coding::{CodingError, is_text};
-pub use crate::fields::keep::{Bytes, Keep, StaticTable};
-pub use static_table::{HpackTable, STATIC_TABLE};
+pub use crate::fields::coding::{Bytes, CodingError, Decoded, Keep, StaticTable, is_text};
 
 /// Bytes of a dynamic table unless SETTINGS_HEADER_TABLE_SIZE says otherwise.
 pub const TABLE_BYTES: u32 = 4_096;
-
-/// What the decoding of a block was like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decoded {
-    /// The block neither used nor changed the dynamic table: the same bytes mean the same fields
-    /// on every connection, or on every one with a [closed table](Decoder::is_closed).
-    pub is_stateless: bool,
-    /// The block would have changed a table that is not closed.
-    pub needs_closed: bool,
-}
 
 /// Decodes the field blocks of one direction of a connection.
 #[derive(Debug)]
@@ -261,10 +249,10 @@ pub enum HpackError {
 
 /// A field of the table, and the sizes of what it was made of.
 #[derive(Debug)]
-pub(super) struct Entry<K> {
-    pub(super) kept: K,
-    pub(super) name_bytes: u32,
-    pub(super) value_bytes: u32,
+struct Entry<K> {
+    kept: K,
+    name_bytes: u32,
+    value_bytes: u32,
 }
 
 impl<K> Entry<K> {
@@ -275,14 +263,14 @@ impl<K> Entry<K> {
 
 /// The latest fields that fit `size_max_bytes`, the latest first.
 #[derive(Debug)]
-pub(super) struct Table<K> {
+struct Table<K> {
     entries: VecDeque<Entry<K>>,
     size_bytes: u64,
     size_max_bytes: u32,
 }
 
 impl<K> Table<K> {
-    pub(super) fn new(size_max_bytes: u32) -> Self {
+    fn new(size_max_bytes: u32) -> Self {
         Self {
             entries: VecDeque::new(),
             size_bytes: 0,
@@ -292,12 +280,12 @@ impl<K> Table<K> {
 
     /// The entry inserted `age` insertions ago: 0 is the latest.
     #[inline]
-    pub(super) fn get(&self, age: usize) -> Option<&Entry<K>> {
+    fn get(&self, age: usize) -> Option<&Entry<K>> {
         self.entries.get(age)
     }
 
     /// Inserts a field. One that is larger than the table empties it and is not kept (section 4.4).
-    pub(super) fn insert(&mut self, entry: Entry<K>) {
+    fn insert(&mut self, entry: Entry<K>) {
         let size_bytes = entry.size_bytes();
         let room = u64::from(self.size_max_bytes).checked_sub(size_bytes);
         self.evict(room.unwrap_or(0));
@@ -309,11 +297,11 @@ impl<K> Table<K> {
 
     /// Whether no field can stay, for even an empty one is too large.
     #[inline]
-    pub(super) fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.size_max_bytes < FIELD_OVERHEAD_BYTES
     }
 
-    pub(super) fn resize(&mut self, size_max_bytes: u32) {
+    fn resize(&mut self, size_max_bytes: u32) {
         self.size_max_bytes = size_max_bytes;
         self.evict(size_max_bytes.into());
     }
@@ -329,7 +317,80 @@ impl<K> Table<K> {
     }
 
     #[cfg(test)]
-    pub(super) fn size_bytes(&self) -> u64 {
+    fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 }
+
+/// The static table of HPACK.
+#[derive(Clone, Copy, Debug)]
+pub struct HpackTable;
+
+impl StaticTable for HpackTable {
+    const FIELDS: &'static [(&'static [u8], &'static [u8])] = &STATIC_TABLE;
+}
+
+/// Names and values. The entry with index 1 comes first.
+pub const STATIC_TABLE: [(&[u8], &[u8]); 61] = [
+    (b":authority", b""),
+    (b":method", b"GET"),
+    (b":method", b"POST"),
+    (b":path", b"/"),
+    (b":path", b"/index.html"),
+    (b":scheme", b"http"),
+    (b":scheme", b"https"),
+    (b":status", b"200"),
+    (b":status", b"204"),
+    (b":status", b"206"),
+    (b":status", b"304"),
+    (b":status", b"400"),
+    (b":status", b"404"),
+    (b":status", b"500"),
+    (b"accept-charset", b""),
+    (b"accept-encoding", b"gzip, deflate"),
+    (b"accept-language", b""),
+    (b"accept-ranges", b""),
+    (b"accept", b""),
+    (b"access-control-allow-origin", b""),
+    (b"age", b""),
+    (b"allow", b""),
+    (b"authorization", b""),
+    (b"cache-control", b""),
+    (b"content-disposition", b""),
+    (b"content-encoding", b""),
+    (b"content-language", b""),
+    (b"content-length", b""),
+    (b"content-location", b""),
+    (b"content-range", b""),
+    (b"content-type", b""),
+    (b"cookie", b""),
+    (b"date", b""),
+    (b"etag", b""),
+    (b"expect", b""),
+    (b"expires", b""),
+    (b"from", b""),
+    (b"host", b""),
+    (b"if-match", b""),
+    (b"if-modified-since", b""),
+    (b"if-none-match", b""),
+    (b"if-range", b""),
+    (b"if-unmodified-since", b""),
+    (b"last-modified", b""),
+    (b"link", b""),
+    (b"location", b""),
+    (b"max-forwards", b""),
+    (b"proxy-authenticate", b""),
+    (b"proxy-authorization", b""),
+    (b"range", b""),
+    (b"referer", b""),
+    (b"refresh", b""),
+    (b"retry-after", b""),
+    (b"server", b""),
+    (b"set-cookie", b""),
+    (b"strict-transport-security", b""),
+    (b"transfer-encoding", b""),
+    (b"user-agent", b""),
+    (b"vary", b""),
+    (b"via", b""),
+    (b"www-authenticate", b""),
+];

@@ -6,7 +6,8 @@ mod places;
 use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
 use super::error::{ConnectionError, Ended, ErrorCode, ReplyError, StreamFailure};
-use super::reply::{KnownHead, ReplyReader};
+use super::message::ReplyReader;
+use crate::fields::reply::KnownHead;
 use crate::fields::reply::Reply;
 
 /// What was read of a reply.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::http3::reply::ReplyReader;
+use crate::http3::message::ReplyReader;
 use crate::http3::template::WorkerTemplate;
 
 /// Of a place that is free.

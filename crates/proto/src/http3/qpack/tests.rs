@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::super::fuzz::fuzz_qpack;
 use super::*;
-use crate::fields::reply_head::Meaning;
+use crate::fields::reply::Meaning;
 
 type Fields = Vec<(String, String)>;
 

@@ -4,8 +4,8 @@ use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarIn
 
 use crate::http3::error::{ConnectionError, Ended, RequestReadError};
 use crate::http3::frame::{self, Setting, Side};
+use crate::http3::message::{RequestPart, RequestReader};
 use crate::http3::peer::PeerStreams;
-use crate::http3::request::{RequestPart, RequestReader};
 use crate::quic;
 
 /// What happened on a connection. Streams are those that carry requests, by their numbers among

@@ -10,10 +10,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::super::{Client, Ended, Event};
 use crate::Limits;
+use crate::fields::reply::KnownHead;
 use crate::http3::frame::{self, Kind};
+use crate::http3::message::{RequestPart, RequestReader};
 use crate::http3::qpack;
-use crate::http3::reply::KnownHead;
-use crate::http3::request::{RequestPart, RequestReader};
 use crate::http3::server::{self, Read, Server};
 use crate::quic::{ClientTransport, Lost, ServerTransport, TransportOptions};
 use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSide};
