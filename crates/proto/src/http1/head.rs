@@ -1,8 +1,10 @@
-//! The head of one reply: its lines gathered over several reads, and what it says about the body.
+//! The head of one reply: its lines gathered over several reads, what it says about the body, and
+//! why a reply is refused.
 
 use std::mem::MaybeUninit;
 
-use super::error::ReplyError;
+use thiserror::Error;
+
 use super::request_text::{MethodKind, RequestKind};
 use crate::Limits;
 use crate::field_value::{ContentLength, decimal, is_token_byte, list};
@@ -307,7 +309,7 @@ impl Fields {
 /// Longer heads are not kept: copying them would cost more than it saves.
 const BYTES_MAX: usize = 1_024;
 
-/// The latest head and what it means; one per worker, with one value of [`Limits`](crate::Limits).
+/// The latest head and what it means; one per worker, with one value of [`Limits`].
 /// A reply that starts with the same bytes has the same head, which is not parsed again.
 #[derive(Clone, Debug, Default)]
 pub struct KnownHead {
@@ -334,4 +336,47 @@ impl KnownHead {
         self.bytes.extend_from_slice(&bytes[..head.len]);
         self.meaning = Some((head, kind));
     }
+}
+
+/// Why a reply was refused. The connection cannot be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReplyError {
+    /// The head is not HTTP, or its status is under 100.
+    #[error("the head is malformed")]
+    MalformedHead,
+    /// The server answers in TLS, by an alert: it does not take requests in clear text.
+    #[error("it is an alert of TLS")]
+    TlsAlert,
+    /// A head is over [`Limits::head_bytes`].
+    #[error("the head is too large")]
+    HeadTooLarge,
+    /// A head, or the trailers, have more fields than [`Limits::header_fields`].
+    #[error("there are too many header fields")]
+    TooManyHeaders,
+    /// The version is neither HTTP/1.0 nor HTTP/1.1.
+    #[error("the version is neither HTTP/1.0 nor HTTP/1.1")]
+    UnsupportedVersion,
+    /// Content-Length is not a number, over `u64::MAX`, or contradicts itself.
+    #[error("Content-Length is malformed or contradicts itself")]
+    BadContentLength,
+    /// Transfer-Encoding is malformed, has chunked anywhere but once at its end, comes with
+    /// Content-Length, or in HTTP/1.0.
+    #[error("Transfer-Encoding does not say where the body ends")]
+    BadTransferEncoding,
+    /// The chunked framing or a trailer line is malformed, or a size line is over 4 KiB.
+    #[error("the chunked framing is malformed")]
+    BadChunk,
+    /// The trailers are over [`Limits::head_bytes`].
+    #[error("the trailers are too large")]
+    TrailersTooLarge,
+    /// More interim replies than [`Limits::interim_replies`], or 101 (Switching Protocols),
+    /// which was not asked for.
+    #[error("there are too many interim replies, or one that was not asked for")]
+    BadInterim,
+    /// The peer closed inside a head, or after interim replies only.
+    #[error("the connection was closed inside the head")]
+    TruncatedHead,
+    /// The peer closed before the end that the body's framing states.
+    #[error("the connection was closed inside the body")]
+    TruncatedBody,
 }

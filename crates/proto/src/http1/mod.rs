@@ -1,8 +1,6 @@
 //! HTTP/1.1 (RFC 9112): requests encoded once or given as text, replies framed and counted but not
 //! kept.
 
-mod chunked;
-mod error;
 mod head;
 mod reply;
 mod request;
@@ -10,9 +8,8 @@ mod request_text;
 #[cfg(test)]
 mod tests;
 
-pub use error::ReplyError;
 pub(crate) use head::{Gathered, head_status};
-pub use head::{KnownHead, MAX_HEADER_FIELDS, head_fields};
+pub use head::{KnownHead, MAX_HEADER_FIELDS, ReplyError, head_fields};
 pub use reply::{Progress, Reply, ReplyParser};
 pub use request::{Request, RequestError, RequestPart};
 pub use request_text::{

@@ -5,7 +5,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::chunked::MAX_SIZE_LINE_BYTES;
+use super::reply::MAX_SIZE_LINE_BYTES;
 use super::{
     KnownHead, MAX_HEADER_FIELDS, MethodKind, Reply, ReplyError, ReplyParser, RequestKind,
 };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::escape::{escape, unescape};
+use super::framing::{escape, unescape};
 use super::{Framing, Template};
 
 /// What `*` and `+` repeat at most.

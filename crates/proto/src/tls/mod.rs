@@ -4,21 +4,17 @@
 //! it keeps nothing but keys and an incomplete record; what all sessions of a run share is prepared
 //! once, as a [`ClientSide`] or a [`ServerSide`].
 
-mod certificate;
-mod client;
 mod error;
 mod provider;
-mod server;
 mod session;
+mod sides;
 #[cfg(test)]
 mod tests;
 
-pub use certificate::{CertificateFault, CertificateObjection, is_encrypted_key};
-pub use client::{ClientOptions, ClientSide};
-pub use error::{ConfigError, TlsError};
+pub use error::{CertificateFault, CertificateObjection, ConfigError, TlsError, is_encrypted_key};
 pub use provider::{Version, cipher_suite_names, group_names};
-pub use server::{ServerOptions, ServerSide};
 pub use session::{Negotiated, Scratch, Session};
+pub use sides::{ClientOptions, ClientSide, ServerOptions, ServerSide};
 
 /// HTTP/2 in ALPN (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";

@@ -10,10 +10,9 @@ use rustls::unbuffered::{
 };
 use rustls::{CommonState, HandshakeKind};
 
-use super::client::ClientSide;
 use super::error::TlsError;
 use super::provider::{self, Version};
-use super::server::ServerSide;
+use super::sides::{ClientSide, ServerSide};
 
 /// Plain text in one record at most (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 16 * 1024;

@@ -1,10 +1,18 @@
-//! A client's connection: the upgrade, then frames; pings and closes are answered.
+//! A client's connection: the upgrade and the server's answer (RFC 6455 section 4), then frames;
+//! pings and closes are answered.
 
-use super::fault::{ClientError, CloseCode, Fault};
-use super::frame::{MaskKey, Opcode, put_close, put_frame};
-use super::handshake::{Awaited, Offer};
+use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use super::frame::{
+    ClientError, CloseCode, Fault, HandshakeError, MaskKey, OfferError, Opcode, put_close,
+    put_frame,
+};
 use super::reader::{Event, Kind, Piece, Reader, Rules, Side};
 use crate::Limits;
+use crate::field_value::{is_token_byte, list};
+use crate::http1::{Gathered, ReplyError, Request, head_fields, head_status};
 
 /// Whether a text is UTF-8 is not looked at: that costs as much as all the rest.
 const RULES: Rules = Rules {
@@ -228,4 +236,209 @@ impl Client {
     pub fn is_in_message(&self) -> bool {
         self.reader.is_in_message()
     }
+}
+
+/// Bytes of a key: 16 in base64.
+const KEY_BYTES: usize = 24;
+/// Bytes of what a server makes of a key: 20 in base64.
+pub const ACCEPT_BYTES: usize = 28;
+/// What a server appends to a key before it takes the SHA-1 of both.
+const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// Most bytes of a server's words that an error repeats.
+const WORDS_BYTES_MAX: usize = 200;
+
+/// The fields that an offer sets itself.
+const RESERVED: [&str; 7] = [
+    "Connection",
+    "Upgrade",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Version",
+    "Sec-WebSocket-Accept",
+    "Sec-WebSocket-Extensions",
+    "Sec-WebSocket-Protocol",
+];
+
+/// An upgrade, encoded once but for its key.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    before_key: Vec<u8>,
+    subprotocols: Vec<String>,
+}
+
+impl Offer {
+    /// Offers an upgrade of `path` with the user's header fields and these subprotocols, which may
+    /// be none.
+    ///
+    /// # Errors
+    ///
+    /// It is no request, or what the user gave is part of the handshake already.
+    pub fn new(
+        path: &str,
+        host: &str,
+        headers: &[(String, String)],
+        subprotocols: &[String],
+    ) -> Result<Self, OfferError> {
+        let is_reserved = |name: &str| {
+            RESERVED
+                .iter()
+                .any(|field| field.eq_ignore_ascii_case(name))
+        };
+        if let Some((name, _)) = headers.iter().find(|(name, _)| is_reserved(name)) {
+            return Err(OfferError::Reserved(name.clone()));
+        }
+        for (index, name) in subprotocols.iter().enumerate() {
+            let is_token = !name.is_empty() && name.bytes().all(is_token_byte);
+            if !is_token || subprotocols[..index].contains(name) {
+                return Err(OfferError::Subprotocol(name.clone()));
+            }
+        }
+        let mut headers = headers.to_vec();
+        let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+        add("Connection", "Upgrade");
+        add("Upgrade", "websocket");
+        if !subprotocols.is_empty() {
+            add("Sec-WebSocket-Protocol", &subprotocols.join(", "));
+        }
+        add("Sec-WebSocket-Version", "13");
+        add("Sec-WebSocket-Key", "");
+        let request = Request {
+            method: "GET",
+            path,
+            host,
+            headers: &headers,
+            body: b"",
+            close: false,
+        };
+        let mut before_key = request.encode()?;
+        // The two line ends behind the key.
+        before_key.truncate(before_key.len() - 4);
+        Ok(Self {
+            before_key,
+            subprotocols: subprotocols.to_vec(),
+        })
+    }
+
+    /// Bytes of the request.
+    pub fn bytes(&self) -> usize {
+        self.before_key.len() + KEY_BYTES + 4
+    }
+
+    /// Appends the request, with a key made from `nonce`, which is to be random for each
+    /// connection; gives what awaits the answer.
+    fn put(&self, nonce: [u8; 16], out: &mut Vec<u8>) -> Awaited {
+        let mut key = [0; KEY_BYTES];
+        let written = BASE64.encode_slice(nonce, &mut key);
+        debug_assert_eq!(written, Ok(KEY_BYTES));
+        out.extend_from_slice(&self.before_key);
+        out.extend_from_slice(&key);
+        out.extend_from_slice(b"\r\n\r\n");
+        Awaited {
+            accept: accept_of(&key),
+            gathered: Gathered::default(),
+            interim: 0,
+        }
+    }
+}
+
+/// What a server makes of a client's key (RFC 6455 section 4.2.2).
+pub fn accept_of(key: &[u8]) -> [u8; ACCEPT_BYTES] {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(key);
+    context.update(ACCEPT_SUFFIX);
+    let mut accept = [0; ACCEPT_BYTES];
+    let written = BASE64.encode_slice(context.finish().as_ref(), &mut accept);
+    debug_assert_eq!(written, Ok(ACCEPT_BYTES));
+    accept
+}
+
+/// Whether a client may send `key`: 16 bytes in base64.
+pub fn is_key(key: &[u8]) -> bool {
+    let mut nonce = [0; 18];
+    key.len() == KEY_BYTES && BASE64.decode_slice(key, &mut nonce) == Ok(16)
+}
+
+/// An upgrade that is not answered yet.
+#[derive(Debug)]
+struct Awaited {
+    accept: [u8; ACCEPT_BYTES],
+    gathered: Gathered,
+    interim: u16,
+}
+
+impl Awaited {
+    /// Takes bytes of the answer: how many, and whether they complete it.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        offer: &Offer,
+        limits: &Limits,
+    ) -> Result<(usize, bool), HandshakeError> {
+        let mut consumed = 0;
+        loop {
+            let Some(taken) = self.gathered.add_head(&bytes[consumed..], limits)? else {
+                return Ok((bytes.len(), false));
+            };
+            consumed += taken;
+            let gathered = std::mem::take(&mut self.gathered);
+            match head_status(&gathered.bytes, limits)? {
+                101 => {
+                    self.check(&gathered.bytes, offer)?;
+                    return Ok((consumed, true));
+                }
+                status if status >= 200 => {
+                    let mut fields = head_fields(&gathered.bytes);
+                    let location = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"Location"));
+                    return Err(HandshakeError::Refused {
+                        status,
+                        location: location.map(|(_, value)| words(value.trim_ascii())),
+                    });
+                }
+                _ if self.interim >= limits.interim_replies => {
+                    return Err(ReplyError::BadInterim.into());
+                }
+                _ => self.interim += 1,
+            }
+        }
+    }
+
+    fn check(&self, head: &[u8], offer: &Offer) -> Result<(), HandshakeError> {
+        let values = |name: &'static str| {
+            head_fields(head)
+                .filter(move |(field, _)| field.eq_ignore_ascii_case(name.as_bytes()))
+                .flat_map(|(_, value)| list(value))
+                .filter(|item| !item.is_empty())
+        };
+        let names = |field: &'static str, value: &str| {
+            values(field).any(|item| item.eq_ignore_ascii_case(value.as_bytes()))
+        };
+        if !names("Upgrade", "websocket") || !names("Connection", "upgrade") {
+            return Err(HandshakeError::NotUpgraded);
+        }
+        let mut accepts = values("Sec-WebSocket-Accept");
+        if accepts.next() != Some(&self.accept[..]) || accepts.next().is_some() {
+            return Err(HandshakeError::WrongAccept);
+        }
+        if let Some(extension) = values("Sec-WebSocket-Extensions").next() {
+            return Err(HandshakeError::Extension(words(extension)));
+        }
+        let chosen: Vec<&[u8]> = values("Sec-WebSocket-Protocol").collect();
+        let is_offered = |name: &[u8]| {
+            let mut offered = offer.subprotocols.iter();
+            offered.any(|offered| offered.as_bytes() == name)
+        };
+        match chosen[..] {
+            [] if offer.subprotocols.is_empty() => Ok(()),
+            [] => Err(HandshakeError::NoSubprotocol),
+            [only] if is_offered(only) => Ok(()),
+            _ => Err(HandshakeError::OtherSubprotocol(words(
+                &chosen.join(&b", "[..]),
+            ))),
+        }
+    }
+}
+
+/// A server's words, for an error.
+fn words(bytes: &[u8]) -> String {
+    let shown = &bytes[..bytes.len().min(WORDS_BYTES_MAX)];
+    String::from_utf8_lossy(shown).into_owned()
 }

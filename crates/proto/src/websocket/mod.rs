@@ -2,21 +2,20 @@
 //! but not kept.
 
 mod client;
-mod fault;
 mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod handshake;
 mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, ClientEvent, ClientProgress, Settings};
-pub use fault::{ClientError, CloseCode, Fault, HandshakeError, OfferError};
+pub use client::{
+    ACCEPT_BYTES, Client, ClientEvent, ClientProgress, Offer, Settings, accept_of, is_key,
+};
 pub use frame::{
-    CONTROL_BYTES_MAX, MaskKey, Opcode, frame_head_bytes, mask, put_close, put_frame, put_head,
+    CONTROL_BYTES_MAX, ClientError, CloseCode, Fault, HandshakeError, MaskKey, OfferError, Opcode,
+    frame_head_bytes, mask, put_close, put_frame, put_head,
 };
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_frames;
-pub use handshake::{ACCEPT_BYTES, Offer, accept_of, is_key};
 pub use reader::{Event, Kind, Piece, Progress, Reader, Rules, Side};

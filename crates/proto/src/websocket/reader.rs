@@ -1,9 +1,8 @@
 //! The reader of frames: bytes of one side in, messages and control frames out.
 
-use super::fault::{CloseCode, Fault};
 use super::frame::{
-    CONTROL_BYTES_MAX, FINAL, HEAD_BYTES_MAX, LENGTH_16, LENGTH_64, MASKED, MaskKey, Opcode,
-    RESERVED, key_behind, mask, read_close,
+    CONTROL_BYTES_MAX, CloseCode, FINAL, Fault, HEAD_BYTES_MAX, LENGTH_16, LENGTH_64, MASKED,
+    MaskKey, Opcode, RESERVED, key_behind, mask, read_close,
 };
 
 /// Who reads: a client's frames are masked, a server's are not (RFC 6455 section 5.1).

@@ -1,67 +1,15 @@
 //! One connection's client state, over QUIC: datagrams and a time in, events out, datagrams to be
 //! sent when asked.
 
-mod places;
-
+use bytes::Bytes;
 use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
 use super::error::{ConnectionError, Ended, ErrorCode, ReplyError, StreamFailure};
-use super::message::ReplyReader;
-use crate::fields::reply::KnownHead;
-use crate::fields::reply::Reply;
-
-/// What was read of a reply.
-pub(super) struct Read {
-    /// Bytes of its stream.
-    pub(super) bytes: u64,
-    /// How it ended; absent where more is to come.
-    pub(super) end: Option<Result<Reply, ReplyError>>,
-}
-
-/// Reads what came of a reply, and hands each piece to `take`.
-#[inline]
-pub(super) fn read_reply(
-    quic: &mut quinn_proto::Connection,
-    id: StreamId,
-    reader: &mut ReplyReader,
-    mut take: impl FnMut(&mut ReplyReader, &[u8]) -> Result<(), ReplyError>,
-) -> Read {
-    let mut bytes = 0;
-    let mut stream = quic.recv_stream(id);
-    // One that was stopped is not read any more.
-    let Ok(mut chunks) = stream.read(true) else {
-        return Read { bytes, end: None };
-    };
-    let end = loop {
-        match chunks.next(usize::MAX) {
-            Ok(Some(chunk)) => {
-                bytes += chunk.bytes.len() as u64;
-                if let Err(error) = take(reader, &chunk.bytes) {
-                    break Some(Err(error));
-                }
-            }
-            Ok(None) => break Some(reader.end()),
-            Err(ReadError::Blocked) => break None,
-            Err(ReadError::Reset(code)) => {
-                break Some(Err(StreamFailure::of_reset(code.into_inner()).into()));
-            }
-        }
-    };
-    // What is to be sent is asked for in any case.
-    let _ = chunks.finalize();
-    Read { bytes, end }
-}
-
-#[cfg(test)]
-mod tests;
-
-use bytes::Bytes;
-
-use self::places::Places;
 use super::frame::{self, Side};
+use super::message::ReplyReader;
 use super::peer::PeerStreams;
 use super::template::WorkerTemplate;
-use crate::fields::reply;
+use crate::fields::reply::{self, KnownHead};
 use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
 use crate::{Body, Limits};
 
@@ -365,16 +313,36 @@ impl Client {
         let Some(at) = self.places.of_stream(id.index()) else {
             return Ok(None);
         };
-        let place = self.places.get_mut(at);
-        let read = read_reply(self.quic.inner(), id, &mut place.reader, |reader, piece| {
-            reader.receive(piece, now_ns, limits, known)
-        });
-        let overhead_bytes = place.reader.take_overhead();
-        self.claimed_bytes += read.bytes;
+        let reader = &mut self.places.get_mut(at).reader;
+        let mut stream = self.quic.inner().recv_stream(id);
+        let (mut read_bytes, mut end) = (0, None);
+        // One that was stopped is not read any more.
+        if let Ok(mut chunks) = stream.read(true) {
+            end = loop {
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => {
+                        read_bytes += chunk.bytes.len() as u64;
+                        let taken = reader.receive(&chunk.bytes, now_ns, limits, known);
+                        if let Err(error) = taken {
+                            break Some(Err(error));
+                        }
+                    }
+                    Ok(None) => break Some(reader.end()),
+                    Err(ReadError::Blocked) => break None,
+                    Err(ReadError::Reset(code)) => {
+                        break Some(Err(StreamFailure::of_reset(code.into_inner()).into()));
+                    }
+                }
+            };
+            // What is to be sent is asked for in any case.
+            let _ = chunks.finalize();
+        }
+        let overhead_bytes = reader.take_overhead();
+        self.claimed_bytes += read_bytes;
         self.claimed_bytes -= overhead_bytes;
-        let Some(end) = read.end else {
+        let Some(end) = end else {
             let unread_bytes = self.unread_bytes();
-            if read.bytes == 0 {
+            if read_bytes == 0 {
                 // What came lies behind something that did not.
                 self.places.note_gap(at, unread_bytes);
             } else {
@@ -499,4 +467,205 @@ impl Client {
 /// A code as quinn-proto has it.
 fn code_of(code: ErrorCode) -> VarInt {
     VarInt::from_u64(code.number()).unwrap_or_default()
+}
+
+/// Of a place that is free.
+const NO_STREAM: u64 = u64::MAX;
+
+/// A place, with the request in flight in it.
+#[derive(Debug)]
+struct Place {
+    /// The number of its stream among those of the client.
+    stream: u64,
+    reader: ReplyReader,
+    /// What was not written yet of the request.
+    unsent: Bytes,
+    /// All of it was written, and the end of its stream.
+    is_sent: bool,
+    /// Something may have come that lies behind something lost.
+    has_gap: bool,
+    /// Bytes of the connection that nobody had read when the reply got on last.
+    unread_bytes: u64,
+    /// The hint of its stream leads here.
+    is_hinted: bool,
+}
+
+/// How the sending of a request stood when its place became free.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    stream: u64,
+    is_sent: bool,
+}
+
+/// All places of a connection.
+#[derive(Debug)]
+struct Places {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Where the request of a stream is, by the low bits of the stream's number. Streams that lie
+    /// far from each other may share an entry, which is the later one's.
+    hints: Box<[u32]>,
+    /// Places of requests in flight that no hint leads to.
+    unhinted: u32,
+    /// Places that may have gaps.
+    gaps: u32,
+    depth: u32,
+}
+
+impl Places {
+    /// Room for `depth` requests, which takes memory as it is used.
+    fn new(depth: u32) -> Self {
+        let hints = (2 * depth as usize).next_power_of_two();
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            hints: vec![0; hints].into(),
+            unhinted: 0,
+            gaps: 0,
+            depth,
+        }
+    }
+
+    /// A request takes a place, with this stream.
+    #[inline]
+    fn take(&mut self, stream: u64, template: &WorkerTemplate) -> u32 {
+        debug_assert!(self.in_flight() < self.depth, "there is a place");
+        let mut reader = ReplyReader::new(template.is_head);
+        if template.is_call {
+            reader.expect_call();
+        }
+        let place = Place {
+            stream,
+            reader,
+            unsent: template.wire.clone(),
+            is_sent: false,
+            has_gap: false,
+            unread_bytes: 0,
+            is_hinted: true,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.places[at as usize] = place;
+                at
+            }
+            None => {
+                if self.places.len() == self.places.capacity() {
+                    // Most connections have few. A vector would begin with four.
+                    self.places.reserve_exact(self.places.len().max(1));
+                }
+                self.places.push(place);
+                self.places.len() as u32 - 1
+            }
+        };
+        self.hint(at, stream);
+        at
+    }
+
+    /// Has the hint of a stream lead to its place, and to no other one.
+    #[inline]
+    fn hint(&mut self, at: u32, stream: u64) {
+        let hint = self.hint_of(stream);
+        let before = std::mem::replace(&mut self.hints[hint], at);
+        if before != at
+            && let Some(other) = self.places.get(before as usize)
+            && other.stream != NO_STREAM
+            && other.is_hinted
+            && self.hint_of(other.stream) == hint
+        {
+            self.places[before as usize].is_hinted = false;
+            self.unhinted += 1;
+        }
+    }
+
+    #[inline]
+    fn hint_of(&self, stream: u64) -> usize {
+        stream as usize & (self.hints.len() - 1)
+    }
+
+    /// The place of the request with this stream; absent where it is not in flight.
+    #[inline]
+    fn of_stream(&self, stream: u64) -> Option<u32> {
+        let hinted = self.hints[self.hint_of(stream)];
+        match self.places.get(hinted as usize) {
+            Some(place) if place.stream == stream => Some(hinted),
+            // What comes of a stream behind its reply is as frequent as replies.
+            _ if self.unhinted == 0 => None,
+            _ => self.find(|it| it == stream),
+        }
+    }
+
+    /// A place whose request has a stream from this one on.
+    fn first_from(&self, stream: u64) -> Option<u32> {
+        self.find(|it| it >= stream && it != NO_STREAM)
+    }
+
+    /// The first place with a request in flight.
+    fn first_in_flight(&self) -> Option<u32> {
+        self.find(|it| it != NO_STREAM)
+    }
+
+    fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {
+        let at = self.places.iter().position(|place| is_it(place.stream));
+        at.map(|at| at as u32)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, at: u32) -> &mut Place {
+        &mut self.places[at as usize]
+    }
+
+    /// Frees a place; gives the bytes that came of its reply.
+    #[inline]
+    fn free(&mut self, at: u32) -> (u64, Sending) {
+        let place = &mut self.places[at as usize];
+        let sending = Sending {
+            stream: place.stream,
+            is_sent: place.is_sent,
+        };
+        let bytes = place.reader.pending_bytes();
+        self.gaps -= u32::from(place.has_gap);
+        self.unhinted -= u32::from(!place.is_hinted);
+        (place.has_gap, place.is_hinted) = (false, true);
+        place.stream = NO_STREAM;
+        place.unsent = Bytes::new();
+        self.free.push(at);
+        (bytes, sending)
+    }
+
+    /// Something came for a place, and could not be read, as `unread_bytes` of the connection.
+    fn note_gap(&mut self, at: u32, unread_bytes: u64) {
+        let place = &mut self.places[at as usize];
+        if !std::mem::replace(&mut place.has_gap, true) {
+            place.unread_bytes = unread_bytes;
+            self.gaps += 1;
+        }
+    }
+
+    /// More of a reply was read, with so many bytes of the connection left.
+    #[inline]
+    fn note_progress(&mut self, at: u32, unread_bytes: u64) {
+        self.places[at as usize].unread_bytes = unread_bytes;
+    }
+
+    /// Bytes that came since a reply got on, where it waits for something in front of them.
+    fn bytes_behind_gap(&self, at: u32, unread_bytes: u64) -> u64 {
+        let place = &self.places[at as usize];
+        if place.has_gap {
+            unread_bytes.saturating_sub(place.unread_bytes)
+        } else {
+            0
+        }
+    }
+
+    /// Whether something may have come that cannot be read yet.
+    #[inline]
+    fn have_gaps(&self) -> bool {
+        self.gaps > 0
+    }
+
+    /// Requests in flight.
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        (self.places.len() - self.free.len()) as u32
+    }
 }
