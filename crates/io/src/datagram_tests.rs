@@ -146,8 +146,8 @@ fn numbered(count: usize, segment_bytes: usize) -> Vec<u8> {
 
 /// Sends all of them at once.
 fn send_at_once(peer: &UdpSocket, outgoing: &OutgoingDatagrams) {
-    let all = 0..outgoing.bytes.len();
-    datagrams::send(peer.as_fd(), None, outgoing, all).expect("a send");
+    let sent = datagrams::send_all(peer.as_fd(), None, outgoing, &mut 0, &mut false);
+    assert_eq!(sent, Some(0));
 }
 
 /// The datagrams of the next event, each by itself.

@@ -13,7 +13,7 @@ use crate::socket;
 use crate::transport::{Ecn, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Datagrams that the kernel takes at once (UDP_MAX_SEGMENTS).
-pub(crate) const SEGMENTS_MAX: usize = 64;
+const SEGMENTS_MAX: usize = 64;
 /// Bytes of them that it takes at once: those of the largest packet of IPv6 without its headers.
 const SENT_BYTES_MAX: usize = 65_535 - 40 - 8;
 /// Bytes that it gives at once, at most.
@@ -62,7 +62,7 @@ impl About {
                 }
                 (libc::IPPROTO_IP, libc::IP_TOS) | (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     // One byte, or a number that fits in one.
-                    about.ecn = Ecn::of_traffic_class(number(data) as u8);
+                    about.ecn = mark_in(number(data));
                 }
                 _ => {}
             }
@@ -114,13 +114,33 @@ fn number(data: &[u8]) -> u32 {
     }
 }
 
-/// The part of `datagrams` from byte `from` on that goes in one call, which takes so many of them.
+/// The mark in a traffic class, or type of service (RFC 3168 section 5); absent for none.
+fn mark_in(class: u32) -> Option<Ecn> {
+    match class & 0b11 {
+        0b01 => Some(Ecn::Capable1),
+        0b10 => Some(Ecn::Capable0),
+        0b11 => Some(Ecn::CongestionExperienced),
+        _ => None,
+    }
+}
+
+/// The traffic class that says so.
+fn traffic_class(mark: Ecn) -> libc::c_int {
+    match mark {
+        Ecn::Capable1 => 0b01,
+        Ecn::Capable0 => 0b10,
+        Ecn::CongestionExperienced => 0b11,
+    }
+}
+
+/// The part of `datagrams` from byte `from` on that goes in one call, or the next one of them.
 pub(crate) fn part_of(
     datagrams: &OutgoingDatagrams,
     from: usize,
-    segments_max: usize,
+    is_one_by_one: bool,
 ) -> Range<usize> {
     let segment_bytes = usize::from(datagrams.segment_bytes.get());
+    let segments_max = if is_one_by_one { 1 } else { SEGMENTS_MAX };
     let segments = segments_max.min(SENT_BYTES_MAX / segment_bytes).max(1);
     from..(from + segments * segment_bytes).min(datagrams.bytes.len())
 }
@@ -135,18 +155,18 @@ pub(crate) enum SendEnd {
     Again,
     /// The kernel or the interface takes no several at once.
     OneByOne,
-    Failed(Errno),
+    /// With this error number.
+    Failed(i32),
 }
 
 impl SendEnd {
-    /// Of a call with several datagrams, or with one.
-    pub(crate) fn of(outcome: Result<(), Errno>, are_several: bool) -> Self {
-        match outcome {
-            Ok(()) => Self::Taken,
-            Err(Errno::AGAIN | Errno::INTR) => Self::Again,
-            Err(Errno::IO | Errno::INVAL) if are_several => Self::OneByOne,
-            Err(Errno::MSGSIZE | Errno::NOBUFS) => Self::Taken,
-            Err(errno) => Self::Failed(errno),
+    /// Of a call with several datagrams, or with one, and its error number, or 0 or less.
+    pub(crate) fn of(errno: i32, are_several: bool) -> Self {
+        match errno {
+            ..=0 | libc::EMSGSIZE | libc::ENOBUFS => Self::Taken,
+            libc::EAGAIN | libc::EINTR => Self::Again,
+            libc::EIO | libc::EINVAL if are_several => Self::OneByOne,
+            errno => Self::Failed(errno),
         }
     }
 }
@@ -206,7 +226,7 @@ impl SendMessage {
         }
         if let Some(ecn) = datagrams.ecn {
             // Each version of IP passes over the other's.
-            let class = libc::c_int::from(ecn.traffic_class());
+            let class = traffic_class(ecn);
             self.control.put(libc::IPPROTO_IP, libc::IP_TOS, class);
             self.control
                 .put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class);
@@ -248,23 +268,36 @@ impl Control {
     }
 }
 
-/// Sends this part of `datagrams`, without waiting if the socket is non-blocking; to an address
-/// where it is not connected.
-pub(crate) fn send(
+/// Sends `datagrams` from byte `taken` on, to `to` on a socket that is not connected. Gives the error
+/// number of the call that failed, 0 for none; absent where the socket has no room for all.
+pub(crate) fn send_all(
     socket: BorrowedFd<'_>,
     to: Option<SocketAddr>,
     datagrams: &OutgoingDatagrams,
-    part: Range<usize>,
-) -> Result<(), Errno> {
+    taken: &mut usize,
+    is_one_by_one: &mut bool,
+) -> Option<i32> {
     let mut message = SendMessage::default();
     message.address_to(to);
-    let header: *const libc::msghdr = message.point_to(datagrams, part);
-    // SAFETY: the message describes itself and `datagrams`, which outlive the call.
-    let count = unsafe { libc::sendmsg(socket.as_raw_fd(), header, libc::MSG_NOSIGNAL) };
-    match count {
-        0.. => Ok(()),
-        _ => Err(socket::last_errno()),
+    while *taken < datagrams.bytes.len() {
+        let part = part_of(datagrams, *taken, *is_one_by_one);
+        let are_several = part.len() > datagrams.segment_bytes.get().into();
+        let end = part.end;
+        let header: *const libc::msghdr = message.point_to(datagrams, part);
+        // SAFETY: the message and what it points to live until the call returns.
+        let count = unsafe { libc::sendmsg(socket.as_raw_fd(), header, libc::MSG_NOSIGNAL) };
+        let errno = match count {
+            0.. => 0,
+            _ => socket::last_errno().raw_os_error(),
+        };
+        match SendEnd::of(errno, are_several) {
+            SendEnd::Taken => *taken = end,
+            SendEnd::OneByOne => *is_one_by_one = true,
+            SendEnd::Again => return None,
+            SendEnd::Failed(errno) => return Some(errno),
+        }
     }
+    Some(0)
 }
 
 /// Receives once, without waiting if the socket is non-blocking; gives the count of bytes.
@@ -298,21 +331,30 @@ mod tests {
     }
 
     #[test]
+    fn marks_are_two_bits_of_the_traffic_class() {
+        for mark in [Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
+            let class = traffic_class(mark) as u32;
+            assert_eq!(mark_in(class | 0b1011_1000), Some(mark));
+        }
+        assert_eq!(mark_in(0b1011_1000), None);
+    }
+
+    #[test]
     fn a_send_takes_as_many_whole_datagrams_as_the_kernel_does() {
-        for (bytes, segment_bytes, segments_max, ends) in [
-            (100, 100, SEGMENTS_MAX, &[100][..]),
-            (100, 200, SEGMENTS_MAX, &[100]),
-            (250, 100, SEGMENTS_MAX, &[250]),
-            (250, 100, 1, &[100, 200, 250]),
-            (65 * 10, 10, SEGMENTS_MAX, &[640, 650]),
-            (150_000, 1_500, SEGMENTS_MAX, &[64_500, 129_000, 150_000]),
-            (130_000, 65_000, SEGMENTS_MAX, &[65_000, 130_000]),
-            (65_535, 65_535, SEGMENTS_MAX, &[65_535]),
+        for (bytes, segment_bytes, is_one_by_one, ends) in [
+            (100, 100, false, &[100][..]),
+            (100, 200, false, &[100]),
+            (250, 100, false, &[250]),
+            (250, 100, true, &[100, 200, 250]),
+            (65 * 10, 10, false, &[640, 650]),
+            (150_000, 1_500, false, &[64_500, 129_000, 150_000]),
+            (130_000, 65_000, false, &[65_000, 130_000]),
+            (65_535, 65_535, false, &[65_535]),
         ] {
             let datagrams = datagrams(bytes, segment_bytes);
             let mut from = 0;
             for &end in ends {
-                assert_eq!(part_of(&datagrams, from, segments_max), from..end);
+                assert_eq!(part_of(&datagrams, from, is_one_by_one), from..end);
                 from = end;
             }
             assert_eq!(from, bytes);
@@ -322,20 +364,20 @@ mod tests {
     #[test]
     fn what_is_too_large_is_lost_and_other_errors_are_told() {
         for (errno, are_several, end) in [
-            (Errno::MSGSIZE, false, SendEnd::Taken),
-            (Errno::NOBUFS, true, SendEnd::Taken),
-            (Errno::AGAIN, false, SendEnd::Again),
-            (Errno::IO, true, SendEnd::OneByOne),
-            (Errno::IO, false, SendEnd::Failed(Errno::IO)),
+            (0, true, SendEnd::Taken),
+            (libc::EMSGSIZE, false, SendEnd::Taken),
+            (libc::ENOBUFS, true, SendEnd::Taken),
+            (libc::EAGAIN, false, SendEnd::Again),
+            (libc::EIO, true, SendEnd::OneByOne),
+            (libc::EIO, false, SendEnd::Failed(libc::EIO)),
             (
-                Errno::CONNREFUSED,
+                libc::ECONNREFUSED,
                 true,
-                SendEnd::Failed(Errno::CONNREFUSED),
+                SendEnd::Failed(libc::ECONNREFUSED),
             ),
         ] {
-            assert_eq!(SendEnd::of(Err(errno), are_several), end);
+            assert_eq!(SendEnd::of(errno, are_several), end);
         }
-        assert_eq!(SendEnd::of(Ok(()), true), SendEnd::Taken);
     }
 
     #[test]

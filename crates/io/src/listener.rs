@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::backend::Payloads;
 use crate::clock;
-use crate::datagrams::{self, About, RECEIVED_BYTES_MAX, SEGMENTS_MAX, SendEnd};
+use crate::datagrams::{self, About, RECEIVED_BYTES_MAX};
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Receives before the next wait, at most.
@@ -55,8 +55,8 @@ pub struct PolledListener {
     buffer: Vec<u8>,
     received: usize,
     about: About,
-    /// Datagrams that go in one send call.
-    segments_max: usize,
+    /// A send call takes one datagram alone.
+    is_one_by_one: bool,
     /// What the socket had no room for, and of the first how many bytes were taken.
     unsent: VecDeque<(SocketAddr, OutgoingDatagrams)>,
     taken: usize,
@@ -78,7 +78,7 @@ impl PolledListener {
             buffer: vec![0; RECEIVED_BYTES_MAX],
             received: 0,
             about: About::default(),
-            segments_max: SEGMENTS_MAX,
+            is_one_by_one: false,
             unsent: VecDeque::new(),
             taken: 0,
             receives: 0,
@@ -89,21 +89,15 @@ impl PolledListener {
     /// Sends what waits, as far as there is room.
     fn push_out(&mut self) {
         while let Some((to, datagrams)) = self.unsent.front() {
-            let part = datagrams::part_of(datagrams, self.taken, self.segments_max);
-            let are_several = part.len() > datagrams.segment_bytes.get().into();
-            let end = part.end;
-            let sent = datagrams::send(self.socket.as_fd(), Some(*to), datagrams, part);
-            match SendEnd::of(sent, are_several) {
-                SendEnd::Taken => self.taken = end,
-                SendEnd::OneByOne => self.segments_max = 1,
-                SendEnd::Again => return,
-                SendEnd::Failed(_) => self.taken = datagrams.bytes.len(),
+            let (socket, to) = (self.socket.as_fd(), Some(*to));
+            let is_one_by_one = &mut self.is_one_by_one;
+            if datagrams::send_all(socket, to, datagrams, &mut self.taken, is_one_by_one).is_none()
+            {
+                return;
             }
-            if self.taken == datagrams.bytes.len() {
-                self.taken = 0;
-                if let Some((_, datagrams)) = self.unsent.pop_front() {
-                    self.payloads.recycle::<Datagram>(datagrams);
-                }
+            self.taken = 0;
+            if let Some((_, datagrams)) = self.unsent.pop_front() {
+                self.payloads.recycle::<Datagram>(datagrams);
             }
         }
     }

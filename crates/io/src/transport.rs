@@ -4,10 +4,10 @@
 use std::fmt::Debug;
 use std::num::NonZeroU16;
 
-use brunt_proto::quic;
+pub use brunt_proto::quic::Ecn;
 
 /// What all slots of a backend are.
-pub trait Transport: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
+pub trait Transport: sealed::Sealed + Copy + Debug + Default + Send + Sync + 'static {
     /// What is sent at once.
     type Outgoing: Debug;
     /// What came at once.
@@ -18,11 +18,11 @@ pub trait Transport: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
 }
 
 /// Byte streams: TCP or Unix sockets, in clear text or over TLS.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Stream;
 
 /// Connected UDP sockets: what is sent is lost, repeated or overtaken without a word.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Datagram;
 
 impl Transport for Datagram {
@@ -54,57 +54,6 @@ impl Received for &[u8] {
     #[inline]
     fn after(self, taken: usize) -> Self {
         &self[taken..]
-    }
-}
-
-/// Explicit congestion notification (RFC 3168 section 5): the mark of a datagram that has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Ecn {
-    /// ECT(1).
-    Capable1 = 0b01,
-    /// ECT(0).
-    Capable0 = 0b10,
-    /// The network marked it in place of dropping it (CE).
-    CongestionExperienced = 0b11,
-}
-
-impl From<quic::Ecn> for Ecn {
-    #[inline]
-    fn from(mark: quic::Ecn) -> Self {
-        match mark {
-            quic::Ecn::Capable0 => Self::Capable0,
-            quic::Ecn::Capable1 => Self::Capable1,
-            quic::Ecn::CongestionExperienced => Self::CongestionExperienced,
-        }
-    }
-}
-
-impl From<Ecn> for quic::Ecn {
-    #[inline]
-    fn from(mark: Ecn) -> Self {
-        match mark {
-            Ecn::Capable0 => Self::Capable0,
-            Ecn::Capable1 => Self::Capable1,
-            Ecn::CongestionExperienced => Self::CongestionExperienced,
-        }
-    }
-}
-
-impl Ecn {
-    /// The mark in a traffic class, or type of service; absent for none.
-    pub fn of_traffic_class(class: u8) -> Option<Self> {
-        match class & 0b11 {
-            0b01 => Some(Self::Capable1),
-            0b10 => Some(Self::Capable0),
-            0b11 => Some(Self::CongestionExperienced),
-            _ => None,
-        }
-    }
-
-    /// The traffic class that says so.
-    pub fn traffic_class(self) -> u8 {
-        self as u8
     }
 }
 
@@ -186,14 +135,5 @@ mod tests {
         let rest: Vec<_> = received.after(3).segments().collect();
         assert_eq!(rest, [b"bbb".as_slice(), b"cc"]);
         assert_eq!(received.after(8).byte_count(), 0);
-    }
-
-    #[test]
-    fn marks_are_two_bits_of_the_traffic_class() {
-        for mark in [Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
-            let class = mark.traffic_class();
-            assert_eq!(Ecn::of_traffic_class(class | 0b1011_1000), Some(mark));
-        }
-        assert_eq!(Ecn::of_traffic_class(0b1011_1000), None);
     }
 }

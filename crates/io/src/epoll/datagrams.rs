@@ -9,25 +9,16 @@ use rustix::io::Errno;
 use super::{Epoll, EpollTransport, State, token};
 use crate::backend::{Event, Peer, SendCall, Slot};
 use crate::clock;
-use crate::datagrams::{self, About, SEGMENTS_MAX, SendEnd};
+use crate::datagrams::{self, About};
 use crate::transport::{Datagram, ReceivedDatagrams};
 
 /// What an instance has for datagrams.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Instance {
     /// Of those received last.
     about: About,
-    /// Datagrams that go in one send call.
-    segments_max: usize,
-}
-
-impl Default for Instance {
-    fn default() -> Self {
-        Self {
-            about: About::default(),
-            segments_max: SEGMENTS_MAX,
-        }
-    }
+    /// A send call takes one datagram alone.
+    is_one_by_one: bool,
 }
 
 impl Epoll<Datagram> {
@@ -68,37 +59,23 @@ impl EpollTransport for Datagram {
             return;
         };
         let from_ns = (connection.is_stamped && *taken == 0).then(clock::now_ns);
-        let outcome = loop {
-            let part = datagrams::part_of(datagrams, *taken, own.segments_max);
-            let are_several = part.len() > datagrams.segment_bytes.get().into();
-            let end = part.end;
-            match SendEnd::of(
-                datagrams::send(socket.as_fd(), None, datagrams, part),
-                are_several,
-            ) {
-                SendEnd::Taken => {
-                    *turn_written += end - *taken;
-                    *taken = end;
-                    if end == datagrams.bytes.len() {
-                        break Some(Event::Sent(slot));
-                    }
-                }
-                SendEnd::OneByOne => own.segments_max = 1,
-                SendEnd::Again => break None,
-                SendEnd::Failed(errno) => {
-                    break Some(Event::SendFailed(slot, errno.raw_os_error()));
-                }
-            }
-        };
+        let (before, socket_fd) = (*taken, socket.as_fd());
+        let sent = datagrams::send_all(socket_fd, None, datagrams, taken, &mut own.is_one_by_one);
+        *turn_written += *taken - before;
+        let outcome = sent.map(|errno| match errno {
+            0 => Event::Sent(slot),
+            errno => Event::SendFailed(slot, errno),
+        });
         if let Some(from_ns) = from_ns {
             let to_ns = clock::now_ns();
             send_calls.note(slot, SendCall { from_ns, to_ns });
         }
         if connection.awaits_room != outcome.is_none() {
             connection.awaits_room = outcome.is_none();
-            let interest = match connection.awaits_room {
-                true => Self::INTEREST.union(EventFlags::OUT),
-                false => Self::INTEREST,
+            let interest = if connection.awaits_room {
+                Self::INTEREST.union(EventFlags::OUT)
+            } else {
+                Self::INTEREST
             };
             let data = token(connection.generation, slot);
             // What the kernel lacks the memory to watch stays unsent, as if it were lost.

@@ -118,6 +118,7 @@ pub struct Epoll<T: EpollTransport = Stream> {
     sockets: SocketOptions,
 }
 
+#[derive(Default)]
 struct Connection<T: Transport> {
     socket: Option<OwnedFd>,
     generation: u32,
@@ -143,34 +144,11 @@ struct Connection<T: Transport> {
     /// A send waits for room in the socket. Only set on datagram sockets.
     awaits_room: bool,
     /// What is being sent, and how much of it the kernel took.
-    sending: Option<(T::Outgoing, usize)>,
+    sending: Option<(<T as Transport>::Outgoing, usize)>,
     /// A send failed: told when everything that the peer had sent is read.
     failed: Option<Event>,
     /// Bytes that it left.
     failed_bytes: usize,
-}
-
-impl<T: Transport> Default for Connection<T> {
-    fn default() -> Self {
-        Self {
-            socket: None,
-            generation: 0,
-            state: State::Free,
-            is_unfinished: false,
-            accepted: false,
-            is_stamped: false,
-            has_receive_stamps: false,
-            discard_bytes: 0,
-            may_discard: false,
-            on_request: false,
-            is_wanted: false,
-            kept: None,
-            awaits_room: false,
-            sending: None,
-            failed: None,
-            failed_bytes: 0,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -398,28 +376,21 @@ impl<T: EpollTransport> Backend for Epoll<T> {
 
     fn close(&mut self, slot: Slot) {
         let connection = &mut self.slots[slot.0 as usize];
-        connection.generation = connection.generation.wrapping_add(1);
-        connection.state = State::Free;
-        connection.is_stamped = false;
-        connection.has_receive_stamps = false;
-        connection.discard_bytes = 0;
-        connection.may_discard = false;
-        connection.on_request = false;
-        connection.is_wanted = false;
-        connection.kept = None;
-        connection.awaits_room = false;
-        connection.failed = None;
-        connection.failed_bytes = 0;
-        if let Some(socket) = &connection.socket
-            && connection.sending.is_some()
-            && !connection.accepted
+        let next = Connection {
+            generation: connection.generation.wrapping_add(1),
+            is_unfinished: connection.is_unfinished,
+            ..Connection::default()
+        };
+        let former = std::mem::replace(connection, next);
+        if let Some(socket) = &former.socket
+            && former.sending.is_some()
+            && !former.accepted
         {
             // The peer does not read: the kernel would keep what it was sent for minutes.
             reset_on_close(socket);
         }
         // Closing the last descriptor of a socket also takes it out of the epoll set.
-        connection.socket = None;
-        if let Some((outgoing, _)) = connection.sending.take() {
+        if let Some((outgoing, _)) = former.sending {
             self.payloads.recycle::<T>(outgoing);
         }
     }

@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use std::io;
 
 use io_uring::cqueue;
-use rustix::io::Errno;
 
 use super::{Filled, Operation, RING_FILES_MAX, Receiving, Uring, UringTransport, user_data};
 use crate::backend::{Event, Peer, Slot};
 use crate::datagrams::{
-    About, RECEIVED_BYTES_MAX, RECEIVED_CONTROL_BYTES, SEGMENTS_MAX, SendEnd, SendMessage, part_of,
+    About, RECEIVED_BYTES_MAX, RECEIVED_CONTROL_BYTES, SendEnd, SendMessage, part_of,
 };
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
@@ -53,27 +52,17 @@ struct Silent {
 }
 
 /// What all connections have for it.
+#[derive(Default)]
 pub struct Instance {
     /// Of the datagrams received last.
     about: About,
-    /// Datagrams that go in one send call.
-    segments_max: usize,
+    /// A send call takes one datagram alone.
+    is_one_by_one: bool,
     /// The oldest first.
     silent: VecDeque<Silent>,
     /// For further sends.
     #[expect(clippy::vec_box, reason = "a message goes into a send as it is")]
     messages: Vec<Box<SendMessage>>,
-}
-
-impl Default for Instance {
-    fn default() -> Self {
-        Self {
-            about: About::default(),
-            segments_max: SEGMENTS_MAX,
-            silent: VecDeque::new(),
-            messages: Vec::new(),
-        }
-    }
 }
 
 impl Instance {
@@ -111,7 +100,7 @@ impl Uring<Datagram> {
         let Some(sending) = &mut connection.sends.sending else {
             return;
         };
-        let part = part_of(&sending.datagrams, sending.taken, self.own.segments_max);
+        let part = part_of(&sending.datagrams, sending.taken, self.own.is_one_by_one);
         sending.part_end = part.end;
         let message: *const libc::msghdr = sending.message.point_to(&sending.datagrams, part);
         let data = user_data(Operation::Send, connection.generation, slot);
@@ -170,12 +159,8 @@ impl Uring<Datagram> {
     /// What the failure of a silent send means to the caller. What the socket has no room for is
     /// lost, as it might be later on the way.
     fn silent_send_failed(&mut self, slot: Slot, result: i32) -> Option<Event> {
-        let outcome = match result {
-            0.. => Ok(()),
-            _ => Err(Errno::from_raw_os_error(-result)),
-        };
-        match SendEnd::of(outcome, false) {
-            SendEnd::Failed(errno) => Some(Event::SendFailed(slot, errno.raw_os_error())),
+        match SendEnd::of(-result, false) {
+            SendEnd::Failed(errno) => Some(Event::SendFailed(slot, errno)),
             SendEnd::Again => {
                 self.slots[slot.0 as usize].sends.is_felt = true;
                 None
@@ -310,19 +295,15 @@ impl UringTransport for Datagram {
         let sending = sends.sending.as_mut()?;
         let are_several =
             sending.part_end - sending.taken > sending.datagrams.segment_bytes.get().into();
-        let outcome = match result {
-            0.. => Ok(()),
-            _ => Err(Errno::from_raw_os_error(-result)),
-        };
-        let event = match SendEnd::of(outcome, are_several) {
+        let event = match SendEnd::of(-result, are_several) {
             SendEnd::Taken if sending.part_end == sending.datagrams.bytes.len() => {
                 Event::Sent(slot)
             }
-            SendEnd::Failed(errno) => Event::SendFailed(slot, errno.raw_os_error()),
+            SendEnd::Failed(errno) => Event::SendFailed(slot, errno),
             end => {
                 match end {
                     SendEnd::Taken => sending.taken = sending.part_end,
-                    SendEnd::OneByOne => uring.own.segments_max = 1,
+                    SendEnd::OneByOne => uring.own.is_one_by_one = true,
                     SendEnd::Again | SendEnd::Failed(_) => {}
                 }
                 uring.queue_send(slot);

@@ -129,6 +129,7 @@ pub trait UringTransport: Transport {
 }
 
 /// One worker's rings and connections, all of one transport.
+#[derive(Default)]
 pub struct Uring<T: UringTransport = Stream> {
     // Declared first: dropped before the payloads and addresses that they refer to.
     rings: Vec<Ring>,
@@ -143,7 +144,7 @@ pub struct Uring<T: UringTransport = Stream> {
     /// Peers with the kernel's form of their address, which must not move.
     addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
     /// What was being sent on connections that were closed meanwhile, by user data.
-    abandoned: HashMap<u64, T::Abandoned>,
+    abandoned: HashMap<u64, <T as UringTransport>::Abandoned>,
     /// Large sends of such connections, by user data, and what the kernel had taken of those that
     /// are complete since.
     cut_sends: HashSet<u64>,
@@ -187,6 +188,7 @@ struct Filled {
     bytes: Range<usize>,
 }
 
+#[derive(Default)]
 struct Connection<T: UringTransport> {
     generation: u32,
     /// The number of what was last queued for it.
@@ -213,27 +215,6 @@ struct Connection<T: UringTransport> {
     /// The kernel stamps what it receives.
     has_receive_stamps: bool,
     sends: T::Sends,
-}
-
-impl<T: UringTransport> Default for Connection<T> {
-    fn default() -> Self {
-        Self {
-            generation: 0,
-            queued_number: 0,
-            is_used: false,
-            connecting: false,
-            accepted: false,
-            receiving: Receiving::No,
-            discard_bytes: 0,
-            single_receives: 0,
-            may_discard: false,
-            on_request: false,
-            received_turn: 0,
-            is_stamped: false,
-            has_receive_stamps: false,
-            sends: T::Sends::default(),
-        }
-    }
 }
 
 /// The receive of a connection that the kernel has, if any.
@@ -307,35 +288,8 @@ impl<T: UringTransport> Uring<T> {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let ring_files = limit.unwrap_or(u64::MAX).min(files.into()).max(1) as u32;
         let mut uring = Self {
-            rings: Vec::new(),
-            touched: RingSet::default(),
-            ready: RingSet::default(),
             ring_files,
-            slots: Vec::new(),
-            payloads: Payloads::default(),
-            addresses: Vec::new(),
-            abandoned: HashMap::new(),
-            cut_sends: HashSet::new(),
-            late_bytes: 0,
-            held: Vec::new(),
-            rearmed_next: None,
-            rearmed_last: Vec::new(),
-            turn: 0,
-            accounts: Accounts::default(),
-            sockets: SocketOptions::default(),
-            listener: None,
-            listens_on_tcp: false,
-            on_request: false,
-            completions: Vec::new(),
-            completions_next: 0,
-            completions_ring: 0,
-            events: VecDeque::new(),
-            received: None,
-            received_stamp_ns: None,
-            own: T::Instance::default(),
-            send_calls: SendCalls::default(),
-            real_time: RealTime::default(),
-            fault: None,
+            ..Self::default()
         };
         uring.slots.reserve_exact(slots as usize);
         uring.add_ring(slots.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two())?;

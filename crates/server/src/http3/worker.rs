@@ -213,12 +213,11 @@ impl<L: DatagramListener> Http3Worker<L> {
     fn take(&mut self, from: SocketAddr) {
         let now_ns = self.listener.now_ns();
         let received = self.listener.received();
-        let ecn = received.ecn.map(Into::into);
         let mut answer = Vec::new();
         for datagram in received.segments() {
             let of = self
                 .server
-                .receive(from, datagram, ecn, now_ns, &mut answer);
+                .receive(from, datagram, received.ecn, now_ns, &mut answer);
             let number = match of {
                 Received::Begun(number) => {
                     let index = number as usize;
@@ -323,7 +322,7 @@ impl<L: DatagramListener> Http3Worker<L> {
             let datagrams = OutgoingDatagrams {
                 bytes,
                 segment_bytes: sent.segment_bytes,
-                ecn: sent.ecn.map(Into::into),
+                ecn: sent.ecn,
             };
             self.listener.send(to, datagrams);
         }

@@ -287,7 +287,7 @@ impl ClientProtocol for Http3 {
         let datagrams = OutgoingDatagrams {
             bytes: std::mem::take(spare),
             segment_bytes: sent.segment_bytes,
-            ecn: sent.ecn.map(Into::into),
+            ecn: sent.ecn,
         };
         connection.counts.sent(&datagrams);
         Some(datagrams)
@@ -312,9 +312,8 @@ impl ClientProtocol for Http3 {
         if consumed > 0 {
             connection.patience.heard_ns = received_ns;
             connection.counts.received(received);
-            let ecn = received.ecn.map(Into::into);
             for datagram in received.segments() {
-                client.receive(datagram, ecn, received_ns);
+                client.receive(datagram, received.ecn, received_ns);
             }
         }
         let event = match client.event(received_ns, &self.limits, &mut self.known) {
