@@ -35,6 +35,43 @@ impl CpuUse {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_add(other.user_ns),
+            system_ns: self.system_ns.saturating_add(other.system_ns),
+        }
+    }
+
+    /// The greater of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.max(other.user_ns),
+            system_ns: self.system_ns.max(other.system_ns),
+        }
+    }
+
+    /// In user mode and in the kernel.
+    pub fn total_ns(self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+
+    /// `total_ns`, which is exact, in the proportion of these. All in user space where they are 0.
+    #[must_use]
+    pub fn scaled_to(self, total_ns: u64) -> Self {
+        let (system, all) = (u128::from(self.system_ns), u128::from(self.total_ns()));
+        // Not more than `total_ns`, since `system` is not more than `all`.
+        let system_ns = (u128::from(total_ns) * system)
+            .checked_div(all)
+            .map_or(0, |ns| ns as u64);
+        Self {
+            user_ns: total_ns - system_ns,
+            system_ns,
+        }
+    }
+
     fn read(who: libc::c_int) -> io::Result<Self> {
         let usage = usage(who)?;
         let ns =

@@ -180,8 +180,7 @@ impl HostReader {
                 .as_ref()
                 .ok()
                 .and_then(|file| some_ns(reread(file, &mut pressure).ok()?)),
-            client_cpu_ns: CpuUse::of_process()
-                .map_or(0, |cpu| cpu.user_ns.saturating_add(cpu.system_ns)),
+            client_cpu_ns: CpuUse::of_process().map_or(0, CpuUse::total_ns),
         }
     }
 

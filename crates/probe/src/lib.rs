@@ -8,6 +8,7 @@ mod fuzz;
 pub mod host;
 pub mod machine;
 pub mod memory;
+mod netlink;
 pub mod network;
 pub mod observer;
 mod programs;
@@ -18,7 +19,6 @@ pub mod server;
 mod server_connections;
 pub mod server_count;
 pub mod server_window;
-mod sock_diag;
 mod steal;
 pub mod thread_meter;
 

@@ -377,7 +377,7 @@ impl Reader {
 
 /// CPU of the calling thread, nanoseconds.
 fn thread_cpu_ns() -> u64 {
-    CpuUse::of_thread().map_or(0, |cpu| cpu.user_ns.saturating_add(cpu.system_ns))
+    CpuUse::of_thread().map_or(0, CpuUse::total_ns)
 }
 
 #[cfg(test)]

@@ -114,10 +114,10 @@ fn sums(used: impl Iterator<Item = (String, u64)>) -> OtherPrograms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::proc_files::TickedCpu;
+    use brunt_io::cpu::CpuUse;
 
     fn reading(parent: u32, start_ticks: u64, own_ns: u64, waited_ns: u64) -> ProcessReading {
-        let cpu = |ns| TickedCpu {
+        let cpu = |ns| CpuUse {
             user_ns: ns,
             system_ns: 0,
         };

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use brunt_io::backend::Peer;
 use brunt_record::ServerConnections;
 
+use crate::netlink::{FAMILIES, Listed, TcpSocket, sockets_at};
 use crate::route::is_own;
-use crate::sock_diag::{FAMILIES, Listed, TcpSocket, sockets_at};
 
 /// With more sockets than this at the server's port they are not counted: a reading takes some
 /// 1.5 µs for each.

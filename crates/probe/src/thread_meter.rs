@@ -37,13 +37,12 @@ impl ThreadMeter {
     pub fn end(&self, now_ns: u64, spun_ns: u64) -> Option<ThreadUse> {
         let (start, end) = (self.start?, self.read(now_ns, spun_ns)?);
         let cpu = end.cpu.since(start.cpu);
-        let cpu_ns = cpu.user_ns.saturating_add(cpu.system_ns);
         let contention = end.contention.since(start.contention);
         Some(ThreadUse {
             interval_ns: end.at_ns.saturating_sub(start.at_ns),
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
-            spun_ns: (end.spun_ns.saturating_sub(start.spun_ns)).min(cpu_ns),
+            spun_ns: (end.spun_ns.saturating_sub(start.spun_ns)).min(cpu.total_ns()),
             run_queue_wait_ns: contention.run_queue_wait_ns,
             involuntary_switches: contention.involuntary_switches,
         })

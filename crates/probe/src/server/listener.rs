@@ -11,7 +11,7 @@ use procfs::net::TcpNetEntries;
 use procfs::{FromBufReadSI, current_system_info};
 
 use super::proc_files;
-use crate::sock_diag::{FAMILIES, Listed, TcpSocket, sockets_at};
+use crate::netlink::{FAMILIES, Listed, TcpSocket, sockets_at};
 
 /// Descriptors of one process that are looked at, lowest first: servers open their listening
 /// sockets early.

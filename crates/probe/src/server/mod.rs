@@ -3,23 +3,21 @@
 
 mod container;
 pub(crate) mod listener;
-mod own_threads;
 pub(crate) mod proc_files;
 mod processes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use brunt_io::backend::Peer;
 use brunt_io::{clock, threads as io_threads};
 use brunt_load::Watch;
-use brunt_record::{ServerEvidence, ServerScope};
+use brunt_record::ServerScope;
 use thiserror::Error;
 
-use self::own_threads::OwnThreads;
-use self::processes::ProcessWatch;
 use crate::route::is_own;
 
 pub use self::container::ContainerError;
+pub use self::processes::ServerWatch;
 
 /// Why what was asked for cannot be watched.
 #[derive(Debug, Error)]
@@ -67,7 +65,7 @@ pub enum WatchError {
 }
 
 /// What was found to watch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// How it is watched; absent: it is not.
     pub watch: Option<ServerWatch>,
@@ -76,28 +74,12 @@ pub struct Found {
 }
 
 impl Found {
-    fn watch(means: Means) -> Self {
+    fn watch(watch: ServerWatch) -> Self {
         Self {
-            watch: Some(ServerWatch { means }),
+            watch: Some(watch),
             missing: None,
         }
     }
-}
-
-/// Watches the server.
-///
-/// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
-/// `begin` and `end` at the window's edges, `refresh` and `sample` between them. All may be left
-/// out but the last one.
-#[derive(Debug)]
-pub struct ServerWatch {
-    means: Means,
-}
-
-#[derive(Debug)]
-enum Means {
-    Processes(Box<ProcessWatch>),
-    OwnThreads(OwnThreads),
 }
 
 impl ServerWatch {
@@ -105,101 +87,23 @@ impl ServerWatch {
     ///
     /// With [`Watch::Auto`], what cannot be watched is no error.
     pub fn find(watch: &Watch, peer: &Peer, own_server: bool) -> Result<Found, WatchError> {
-        let means = match watch {
-            Watch::Off => {
-                return Ok(Found {
-                    watch: None,
-                    missing: None,
-                });
+        let found = match named(watch)? {
+            Some((origin, none)) => {
+                let found = Self::new(&origin.pids(), origin);
+                return Ok(Found::watch(found.ok_or(none)?));
             }
-            Watch::Auto => {
-                let found = if own_server {
-                    OwnThreads::find()
-                        .map(Means::OwnThreads)
-                        .ok_or_else(|| "its threads are not to be seen in /proc".to_owned())
-                } else {
-                    auto(peer).map(|watch| Means::Processes(Box::new(watch)))
-                };
-                return Ok(match found {
-                    Ok(means) => Found::watch(means),
-                    Err(missing) => Found {
-                        watch: None,
-                        missing: Some(missing),
-                    },
-                });
-            }
-            Watch::Process(pid) => processes(watch, WatchError::NoProcess { pid: *pid })?,
-            Watch::Named(name) => {
-                let name = name.clone();
-                processes(watch, WatchError::NoProcessNamed { name })?
-            }
-            Watch::Cgroup(group) => {
-                let group = group.clone();
-                processes(watch, WatchError::EmptyCgroup { group })?
-            }
-            Watch::Container(name) => {
-                let name = name.clone();
-                processes(watch, WatchError::EmptyContainer { name })?
-            }
+            None if *watch == Watch::Off => return Ok(Found::default()),
+            None if own_server => Self::own_threads()
+                .ok_or_else(|| "its threads are not to be seen in /proc".to_owned()),
+            None => auto(peer),
         };
-        Ok(Found::watch(means))
-    }
-
-    /// The connections are open, and there is no load: first reading of what the server uses then.
-    pub fn begin_idle(&mut self, now_ns: u64) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.begin_idle(now_ns),
-            Means::OwnThreads(watch) => watch.begin_idle(now_ns),
-        }
-    }
-
-    /// There is still no load, some milliseconds later: second reading of it.
-    pub fn end_idle(&mut self, now_ns: u64) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.end_idle(now_ns),
-            Means::OwnThreads(watch) => watch.end_idle(now_ns),
-        }
-    }
-
-    /// The load began before the second reading ended: what was read says nothing.
-    pub fn discard_idle(&mut self) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.discard_idle(),
-            Means::OwnThreads(watch) => watch.discard_idle(),
-        }
-    }
-
-    /// The window begins.
-    pub fn begin(&mut self, now_ns: u64) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.begin(now_ns),
-            Means::OwnThreads(watch) => watch.begin(now_ns),
-        }
-    }
-
-    /// A reading of what may end before the next sample, to be called ten times per second.
-    pub fn refresh(&mut self) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.refresh(),
-            // Threads of this process live as long as it does.
-            Means::OwnThreads(_) => {}
-        }
-    }
-
-    /// A reading within the window, to be called once per second.
-    pub fn sample(&mut self, now_ns: u64) {
-        match &mut self.means {
-            Means::Processes(watch) => watch.sample(now_ns),
-            Means::OwnThreads(watch) => watch.sample(now_ns),
-        }
-    }
-
-    /// The window ends. What could not be read of processes is added to `missing`.
-    pub fn end(self, now_ns: u64, missing: &mut BTreeMap<String, String>) -> ServerEvidence {
-        match self.means {
-            Means::Processes(watch) => watch.end(now_ns, missing),
-            Means::OwnThreads(watch) => watch.end(now_ns),
-        }
+        Ok(match found {
+            Ok(watch) => Found::watch(watch),
+            Err(missing) => Found {
+                watch: None,
+                missing: Some(missing),
+            },
+        })
     }
 }
 
@@ -209,7 +113,7 @@ pub fn cpus_used_now(scope: &ServerScope, interval_ns: u64) -> Option<f64> {
     let ServerScope::Processes { pids, .. } = scope else {
         return None;
     };
-    let mut watch = ProcessWatch::new(pids, Origin::Pids(pids.clone()))?;
+    let mut watch = ServerWatch::new(pids, Origin::Pids(pids.clone()))?;
     watch.begin_idle(clock::now_ns());
     io_threads::sleep(interval_ns);
     watch.end_idle(clock::now_ns());
@@ -230,7 +134,7 @@ pub enum Whereabouts {
 /// be watched: the same as [`ServerWatch::find`] would find.
 pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWatch>) {
     let origin = match named(watch) {
-        Ok(Some(origin)) => origin,
+        Ok(Some((origin, _))) => origin,
         Ok(None) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
@@ -242,38 +146,43 @@ pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWat
         // Whoever looks for what to watch says why.
         Err(_) => return (Whereabouts::Here(Vec::new()), None),
     };
-    let Some(processes) = ProcessWatch::new(&origin.pids(), origin) else {
+    let Some(server) = ServerWatch::new(&origin.pids(), origin) else {
         return (Whereabouts::Here(Vec::new()), None);
     };
-    let here = Whereabouts::Here(processes.affinities());
-    let is_watched = *watch != Watch::Off;
-    let means = Means::Processes(Box::new(processes));
-    (here, is_watched.then_some(ServerWatch { means }))
+    let here = Whereabouts::Here(server.affinities());
+    (here, (*watch != Watch::Off).then_some(server))
 }
 
-/// How the processes that `watch` names are found; absent where it names none.
-fn named(watch: &Watch) -> Result<Option<Origin>, ContainerError> {
+/// How the processes that `watch` names are found, and the error if none is; absent where it names
+/// none.
+fn named(watch: &Watch) -> Result<Option<(Origin, WatchError)>, ContainerError> {
     Ok(Some(match watch {
-        Watch::Process(pid) => Origin::Pids(vec![*pid]),
-        Watch::Named(name) => Origin::Named(name.clone()),
-        Watch::Cgroup(path) => Origin::Cgroup(path.clone()),
-        Watch::Container(name) => Origin::Container {
-            name: name.clone(),
-            id: container::id(name)?,
-        },
+        Watch::Process(pid) => {
+            let none = WatchError::NoProcess { pid: *pid };
+            (Origin::Pids(vec![*pid]), none)
+        }
+        Watch::Named(name) => {
+            let none = WatchError::NoProcessNamed { name: name.clone() };
+            (Origin::Named(name.clone()), none)
+        }
+        Watch::Cgroup(path) => {
+            let group = path.clone();
+            (
+                Origin::Cgroup(path.clone()),
+                WatchError::EmptyCgroup { group },
+            )
+        }
+        Watch::Container(name) => {
+            let (id, name) = (container::id(name)?, name.clone());
+            let none = WatchError::EmptyContainer { name: name.clone() };
+            (Origin::Container { name, id }, none)
+        }
         Watch::Auto | Watch::Off => return Ok(None),
     }))
 }
 
-/// The processes that `watch` names, or `none`.
-fn processes(watch: &Watch, none: WatchError) -> Result<Means, WatchError> {
-    let origin = named(watch)?;
-    let found = origin.and_then(|origin| ProcessWatch::new(&origin.pids(), origin));
-    Ok(Means::Processes(Box::new(found.ok_or(none)?)))
-}
-
 /// The processes behind the listening socket, or why they cannot be watched.
-fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
+fn auto(peer: &Peer) -> Result<ServerWatch, String> {
     if let Peer::Tcp(address) | Peer::Udp(address) = peer
         && !is_own(address.ip())
     {
@@ -284,44 +193,8 @@ fn auto(peer: &Peer) -> Result<ProcessWatch, String> {
         ));
     }
     let pids = listener::listening_pids(peer)?;
-    ProcessWatch::new(&pids, Origin::Listener(peer.clone()))
+    ServerWatch::new(&pids, Origin::Listener(peer.clone()))
         .ok_or_else(|| "the server's process ended while it was looked at".to_owned())
-}
-
-/// What the server used before the load began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IdleUse {
-    /// When the server was read first, and the CPU that it had used until then.
-    first: Option<(u64, u64)>,
-    cpus_used: Option<f64>,
-}
-
-impl IdleUse {
-    /// First reading: CPU until `now_ns`, where known.
-    pub(super) fn begin(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
-        self.first = cpu_ns.map(|cpu_ns| (now_ns, cpu_ns));
-    }
-
-    /// Second reading.
-    pub(super) fn end(&mut self, now_ns: u64, cpu_ns: Option<u64>) {
-        self.cpus_used = self
-            .first
-            .zip(cpu_ns)
-            .and_then(|((then_ns, before_ns), ns)| {
-                let interval_ns = now_ns.checked_sub(then_ns).filter(|&ns| ns > 0)?;
-                Some(ns.saturating_sub(before_ns) as f64 / interval_ns as f64)
-            });
-    }
-
-    /// Nothing is known of it: load began before the second reading ended.
-    pub(super) fn discard(&mut self) {
-        *self = Self::default();
-    }
-
-    /// CPUs used between the two; absent without both.
-    pub(super) fn cpus_used(&self) -> Option<f64> {
-        self.cpus_used
-    }
 }
 
 /// How the processes were found, and how others are looked for once one of them has ended.
@@ -342,6 +215,8 @@ pub(super) enum Origin {
     },
     /// They were named by their ids: nothing takes their place.
     Pids(Vec<u32>),
+    /// They are threads of this process: the reference server's.
+    OwnThreads,
 }
 
 impl Origin {
@@ -353,12 +228,14 @@ impl Origin {
             Self::Cgroup(path) => proc_files::pids_in_cgroup(path),
             Self::Container { id, .. } => proc_files::pids_in_container(id),
             Self::Pids(pids) => pids.clone(),
+            Self::OwnThreads => vec![std::process::id()],
         }
     }
 
-    /// How they were found, in words.
-    pub(super) fn words(&self) -> String {
-        match self {
+    /// What was watched, of these processes.
+    pub(super) fn scope(&self, pids: Vec<u32>) -> ServerScope {
+        let found_by = match self {
+            Self::OwnThreads => return ServerScope::OwnThreads,
             Self::Listener(Peer::Tcp(address)) => format!("listening on port {}", address.port()),
             Self::Listener(Peer::Udp(address)) => {
                 format!("listening on UDP port {}", address.port())
@@ -371,7 +248,8 @@ impl Origin {
                 let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
                 format!("--watch {}", pids.join(" "))
             }
-        }
+        };
+        ServerScope::Processes { pids, found_by }
     }
 }
 
@@ -478,24 +356,5 @@ mod tests {
         let peer = Peer::Unix("/nonexistent/socket".into());
         let found = ServerWatch::find(&Watch::Off, &peer, false).unwrap();
         assert!(found.watch.is_none() && found.missing.is_none());
-    }
-
-    #[test]
-    fn idle_use_needs_two_readings_apart() {
-        for (first, second, cpus_used) in [
-            ((100, Some(50)), (200, Some(60)), Some(0.1)),
-            ((100, Some(50)), (200, Some(250)), Some(2.0)),
-            ((100, Some(50)), (200, Some(40)), Some(0.0)),
-            ((100, Some(50)), (100, Some(60)), None),
-            ((100, None), (200, Some(60)), None),
-            ((100, Some(50)), (200, None), None),
-        ] {
-            let mut idle = IdleUse::default();
-            idle.begin(first.0, first.1);
-            idle.end(second.0, second.1);
-            assert_eq!(idle.cpus_used(), cpus_used, "{first:?} {second:?}");
-            idle.discard();
-            assert_eq!(idle.cpus_used(), None);
-        }
     }
 }

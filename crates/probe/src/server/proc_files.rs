@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use brunt_io::cpu::CpuUse;
 use procfs::{Current, Uptime, page_size, ticks_per_second};
 
 /// Entries of /proc/PID/fd that are counted one by one, where the kernel does not give their
@@ -18,54 +19,6 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 const STAT_BYTES: usize = 2_048;
 /// Bytes of a process's name that the kernel keeps.
 const NAME_BYTES: usize = 15;
-
-/// User and system CPU, in the kernel's ticks (10 ms) given as nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TickedCpu {
-    pub(crate) user_ns: u64,
-    pub(crate) system_ns: u64,
-}
-
-impl TickedCpu {
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-        }
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.saturating_add(other.user_ns),
-            system_ns: self.system_ns.saturating_add(other.system_ns),
-        }
-    }
-
-    /// The greater of either part.
-    pub(super) fn max(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns.max(other.user_ns),
-            system_ns: self.system_ns.max(other.system_ns),
-        }
-    }
-
-    pub(crate) fn total_ns(self) -> u64 {
-        self.user_ns.saturating_add(self.system_ns)
-    }
-
-    /// `total_ns`, which is exact, in the proportion of these. All in user space where they are 0.
-    pub(super) fn scaled_to(self, total_ns: u64) -> Self {
-        let (system, all) = (u128::from(self.system_ns), u128::from(self.total_ns()));
-        // Not more than `total_ns`, since `system` is not more than `all`.
-        let system_ns = (u128::from(total_ns) * system)
-            .checked_div(all)
-            .map_or(0, |ns| ns as u64);
-        Self {
-            user_ns: total_ns - system_ns,
-            system_ns,
-        }
-    }
-}
 
 /// Length of the tick in which CPU is counted.
 pub(super) fn tick_ns() -> u64 {
@@ -87,9 +40,9 @@ pub(crate) struct ProcessReading {
     pub(crate) start_ticks: u64,
     /// The process that started it, or has taken it over.
     pub(crate) parent: u32,
-    pub(crate) cpu: TickedCpu,
+    pub(crate) cpu: CpuUse,
     /// CPU of children that have ended and that it has waited for, and of theirs.
-    pub(crate) waited_cpu: TickedCpu,
+    pub(crate) waited_cpu: CpuUse,
     pub(crate) threads: u32,
     pub(crate) resident_bytes: u64,
     /// The process has ended, and nobody has waited for it yet: its CPU times are complete.
@@ -128,7 +81,7 @@ impl ProcessReading {
         let parent = number(0)?;
         let flags = number(4)?;
         let mut cpu = |skipped: usize| {
-            Some(TickedCpu {
+            Some(CpuUse {
                 user_ns: number(skipped)?.saturating_mul(tick_ns()),
                 system_ns: number(0)?.saturating_mul(tick_ns()),
             })
@@ -331,7 +284,7 @@ mod tests {
 
     #[test]
     fn an_exact_total_is_split_as_the_ticks_are() {
-        let ticked = |user_ns, system_ns| TickedCpu { user_ns, system_ns };
+        let ticked = |user_ns, system_ns| CpuUse { user_ns, system_ns };
         for (ticks, total_ns, split) in [
             (ticked(30, 10), 44, ticked(33, 11)),
             (ticked(0, 10), 7, ticked(0, 7)),
@@ -350,11 +303,11 @@ mod tests {
         let reading = ProcessReading {
             start_ticks: 812,
             parent: 5,
-            cpu: TickedCpu {
+            cpu: CpuUse {
                 user_ns: 30 * tick_ns,
                 system_ns: 10 * tick_ns,
             },
-            waited_cpu: TickedCpu {
+            waited_cpu: CpuUse {
                 user_ns: 4 * tick_ns,
                 system_ns: 0,
             },

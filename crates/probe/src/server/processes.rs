@@ -1,16 +1,18 @@
 //! The server as processes of this machine: those that were found, their descendants, what these
-//! start while they are watched, and what takes their place when they end.
+//! start while they are watched, and what takes their place when they end. Or as threads of this
+//! process, by their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use brunt_record::{ServerEvidence, ServerPoint, ServerScope, ServerThreads};
+use brunt_io::cpu::CpuUse;
+use brunt_record::{ServerEvidence, ServerPoint, ServerThreads};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity};
 
-use super::proc_files::{self, ProcessReading, TickedCpu};
-use super::{IdleUse, Origin};
+use super::Origin;
+use super::proc_files::{self, ProcessReading};
 use crate::cgroup::{CpuQuota, SeenQuota, throttling};
 use crate::series::Readings;
 
@@ -19,9 +21,16 @@ const PROCESSES_MAX: usize = 1_024;
 /// Descriptors that are counted one by one for every sample; with more, only at the edges.
 const COUNTED_PER_SAMPLE_MAX: u64 = 1_000;
 
-/// Watches processes.
+/// How the names of the reference server's threads begin.
+const NAME_START: &str = "serve-";
+
+/// Watches the server.
+///
+/// The calls come in this order: `begin_idle` and `end_idle` (and `discard_idle`) before the load,
+/// `begin` and `end` at the window's edges, `refresh` and `sample` between them. All may be left
+/// out but the last one.
 #[derive(Debug)]
-pub(super) struct ProcessWatch {
+pub struct ServerWatch {
     origin: Origin,
     /// Processes that were found, without their descendants.
     found: BTreeSet<u32>,
@@ -34,7 +43,7 @@ pub(super) struct ProcessWatch {
     /// Ids of all processes that were watched.
     pids: Vec<u32>,
     /// CPU over the window of the processes that have ended.
-    ended_cpu: TickedCpu,
+    ended_cpu: CpuUse,
     /// CPU over the window of the processes that have ended, nanoseconds; exact where their threads
     /// were read.
     ended_ns: u64,
@@ -44,14 +53,16 @@ pub(super) struct ProcessWatch {
     threads_last_seen: u32,
     /// The most CPU that all processes were seen to have used. The kernel adds what a child used to
     /// its parent only after the child has ended, and no sum may fall meanwhile.
-    cpu_max: TickedCpu,
+    cpu_max: CpuUse,
     /// Processes that brunt descends from. Other processes that these have started are not the
     /// server's.
     own_ancestors: BTreeSet<u32>,
     name: String,
     /// All processes of the machine when it was last looked for new ones.
     listed: BTreeSet<u32>,
-    idle: IdleUse,
+    /// When the server was first read before the load, and the CPU that it had used until then.
+    idle_first: Option<(u64, u64)>,
+    idle_cpus_used: Option<f64>,
     /// When the window began.
     began_ns: Option<u64>,
     /// When the window began, in the ticks in which the kernel gives the start of a process; 0
@@ -75,18 +86,40 @@ enum Place {
     Within,
 }
 
-impl ProcessWatch {
+impl ServerWatch {
     /// Watches these processes and their descendants, but not brunt itself; where one of them ends,
     /// others are looked for as `origin` says. `None` when none of them is there.
     pub(super) fn new(pids: &[u32], origin: Origin) -> Option<Self> {
         let own_ancestors = proc_files::own_ancestors();
-        let processes: Vec<_> = pids
+        let processes = pids
             .iter()
             .filter_map(|&pid| Watched::new(pid, !own_ancestors.contains(&pid)))
             .take(PROCESSES_MAX)
             .collect();
+        Self::of(processes, own_ancestors, origin)
+    }
+
+    /// Watches the threads of the reference server in this process; `None` when none is seen.
+    pub(super) fn own_threads() -> Option<Self> {
+        let pid = std::process::id();
+        let is_of_server =
+            |&tid: &u32| proc_files::name(tid).is_some_and(|name| name.starts_with(NAME_START));
+        let threads: BTreeSet<_> = thread_ids(pid).filter(is_of_server).collect();
+        if threads.is_empty() {
+            return None;
+        }
+        let mut process = Watched::new(pid, false)?;
+        process.only = Some(threads);
+        process.last = process.read()?;
+        Self::of(vec![process], BTreeSet::new(), Origin::OwnThreads)
+    }
+
+    fn of(processes: Vec<Watched>, own_ancestors: BTreeSet<u32>, origin: Origin) -> Option<Self> {
         let first_pid = processes.first()?.pid;
-        let name = proc_files::name(first_pid)?;
+        let name = match origin {
+            Origin::OwnThreads => "reference server".to_owned(),
+            _ => proc_files::name(first_pid)?,
+        };
         let found: BTreeSet<_> = processes.iter().map(|process| process.pid).collect();
         let mut watch = Self {
             origin,
@@ -95,15 +128,16 @@ impl ProcessWatch {
             is_incomplete: false,
             pids: processes.iter().map(|process| process.pid).collect(),
             processes,
-            ended_cpu: TickedCpu::default(),
+            ended_cpu: CpuUse::default(),
             ended_ns: 0,
             ended_threads: Vec::new(),
             threads_last_seen: 0,
-            cpu_max: TickedCpu::default(),
+            cpu_max: CpuUse::default(),
             own_ancestors,
             name,
             listed: BTreeSet::new(),
-            idle: IdleUse::default(),
+            idle_first: None,
+            idle_cpus_used: None,
             began_ns: None,
             began_ticks: 0,
             points: Readings::default(),
@@ -118,30 +152,36 @@ impl ProcessWatch {
         Some(watch)
     }
 
-    pub(super) fn begin_idle(&mut self, now_ns: u64) {
-        self.idle.begin(now_ns, self.run_ns());
+    /// The connections are open, and there is no load: first reading of what the server uses then.
+    pub(crate) fn begin_idle(&mut self, now_ns: u64) {
+        self.idle_first = self.run_ns().map(|run_ns| (now_ns, run_ns));
     }
 
-    pub(super) fn end_idle(&mut self, now_ns: u64) {
-        self.idle.end(now_ns, self.run_ns());
+    /// There is still no load, some milliseconds later: second reading of it.
+    pub(crate) fn end_idle(&mut self, now_ns: u64) {
+        let readings = self.idle_first.zip(self.run_ns());
+        self.idle_cpus_used =
+            readings.and_then(|(first, run_ns)| cpus_used(first, (now_ns, run_ns)));
     }
 
-    pub(super) fn discard_idle(&mut self) {
-        self.idle.discard();
+    /// The load began before the second reading ended: what was read says nothing.
+    pub(crate) fn discard_idle(&mut self) {
+        self.idle_cpus_used = None;
     }
 
     /// CPUs used between the two readings; absent without both.
     pub(super) fn idle_cpus_used(&self) -> Option<f64> {
-        self.idle.cpus_used()
+        self.idle_cpus_used
     }
 
-    pub(super) fn begin(&mut self, now_ns: u64) {
+    /// The window begins.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
         self.discover();
         self.update();
         self.find_again();
         self.began_ns = Some(now_ns);
         self.began_ticks = proc_files::uptime_ticks();
-        self.ended_cpu = TickedCpu::default();
+        self.ended_cpu = CpuUse::default();
         self.ended_ns = 0;
         self.ended_threads.clear();
         let reads_threads = self.reads_threads();
@@ -163,8 +203,9 @@ impl ProcessWatch {
     }
 
     /// Reads the known processes again, and looks for others where one of them has ended: what a
-    /// process did until it ended is known as of the last reading.
-    pub(super) fn refresh(&mut self) {
+    /// process did until it ended is known as of the last reading. To be called ten times per
+    /// second.
+    pub(crate) fn refresh(&mut self) {
         self.update();
         if self.reads_threads() {
             self.processes.iter_mut().for_each(Watched::update_threads);
@@ -172,15 +213,16 @@ impl ProcessWatch {
         self.find_again();
     }
 
-    pub(super) fn sample(&mut self, now_ns: u64) {
+    /// A reading within the window, to be called once per second.
+    pub(crate) fn sample(&mut self, now_ns: u64) {
         self.discover();
         self.refresh();
         let point = self.point(now_ns, Place::Within);
         self.points.add(point);
     }
 
-    /// What could not be read is added to `missing`.
-    pub(super) fn end(
+    /// The window ends. What could not be read is added to `missing`.
+    pub(crate) fn end(
         mut self,
         now_ns: u64,
         missing: &mut BTreeMap<String, String>,
@@ -237,10 +279,7 @@ impl ProcessWatch {
         let count = self.threads_last_seen;
         let cpu = self.cpu_max.scaled_to(exact_ns);
         ServerEvidence {
-            scope: ServerScope::Processes {
-                pids: self.pids,
-                found_by: self.origin.words(),
-            },
+            scope: self.origin.scope(self.pids),
             name: self.name,
             interval_ns,
             cpu_user_ns: cpu.user_ns,
@@ -250,7 +289,7 @@ impl ProcessWatch {
             run_queue_wait_ns: sums.map(|sums| sums.wait_ns),
             throttling: throttling(&self.quota),
             threads: sums.map(|sums| sums.threads(count)),
-            idle_cpus_used: self.idle.cpus_used(),
+            idle_cpus_used: self.idle_cpus_used,
             resident_bytes_max: self.resident_bytes_max,
             descriptors_max: self.descriptors_max,
             series: self.points.finish(last),
@@ -351,6 +390,9 @@ impl ProcessWatch {
 
     /// Looks for processes that the watched ones have started.
     fn discover(&mut self) {
+        if matches!(self.origin, Origin::OwnThreads) {
+            return;
+        }
         let listed: BTreeSet<_> = proc_files::pids().collect();
         let own = std::process::id();
         let fresh: Vec<_> = listed
@@ -374,15 +416,7 @@ impl ProcessWatch {
     /// may.
     pub(super) fn affinities(&self) -> Vec<BTreeSet<u32>> {
         let reads_threads = self.reads_threads();
-        let tids = self.processes.iter().flat_map(|process| {
-            let others = reads_threads.then(|| thread_ids(process.pid));
-            std::iter::once(process.pid).chain(
-                others
-                    .into_iter()
-                    .flatten()
-                    .filter(|&tid| tid != process.pid),
-            )
-        });
+        let tids = self.processes.iter().flat_map(|it| it.tids(reads_threads));
         tids.map(|tid| {
             let mut cpus = BTreeSet::new();
             add_affinity(tid, &mut cpus);
@@ -397,11 +431,8 @@ impl ProcessWatch {
         let reads_threads = self.reads_threads();
         for process in &self.processes {
             // Too many threads are taken to be as free as the first one of their process.
-            add_affinity(process.pid, &mut self.cpus);
-            if reads_threads {
-                for tid in thread_ids(process.pid) {
-                    add_affinity(tid, &mut self.cpus);
-                }
+            for tid in process.tids(reads_threads) {
+                add_affinity(tid, &mut self.cpus);
             }
         }
     }
@@ -427,15 +458,18 @@ impl ProcessWatch {
         if !self.processes.is_empty() {
             self.threads_last_seen = threads;
         }
-        let descriptors = self.descriptors(place);
-        self.resident_bytes_max = self.resident_bytes_max.max(Some(resident_bytes));
+        // Memory and descriptors belong to all threads of a process.
+        let is_whole = !matches!(self.origin, Origin::OwnThreads);
+        let resident_bytes = is_whole.then_some(resident_bytes);
+        let descriptors = is_whole.then(|| self.descriptors(place)).flatten();
+        self.resident_bytes_max = self.resident_bytes_max.max(resident_bytes);
         self.descriptors_max = self.descriptors_max.max(descriptors);
         ServerPoint {
             at_ns: now_ns.saturating_sub(self.began_ns.unwrap_or(now_ns)),
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
             threads: Some(threads),
-            resident_bytes: Some(resident_bytes),
+            resident_bytes,
             descriptors,
         }
     }
@@ -453,6 +487,12 @@ impl ProcessWatch {
         self.counts_at_edges_only |= counted > COUNTED_PER_SAMPLE_MAX;
         sum
     }
+}
+
+/// CPUs used between two readings, (when, CPU so far); absent where they are not apart.
+fn cpus_used((then_ns, before_ns): (u64, u64), (now_ns, run_ns): (u64, u64)) -> Option<f64> {
+    let interval_ns = now_ns.checked_sub(then_ns).filter(|&ns| ns > 0)?;
+    Some(run_ns.saturating_sub(before_ns) as f64 / interval_ns as f64)
 }
 
 /// Whether processes with so many threads each can be read thread by thread.
@@ -482,14 +522,16 @@ fn descendants(fresh: &[(u32, u32)], mut known: BTreeSet<u32>) -> Vec<u32> {
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) pid: u32,
+    /// Those of its threads that are watched; absent: the whole process is.
+    only: Option<BTreeSet<u32>>,
     /// The last reading of the process; from the window's begin on.
     pub(super) last: ProcessReading,
     /// CPU of the process when the window began; 0 when the process began later.
-    pub(super) first_cpu: TickedCpu,
+    pub(super) first_cpu: CpuUse,
     /// The CPU of children that it had waited for when the window began; 0 when it began later.
-    pub(super) first_waited: TickedCpu,
+    pub(super) first_waited: CpuUse,
     /// What watched children that have ended since had used in all their lives.
-    pub(super) watched_children: TickedCpu,
+    pub(super) watched_children: CpuUse,
     /// Whether its children count.
     pub(super) counts_children: bool,
     /// Threads of the process when the window began, none when it began later. Absent: unknown.
@@ -504,10 +546,11 @@ impl Watched {
     pub(super) fn new(pid: u32, counts_children: bool) -> Option<Self> {
         Some(Self {
             pid,
+            only: None,
             last: ProcessReading::of(pid)?,
-            first_cpu: TickedCpu::default(),
-            first_waited: TickedCpu::default(),
-            watched_children: TickedCpu::default(),
+            first_cpu: CpuUse::default(),
+            first_waited: CpuUse::default(),
+            watched_children: CpuUse::default(),
             counts_children,
             first_threads: Some(ThreadTable::default()),
             last_threads: None,
@@ -515,12 +558,38 @@ impl Watched {
         })
     }
 
+    /// Reads it, or of threads the CPU that these used.
+    fn read(&self) -> Option<ProcessReading> {
+        let process = ProcessReading::of(self.pid)?;
+        let Some(only) = &self.only else {
+            return Some(process);
+        };
+        let threads = only.iter().filter_map(|tid| {
+            let pid = self.pid;
+            ProcessReading::of_file(&format!("/proc/{pid}/task/{tid}/stat"))
+        });
+        Some(ProcessReading {
+            cpu: threads.fold(CpuUse::default(), |sum, thread| sum.plus(thread.cpu)),
+            threads: only.len() as u32,
+            ..process
+        })
+    }
+
+    /// The threads to look at; the first one alone of a whole process with too many.
+    fn tids(&self, reads_threads: bool) -> BTreeSet<u32> {
+        if let Some(only) = &self.only {
+            return only.clone();
+        }
+        let others = reads_threads.then(|| thread_ids(self.pid));
+        others.into_iter().flatten().chain([self.pid]).collect()
+    }
+
     /// Reads it again, unless it has ended: then the last reading stays.
     pub(super) fn update(&mut self) {
         if self.has_ended {
             return;
         }
-        match ProcessReading::of(self.pid) {
+        match self.read() {
             Some(reading) if reading.start_ticks == self.last.start_ticks => {
                 self.has_ended = reading.has_ended;
                 if self.has_ended {
@@ -558,27 +627,28 @@ impl Watched {
     pub(super) fn begin(&mut self) {
         self.first_cpu = self.last.cpu;
         self.first_waited = self.last.waited_cpu;
-        self.watched_children = TickedCpu::default();
+        self.watched_children = CpuUse::default();
     }
 
     pub(super) fn read_threads(&self) -> Option<ThreadTable> {
-        ThreadTable::read(self.pid, |_| true)
+        let is_wanted = |tid| self.only.as_ref().is_none_or(|only| only.contains(&tid));
+        ThreadTable::read(self.pid, is_wanted)
     }
 
     /// CPU of the process since the window began, with that of children that nobody watched.
-    pub(super) fn cpu(&self) -> TickedCpu {
+    pub(super) fn cpu(&self) -> CpuUse {
         self.own_cpu().plus(self.unwatched_children())
     }
 
-    pub(super) fn own_cpu(&self) -> TickedCpu {
+    pub(super) fn own_cpu(&self) -> CpuUse {
         self.last.cpu.since(self.first_cpu)
     }
 
     /// CPU of children that it has waited for since the window began, beyond what was seen of them
     /// while they lived. Nothing is known of children that it does not wait for (SIGCHLD ignored).
-    pub(super) fn unwatched_children(&self) -> TickedCpu {
+    pub(super) fn unwatched_children(&self) -> CpuUse {
         if !self.counts_children {
-            return TickedCpu::default();
+            return CpuUse::default();
         }
         let waited = self.last.waited_cpu.since(self.first_waited);
         waited.since(self.watched_children)
@@ -586,7 +656,7 @@ impl Watched {
 
     /// What its parent is given when it waits for it, as far as it was seen: its own CPU, and that
     /// of the children that it has waited for, some perhaps after its last reading.
-    pub(super) fn lifetime_cpu(&self) -> TickedCpu {
+    pub(super) fn lifetime_cpu(&self) -> CpuUse {
         let seen = self.first_waited.plus(self.watched_children);
         self.last.cpu.plus(self.last.waited_cpu.max(seen))
     }
@@ -745,6 +815,10 @@ fn is_share(part_ns: u64, percent: u32, whole_ns: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use brunt_record::ServerScope;
+
     use super::*;
     use crate::cgroup::UnseenQuota;
     use crate::server::processes::ThreadTable;
@@ -766,9 +840,9 @@ mod tests {
     }
 
     /// A watch of this very process, which `find` would not give.
-    fn own_watch() -> ProcessWatch {
+    fn own_watch() -> ServerWatch {
         let pids = vec![std::process::id()];
-        ProcessWatch::new(&pids.clone(), Origin::Pids(pids)).unwrap()
+        ServerWatch::new(&pids.clone(), Origin::Pids(pids)).unwrap()
     }
 
     #[test]
@@ -809,8 +883,8 @@ mod tests {
     }
 
     /// CPU in user space, milliseconds.
-    fn cpu(ms: u64) -> TickedCpu {
-        TickedCpu {
+    fn cpu(ms: u64) -> CpuUse {
+        CpuUse {
             user_ns: ms * MS,
             system_ns: 0,
         }
@@ -905,7 +979,7 @@ mod tests {
         assert_eq!(counted(vec![shell], &[]), (50, vec![1]));
 
         let parent = std::os::unix::process::parent_id();
-        if let Some(watch) = ProcessWatch::new(&[parent], Origin::Pids(vec![parent])) {
+        if let Some(watch) = ServerWatch::new(&[parent], Origin::Pids(vec![parent])) {
             assert_eq!(watch.pids, [parent]);
         }
     }
@@ -977,7 +1051,7 @@ mod tests {
     }
 
     /// Reads again until the process `pid` was seen to have used some CPU.
-    fn refresh_until_used(watch: &mut ProcessWatch, pid: u32) {
+    fn refresh_until_used(watch: &mut ServerWatch, pid: u32) {
         let has_worked = |process: &Watched| {
             let threads = process.threads_since_first().unwrap_or_default();
             let run_ns: u64 = threads.iter().map(|times| times.run_ns).sum();
@@ -992,7 +1066,7 @@ mod tests {
     fn what_a_killed_process_used_stays_counted() {
         let busy = Busy::start("busy");
         let pids = vec![busy.0.id()];
-        let mut watch = ProcessWatch::new(&pids, Origin::Pids(pids.clone())).unwrap();
+        let mut watch = ServerWatch::new(&pids, Origin::Pids(pids.clone())).unwrap();
         watch.begin(1_000 * MS);
         refresh_until_used(&mut watch, pids[0]);
         busy.kill();
@@ -1016,7 +1090,7 @@ mod tests {
         let pids = proc_files::pids_named(&name);
         assert_eq!(pids, [first.0.id()]);
         let origin = Origin::Named(name.clone());
-        let mut watch = ProcessWatch::new(&pids, origin).unwrap();
+        let mut watch = ServerWatch::new(&pids, origin).unwrap();
         watch.begin(1_000 * MS);
         refresh_until_used(&mut watch, first.0.id());
         first.kill();
@@ -1033,7 +1107,7 @@ mod tests {
         watch.began_ticks = u64::MAX;
         watch.add(older.0.id());
         let added = watch.processes.last().expect("it was added");
-        assert_eq!(added.own_cpu(), TickedCpu::default());
+        assert_eq!(added.own_cpu(), CpuUse::default());
         assert!(
             added
                 .first_threads
@@ -1072,7 +1146,7 @@ mod tests {
         }
     }
 
-    const SEVEN_MS: TickedCpu = TickedCpu {
+    const SEVEN_MS: CpuUse = CpuUse {
         user_ns: 7 * MS,
         system_ns: 0,
     };
@@ -1083,7 +1157,7 @@ mod tests {
         // As if its id had been given to another.
         process.last.start_ticks ^= 1;
         process.last.cpu = SEVEN_MS;
-        process.last.waited_cpu = TickedCpu::default();
+        process.last.waited_cpu = CpuUse::default();
         process.update();
         assert!(process.has_ended);
         assert_eq!(process.cpu(), SEVEN_MS);
@@ -1150,5 +1224,45 @@ mod tests {
         let unseen = UnseenQuota::NotMounted("/../x".to_owned());
         assert_eq!(usable_cpus(&cpus, &Err(unseen)), None);
         assert_eq!(ThreadTable::read(u32::MAX, |_| true), None);
+    }
+
+    #[test]
+    fn only_the_servers_threads_are_watched() {
+        let (end, ended) = mpsc::channel::<()>();
+        let (named, is_named) = mpsc::channel();
+        let thread = brunt_io::threads::spawn("serve-7", move || {
+            named.send(()).unwrap();
+            let mut sum = 0_u64;
+            while ended.try_recv() == Err(mpsc::TryRecvError::Empty) {
+                sum = std::hint::black_box(sum.wrapping_add(1));
+            }
+        })
+        .unwrap();
+        is_named.recv().unwrap();
+
+        let mut watch = ServerWatch::own_threads().unwrap();
+        watch.begin(1_000);
+        watch.sample(1_500);
+        let evidence = watch.end(2_000, &mut BTreeMap::new());
+        end.send(()).unwrap();
+        thread.join().unwrap();
+
+        assert_eq!(evidence.scope, ServerScope::OwnThreads);
+        assert_eq!((evidence.interval_ns, evidence.series.len()), (1_000, 3));
+        assert!(evidence.threads.is_none_or(|threads| threads.count == 1));
+        assert!(!evidence.cpu_list.is_empty());
+        assert_eq!(evidence.resident_bytes_max, None);
+    }
+
+    #[test]
+    fn idle_use_needs_two_readings_apart() {
+        for (first, second, expected) in [
+            ((100, 50), (200, 60), Some(0.1)),
+            ((100, 50), (200, 250), Some(2.0)),
+            ((100, 50), (200, 40), Some(0.0)),
+            ((100, 50), (100, 60), None),
+        ] {
+            assert_eq!(cpus_used(first, second), expected, "{first:?} {second:?}");
+        }
     }
 }
