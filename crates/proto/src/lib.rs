@@ -6,6 +6,9 @@
 //! whether certificates are valid. What a peer sends is never trusted: it is refused by a
 //! typed error, and no input makes these clients panic or keep an unbounded amount of memory.
 
+#[macro_use]
+mod numbered;
+
 mod field_value;
 mod fields;
 pub mod holes;

@@ -37,68 +37,30 @@ pub mod flags {
     pub const PRIORITY: u8 = 0x20;
 }
 
-/// Types of frames (RFC 9113 section 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Bytes of a body.
-    Data,
-    /// Begins a field block: a head or trailers.
-    Headers,
-    /// Deprecated, and ignored.
-    Priority,
-    /// Ends a stream at once.
-    RstStream,
-    /// Settings of the sender, or the acknowledgement of the receiver's.
-    Settings,
-    /// Announces a reply that was not asked for.
-    PushPromise,
-    /// Must be answered by an acknowledgement.
-    Ping,
-    /// The sender takes no more streams.
-    GoAway,
-    /// The sender can take more bytes of DATA.
-    WindowUpdate,
-    /// The next part of a field block.
-    Continuation,
-    /// A type that RFC 9113 does not define; to be ignored.
-    Other(u8),
-}
-
-impl Kind {
-    /// The type with this number.
-    #[inline]
-    pub const fn of(number: u8) -> Self {
-        match number {
-            0 => Self::Data,
-            1 => Self::Headers,
-            2 => Self::Priority,
-            3 => Self::RstStream,
-            4 => Self::Settings,
-            5 => Self::PushPromise,
-            6 => Self::Ping,
-            7 => Self::GoAway,
-            8 => Self::WindowUpdate,
-            9 => Self::Continuation,
-            other => Self::Other(other),
-        }
-    }
-
-    /// The number of the frame type on the wire.
-    #[inline]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Data => 0,
-            Self::Headers => 1,
-            Self::Priority => 2,
-            Self::RstStream => 3,
-            Self::Settings => 4,
-            Self::PushPromise => 5,
-            Self::Ping => 6,
-            Self::GoAway => 7,
-            Self::WindowUpdate => 8,
-            Self::Continuation => 9,
-            Self::Other(number) => number,
-        }
+numbered! {
+    /// Types of frames (RFC 9113 section 6).
+    enum Kind(u8) {
+        /// Bytes of a body.
+        Data = 0,
+        /// Begins a field block: a head or trailers.
+        Headers = 1,
+        /// Deprecated, and ignored.
+        Priority = 2,
+        /// Ends a stream at once.
+        RstStream = 3,
+        /// Settings of the sender, or the acknowledgement of the receiver's.
+        Settings = 4,
+        /// Announces a reply that was not asked for.
+        PushPromise = 5,
+        /// Must be answered by an acknowledgement.
+        Ping = 6,
+        /// The sender takes no more streams.
+        GoAway = 7,
+        /// The sender can take more bytes of DATA.
+        WindowUpdate = 8,
+        /// The next part of a field block.
+        Continuation = 9,
+        else "A type that RFC 9113 does not define; to be ignored.",
     }
 }
 
@@ -170,86 +132,38 @@ impl FrameHeader {
     }
 }
 
-/// Why a stream or a connection ends (RFC 9113 section 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorCode {
-    /// Nothing is wrong.
-    NoError,
-    /// The peer broke the protocol.
-    ProtocolError,
-    /// The sender has a fault.
-    InternalError,
-    /// The peer sent more than the window.
-    FlowControlError,
-    /// Settings were not acknowledged in time.
-    SettingsTimeout,
-    /// A frame came after the stream was half closed.
-    StreamClosed,
-    /// A frame has a wrong size.
-    FrameSizeError,
-    /// The stream was not processed at all.
-    RefusedStream,
-    /// The stream is not wanted any more.
-    Cancel,
-    /// The state of header compression is lost.
-    CompressionError,
-    /// The connection of a CONNECT request was lost.
-    ConnectError,
-    /// The peer asks for too much.
-    EnhanceYourCalm,
-    /// TLS does not meet the requirements of RFC 9113 section 9.2.
-    InadequateSecurity,
-    /// HTTP/1.1 is to be used.
-    Http11Required,
-    /// A code that RFC 9113 does not define.
-    Other(u32),
-}
-
-/// Each code that has a name, by its number.
-const CODES: [(ErrorCode, &str); 14] = [
-    (ErrorCode::NoError, "NO_ERROR"),
-    (ErrorCode::ProtocolError, "PROTOCOL_ERROR"),
-    (ErrorCode::InternalError, "INTERNAL_ERROR"),
-    (ErrorCode::FlowControlError, "FLOW_CONTROL_ERROR"),
-    (ErrorCode::SettingsTimeout, "SETTINGS_TIMEOUT"),
-    (ErrorCode::StreamClosed, "STREAM_CLOSED"),
-    (ErrorCode::FrameSizeError, "FRAME_SIZE_ERROR"),
-    (ErrorCode::RefusedStream, "REFUSED_STREAM"),
-    (ErrorCode::Cancel, "CANCEL"),
-    (ErrorCode::CompressionError, "COMPRESSION_ERROR"),
-    (ErrorCode::ConnectError, "CONNECT_ERROR"),
-    (ErrorCode::EnhanceYourCalm, "ENHANCE_YOUR_CALM"),
-    (ErrorCode::InadequateSecurity, "INADEQUATE_SECURITY"),
-    (ErrorCode::Http11Required, "HTTP_1_1_REQUIRED"),
-];
-
-impl ErrorCode {
-    /// The code with this number.
-    pub fn of(number: u32) -> Self {
-        CODES
-            .get(number as usize)
-            .map_or(Self::Other(number), |(code, _)| *code)
-    }
-
-    /// The number of the error code on the wire.
-    pub fn number(self) -> u32 {
-        match self {
-            Self::Other(number) => number,
-            _ => self.place().unwrap_or(0) as u32,
-        }
-    }
-
-    fn place(self) -> Option<usize> {
-        CODES.iter().position(|(code, _)| *code == self)
-    }
-}
-
-impl std::fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.place() {
-            Some(place) => f.write_str(CODES[place].1),
-            None => write!(f, "unknown code {:#x}", self.number()),
-        }
+numbered! {
+    /// Why a stream or a connection ends (RFC 9113 section 7).
+    enum ErrorCode(u32), "unknown code" {
+        /// Nothing is wrong.
+        NoError = 0 "NO_ERROR",
+        /// The peer broke the protocol.
+        ProtocolError = 1 "PROTOCOL_ERROR",
+        /// The sender has a fault.
+        InternalError = 2 "INTERNAL_ERROR",
+        /// The peer sent more than the window.
+        FlowControlError = 3 "FLOW_CONTROL_ERROR",
+        /// Settings were not acknowledged in time.
+        SettingsTimeout = 4 "SETTINGS_TIMEOUT",
+        /// A frame came after the stream was half closed.
+        StreamClosed = 5 "STREAM_CLOSED",
+        /// A frame has a wrong size.
+        FrameSizeError = 6 "FRAME_SIZE_ERROR",
+        /// The stream was not processed at all.
+        RefusedStream = 7 "REFUSED_STREAM",
+        /// The stream is not wanted any more.
+        Cancel = 8 "CANCEL",
+        /// The state of header compression is lost.
+        CompressionError = 9 "COMPRESSION_ERROR",
+        /// The connection of a CONNECT request was lost.
+        ConnectError = 10 "CONNECT_ERROR",
+        /// The peer asks for too much.
+        EnhanceYourCalm = 11 "ENHANCE_YOUR_CALM",
+        /// TLS does not meet the requirements of RFC 9113 section 9.2.
+        InadequateSecurity = 12 "INADEQUATE_SECURITY",
+        /// HTTP/1.1 is to be used.
+        Http11Required = 13 "HTTP_1_1_REQUIRED",
+        else "A code that RFC 9113 does not define.",
     }
 }
 

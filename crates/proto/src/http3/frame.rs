@@ -51,7 +51,7 @@ const fn bytes_after(first: u8) -> usize {
 }
 
 /// A number that may come in pieces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pieces {
     number: u64,
     /// Bytes to come; 0: nothing of a number came.
@@ -59,12 +59,6 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Nothing of a number.
-    pub(super) const EMPTY: Self = Self {
-        number: 0,
-        missing_bytes: 0,
-    };
-
     /// Whether nothing of a number came.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
@@ -103,106 +97,54 @@ impl Pieces {
 
 /// Which side of a connection reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(super) enum Side {
     /// It sends requests. It allows no pushes.
     Client,
     /// It answers requests. It pushes nothing.
     Server,
 }
 
-/// What a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A part of a message's content.
-    Data,
-    /// A field section: a head, an interim one, or trailers.
-    Headers,
-    /// A push is not wanted.
-    CancelPush,
-    /// How the sender uses the connection.
-    Settings,
-    /// A request that the server makes up.
-    PushPromise,
-    /// The sender ends the connection.
-    GoAway,
-    /// How many pushes the client takes.
-    MaxPushId,
-    /// A type of HTTP/2 that HTTP/3 has not, which may not be sent (section 7.2.8).
-    Http2(u8),
-    /// A type that RFC 9114 does not define; to be passed over.
-    Other(u64),
+numbered! {
+    /// What a frame is.
+    enum Kind(u64) {
+        /// A part of a message's content.
+        Data = 0x0,
+        /// A field section: a head, an interim one, or trailers.
+        Headers = 0x1,
+        /// A push is not wanted.
+        CancelPush = 0x3,
+        /// How the sender uses the connection.
+        Settings = 0x4,
+        /// A request that the server makes up.
+        PushPromise = 0x5,
+        /// The sender ends the connection.
+        GoAway = 0x7,
+        /// How many pushes the client takes.
+        MaxPushId = 0xd,
+        else "A type that RFC 9114 does not define; to be passed over. Those of HTTP/2 may not \
+              be sent.",
+    }
 }
 
 impl Kind {
-    /// The type with this number.
-    #[inline]
-    pub const fn of(number: u64) -> Self {
-        match number {
-            0x0 => Self::Data,
-            0x1 => Self::Headers,
-            0x3 => Self::CancelPush,
-            0x4 => Self::Settings,
-            0x5 => Self::PushPromise,
-            0x7 => Self::GoAway,
-            0xd => Self::MaxPushId,
-            0x2 | 0x6 | 0x8 | 0x9 => Self::Http2(number as u8),
-            _ => Self::Other(number),
-        }
-    }
-
-    /// Its number on the wire.
-    #[inline]
-    pub const fn number(self) -> u64 {
-        match self {
-            Self::Data => 0x0,
-            Self::Headers => 0x1,
-            Self::CancelPush => 0x3,
-            Self::Settings => 0x4,
-            Self::PushPromise => 0x5,
-            Self::GoAway => 0x7,
-            Self::MaxPushId => 0xd,
-            Self::Http2(number) => number as u64,
-            Self::Other(number) => number,
-        }
+    /// A type of HTTP/2 that HTTP/3 has not (RFC 9114 section 7.2.8).
+    pub(super) const fn is_of_http2(self) -> bool {
+        matches!(self, Self::Other(0x2 | 0x6 | 0x8 | 0x9))
     }
 }
 
-/// What a unidirectional stream is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamKind {
-    /// Frames about the connection as a whole; one per side.
-    Control,
-    /// A pushed reply.
-    Push,
-    /// Insertions into the dynamic table of QPACK; at most one per side.
-    QpackEncoder,
-    /// Acknowledgements of QPACK; at most one per side.
-    QpackDecoder,
-    /// A type that neither RFC defines; to be passed over.
-    Other(u64),
-}
-
-impl StreamKind {
-    /// The type with this number.
-    pub const fn of(number: u64) -> Self {
-        match number {
-            0x0 => Self::Control,
-            0x1 => Self::Push,
-            0x2 => Self::QpackEncoder,
-            0x3 => Self::QpackDecoder,
-            _ => Self::Other(number),
-        }
-    }
-
-    /// Its number on the wire.
-    pub const fn number(self) -> u64 {
-        match self {
-            Self::Control => 0x0,
-            Self::Push => 0x1,
-            Self::QpackEncoder => 0x2,
-            Self::QpackDecoder => 0x3,
-            Self::Other(number) => number,
-        }
+numbered! {
+    /// What a unidirectional stream is for.
+    enum StreamKind(u64) {
+        /// Frames about the connection as a whole; one per side.
+        Control = 0x0,
+        /// A pushed reply.
+        Push = 0x1,
+        /// Insertions into the dynamic table of QPACK; at most one per side.
+        QpackEncoder = 0x2,
+        /// Acknowledgements of QPACK; at most one per side.
+        QpackDecoder = 0x3,
+        else "A type that neither RFC defines; to be passed over.",
     }
 }
 
@@ -214,20 +156,16 @@ pub fn write_header(out: &mut Vec<u8>, kind: Kind, payload_bytes: u64) {
 }
 
 /// Appends what a control stream begins with: its type and a SETTINGS frame.
-pub fn write_control_opening(out: &mut Vec<u8>, settings: &[Setting]) {
+pub fn write_control_opening(out: &mut Vec<u8>, settings: &[(Setting, u64)]) {
     put_varint(out, StreamKind::Control.number());
     let bytes: usize = settings
         .iter()
-        .map(|setting| {
-            let (id, value) = setting.parts();
-            varint_bytes(id) + varint_bytes(value)
-        })
+        .map(|(setting, value)| varint_bytes(setting.number()) + varint_bytes(*value))
         .sum();
     write_header(out, Kind::Settings, bytes as u64);
-    for setting in settings {
-        let (id, value) = setting.parts();
-        put_varint(out, id);
-        put_varint(out, value);
+    for (setting, value) in settings {
+        put_varint(out, setting.number());
+        put_varint(out, *value);
     }
 }
 
@@ -257,88 +195,24 @@ pub fn write_head(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// A setting of a SETTINGS frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    /// Bytes of the dynamic table that the peer's encoder may use. Initially 0.
-    QpackMaxTableCapacity(u64),
-    /// Bytes of a field section once decoded. Initially without limit. Advice only.
-    MaxFieldSectionSize(u64),
-    /// Streams that may wait for insertions into the dynamic table. Initially 0.
-    QpackBlockedStreams(u64),
-    /// A setting of HTTP/2 that HTTP/3 has not, which may not be sent (RFC 9114 section 7.2.4.1).
-    Http2 {
-        /// Its identifier.
-        id: u8,
-        /// Its value.
-        value: u64,
-    },
-    /// A setting that neither RFC defines; to be passed over.
-    Other {
-        /// Its identifier.
-        id: u64,
-        /// Its value.
-        value: u64,
-    },
+numbered! {
+    /// What a setting of a SETTINGS frame is about.
+    enum Setting(u64) {
+        /// Bytes of the dynamic table that the peer's encoder may use. Initially 0.
+        QpackMaxTableCapacity = 0x1,
+        /// Bytes of a field section once decoded. Initially without limit. Advice only.
+        MaxFieldSectionSize = 0x6,
+        /// Streams that may wait for insertions into the dynamic table. Initially 0.
+        QpackBlockedStreams = 0x7,
+        else "A setting that neither RFC defines; to be passed over. Those of HTTP/2 may not be \
+              sent.",
+    }
 }
 
 impl Setting {
-    /// The setting with this identifier.
-    pub const fn of(id: u64, value: u64) -> Self {
-        match id {
-            0x1 => Self::QpackMaxTableCapacity(value),
-            0x6 => Self::MaxFieldSectionSize(value),
-            0x7 => Self::QpackBlockedStreams(value),
-            // RFC 9114 section 11.2.2.
-            0x0 | 0x2 | 0x3 | 0x4 | 0x5 => Self::Http2 {
-                id: id as u8,
-                value,
-            },
-            _ => Self::Other { id, value },
-        }
-    }
-
-    /// Its identifier and value.
-    pub const fn parts(self) -> (u64, u64) {
-        match self {
-            Self::QpackMaxTableCapacity(value) => (0x1, value),
-            Self::MaxFieldSectionSize(value) => (0x6, value),
-            Self::QpackBlockedStreams(value) => (0x7, value),
-            Self::Http2 { id, value } => (id as u64, value),
-            Self::Other { id, value } => (id, value),
-        }
-    }
-}
-
-/// What the peer's SETTINGS say; absent where they do not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Bytes of the dynamic table that our encoder might use.
-    pub qpack_max_table_capacity: Option<u64>,
-    /// Bytes of a field section that the peer takes.
-    pub max_field_section_size: Option<u64>,
-    /// Streams that might wait for insertions of our encoder.
-    pub qpack_blocked_streams: Option<u64>,
-}
-
-/// A setting may not be there, or came twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Forbidden;
-
-impl Settings {
-    /// Takes a setting.
-    pub(super) fn add(&mut self, setting: Setting) -> Result<(), Forbidden> {
-        let (known, value) = match setting {
-            Setting::QpackMaxTableCapacity(bytes) => (&mut self.qpack_max_table_capacity, bytes),
-            Setting::MaxFieldSectionSize(bytes) => (&mut self.max_field_section_size, bytes),
-            Setting::QpackBlockedStreams(streams) => (&mut self.qpack_blocked_streams, streams),
-            Setting::Http2 { .. } => return Err(Forbidden),
-            Setting::Other { .. } => return Ok(()),
-        };
-        match known.replace(value) {
-            None => Ok(()),
-            Some(_) => Err(Forbidden),
-        }
+    /// A setting of HTTP/2 that HTTP/3 has not (RFC 9114 sections 7.2.4.1 and 11.2.2).
+    pub(super) const fn is_of_http2(self) -> bool {
+        matches!(self, Self::Other(0 | 2..=5))
     }
 }
 
@@ -353,9 +227,10 @@ mod tests {
         for number in (0..0x50).chain([VARINT_MAX]) {
             assert_eq!(Kind::of(number).number(), number);
             assert_eq!(StreamKind::of(number).number(), number);
+            assert_eq!(Setting::of(number).number(), number);
         }
         // RFC 9114 section 7.2.8.
-        let reserved = (0..0x50).filter(|&number| matches!(Kind::of(number), Kind::Http2(_)));
+        let reserved = (0..0x50).filter(|&number| Kind::of(number).is_of_http2());
         assert_eq!(reserved.collect::<Vec<_>>(), [2, 6, 8, 9]);
     }
 
@@ -367,8 +242,8 @@ mod tests {
             out
         };
         let settings = [
-            Setting::MaxFieldSectionSize(65_536),
-            Setting::Other { id: 0x21, value: 1 },
+            (Setting::MaxFieldSectionSize, 65_536),
+            (Setting::of(0x21), 1),
         ];
         assert_eq!(
             written(&|out| write_control_opening(out, &settings)),
@@ -393,34 +268,6 @@ mod tests {
             write_head(&mut out, |out| out.resize(out.len() + bytes, 7));
             let expected = [&[9, 1][..], length, &[0, 0], &vec![7; bytes]].concat();
             assert_eq!(out, expected);
-        }
-    }
-
-    #[test]
-    fn identifiers_come_back_and_those_of_http2_are_forbidden() {
-        for id in 0..0x40 {
-            let setting = Setting::of(id, 77);
-            assert_eq!(setting.parts(), (id, 77));
-            let is_forbidden = matches!(id, 0 | 2..=5);
-            let added = Settings::default().add(setting);
-            assert_eq!(added.is_err(), is_forbidden, "{id}");
-        }
-    }
-
-    #[test]
-    fn what_is_known_may_come_once() {
-        let mut settings = Settings::default();
-        for id in [1, 6, 7, 0x21, 0x21] {
-            assert_eq!(settings.add(Setting::of(id, id * 10)), Ok(()));
-        }
-        let expected = Settings {
-            qpack_max_table_capacity: Some(10),
-            max_field_section_size: Some(60),
-            qpack_blocked_streams: Some(70),
-        };
-        assert_eq!(settings, expected);
-        for id in [1, 6, 7] {
-            assert_eq!(settings.add(Setting::of(id, 0)), Err(Forbidden), "{id}");
         }
     }
 
@@ -484,7 +331,7 @@ mod tests {
             for &number in &numbers {
                 put_varint(&mut wire, number);
             }
-            let (mut pieces, mut found) = (Pieces::EMPTY, Vec::new());
+            let (mut pieces, mut found) = (Pieces::default(), Vec::new());
             for mut piece in wire.chunks(step) {
                 while let Some(number) = pieces.take(&mut piece) {
                     found.push(number);

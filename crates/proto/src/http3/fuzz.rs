@@ -1,11 +1,12 @@
 //! Bytes of any kind given to the readers of streams and to QPACK, and what must hold then; for
 //! fuzzing, and for the tests.
 
+use super::error::ReplyError;
+use super::frame::Side;
+use super::message::ReplyReader;
+use super::peer::{Peer, PeerEvent, PeerStream};
 use super::qpack::{self, Bytes, QpackError};
-use super::{
-    ConnectionError, KnownHead, Peer, PeerEvent, PeerStream, Reply, ReplyError, ReplyReader,
-    RequestPart, RequestReadError, RequestReader, Side,
-};
+use super::{ConnectionError, KnownHead, Reply, RequestPart, RequestReadError, RequestReader};
 use crate::fields::coding::Keep;
 use crate::fields::reply::Meaning;
 use crate::{BodiesWanted, Body, Limits};
@@ -135,8 +136,8 @@ pub(super) fn read_peer(parts: &[(usize, &[u8])], side: Side, step: usize) -> Pe
             loop {
                 match peer.receive(&mut streams[number], &mut piece) {
                     Ok(Some(event)) => {
-                        let is_settings = matches!(event, PeerEvent::Settings(_));
-                        assert!(peer.settings().is_some() || !is_settings);
+                        let is_settings = matches!(event, PeerEvent::Settings);
+                        assert!(peer.has_settings() || !is_settings);
                         events.push((number, event));
                     }
                     Ok(None) => break,

@@ -39,9 +39,10 @@ enum Fault {
 }
 
 /// What the next byte belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// The type of a frame.
+    #[default]
     Kind,
     /// The length of a frame.
     Length(Kind),
@@ -54,9 +55,10 @@ enum Stage {
 }
 
 /// Which of the frames of a message may come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// HEADERS: a head.
+    #[default]
     Head,
     /// DATA, and HEADERS: trailers.
     Content,
@@ -65,7 +67,7 @@ enum Phase {
 }
 
 /// Reads the frames of one direction of a request stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct MessageReader {
     stage: Stage,
     phase: Phase,
@@ -77,17 +79,6 @@ struct MessageReader {
 }
 
 impl MessageReader {
-    /// A stream of which nothing came.
-    const fn new() -> Self {
-        Self {
-            stage: Stage::Kind,
-            phase: Phase::Head,
-            number: Pieces::EMPTY,
-            pending_bytes: 0,
-            gathered: Vec::new(),
-        }
-    }
-
     /// Bytes taken that are in no part.
     #[inline]
     fn pending_bytes(&self) -> u64 {
@@ -248,7 +239,7 @@ impl MessageReader {
     fn check(&self, kind: Kind, side: Side) -> Result<(), ConnectionError> {
         match (kind, self.phase) {
             (Kind::Headers, Phase::Head | Phase::Content) | (Kind::Data, Phase::Content) => Ok(()),
-            (Kind::Other(_), _) => Ok(()),
+            (Kind::Other(_), _) if !kind.is_of_http2() => Ok(()),
             // We sent no MAX_PUSH_ID (RFC 9114 section 7.2.5).
             (Kind::PushPromise, _) if side == Side::Client => Err(ConnectionError::Push),
             _ => Err(ConnectionError::FrameUnexpected),
@@ -275,7 +266,7 @@ const STREAM: u32 = 0;
 /// counts. Every byte is accounted for: the bytes received are those of the reply
 /// (`head_bytes + body_bytes`), or those pending, and the overhead.
 #[derive(Debug)]
-pub struct ReplyReader {
+pub(super) struct ReplyReader {
     frames: MessageReader,
     state: ReplyState,
     bodies: Bodies,
@@ -284,9 +275,9 @@ pub struct ReplyReader {
 
 impl ReplyReader {
     /// A stream of which nothing came. `is_head`: the request's method is `HEAD`.
-    pub fn new(is_head: bool) -> Self {
+    pub(super) fn new(is_head: bool) -> Self {
         Self {
-            frames: MessageReader::new(),
+            frames: MessageReader::default(),
             state: ReplyState::new(is_head),
             bodies: Bodies::default(),
             overhead_bytes: 0,
@@ -306,7 +297,7 @@ impl ReplyReader {
     /// The stream, or the connection, cannot be used any more, and nor can the reader. All of
     /// `bytes` count as taken.
     #[inline]
-    pub fn receive(
+    pub(super) fn receive(
         &mut self,
         bytes: &[u8],
         now_ns: u64,
@@ -396,7 +387,7 @@ impl ReplyReader {
     /// The reply is not complete, or is cut off inside a frame, which is an error of the
     /// connection.
     #[inline]
-    pub fn end(&mut self) -> Result<Reply, ReplyError> {
+    pub(super) fn end(&mut self) -> Result<Reply, ReplyError> {
         if !self.frames.end()? {
             return Err(StreamFailure::Incomplete.into());
         }
@@ -407,21 +398,21 @@ impl ReplyReader {
 
     /// Takes the body of the reply that [`end`](Self::end) gave, where [`Limits::bodies`] has it
     /// kept.
-    pub fn take_body(&mut self) -> Option<Body> {
+    pub(super) fn take_body(&mut self) -> Option<Body> {
         self.bodies.take()
     }
 
     /// Bytes received of the reply, which are its own once it is given out, and of a frame that is
     /// not complete; after an error, with those that were not looked at.
     #[inline]
-    pub fn pending_bytes(&self) -> u64 {
+    pub(super) fn pending_bytes(&self) -> u64 {
         self.state.bytes() + self.frames.pending_bytes()
     }
 
     /// Bytes received since this was last asked that belong to no reply: frames that are passed
     /// over (RFC 9114 section 7.2.8).
     #[inline]
-    pub fn take_overhead(&mut self) -> u64 {
+    pub(super) fn take_overhead(&mut self) -> u64 {
         std::mem::take(&mut self.overhead_bytes)
     }
 }
@@ -443,7 +434,7 @@ pub enum RequestPart<'a> {
 ///
 /// What it gives depends on the bytes alone, but for how the content is cut. It keeps a field
 /// section that is split over reads, which is bounded before anything is kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RequestReader {
     frames: MessageReader,
     /// Bytes that DATA frames must add up to.
@@ -451,17 +442,6 @@ pub struct RequestReader {
     /// Bytes in DATA frames.
     content_bytes: u64,
     wire_bytes: u64,
-}
-
-impl Default for RequestReader {
-    fn default() -> Self {
-        Self {
-            frames: MessageReader::new(),
-            content_length: None,
-            content_bytes: 0,
-            wire_bytes: 0,
-        }
-    }
 }
 
 impl RequestReader {

@@ -2,9 +2,9 @@
 //! and a server over [`quic`](crate::quic). Requests are encoded once, replies counted but not
 //! kept.
 //!
-//! A connection has a [`Peer`], which reads the peer's unidirectional streams, and a reader for
-//! each request stream: a client's [`ReplyReader`], a server's [`RequestReader`]. They know nothing
-//! of QUIC. No side uses a dynamic table or pushes replies, so that streams do not depend on each
+//! A connection has a `Peer`, which reads the peer's unidirectional streams, and a reader for each
+//! request stream: a client's `ReplyReader`, a server's [`RequestReader`]. They know nothing of
+//! QUIC. No side uses a dynamic table or pushes replies, so that streams do not depend on each
 //! other. [`frame`] and [`qpack`] serve both directions.
 
 mod client;
@@ -21,12 +21,11 @@ mod template;
 mod tests;
 
 pub use client::{Client, Event, STREAMS_MAX};
-pub use error::{ConnectionError, Ended, ErrorCode, ReplyError, RequestReadError, StreamFailure};
-pub use frame::{Setting, Settings, Side};
+pub use error::{ConnectionError, Ended, ErrorCode, RequestReadError, StreamFailure};
+pub use frame::Setting;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_http3, fuzz_qpack};
-pub use message::{ReplyReader, RequestPart, RequestReader};
-pub use peer::{Peer, PeerEvent, PeerStream};
+pub use message::{RequestPart, RequestReader};
 pub use server::{
     Connection as ServerConnection, Event as ServerEvent, Read as RequestRead, Received, Server,
 };

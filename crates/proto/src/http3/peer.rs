@@ -4,14 +4,14 @@
 use quinn_proto::{ReadError, StreamId, VarInt};
 
 use super::error::{ConnectionError, ErrorCode};
-use super::frame::{Kind, Pieces, Setting, Settings, Side, StreamKind};
+use super::frame::{Kind, Pieces, Setting, Side, StreamKind};
 use super::qpack::{DecoderInstructions, check_encoder_instructions};
 
 /// Something of the peer that a caller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerEvent {
+pub(super) enum PeerEvent {
     /// Its SETTINGS are in. Once per connection.
-    Settings(Settings),
+    Settings,
     /// It ends the connection (RFC 9114 section 5.2). May come again, with a lower `id`.
     GoAway {
         /// A server: the first request stream that it does not process. A client: the first push
@@ -23,30 +23,24 @@ pub enum PeerEvent {
     Unknown,
 }
 
-/// One unidirectional stream of the peer.
-#[derive(Clone, Copy, Debug)]
-pub struct PeerStream {
-    role: Role,
-    /// Its type, while that comes.
-    number: Pieces,
-}
-
+/// One unidirectional stream of the peer, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// Its type did not come yet.
-    Untold,
+pub(super) enum PeerStream {
+    /// Its type did not come yet as a whole.
+    Untold(Pieces),
+    /// Frames about the connection as a whole.
     Control,
+    /// Instructions of QPACK's encoder.
     Encoder,
+    /// Instructions of QPACK's decoder.
     Decoder,
+    /// All of it is passed over.
     Unknown,
 }
 
 impl Default for PeerStream {
     fn default() -> Self {
-        Self {
-            role: Role::Untold,
-            number: Pieces::EMPTY,
-        }
+        Self::Untold(Pieces::default())
     }
 }
 
@@ -79,7 +73,7 @@ enum Stage {
 /// The events depend on the bytes of each stream, not on how they are cut. Nothing is kept of them
 /// but numbers.
 #[derive(Debug)]
-pub struct Peer {
+pub(super) struct Peer {
     /// Who reads.
     side: Side,
     has_control: bool,
@@ -89,7 +83,8 @@ pub struct Peer {
     // The control stream.
     stage: Stage,
     number: Pieces,
-    settings: Settings,
+    /// Of each setting that may come once, a bit by its number.
+    settings_seen: u8,
     has_settings: bool,
     go_away_id: Option<u64>,
     push_id_max: Option<u64>,
@@ -99,15 +94,15 @@ pub struct Peer {
 
 impl Peer {
     /// The peer of `side`, which has opened no stream.
-    pub fn new(side: Side) -> Self {
+    pub(super) fn new(side: Side) -> Self {
         Self {
             side,
             has_control: false,
             has_encoder: false,
             has_decoder: false,
             stage: Stage::Kind,
-            number: Pieces::EMPTY,
-            settings: Settings::default(),
+            number: Pieces::default(),
+            settings_seen: 0,
             has_settings: false,
             go_away_id: None,
             push_id_max: None,
@@ -121,31 +116,31 @@ impl Peer {
     /// # Errors
     ///
     /// The connection cannot be used any more.
-    pub fn receive(
+    pub(super) fn receive(
         &mut self,
         stream: &mut PeerStream,
         rest: &mut &[u8],
     ) -> Result<Option<PeerEvent>, ConnectionError> {
-        if stream.role == Role::Untold {
-            let Some(number) = stream.number.take(rest) else {
+        if let PeerStream::Untold(number) = stream {
+            let Some(number) = number.take(rest) else {
                 return Ok(None);
             };
-            stream.role = self.open(StreamKind::of(number))?;
-            if stream.role == Role::Unknown {
+            *stream = self.open(StreamKind::of(number))?;
+            if *stream == PeerStream::Unknown {
                 *rest = &[];
                 return Ok(Some(PeerEvent::Unknown));
             }
         }
-        match stream.role {
-            Role::Control => return self.control(rest),
-            Role::Encoder => {
+        match stream {
+            PeerStream::Control => return self.control(rest),
+            PeerStream::Encoder => {
                 check_encoder_instructions(rest).map_err(|_| ConnectionError::EncoderStream)?;
             }
-            Role::Decoder => {
+            PeerStream::Decoder => {
                 let taken = self.instructions.take(rest);
                 taken.map_err(|_| ConnectionError::DecoderStream)?;
             }
-            Role::Untold | Role::Unknown => {}
+            PeerStream::Untold(_) | PeerStream::Unknown => {}
         }
         *rest = &[];
         Ok(None)
@@ -156,34 +151,32 @@ impl Peer {
     /// # Errors
     ///
     /// The connection needs the stream.
-    pub fn end(&self, stream: &PeerStream) -> Result<(), ConnectionError> {
-        match stream.role {
-            Role::Control | Role::Encoder | Role::Decoder => {
-                Err(ConnectionError::ClosedCriticalStream)
-            }
+    pub(super) fn end(&self, stream: &PeerStream) -> Result<(), ConnectionError> {
+        match stream {
             // Also before its type came (RFC 9114 section 6.2).
-            Role::Untold | Role::Unknown => Ok(()),
+            PeerStream::Untold(_) | PeerStream::Unknown => Ok(()),
+            _ => Err(ConnectionError::ClosedCriticalStream),
         }
     }
 
-    /// What it said in its SETTINGS; `None` before them.
-    pub fn settings(&self) -> Option<&Settings> {
-        self.has_settings.then_some(&self.settings)
+    /// Whether its SETTINGS are in.
+    pub(super) fn has_settings(&self) -> bool {
+        self.has_settings
     }
 
     /// A stream has this type.
-    fn open(&mut self, kind: StreamKind) -> Result<Role, ConnectionError> {
+    fn open(&mut self, kind: StreamKind) -> Result<PeerStream, ConnectionError> {
         let (is_there, role) = match kind {
-            StreamKind::Control => (&mut self.has_control, Role::Control),
-            StreamKind::QpackEncoder => (&mut self.has_encoder, Role::Encoder),
-            StreamKind::QpackDecoder => (&mut self.has_decoder, Role::Decoder),
+            StreamKind::Control => (&mut self.has_control, PeerStream::Control),
+            StreamKind::QpackEncoder => (&mut self.has_encoder, PeerStream::Encoder),
+            StreamKind::QpackDecoder => (&mut self.has_decoder, PeerStream::Decoder),
             StreamKind::Push => {
                 return Err(match self.side {
                     Side::Client => ConnectionError::Push,
                     Side::Server => ConnectionError::StreamCreation,
                 });
             }
-            StreamKind::Other(_) => return Ok(Role::Unknown),
+            StreamKind::Other(_) => return Ok(PeerStream::Unknown),
         };
         if std::mem::replace(is_there, true) {
             return Err(ConnectionError::StreamCreation);
@@ -216,7 +209,7 @@ impl Peer {
                 Stage::SettingId { left_bytes: 0 } => {
                     self.stage = Stage::Kind;
                     self.has_settings = true;
-                    return Ok(Some(PeerEvent::Settings(self.settings)));
+                    return Ok(Some(PeerEvent::Settings));
                 }
                 Stage::SettingId { mut left_bytes } => {
                     let id = self.take_number(rest, &mut left_bytes)?;
@@ -229,13 +222,12 @@ impl Peer {
                     }
                 }
                 Stage::SettingValue { id, mut left_bytes } => {
-                    let value = self.take_number(rest, &mut left_bytes)?;
-                    let Some(value) = value else {
+                    // Without a dynamic table or large heads, none of the values matters here.
+                    if self.take_number(rest, &mut left_bytes)?.is_none() {
                         self.stage = Stage::SettingValue { id, left_bytes };
                         return Ok(None);
-                    };
-                    let added = self.settings.add(Setting::of(id, value));
-                    added.map_err(|_| ConnectionError::Setting)?;
+                    }
+                    self.take_setting(Setting::of(id))?;
                     self.stage = Stage::SettingId { left_bytes };
                 }
                 Stage::Number {
@@ -269,6 +261,20 @@ impl Peer {
         }
     }
 
+    /// Takes a setting, which may come once where it is known.
+    fn take_setting(&mut self, setting: Setting) -> Result<(), ConnectionError> {
+        let seen = match setting {
+            Setting::Other(_) if setting.is_of_http2() => return Err(ConnectionError::Setting),
+            Setting::Other(_) => return Ok(()),
+            known => 1 << known.number(),
+        };
+        if self.settings_seen & seen != 0 {
+            return Err(ConnectionError::Setting);
+        }
+        self.settings_seen |= seen;
+        Ok(())
+    }
+
     /// Takes a number within a frame, which must hold it whole. `None`: more is to come.
     fn take_number(
         &mut self,
@@ -295,8 +301,9 @@ impl Peer {
         match (kind, self.side) {
             _ if !self.has_settings && !is_settings => Err(ConnectionError::MissingSettings),
             _ if self.has_settings && is_settings => Err(ConnectionError::FrameUnexpected),
-            (Kind::Data | Kind::Headers | Kind::PushPromise | Kind::Http2(_), _)
+            (Kind::Data | Kind::Headers | Kind::PushPromise, _)
             | (Kind::MaxPushId, Side::Client) => Err(ConnectionError::FrameUnexpected),
+            _ if kind.is_of_http2() => Err(ConnectionError::FrameUnexpected),
             // We allowed no push (section 7.2.3).
             (Kind::CancelPush, Side::Client) => Err(ConnectionError::Push),
             _ => Ok(()),
@@ -349,7 +356,7 @@ impl PeerStreams {
     }
 
     pub(super) fn has_settings(&self) -> bool {
-        self.peer.settings().is_some()
+        self.peer.has_settings()
     }
 
     #[inline]
@@ -382,7 +389,7 @@ impl PeerStreams {
                         let mut rest = &chunk.bytes[..];
                         while let Some(event) = self.peer.receive(state, &mut rest)? {
                             match event {
-                                PeerEvent::Settings(_) => {}
+                                PeerEvent::Settings => {}
                                 PeerEvent::GoAway { id } => {
                                     // The low two bits say whose streams are meant.
                                     self.go_away_stream = Some(id / 4);

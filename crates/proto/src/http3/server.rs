@@ -233,7 +233,11 @@ impl Connection {
     /// # Errors
     ///
     /// The connection is over; what says so to the client may still have to be sent.
-    pub fn event(&mut self, now_ns: u64, settings: &[Setting]) -> Result<Option<Event>, Ended> {
+    pub fn event(
+        &mut self,
+        now_ns: u64,
+        settings: &[(Setting, u64)],
+    ) -> Result<Option<Event>, Ended> {
         loop {
             if self.has_opened {
                 if let Some(id) = self.quic.inner.streams().accept(Dir::Bi) {
@@ -400,7 +404,7 @@ impl Connection {
 
     /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the
     /// connection at once.
-    fn open_control(&mut self, settings: &[Setting], now_ns: u64) -> Result<bool, Ended> {
+    fn open_control(&mut self, settings: &[(Setting, u64)], now_ns: u64) -> Result<bool, Ended> {
         let Some(control) = self.quic.inner.streams().open(Dir::Uni) else {
             if self.quic.inner.is_closed() {
                 return Ok(false);

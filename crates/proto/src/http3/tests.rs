@@ -4,15 +4,18 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::error::ReplyError;
+use super::frame::Side;
 use super::frame::{self, Kind};
 use super::fuzz::{
     PeerOutcome, ReplyOutcome, RequestOutcome, fuzz_http3, read_peer, read_reply, read_request,
 };
+use super::message::ReplyReader;
+use super::peer::{Peer, PeerEvent, PeerStream};
 use super::qpack::{self, CodingError, QpackError};
 use super::{
-    ConnectionError, ErrorCode, FailedCall, KnownHead, MalformedReply, Peer, PeerEvent, Reply,
-    ReplyError, ReplyReader, RequestPart, RequestReadError, RequestReader, Setting, Settings, Side,
-    StreamFailure,
+    ConnectionError, ErrorCode, FailedCall, KnownHead, MalformedReply, Reply, RequestPart,
+    RequestReadError, RequestReader, Setting, StreamFailure,
 };
 use crate::{BodiesWanted, Limits};
 
@@ -576,7 +579,7 @@ fn peer_every_step(side: Side, parts: &[(usize, Vec<u8>)]) -> PeerOutcome {
     whole
 }
 
-fn opening(settings: &[Setting]) -> Vec<u8> {
+fn opening(settings: &[(Setting, u64)]) -> Vec<u8> {
     let mut out = Vec::new();
     frame::write_control_opening(&mut out, settings);
     out
@@ -585,13 +588,10 @@ fn opening(settings: &[Setting]) -> Vec<u8> {
 #[test]
 fn a_peer_says_what_it_does() {
     let mut control = opening(&[
-        Setting::Other {
-            id: 0x1f * 7 + 0x21,
-            value: frame::VARINT_MAX,
-        },
-        Setting::QpackMaxTableCapacity(4_096),
-        Setting::MaxFieldSectionSize(65_536),
-        Setting::QpackBlockedStreams(16),
+        (Setting::of(0x1f * 7 + 0x21), frame::VARINT_MAX),
+        (Setting::QpackMaxTableCapacity, 4_096),
+        (Setting::MaxFieldSectionSize, 65_536),
+        (Setting::QpackBlockedStreams, 16),
     ]);
     control.extend(unknown(500));
     control.extend(unknown(0));
@@ -599,11 +599,6 @@ fn a_peer_says_what_it_does() {
     control.extend(unknown(3));
     frame::write_go_away(&mut control, 400);
     frame::write_go_away(&mut control, 400);
-    let settings = Settings {
-        qpack_max_table_capacity: Some(4_096),
-        max_field_section_size: Some(65_536),
-        qpack_blocked_streams: Some(16),
-    };
     let (events, ending) = peer_every_step(
         Side::Client,
         &[
@@ -616,7 +611,7 @@ fn a_peer_says_what_it_does() {
         ],
     );
     let expected = vec![
-        (0, PeerEvent::Settings(settings)),
+        (0, PeerEvent::Settings),
         (
             0,
             PeerEvent::GoAway {
@@ -629,8 +624,7 @@ fn a_peer_says_what_it_does() {
     ];
     assert_eq!((events, ending), (expected, Ok(())));
     let empty = peer_every_step(Side::Server, &[(0, opening(&[]))]);
-    let none = PeerEvent::Settings(Settings::default());
-    assert_eq!(empty, (vec![(0, none)], Ok(())));
+    assert_eq!(empty, (vec![(0, PeerEvent::Settings)], Ok(())));
 }
 
 #[test]
@@ -709,11 +703,11 @@ fn what_a_peer_may_not_do_ends_the_connection() {
         cases.push((Server, after(raw(kind, &[0])), FrameUnexpected));
     }
     for (id, value) in [(0, 0), (2, 0), (3, 100), (4, 65_535), (5, 16_384)] {
-        let settings = opening(&[Setting::of(id, value)]);
+        let settings = opening(&[(Setting::of(id), value)]);
         cases.push((Client, vec![(0, settings)], ConnectionError::Setting));
     }
     for id in [1, 6, 7] {
-        let settings = opening(&[Setting::of(id, 1), Setting::of(0x21, 1), Setting::of(id, 1)]);
+        let settings = opening(&[id, 0x21, id].map(|id| (Setting::of(id), 1)));
         cases.push((Server, vec![(0, settings)], ConnectionError::Setting));
     }
     for (side, parts, error) in cases {
@@ -725,14 +719,14 @@ fn what_a_peer_may_not_do_ends_the_connection() {
 #[test]
 fn settings_are_not_kept() {
     let mut peer = Peer::new(Side::Client);
-    let mut stream = super::PeerStream::default();
+    let mut stream = PeerStream::default();
     let control = [&[0x00][..], &frame_of(4, frame::VARINT_MAX, b"")].concat();
     assert_eq!(peer.receive(&mut stream, &mut &control[..]), Ok(None));
     for _ in 0..10_000 {
         let setting = [0x21, 0x00];
         assert_eq!(peer.receive(&mut stream, &mut &setting[..]), Ok(None));
     }
-    assert_eq!(peer.settings(), None);
+    assert!(!peer.has_settings());
 }
 
 #[test]
@@ -746,7 +740,7 @@ fn the_connection_needs_some_streams() {
         (&[0x02], Err(ConnectionError::ClosedCriticalStream)),
         (&[0x03, 0x40], Err(ConnectionError::ClosedCriticalStream)),
     ] {
-        let mut stream = super::PeerStream::default();
+        let mut stream = PeerStream::default();
         assert!(peer.receive(&mut stream, &mut &first[..]).is_ok());
         assert_eq!(peer.end(&stream), expected, "{first:x?}");
     }
@@ -766,18 +760,12 @@ fn hex(text: &str) -> Vec<u8> {
 /// and a request.
 #[test]
 fn streams_of_another_implementation_are_read() {
-    let with_table = Settings {
-        qpack_max_table_capacity: Some(4_096),
-        max_field_section_size: None,
-        qpack_blocked_streams: Some(16),
-    };
     for (side, control) in [
         (Side::Client, "00 0409 01 5000 07 10 08 01 21 01"),
         (Side::Server, "00 0409 01 5000 07 10 08 01 21 01 0d01 08"),
     ] {
         let parts = [(0, hex(control)), (1, vec![0x02]), (2, vec![0x03])];
-        let settings = PeerEvent::Settings(with_table);
-        let expected = (vec![(0, settings)], Ok(()));
+        let expected = (vec![(0, PeerEvent::Settings)], Ok(()));
         assert_eq!(peer_every_step(side, &parts), expected);
     }
 

@@ -383,11 +383,6 @@ mod tests {
             assert!(error.contains(part), "{typed}: {error}");
         }
     }
-}
-
-#[cfg(test)]
-mod escape_tests {
-    use super::*;
 
     #[test]
     fn escapes_mean_bytes() {

@@ -24,7 +24,7 @@ use crate::streams::State;
 use crate::worker::Settings;
 
 /// What a client is told when the handshake is complete.
-const SETTINGS: [Setting; 1] = [Setting::MaxFieldSectionSize(HEAD_BYTES_MAX as u64)];
+const SETTINGS: [(Setting, u64); 1] = [(Setting::MaxFieldSectionSize, HEAD_BYTES_MAX as u64)];
 /// How long a client may take to close after GOAWAY and its last answer.
 const LEAVING_NS: u64 = 1_000_000_000;
 

@@ -1,6 +1,9 @@
 //! One connection's client state, over QUIC: datagrams and a time in, events out, datagrams to be
 //! sent when asked.
 
+#[cfg(test)]
+mod tests;
+
 use bytes::Bytes;
 use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
 
