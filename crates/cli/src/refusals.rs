@@ -198,38 +198,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn what_was_typed_is_refused_by_its_name_there() {
-        let given = |words: &str| {
-            let words = words.split(' ');
-            Arguments::read(words.map(Into::into))
-                .expect("they are good")
-                .1
-        };
-        for (words, refusal, option) in [
-            ("brunt tcp -m a --depth 1 h:1", STREAMS, Some("--depth")),
-            ("brunt tcp -m a -c 1 h:1", STREAMS, None),
-            ("brunt tcp -H a:b h:1", TCP, Some("--header")),
-            (
-                "brunt fleet tcp --local 2 -H a:b h:1",
-                TCP,
-                Some("--header"),
-            ),
-            (
-                "brunt fleet tcp --local 2 --watch 1 h:1",
-                FLEET,
-                Some("--watch"),
-            ),
-            ("brunt tcp --streams 2 h:1", MESSAGES, Some("--streams")),
-            ("brunt find -n 5 http://h/", SEARCH, Some("--requests")),
-            ("brunt find -d 5s http://h/", SEARCH, None),
-            ("brunt --body x ws://h/", MESSAGES, Some("--body")),
-            ("brunt -H a:b ws://h/", MESSAGES, None),
-        ] {
-            let refused = given(words).refuse(refusal).map_err(|it| it.to_string());
-            let expected = option.map_or(Ok(()), |it| Err(format!("{it} {}", refusal.reason)));
-            assert_eq!(refused, expected, "{words}");
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! What brunt refuses: exit code 2, one clear message, nothing sent, no file touched.
 
 use std::ffi::OsStr;
-use std::path::Path;
 
 use crate::support::listener::Port;
-use crate::support::process::{Outcome, Process, binary, brunt, brunt_with};
+use crate::support::process::{Outcome, Process, binary, brunt, brunt_with, limited};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
 /// Checks exit code and message: it comes alone, holds all of `words`, and says nothing twice.
 fn assert_refused(outcome: &Outcome, words: &[&str]) {
@@ -34,8 +34,8 @@ fn assert_refused(outcome: &Outcome, words: &[&str]) {
 
 /// Runs with `arguments` and an output file that does not exist, then with one that does.
 fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.json");
+    let files = Stored::new();
+    let path = files.place("run.json");
     let run = || {
         let mut command = binary();
         command.args(arguments).arg("--output").arg(&path);
@@ -44,10 +44,9 @@ fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
     };
     run();
     assert!(!path.exists(), "an output file was left behind");
-    std::fs::write(&path, "kept").expect("the directory is ours");
+    files.write("run.json", "kept");
     run();
-    let text = std::fs::read_to_string(&path).expect("it was there before");
-    assert_eq!(text, "kept", "the output file was touched");
+    assert_eq!(files.text("run.json"), "kept");
 }
 
 /// Command lines, and what the message to each names, with `|` between. `_` stands for a blank in a
@@ -129,6 +128,8 @@ const REFUSED: &[&str] = &[
     "--message a -b x ws://h/ => --body is about requests of HTTP",
     // Streams.
     "tcp --send -r 10 h:1 => --rate is about messages",
+    "tcp --send --depth 2 h:1 => --depth is about messages",
+    "tcp -m a --reply line -H a:b h:1 => --header is about requests of HTTP",
     "tcp --bandwidth 1g -m x --reply none h:1 => --bandwidth is a limit",
     "tcp --send --congestion nosuch SERVER => --congestion nosuch",
     "tcp --send --sndbuf 2g SERVER => net.core.wmem_max",
@@ -230,6 +231,7 @@ const REFUSED: &[&str] = &[
     "-z 10s URL => -d TIME",
     "-c10 -n100 -t2s URL => the length of a run is -d 2s",
     "-n 10s URL => the length of a run is -d 10s",
+    "-T text/plain URL => -H 'Content-Type: text/plain'",
     "-R 2000 URL => -r RATE",
     "find p99<20ms URL => --objective 'p99<20ms'",
     "-d {\"a\":_1} URL => a body is given with -b",
@@ -241,15 +243,14 @@ const REFUSED: &[&str] = &[
 #[test]
 fn each_is_refused_before_load() {
     let server = Serve::start();
-    let url = server.url("/");
-    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let (url, address) = (server.url("/"), server.address());
     for row in REFUSED {
         let (line, parts) = row.split_once(" => ").expect("a row");
         let words = line.split(' ').map(|word| match word {
             "URL" => url.clone(),
             "HTTPS" => "https://127.0.0.1:1/".to_owned(),
             "ANY" => "127.0.0.1:0".to_owned(),
-            word => word.replace('_', " ").replace("SERVER", address),
+            word => word.replace('_', " ").replace("SERVER", &address),
         });
         let outcome = brunt_with(&words.collect::<Vec<_>>());
         assert_refused(&outcome, &parts.split('|').collect::<Vec<_>>());
@@ -283,20 +284,17 @@ fn a_port_that_refuses() {
     let port = refusing.address.port();
     let url = format!("http://127.0.0.1:{port}/");
     refused(&[&url], &[&format!("127.0.0.1:{port}"), "refused"]);
+    // Nobody has the port of UDP either, which the kernel says.
+    let secure = url.replace("http:", "https:");
+    refused(&["--http3", "-k", &secure], &["refused"]);
     refused(&["compare", &url, &url], &["refused"]);
 }
 
 #[test]
 fn more_connections_than_descriptors() {
     let server = Serve::start();
-    let script = format!(
-        "ulimit -n 200; exec '{}' --backend epoll -t 1 -c 1000 {}",
-        env!("CARGO_BIN_EXE_brunt"),
-        server.url("/")
-    );
-    let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(script);
-    let outcome = Process::start(command).wait();
+    let load = format!("--backend epoll -t 1 -c 1000 {}", server.url("/"));
+    let outcome = limited("ulimit -n 200", &load);
     assert_refused(&outcome, &["file descriptors", "200", "ulimit -n"]);
     assert_eq!(server.counters().requests, 0);
 }
@@ -322,29 +320,20 @@ fn an_address_to_serve_on_that_is_taken() {
 
 #[test]
 fn a_unix_socket_to_serve_on_that_exists() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("socket");
-    std::fs::write(&path, "").expect("the directory is ours");
-    let outcome = brunt_with(&[
-        OsStr::new("serve"),
-        OsStr::new("--unix-socket"),
-        path.as_ref(),
-    ]);
+    let files = Stored::new();
+    let outcome = brunt(&format!(
+        "serve --unix-socket {}",
+        files.write("socket", "")
+    ));
     assert_refused(&outcome, &["socket", "in use"]);
-    assert!(
-        Path::new(&path).exists(),
-        "what was there is not ours to remove"
-    );
+    // What was there is not ours to remove.
+    assert!(files.place("socket").exists());
 }
 
 #[test]
 fn placeholders_that_are_not_filled_in() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = |name: &str, text: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).expect("the directory is ours");
-        path.display().to_string()
-    };
+    let files = Stored::new();
+    let file = |name: &str, text: &str| files.write(name, text);
     let sessions = file("sessions", "/a\n/b?id={{seq}}\n");
     let body = file("body", "/a method=POST contents='{{now}}'\n");
     let targets = file("targets", "GET /a\nAuthorization: Bearer @env:TOKEN\n");
@@ -366,32 +355,22 @@ fn placeholders_that_are_not_filled_in() {
 
 #[test]
 fn two_reports_in_one_file() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("file");
-    let name = path.to_str().expect("a path in UTF-8");
-    let server = Serve::start();
+    let (server, files) = (Serve::start(), Stored::new());
+    let (name, url) = (files.path("file"), server.url("/"));
     for (first, second) in [("-o", "--hgrm"), ("--hdr-log", "--hgrm")] {
-        let url = server.url("/");
-        let outcome = brunt_with(&[first, name, second, name, &url]);
-        assert_refused(&outcome, &["same file", name, second]);
-        assert!(!path.exists());
+        let outcome = brunt(&format!("{first} {name} {second} {name} {url}"));
+        assert_refused(&outcome, &["same file", &name, second]);
+        assert!(!files.place("file").exists());
     }
     assert_eq!(server.counters().requests, 0);
 }
 
 #[test]
 fn files_of_tls_that_cannot_be_used() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let write = |name: &str, text: &str| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).expect("the directory is ours");
-        path.to_str().expect("a path in UTF-8").to_owned()
-    };
-    let empty = write("empty.pem", "");
-    let damaged = write(
-        "damaged.pem",
-        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
-    );
+    let files = Stored::new();
+    let empty = files.write("empty.pem", "");
+    let text = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
+    let damaged = files.write("damaged.pem", text);
     for option in ["--cacert", "--cert"] {
         for (path, word) in [
             ("/nonexistent/file.pem", "No such file"),

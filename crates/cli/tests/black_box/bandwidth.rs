@@ -2,9 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -14,44 +11,20 @@ use crate::support::process::{brunt, success};
 use crate::support::run::RunReport;
 use crate::support::serve::ServeTcp;
 
-/// A peer for the rest of the process that reads all that comes, or sends without end; its address,
-/// and what it read.
-fn peer(sends: bool) -> (SocketAddr, Arc<AtomicU64>) {
-    let read = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&read);
-    let address = serve_each(move |mut socket| {
+/// A peer for the rest of the process that reads all that comes, or sends without end.
+fn peer(sends: bool) -> SocketAddr {
+    serve_each(move |mut socket| {
         let mut buffer = vec![0; 100_000];
         if sends {
             while socket.write_all(&buffer).is_ok() {}
         }
-        while let Ok(bytes @ 1..) = socket.read(&mut buffer) {
-            count.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
-    });
-    (address, read)
+        while let Ok(1..) = socket.read(&mut buffer) {}
+    })
 }
 
 fn run(words: &str, address: SocketAddr) -> Value {
     let words = format!("tcp {words} -d 400ms --warmup 50ms -q --format json {address}");
     RunReport::of(brunt(&words)).json
-}
-
-#[test]
-fn what_is_sent_is_what_the_peer_read() {
-    let (address, read) = peer(false);
-    let run = run("--send -c 2", address);
-    let figures = &run["summary"]["bandwidth"];
-    assert_eq!(run["summary"]["valid"], true, "{figures}");
-    assert_eq!(figures["streams"], 2);
-    assert!(
-        figures["up_bytes_per_s"]
-            .as_f64()
-            .is_some_and(|rate| rate > 0.0)
-    );
-    let acked = figures["up_bytes"].as_u64().expect("a count");
-    let read = read.load(Ordering::Relaxed);
-    assert!(acked > 0 && read > 0, "{acked} {read}");
-    assert_eq!(run["plan"]["spoken"]["streams"]["sends"], true);
 }
 
 #[test]
@@ -81,28 +54,16 @@ fn both_sides_counts_stand_side_by_side() {
                 assert!(row.contains(part), "{service}: {part} in {row}");
             }
         }
+        // Each is the server's own count of the whole run.
         let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
         let figures = &run["summary"]["bandwidth"];
-        for (own, of_server, rate, is_there) in [
-            (
-                "up_bytes_whole_run",
-                "server_read_bytes",
-                "server_read_bytes_per_s",
-                direction != "--receive",
-            ),
-            (
-                "down_bytes_whole_run",
-                "server_sent_bytes",
-                "server_sent_bytes_per_s",
-                direction != "--send",
-            ),
-        ] {
-            if is_there {
-                assert!(figures[own].as_u64().is_some_and(|bytes| bytes > 0));
-                assert_eq!(figures[own], figures[of_server], "{service}: {figures}");
-                assert!(figures[rate].as_f64().is_some_and(|rate| rate > 0.0));
+        for (own, of_server) in [("up", "read"), ("down", "sent")] {
+            let of_server = &figures[format!("server_{of_server}_bytes")];
+            if of_server.is_null() {
+                assert_ne!(rows.len(), 2, "{service}: {figures}");
             } else {
-                assert!(figures[of_server].is_null(), "{service}: {figures}");
+                assert_eq!(figures[format!("{own}_bytes_whole_run")], *of_server);
+                assert!(of_server.as_u64().is_some_and(|bytes| bytes > 0));
             }
         }
     }
@@ -110,7 +71,7 @@ fn both_sides_counts_stand_side_by_side() {
 
 #[test]
 fn what_is_received_is_told_in_every_form() {
-    let (address, _) = peer(true);
+    let address = peer(true);
     let run = run("--receive", address);
     let figures = &run["summary"]["bandwidth"];
     assert!(
@@ -132,7 +93,7 @@ fn what_is_received_is_told_in_every_form() {
 
 #[test]
 fn a_line_comes_each_second() {
-    let (address, _) = peer(false);
+    let address = peer(false);
     let outcome = success(&format!("tcp --send -d 2500ms --warmup 0s {address}"));
     let lines: Vec<&str> = outcome
         .stderr
@@ -145,34 +106,6 @@ fn a_line_comes_each_second() {
     assert!(lines.iter().all(|line| line.contains("sent again")));
     let quiet = brunt(&format!("tcp --send -d 1200ms --warmup 0s -q {address}"));
     assert!(!quiet.stderr.contains(" · up "), "{quiet:?}");
-}
-
-#[test]
-fn a_server_that_does_not_read_is_named() {
-    let slow = slow_peer(Duration::from_millis(5));
-    let deaf = slow_peer(Duration::from_secs(20));
-    for address in [slow, deaf] {
-        let words = "tcp --send -c 2 -t 1 -d 2s --warmup 1s --drain 100ms -q --format json";
-        let run = RunReport::of(brunt(&format!("{words} {address}"))).json;
-        let figures = &run["summary"]["bandwidth"];
-        let share = figures["receive_window_limited_share"].as_f64();
-        assert!(share.is_some_and(|share| share > 0.5), "{figures}");
-        // What else limits it is up to the machine.
-        let signals = run["summary"]["verdict"]["signals"].as_array();
-        let signal = signals.and_then(|all| all.iter().find(|it| it["id"] == "receive_window"));
-        let grade = signal.and_then(|it| it["grade"].as_str());
-        assert_eq!(grade, Some("fail"), "{signal:?}");
-    }
-}
-
-/// A peer that reads 100,000 bytes at a time, and then pauses.
-fn slow_peer(pause: Duration) -> SocketAddr {
-    serve_each(move |mut socket| {
-        let mut buffer = vec![0; 100_000];
-        while let Ok(1..) = socket.read(&mut buffer) {
-            std::thread::sleep(pause);
-        }
-    })
 }
 
 /// A peer that closes each connection when it has read so many bytes.
@@ -190,7 +123,7 @@ fn closing_peer(most: usize) -> SocketAddr {
 
 #[test]
 fn what_streams_do_not_have_is_absent() {
-    let (address, _) = peer(false);
+    let address = peer(false);
     let words = format!("tcp --send -c 2 -d 500ms --warmup 50ms -q {address}");
     let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
     let summary = &run["summary"];
@@ -222,7 +155,7 @@ fn what_streams_do_not_have_is_absent() {
 
 #[test]
 fn no_interval_is_a_sliver_and_all_together_are_the_window() {
-    let (address, _) = peer(false);
+    let address = peer(false);
     let run = run("--send -c 2", address);
     let figures = &run["summary"]["bandwidth"];
     let intervals = figures["intervals"].as_array().expect("intervals");
@@ -248,8 +181,7 @@ fn a_server_that_closes_streams_is_failing() {
     for bytes in [1, 3_000_000] {
         let address = closing_peer(bytes);
         let words = format!("tcp --send -c 2 -d 600ms --warmup 0s -q {address}");
-        let text = brunt(&words);
-        assert_eq!(text.code, Some(1), "{text:?}");
+        let text = brunt(&words).exits(1);
         text.assert_prints(&[
             "SERVER-FAILED",
             "streams do not last",
@@ -259,7 +191,6 @@ fn a_server_that_closes_streams_is_failing() {
         assert!(!text.stdout.contains("down "), "nothing came: {text:?}");
         let run = RunReport::of(brunt(&format!("{words} --format json"))).json;
         let summary = &run["summary"];
-        assert_eq!(summary["verdict"]["name"], "server_failed", "{summary}");
         let count = |name: &str| summary["failures"][name].as_u64().unwrap_or(0);
         let (ended, reset) = (count("stream_ended"), count("stream_reset"));
         let opened = summary["all_phases"]["connections_opened"].as_u64();

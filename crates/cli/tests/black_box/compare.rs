@@ -1,7 +1,6 @@
 //! `brunt compare`: servers whose difference is known.
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::support::process::{Process, binary, brunt, success};
 use crate::support::serve::Serve;
@@ -16,7 +15,7 @@ fn a_server_that_takes_four_times_as_long_is_slower() {
     let (fast, slow) = (server.url("/delay/10ms"), server.url("/delay/40ms"));
     let outcome = brunt(&format!("compare {ROUNDS} --format json {fast} {slow}"));
     assert_eq!(outcome.messages(), "");
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let found = outcome.json();
     let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
         panic!("{found}");
     };
@@ -121,7 +120,7 @@ fn rounds_go_on_until_each_limit_is_decided() {
     let run = success(&format!(
         "{options} --until-decided 30s --fail-if p90>+1000% {url} {url}"
     ));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let found = run.json();
     let pairs = found["comparisons"][0]["pairs"].as_u64().expect("pairs");
     assert!(pairs >= 10, "{pairs}");
     assert_eq!(found["open"], serde_json::json!([]));
@@ -135,7 +134,7 @@ fn capacities_are_searched_for_in_turns() {
                    p90<900ms --format json --fail-if capacity<-5%";
     let (a, b) = (server.url("/"), server.url("/bytes/1"));
     let outcome = brunt(&format!("compare {options} {a} {b}"));
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let found = outcome.json();
     let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
         panic!("{found}");
     };
@@ -183,9 +182,8 @@ fn what_is_complete_when_a_signal_comes_is_reported() {
         process.signal(Signal::INT);
         process.wait()
     };
-    let outcome = start(14);
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let outcome = start(14).exits(130);
+    let found = outcome.json();
     assert_eq!(found["ended_early"], "interrupted");
     let rounds = |side: usize| {
         found["sides"][side]["rounds"]
@@ -211,9 +209,8 @@ fn what_nothing_can_be_said_of_is_not_decided() {
     // No request of the second succeeds.
     let server = Serve::start();
     let (good, bad) = (server.url("/"), server.url("/status/500"));
-    let outcome = brunt(&format!("compare {ROUNDS} --format json {good} {bad}"));
-    assert_eq!(outcome.code, Some(4), "{outcome:?}");
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let outcome = brunt(&format!("compare {ROUNDS} --format json {good} {bad}")).exits(4);
+    let found = outcome.json();
     assert_eq!(found["is_decided"], false);
     let pairs = &found["comparisons"][0]["pairs"];
     assert_eq!(*pairs, 11, "half as many are made up for, at most");

@@ -2,18 +2,28 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::process::Signal;
-use serde_json::Value;
 
-use crate::support::process::{Process, binary, brunt_with, refused, success_with};
+use crate::support::process::{Outcome, Process, binary, brunt_with, refused};
+use crate::support::stored::Stored;
 use crate::support::wait_for;
 
 const BRUNT: &str = env!("CARGO_BIN_EXE_brunt");
-const ROUNDS: [&str; 10] = [
-    "--pairs", "7", "-c", "2", "-t", "1", "-d", "100ms", "--warmup", "20ms",
-];
+
+/// Compares by short rounds, with these further words.
+fn compare(words: &[&str]) -> Outcome {
+    let rounds = "compare --pairs 7 -c 2 -t 1 -d 100ms --warmup 20ms";
+    let rounds: Vec<&str> = rounds.split(' ').collect();
+    brunt_with(&[&rounds, words].concat())
+}
+
+/// What is said on standard error, as if of the first side: which one comes first is chance.
+fn said(outcome: &Outcome) -> String {
+    outcome.stderr.replace("of B", "of A")
+}
 
 /// An address of loopback that nobody else uses, free before the server starts and after it ends.
 fn address() -> SocketAddr {
@@ -56,24 +66,18 @@ fn is_running(process: &Path) -> bool {
 #[test]
 fn two_builds_take_turns_on_one_port() {
     let address = address();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let warmed = directory.path().join("warmed");
-    let (start, warm_up) = (serve(address), format!("echo x >> {}", warmed.display()));
+    let files = Stored::new();
+    let warm_up = format!("echo x >> {}", files.path("warmed"));
+    let start = serve(address);
     let ready = format!("http://{address}/counters");
-    let (fast, slow) = (
-        format!("http://{address}/delay/2ms"),
-        format!("http://{address}/delay/20ms"),
-    );
-    let mut words = vec!["compare", "--format", "json"];
-    words.extend(ROUNDS);
-    words.extend(["--start", &start, "--start", &start]);
+    let [fast, slow] = ["2ms", "20ms"].map(|it| format!("http://{address}/delay/{it}"));
+    let mut words = vec!["--format", "json", "--start", &start, "--start", &start];
     // The first one is ready when it takes a connection.
     words.extend(["--ready", "", "--ready", &ready]);
     words.extend(["--warmup-command", "", "--warmup-command", &warm_up]);
     words.extend([fast.as_str(), slow.as_str()]);
-    let outcome = success_with(&words);
+    let found = compare(&words).exits(0).json();
     wait_until_free(address);
-    let found: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     for side in found["sides"].as_array().expect("a list") {
         let rounds = side["rounds"].as_array().expect("a list").len();
         assert!((7..=11).contains(&rounds), "{rounds}");
@@ -81,131 +85,87 @@ fn two_builds_take_turns_on_one_port() {
     let only = &found["comparisons"][0];
     if only["claim"] != "nothing" {
         assert_eq!(only["claim"], "differs", "{only}");
-        assert!(
-            only["change"].as_f64().is_some_and(|it| it < -0.5),
-            "{only}"
-        );
+        let change = only["change"].as_f64();
+        assert!(change.is_some_and(|it| it < -0.5), "{only}");
     }
-    let warmed = std::fs::read_to_string(warmed).expect("it ran");
+    // Before each round of the second.
     let rounds = found["sides"][1]["rounds"].as_array().map_or(0, Vec::len);
-    assert_eq!(
-        warmed.lines().count(),
-        rounds,
-        "before each round of the second"
-    );
+    assert_eq!(files.text("warmed").lines().count(), rounds);
 }
 
 #[test]
 fn servers_at_one_url_are_called_by_their_commands_or_labels() {
     let address = address();
-    let (old, new) = (
-        serve(address),
-        format!("{} --backend epoll", serve(address)),
-    );
-    let url = format!("http://{address}/");
-    let mut words = vec!["compare"];
-    words.extend(ROUNDS);
-    words.extend(["--start", &old, "--start", &new, &url]);
-    let outcome = success_with(&words);
-    let unbroken = outcome.stdout.replace(['\n', ' '], "");
+    let (old, url) = (serve(address), format!("http://{address}/"));
+    let new = format!("{old} --backend epoll");
+    let mut words = vec!["--start", &old, "--start", &new, &url];
+    let unbroken = compare(&words).exits(0).stdout.replace(['\n', ' '], "");
     for started in [&old, &new] {
-        assert!(unbroken.contains(&started.replace(' ', "")), "{outcome:?}");
+        assert!(unbroken.contains(&started.replace(' ', "")), "{unbroken}");
     }
     words.extend([
-        "--label", "before", "--label", "after", "--format", "markdown",
+        "--format", "markdown", "--label", "before", "--label", "after",
     ]);
-    let outcome = success_with(&words);
+    let outcome = compare(&words).exits(0);
     outcome.assert_prints(&["- A: before · http://", "- B: after · http://"]);
     words.extend(["--label", "third"]);
-    let outcome = brunt_with(&words);
-    refused(&outcome, "3 times, and 2");
+    refused(&compare(&words), "3 times, and 2");
     wait_until_free(address);
 }
 
 #[test]
 fn a_server_that_leaves_its_command_is_stopped_by_another() {
-    let address = address();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("pid");
+    let (address, files) = (address(), Stored::new());
+    let file = files.path("pid");
     // It is in a session of its own, as a service is.
-    let start = format!(
-        "setsid sh -c 'echo $$ > {}; exec {}' 2> /dev/null &",
-        file.display(),
-        serve(address)
-    );
-    let stop = format!("kill $(cat {})", file.display());
+    let serve = serve(address);
+    let start = format!("setsid sh -c 'echo $$ > {file}; exec {serve}' 2> /dev/null &");
+    let stop = format!("kill $(cat {file})");
     let url = format!("http://{address}/");
-    let mut words = vec!["compare", "--format", "json"];
-    words.extend(ROUNDS);
-    words.extend(["--start", &start, "--start", &start]);
-    let stops = ["--stop", &stop, "--stop", &stop];
-    success_with(&[&words[..], &stops, &[&url, &url]].concat());
+    let words = ["--start", &start, "--start", &start, &url, &url];
+    compare(&[&words[..], &["--stop", &stop, "--stop", &stop]].concat()).exits(0);
     wait_until_free(address);
     // Without that, the first one is in the place of the second.
-    let outcome = brunt_with(&[&words[..], &[&url, &url]].concat());
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .replace("of A", "of B")
-            .contains("before the server of B is started")
-            && outcome.stderr.contains("--stop"),
-        "{outcome:?}"
-    );
-    let stopped = Process::start({
-        let mut command = std::process::Command::new("sh");
-        command.arg("-c").arg(&stop);
-        command
-    });
-    assert_eq!(stopped.wait().code, Some(0));
+    let outcome = compare(&words);
+    refused(&outcome, "--stop");
+    let words = "before the server of A is started";
+    assert!(said(&outcome).contains(words), "{outcome:?}");
+    let mut command = Command::new("sh");
+    command.args(["-c", &stop]);
+    Process::start(command).wait().exits(0);
 }
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
     let url = format!("http://{}/", address());
-    let run = |option: &str, command: &str| {
-        let mut words = vec!["compare"];
-        words.extend(ROUNDS);
-        words.extend(["--ready-timeout", "300ms", option, command]);
-        let other = if option == "--start" {
-            "--start"
-        } else {
-            option
-        };
-        words.extend([other, command, &url, &url]);
-        if option != "--start" {
-            words.extend(["--start", "sleep 600", "--start", "sleep 600"]);
-        }
-        brunt_with(&words)
-    };
-    let outcome = run("--start", "echo \"no such\u{9b} file\" >&2; exit 3");
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    for words in [
-        "the server of A ended with exit code 3 before it was ready",
-        "--start of A wrote to standard error:\nno such\\u{9b} file\n",
-    ] {
-        // Which side comes first is chance.
-        let stderr = outcome.stderr.replace("of B", "of A");
-        assert!(stderr.contains(words), "{words}: {outcome:?}");
-    }
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("pid");
+    let files = Stored::new();
+    let file = files.path("pid");
     // It does not care for SIGTERM either.
-    let deaf = format!(
-        "trap '' TERM; echo $$ > {}; echo busy >&2; while :; do sleep 1; done",
-        file.display()
-    );
-    let outcome = run("--start", &deaf);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    for words in [
-        "the server of A was not ready within 0.3 s (--ready-timeout): cannot connect",
-        "wrote to standard error:\nbusy\n",
+    let deaf = "echo busy >&2; while :; do sleep 1; done";
+    let deaf = format!("trap '' TERM; echo $$ > {file}; {deaf}");
+    for (start, reasons) in [
+        (
+            "echo \"no such\u{9b} file\" >&2; exit 3",
+            [
+                "the server of A ended with exit code 3 before it was ready",
+                "--start of A wrote to standard error:\nno such\\u{9b} file\n",
+            ],
+        ),
+        (
+            &deaf,
+            [
+                "the server of A was not ready within 0.3 s (--ready-timeout): cannot connect",
+                "wrote to standard error:\nbusy\n",
+            ],
+        ),
     ] {
-        // Which side comes first is chance.
-        let stderr = outcome.stderr.replace("of B", "of A");
-        assert!(stderr.contains(words), "{words}: {outcome:?}");
+        let words = ["--start", start, "--start", start, &url, &url];
+        let outcome = compare(&[&["--ready-timeout", "300ms"], &words[..]].concat()).exits(2);
+        for reason in reasons {
+            assert!(said(&outcome).contains(reason), "{reason}: {outcome:?}");
+        }
     }
-    assert!(!is_running(&process_of(&file)));
+    assert!(!is_running(&process_of(&files.place("pid"))));
 }
 
 #[test]
@@ -213,20 +173,12 @@ fn a_command_that_fails_ends_the_comparison_and_the_server() {
     let address = address();
     let (start, url) = (serve(address), format!("http://{address}/"));
     for (option, command) in [("--warmup-command", "exit 7"), ("--stop", "kill -9 $$")] {
-        let mut words = vec!["compare"];
-        words.extend(ROUNDS);
-        words.extend(["--start", &start, "--start", &start]);
-        words.extend([option, command, option, command, &url, &url]);
-        let outcome = brunt_with(&words);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(
-            outcome
-                .stderr
-                .replace("of B", "of A")
-                .contains(&format!("{option} of A "))
-                && outcome.stderr.contains(command),
-            "{outcome:?}"
-        );
+        let start = ["--start", &start, "--start", &start];
+        let failing = [option, command, option, command, &url, &url];
+        let outcome = compare(&[&start[..], &failing].concat());
+        refused(&outcome, command);
+        let words = format!("{option} of A ");
+        assert!(said(&outcome).contains(&words), "{outcome:?}");
         wait_until_free(address);
     }
 }
@@ -235,50 +187,36 @@ fn a_command_that_fails_ends_the_comparison_and_the_server() {
 fn a_server_that_dies_in_its_round_is_named() {
     let address = address();
     let url = format!("http://{address}/");
-    let dying = format!(
-        "{} & sleep 0.3; kill -9 $!; echo gone >&2; exit 4",
-        serve(address)
-    );
-    let mut words = vec!["compare"];
-    words.extend(ROUNDS);
-    words.extend(["-d", "1s", "--start", &dying, "--start", &dying, &url, &url]);
-    words.retain(|word| *word != "100ms");
-    let at = words
-        .iter()
-        .position(|word| *word == "-d")
-        .expect("it is there");
-    words.remove(at);
+    let serve = serve(address);
+    let dying = format!("{serve} & sleep 0.3; kill -9 $!; echo gone >&2; exit 4");
+    let rounds = "compare --pairs 7 -c 2 -t 1 -d 1s --warmup 20ms";
+    let mut words: Vec<&str> = rounds.split(' ').collect();
+    words.extend(["--start", &dying, "--start", &dying, &url, &url]);
     let outcome = brunt_with(&words);
-    assert!(
-        outcome
-            .stderr
-            .replace("of B", "of A")
-            .contains("the server of A ended with exit code 4 in its round")
-            && outcome.stderr.contains("wrote to standard error:\ngone\n"),
-        "{outcome:?}"
-    );
+    for words in [
+        "the server of A ended with exit code 4 in its round",
+        "wrote to standard error:\ngone\n",
+    ] {
+        assert!(said(&outcome).contains(words), "{outcome:?}");
+    }
 }
 
 #[test]
 fn an_interrupted_comparison_leaves_no_server() {
     for (signals, is_deaf) in [(1, false), (2, true)] {
-        let address = address();
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let file = directory.path().join("pid");
-        let own = format!("echo $$ > {}", file.display());
+        let (address, files) = (address(), Stored::new());
+        let serve = serve(address);
+        let own = format!("echo $$ > {}", files.path("pid"));
         let start = match is_deaf {
-            false => format!("{own}; exec {}", serve(address)),
-            true => format!(
-                "trap '' TERM; {own}; {} & while :; do sleep 1; done",
-                serve(address)
-            ),
+            false => format!("{own}; exec {serve}"),
+            true => format!("trap '' TERM; {own}; {serve} & while :; do sleep 1; done"),
         };
         let url = format!("http://{address}/delay/1ms");
         let mut command = binary();
         command.args(["compare", "-q", "-c", "2", "-d", "10m", "--warmup", "0s"]);
         command.args(["--start", &start, "--start", &start, &url, &url]);
         let process = Process::start(command);
-        let server = process_of(&file);
+        let server = process_of(&files.place("pid"));
         wait_for("the server listens", || {
             takes_connections(address).then_some(())
         });
@@ -286,8 +224,7 @@ fn an_interrupted_comparison_leaves_no_server() {
             process.signal(Signal::INT);
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(130), "{outcome:?}");
+        let outcome = process.wait().exits(130);
         assert!(!is_running(&server), "{outcome:?}");
         wait_until_free(address);
     }
@@ -295,20 +232,16 @@ fn an_interrupted_comparison_leaves_no_server() {
 
 #[test]
 fn a_comparison_that_is_killed_leaves_no_server() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("pid");
+    let files = Stored::new();
     // It does not mind SIGTERM, and is not the first of its group.
-    let start = format!(
-        "trap '' TERM; sh -c 'echo $$ > {}; exec sleep 600'",
-        file.display()
-    );
+    let own = format!("echo $$ > {}; exec sleep 600", files.path("pid"));
+    let start = format!("trap '' TERM; sh -c '{own}'");
     let url = format!("http://{}/", address());
     let mut command = binary();
-    command.args([
-        "compare", "-q", "--start", &start, "--start", &start, &url, &url,
-    ]);
+    command.args(["compare", "-q", "--start", &start, "--start", &start]);
+    command.args([&url, &url]);
     let process = Process::start(command);
-    let server = process_of(&file);
+    let server = process_of(&files.place("pid"));
     assert!(is_running(&server));
     process.kill();
     wait_for("the server is ended", || {

@@ -1,78 +1,28 @@
-//! Requests and replies as brunt counts them, against the reference server's own count.
+//! What brunt counts and times of a run on the reference server.
 
-use brunt_server::Counters;
-
-use crate::loads::{MACHINERIES, Machinery};
-use crate::support::run::{Requests, RunReport, run};
+use crate::loads::MACHINERIES;
+use crate::support::BACKENDS;
+use crate::support::process::brunt;
+use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
-
-/// Runs `load` on every backend, with one and with two workers, each against a new server.
-pub(crate) fn compare(path: &str, load: &str, check: impl Fn(&RunReport, &Counters)) {
-    for machinery in MACHINERIES {
-        let server = Serve::start();
-        let report = machinery.run(load, &server.url(path));
-        check(&report, &agreed(machinery, &report, &server));
-    }
-}
-
-/// Compares the counts that must be equal whatever the load, and gives the server's.
-pub(crate) fn agreed(machinery: Machinery, report: &RunReport, server: &Serve) -> Counters {
-    let counters = server.settled();
-    let requests = report.requests();
-    let sends = requests.sent + report.total("sent_again");
-    assert_eq!(sends, counters.requests, "{machinery:?}: requests");
-    assert_eq!(
-        requests.answered, counters.replies,
-        "{machinery:?}: replies"
-    );
-    assert_eq!(
-        report.total("bytes_sent"),
-        counters.bytes_received,
-        "{machinery:?}: bytes of requests"
-    );
-    // One more is the connection with which brunt found out that the server is there. Of those
-    // that were being opened when the run ended, the server may have seen any.
-    let opened = report.total("connections_opened") + 1;
-    let accepted = counters.connections_accepted - counters.counters_requests;
-    let possible = opened..=opened + report.number("/plan/connections");
-    assert!(
-        possible.contains(&accepted),
-        "{machinery:?}: {accepted} connections accepted, {opened} opened"
-    );
-    counters
-}
-
-/// Nothing failed, nothing is left over.
-pub(crate) fn all_answered(report: &RunReport) -> Requests {
-    let requests = report.requests();
-    assert_eq!(requests.answered, requests.sent);
-    assert!(requests.sent > 0);
-    requests
-}
-
-#[test]
-fn closed_loop_by_duration() {
-    compare(
-        "/bytes/100",
-        "-c 8 -d 300ms --warmup 100ms",
-        |report, counters| {
-            all_answered(report);
-            assert_eq!(
-                report.total("bytes_received"),
-                counters.bytes_sent,
-                "bytes of replies"
-            );
-        },
-    );
-}
 
 #[test]
 fn statuses_are_those_that_the_server_sent() {
-    compare("/refuse-after/100", "-c 8 -n 300", |report, counters| {
+    for machinery in MACHINERIES {
+        let server = Serve::start();
+        let report = machinery.run("-c 8 -n 300", &server.url("/refuse-after/100"));
+        let counters = server.settled();
         let expected = [("200".to_owned(), 100), ("503".to_owned(), 200)];
-        assert_eq!(report.statuses(), expected.into());
+        assert_eq!(report.statuses(), expected.into(), "{machinery:?}");
         assert_eq!(counters.replies_by_status, [(200, 100), (503, 200)].into());
-    });
+        let requests = report.requests();
+        assert_eq!(requests.sent, counters.requests, "{machinery:?}");
+        assert_eq!(requests.answered, counters.replies, "{machinery:?}");
+        assert_eq!(report.total("bytes_sent"), counters.bytes_received);
+        // One more is the connection with which brunt found out that the server is there.
+        let accepted = counters.connections_accepted - counters.counters_requests;
+        assert_eq!(accepted, report.total("connections_opened") + 1);
+    }
 }
 
 #[test]
@@ -93,5 +43,56 @@ fn bytes_sent_per_second_are_those_of_the_window() {
             (per_s * window_s / sent as f64 - 1.0).abs() < 1e-9,
             "{options}: {per_s}"
         );
+    }
+}
+
+#[test]
+fn the_phases_add_up_to_the_life_of_the_process() {
+    let server = Serve::start();
+    let outcome = brunt(&format!(
+        "--format json -c 4 -d 300ms --warmup 200ms {}",
+        server.url("/")
+    ));
+    let took_ns = outcome.took.as_nanos() as u64;
+    let report = RunReport::of(outcome);
+    let edges = "setup_start warmup_start measure_start measure_end drain_end finished";
+    let edges: Vec<u64> = edges.split(' ').map(|name| report.edge_ns(name)).collect();
+    assert!(edges.is_sorted(), "{edges:?}");
+    let process_ns = report.number("/agents/0/clock/process_ns");
+    assert!(process_ns >= edges[5], "{edges:?}");
+    assert!(process_ns <= took_ns, "{process_ns} of {took_ns}");
+}
+
+#[test]
+fn polling_can_be_forced_and_forbidden() {
+    let server = Serve::start();
+    for backend in BACKENDS {
+        let spun = |spin: &str| {
+            let url = server.url("/");
+            let options = format!("--backend {backend} -t 1 -r 20 -d 200ms --warmup 0s");
+            run(&format!("{options} --spin {spin} {url}")).number("/agents/0/workers/0/spun_ns")
+        };
+        assert_eq!(spun("off"), 0, "{backend}");
+        assert!(spun("on") > 0, "{backend}");
+    }
+}
+
+#[test]
+fn the_warm_up_of_a_closed_loop_is_an_experiment() {
+    let server = Serve::start();
+    let load = format!("-c 4 -d 100ms --warmup 500ms {}", server.url("/"));
+    for (options, is_made) in [
+        ("", true),
+        ("--rate 100", false),
+        ("--think-time 1ms", false),
+        ("--warmup 200ms", false),
+    ] {
+        let load = match options.contains("--warmup") {
+            true => load.replace("--warmup 500ms", ""),
+            false => load.clone(),
+        };
+        let report = run(&format!("{load} {options}"));
+        let made = report.at("/agents/0/workers/0/halving");
+        assert_eq!(!made.is_null(), is_made, "{options}: {made}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::loads::MACHINERIES;
 use crate::support::nginx::{KEEPALIVE_REQUESTS, Nginx};
-use crate::support::run::{Requests, RunReport};
+use crate::support::run::{Arrivals, Requests, RunReport};
 
 /// Runs `load` on every backend, with one and with two workers, against one nginx.
 fn compare(url: fn(&Nginx) -> String, load: &str, check: impl Fn(Requests, &RunReport)) {
@@ -15,12 +15,8 @@ fn compare(url: fn(&Nginx) -> String, load: &str, check: impl Fn(Requests, &RunR
         assert_eq!(requests.sent, received, "{machinery:?}: {requests:?}");
         assert_eq!(requests.answered, received, "{machinery:?}: {requests:?}");
         assert!(received > 0);
-        let statuses = report.statuses();
-        assert_eq!(
-            statuses.keys().collect::<Vec<_>>(),
-            ["200"],
-            "{machinery:?}"
-        );
+        let expected = [("200".to_owned(), received)];
+        assert_eq!(report.statuses(), expected.into(), "{machinery:?}");
         check(requests, &report);
     }
 }
@@ -46,6 +42,35 @@ fn connections_are_used_as_planned() {
             assert!(possible.contains(&opened), "{load}: {opened}");
             let is_by_count = load.contains("-n 1000");
             assert!(!is_by_count || requests.sent == 1_000, "{requests:?}");
+        });
+    }
+}
+
+/// A rate of requests or of connections is kept to the last one, whatever replies do.
+#[test]
+fn planned_rates_are_kept() {
+    for (load, in_window, in_all, each) in [
+        ("-r 200 -c 4", 60, 80, 1),
+        (
+            "--connection-rate 50 --requests-per-connection 3",
+            15,
+            20,
+            3,
+        ),
+    ] {
+        let load = format!("{load} -d 300ms --warmup 100ms");
+        compare(Nginx::url, &load, |requests, report| {
+            let all_sent = |planned| Arrivals {
+                planned,
+                sent: planned,
+                skipped: 0,
+                unsent: 0,
+            };
+            assert_eq!(report.arrivals(), all_sent(in_window), "{load}");
+            assert_eq!(report.arrivals_all(), all_sent(in_all), "{load}");
+            assert_eq!(requests.sent, each * in_all, "{load}");
+            let population = report.population();
+            assert_eq!(population.issued, population.recorded, "{load}");
         });
     }
 }
@@ -92,14 +117,8 @@ fn cut_off_by_a_signal() {
             });
             let received = nginx.settled() - before;
             let requests = report.requests();
-            assert_eq!(
-                requests.sent, received,
-                "{machinery:?} {load}: {requests:?}"
-            );
-            assert_eq!(
-                requests.answered, received,
-                "{machinery:?} {load}: {requests:?}"
-            );
+            let counts = (requests.sent, requests.answered);
+            assert_eq!(counts, (received, received), "{machinery:?} {load}");
         }
     }
 }

@@ -25,65 +25,65 @@ fn compare(command: &str, load: &str, check: impl Fn(&RunReport)) {
 const PING: &str = r"-m PING\r\n --reply line";
 
 #[test]
-fn closed_loop_by_duration() {
-    let load = format!("{PING} -c 8 -d 300ms --warmup 100ms");
-    compare("ping", &load, |report| {
-        assert_eq!(report.total("connections_opened"), 8);
-        // +PONG
-        let replies = report.requests().answered;
-        assert_eq!(report.total("bytes_received"), 7 * replies);
-        assert_eq!(report.total("bytes_sent"), 6 * replies);
-        assert_eq!(
-            report.statuses().into_keys().collect::<Vec<_>>(),
-            ["success"]
-        );
-    });
-}
-
-#[test]
-fn by_number_of_messages_many_in_flight() {
-    let load = format!("{PING} -c 8 -n 1000 --depth 16");
-    compare("ping", &load, |report| {
-        assert_eq!(report.requests().sent, 1_000);
-    });
-}
-
-#[test]
-fn open_loop() {
-    let load = format!("{PING} -c 8 -r 2000 -d 300ms --warmup 100ms");
-    compare("ping", &load, |report| {
-        assert_eq!(report.arrivals().planned, 600);
-    });
-}
-
-#[test]
-fn planned_connections_with_three_messages_each() {
-    let load = format!("{PING} --connection-rate 200 --requests-per-connection 3 -d 300ms");
-    compare("ping", &load, |report| {
-        let opened = report.total("connections_opened");
-        assert!(report.requests().sent <= 3 * opened, "{opened}");
-    });
-}
-
-#[test]
-fn replies_of_a_fixed_length_to_messages_that_differ() {
-    // $16 and the value, each with its line end.
-    let load = r"-m ECHO\x20{rand:16}\r\n --reply fixed=23 -c 4 -n 500 --depth 3";
-    compare("echo", load, |report| {
-        assert_eq!(report.requests().sent, 500);
-        assert_eq!(report.total("bytes_received"), 23 * 500);
-    });
-}
-
-/// Its answers, which nobody awaits, are unread when a connection has done its part: to close it
-/// then would reset it, and lose what redis has not read.
-#[test]
-fn one_way_over_connections_that_are_replaced() {
-    let load = r"-m PING\r\n --reply none -c 4 -n 20000 --requests-per-connection 500";
-    compare("ping", load, |report| {
-        assert_eq!(report.requests().sent, 20_000);
-        assert!(report.total("connections_opened") >= 40);
-    });
+fn messages_are_counted_as_planned() {
+    type Check = fn(&RunReport);
+    let cases: [(&str, String, Check); 6] = [
+        (
+            "ping",
+            format!("{PING} -c 8 -d 300ms --warmup 100ms"),
+            |report| {
+                assert_eq!(report.total("connections_opened"), 8);
+                // +PONG
+                let replies = report.requests().answered;
+                assert_eq!(report.total("bytes_received"), 7 * replies);
+                assert_eq!(report.total("bytes_sent"), 6 * replies);
+                let outcomes = report.statuses();
+                assert_eq!(outcomes, [("success".to_owned(), replies)].into());
+            },
+        ),
+        (
+            "ping",
+            format!("{PING} -c 8 -n 1000 --depth 16"),
+            |report| {
+                assert_eq!(report.requests().sent, 1_000);
+            },
+        ),
+        (
+            "ping",
+            format!("{PING} -c 8 -r 2000 -d 300ms --warmup 100ms"),
+            |report| assert_eq!(report.arrivals().planned, 600),
+        ),
+        (
+            "ping",
+            format!("{PING} --connection-rate 200 --requests-per-connection 3 -d 300ms"),
+            |report| {
+                let opened = report.total("connections_opened");
+                assert!(report.requests().sent <= 3 * opened, "{opened}");
+            },
+        ),
+        // $16 and the value, each with its line end.
+        (
+            "echo",
+            r"-m ECHO\x20{rand:16}\r\n --reply fixed=23 -c 4 -n 500 --depth 3".to_owned(),
+            |report| {
+                assert_eq!(report.requests().sent, 500);
+                assert_eq!(report.total("bytes_received"), 23 * 500);
+            },
+        ),
+        // Its answers, which nobody awaits, are unread when a connection has done its part: to
+        // close it then would reset it, and lose what redis has not read.
+        (
+            "ping",
+            r"-m PING\r\n --reply none -c 4 -n 20000 --requests-per-connection 500".to_owned(),
+            |report| {
+                assert_eq!(report.requests().sent, 20_000);
+                assert!(report.total("connections_opened") >= 40);
+            },
+        ),
+    ];
+    for (command, load, check) in &cases {
+        compare(command, load, check);
+    }
 }
 
 #[test]
@@ -97,11 +97,8 @@ fn several_messages_after_one_that_opens_the_connection() {
         let after = ["set", "incr", "select"].map(|command| redis.calls(command));
         let calls = [0, 1, 2].map(|place: usize| after[place] - before[place]);
         assert_eq!(calls[0] + calls[1], 1_000, "{machinery:?}");
-        assert_eq!(
-            calls[2],
-            report.total("connections_opened"),
-            "{machinery:?}"
-        );
+        let opened = report.total("connections_opened");
+        assert_eq!(calls[2], opened, "{machinery:?}");
         let names = report.at("/names").as_array().expect("a list");
         assert_eq!(names.len(), 2, "{names:?}");
     }
@@ -113,8 +110,7 @@ fn over_a_unix_socket() {
     let path = redis.socket().display().to_string();
     let outcome = success(&format!("tcp {PING} -n 100 -c 2 --unix-socket {path}"));
     assert_eq!(redis.calls("ping"), 100);
-    assert!(outcome.stdout.contains("messages    100 ok"), "{outcome:?}");
-    assert!(outcome.stdout.contains("msg/s"), "{outcome:?}");
+    outcome.assert_prints(&["messages    100 ok", "msg/s"]);
     for word in ["req/s", "requests", "statuses"] {
         assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
     }
@@ -164,8 +160,7 @@ fn replies_of_redis_are_framed_by_its_protocol() {
 fn errors_of_redis_are_told_as_such() {
     let redis = Redis::start();
     let words = r"tcp -m INCRBY\x20n\x20x\r\n --reply resp -n 100 -c 1";
-    let outcome = brunt(&format!("{words} {}", redis.address()));
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let outcome = brunt(&format!("{words} {}", redis.address())).exits(1);
     outcome.assert_prints(&[
         "NO-SUCCESS",
         "all 100 messages had an error for an answer",
@@ -187,8 +182,7 @@ fn a_framing_that_ends_replies_too_early_is_named() {
         for form in ["text", "html"] {
             let outcome = success(&format!("{words} --format {form} {}", redis.address()));
             let note = "does --reply line end a reply too early?";
-            let text = outcome.stdout.split_whitespace().collect::<Vec<_>>();
-            assert_eq!(text.join(" ").contains(note), is_noted, "{outcome:?}");
+            assert_eq!(outcome.unbroken().contains(note), is_noted, "{outcome:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::support::documents::{arguments, commands};
@@ -57,14 +57,14 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(directory: &Path) -> Self {
+    fn start() -> Self {
         Self {
             http: Serve::start(),
-            tls: Serve::start_secure(&directory.join("http.pem"), &[]),
+            tls: Serve::start_secure(&[]),
             other: Serve::start(),
             redis: Redis::start(),
             echo: ServeTcp::start("echo", &[]),
-            secure_echo: ServeTcp::start_secure(&directory.join("echo.pem"), "echo"),
+            secure_echo: ServeTcp::start_secure("echo"),
             sink: ServeTcp::start("sink", &[]),
             source: ServeTcp::start("source", &[]),
             started: free_address(),
@@ -73,7 +73,7 @@ impl Servers {
 
     /// The server in place of `word`, where that is an address, and the certificate that goes with
     /// it.
-    fn in_place_of(&self, word: &str, words: &[String]) -> Option<(String, Option<&Path>)> {
+    fn in_place_of(&self, word: &str, words: &[String]) -> Option<(String, Option<PathBuf>)> {
         let has = |option: &str, value: &str| {
             let mut pairs = words.windows(2);
             pairs.any(|pair| pair[0] == option && pair[1].starts_with(value))
@@ -228,7 +228,7 @@ fn the_commands_of_all_other_pages_work() {
     ] {
         std::fs::write(directory.path().join(name), text).expect("the directory is ours");
     }
-    let servers = Servers::start(directory.path());
+    let servers = Servers::start();
     for name in ["old", "new"] {
         let path = directory.path().join(name);
         let brunt = env!("CARGO_BIN_EXE_brunt");

@@ -1,23 +1,14 @@
 //! `brunt h2load` where no table of command lines has it: HTTP/3, times, failed calls of gRPC.
 
-use std::process::Command;
-
 use regex_lite::Regex;
 
 use crate::support::nginx::{Nginx, Site};
-use crate::support::process::{Outcome, Process, binary};
+use crate::support::process::{Outcome, tool};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
-fn run(is_real: bool, words: &[&str], url: &str) -> Outcome {
-    let mut command = if is_real {
-        Command::new("h2load")
-    } else {
-        let mut command = binary();
-        command.arg("h2load");
-        command
-    };
-    command.args(words.iter().map(|word| word.replace("URL", url)));
-    Process::start(command).wait()
+fn run(words: &[&str], url: &str) -> Outcome {
+    tool("h2load", false, words, url)
 }
 
 /// `text` line by line, numbers with their units as `#`, and the length of the rows of its table.
@@ -37,14 +28,12 @@ fn masked(text: &str) -> Vec<String> {
 
 #[test]
 fn over_http_3_datagrams_and_times_are_those_of_newer_versions() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let server = Serve::start_secure(&folder.path().join("cert.pem"), &["--http3"]);
+    let server = Serve::start_secure(&["--http3"]);
     let (url, words) = (server.url(""), ["-n", "20", "-c", "2", "-m", "5", "URL/"]);
-    let real = run(true, &words, &url);
+    let real = tool("h2load", true, &words, &url);
     for option in ["--h3", "--alpn-list=h3"] {
         let before = server.counters().requests;
-        let ours = run(false, &[&[option], &words[..]].concat(), &url);
-        assert_eq!(ours.code, Some(0), "{ours:?}");
+        let ours = run(&[&[option], &words[..]].concat(), &url).exits(0);
         assert_eq!(server.counters().requests - before, 20, "{ours:?}");
         // What is above the times, without what depends on the version.
         let common = |text: &str| {
@@ -78,34 +67,29 @@ fn over_http_3_datagrams_and_times_are_those_of_newer_versions() {
 
 #[test]
 fn times_are_those_of_the_replies_that_are_counted() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let server = Serve::start();
-    let log = folder.path().join("log");
-    let log = format!("--log-file={}", log.display());
+    let (server, files) = (Serve::start(), Stored::new());
+    let log = format!("--log-file={}", files.path("log"));
     let words = [&*log, "-D", "500ms", "-c", "2", "URL/delay/900ms"];
-    let ours = run(false, &words, &server.url(""));
-    assert_eq!(ours.code, Some(0), "{ours:?}");
+    let ours = run(&words, &server.url("")).exits(0);
     assert!(ours.stdout.contains("\nstatus codes: 0 2xx,"), "{ours:?}");
     let row = |begin: &str| {
         let line = ours.stdout.lines().find(|line| line.starts_with(begin));
         let numbers = line.and_then(|line| line.split_once(':')).expect("a row").1;
-        numbers
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        let numbers = numbers.split_whitespace();
+        numbers.map(str::to_owned).collect::<Vec<_>>()
     };
     let none = ["0us", "0us", "0us", "0us", "0.00%"];
     assert_eq!(row("time for request:"), none, "{ours:?}");
     assert_eq!(row("time to 1st byte:"), none, "{ours:?}");
     assert_ne!(row("time for connect:")[1], "0us", "{ours:?}");
     assert_eq!(row("req/s "), ["0.00", "0.00", "0.00", "0.00", "100.00%"]);
-    let logged = std::fs::read_to_string(folder.path().join("log"));
-    assert_eq!(logged.expect("a log"), "");
+    assert_eq!(files.text("log"), "");
 }
 
 /// Where the real h2load counts the status of HTTP.
 #[test]
 fn failed_calls_of_grpc_are_errors() {
+    let field = "content-type: application/grpc";
     let words = [
         "-n",
         "60",
@@ -114,16 +98,12 @@ fn failed_calls_of_grpc_are_errors() {
         "-m",
         "5",
         "-H",
-        "content-type: application/grpc",
+        field,
+        "URL/100.html",
     ];
     let site = Site::clear(true).with("add_trailer grpc-status 12;");
     let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let ours = run(
-        false,
-        &[&words[..], &["URL/100.html"]].concat(),
-        &site.url(""),
-    );
-    assert_eq!(ours.code, Some(0), "{ours:?}");
+    let ours = run(&words, &site.url("")).exits(0);
     for line in [
         "requests: 60 total, 60 started, 0 done, 0 succeeded, 60 failed, 60 errored, 0 timeout",
         "status codes: 0 2xx, 0 3xx, 0 4xx, 0 5xx",

@@ -3,6 +3,9 @@
 
 use std::process::{Command, Stdio};
 
+use crate::support::keeping::Keeping;
+use crate::support::process::{brunt, success};
+
 const COMMAND_LINES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../bench/drop-ins/command-lines"
@@ -18,9 +21,8 @@ fn run(tool: &str, is_recorded: bool) {
     let mut command = Command::new("python3");
     command.args([COMMAND_LINES, "--quiet", "--tool", tool]);
     command.args(["--brunt", env!("CARGO_BIN_EXE_brunt")]);
-    let seed: Option<u64> = std::env::var("BRUNT_SEED")
-        .ok()
-        .and_then(|it| it.parse().ok());
+    let seed = std::env::var("BRUNT_SEED").ok();
+    let seed: Option<u64> = seed.and_then(|it| it.parse().ok());
     let part = seed.unwrap_or(0) % PARTS + 1;
     command.args(["--part", &format!("{part}/{PARTS}")]);
     if is_recorded {
@@ -32,9 +34,8 @@ fn run(tool: &str, is_recorded: bool) {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{errors}");
-    let row = said
-        .lines()
-        .find(|line| line.starts_with(&format!("| {tool} |")));
+    let begin = format!("| {tool} |");
+    let row = said.lines().find(|line| line.starts_with(&begin));
     let lines = row.and_then(|row| row.split('|').nth(3)?.trim().parse::<usize>().ok());
     assert!(lines >= Some(LINES_LEAST), "{said}\n{errors}");
 }
@@ -77,4 +78,23 @@ fn of_tcpkali() {
 #[test]
 fn of_oha() {
     run("oha", true);
+}
+
+#[test]
+fn what_brunt_does_not_have_is_said() {
+    for option in ["-fTLS1.1", "-ZAES128-SHA", "-n99999999"] {
+        let outcome = brunt(&format!("ab {option} https://127.0.0.1:1/")).exits(1);
+        assert!(outcome.stderr.starts_with("brunt: -"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_session_whose_connections_are_closed_goes_on() {
+    let server = Keeping::start();
+    let (host, port) = (server.address.ip(), server.address.port());
+    let line = format!("httperf --server={host} --port={port} --wsess=3,3,0.02 --uri=/close");
+    let outcome = success(&line);
+    let told = "(3/3)\nSession: avg 3.00 connections/session";
+    assert!(outcome.stdout.contains(told), "{}", outcome.stdout);
+    assert_eq!(server.sequences().len(), 9);
 }

@@ -1,47 +1,24 @@
 //! `brunt wrk -s` beside the real wrk: scripts make the same requests, print the same in the same
 //! order, and end the run alike; where brunt differs on purpose, what it does.
 
-use std::path::PathBuf;
-
-use tempfile::TempDir;
-
-use crate::dropin_wrk::{both, masked, run, sorted};
+use crate::dropin_wrk::{both, masked, sorted};
 use crate::support::at_once;
 use crate::support::keeping::Keeping;
-use crate::support::process::Outcome;
+use crate::support::process::{Outcome, tool};
+use crate::support::stored::Stored;
 
-/// A script in a file of its own.
-struct Script {
-    _directory: TempDir,
-    path: PathBuf,
+/// A script in a file of its own, and its path.
+fn script(text: &str) -> (Stored, String) {
+    let files = Stored::new();
+    let path = files.write("script.lua", text);
+    (files, path)
 }
 
-impl Script {
-    fn new(text: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = directory.path().join("script.lua");
-        std::fs::write(&path, text).expect("it is ours");
-        Self {
-            _directory: directory,
-            path,
-        }
-    }
-
-    fn path(&self) -> &str {
-        self.path.to_str().expect("a path in UTF-8")
-    }
-
-    /// Runs it in brunt, with these words before the URL.
-    fn run(&self, words: &[&str]) -> (Outcome, Keeping) {
-        let server = Keeping::start();
-        let words = [&["-s", self.path()][..], words, &["URL/"]].concat();
-        let outcome = run(false, &words, &url(&server));
-        (outcome, server)
-    }
-}
-
-fn url(server: &Keeping) -> String {
-    format!("http://{}", server.address)
+/// Runs a script in brunt, with these words before the URL.
+fn run(text: &str, words: &[&str]) -> (Outcome, Keeping) {
+    let ((_files, path), server) = (script(text), Keeping::start());
+    let words = [&["-s", &path][..], words, &["URL/"]].concat();
+    (tool("wrk", false, &words, &server.url("")), server)
 }
 
 const STATIC: &str = r#"
@@ -153,32 +130,29 @@ const DONE_FAILS: &str = "function done() error('in done') end";
 
 #[test]
 fn scripts_do_what_they_do_in_the_real_wrk() {
-    let cases: &[(&str, &[&str])] = &[
-        (STATIC, &["-t1", "-c2", "-d1", "URL/form"]),
-        (PATHS, &["-t1", "-c1", "-d1", "URL/"]),
-        (PIPELINE, &["-t1", "-c1", "-d1", "URL/"]),
-        (RESPONSE, &["-t1", "-c1", "-d1", "URL/"]),
-        (
-            ARGUMENTS,
-            &["-t1", "-c1", "-d1", "URL/", "one", "--", "two", "-x"],
-        ),
+    let plain: &[&str] = &["-t1", "-c1", "-d1", "URL/"];
+    let worded: &[&str] = &["-t1", "-c1", "-d1", "URL/", "one", "--", "two", "-x"];
+    let cases = [
+        (STATIC, &["-t1", "-c2", "-d1", "URL/form"][..]),
+        (PATHS, plain),
+        (PIPELINE, plain),
+        (RESPONSE, plain),
+        (ARGUMENTS, worded),
         (THREADS, &["-t2", "-c2", "-d1", "URL/"]),
-        (DELAY, &["-t1", "-c1", "-d1", "URL/"]),
-        (STOP, &["-t1", "-c1", "-d1", "URL/"]),
-        (PARKS, &["-t1", "-c1", "-d1", "URL/"]),
-        (REASSIGNS, &["-t1", "-c1", "-d1", "URL/"]),
-        (DONE_FAILS, &["-t1", "-c1", "-d1", "URL/"]),
+        (DELAY, plain),
+        (STOP, plain),
+        (PARKS, plain),
+        (REASSIGNS, plain),
+        (DONE_FAILS, plain),
     ];
-    at_once(cases, |&(text, words)| {
-        let script = Script::new(text);
-        let words = [&["-s", script.path()][..], words].concat();
+    at_once(cases, |(text, words)| {
+        let (_files, path) = script(text);
+        let words = [&["-s", &path][..], words].concat();
         let servers = [Keeping::start(), Keeping::start()];
         let [real, ours] = both(&words, &servers);
-        assert_eq!(
-            masked(&real.stdout, &url(&servers[0])),
-            masked(&ours.stdout, &url(&servers[1])),
-            "{text}\n{real:?}\n{ours:?}"
-        );
+        let expected = masked(&real.stdout, &servers[0].url(""));
+        let found = masked(&ours.stdout, &servers[1].url(""));
+        assert_eq!(expected, found, "{text}\n{real:?}\n{ours:?}");
         assert_eq!(real.code, ours.code, "{text}\n{ours:?}");
         let [real, ours] = servers.map(|server| server.requests());
         assert_eq!(sorted(&real), sorted(&ours), "{text}");
@@ -193,15 +167,14 @@ fn what_cannot_begin_ends_with_a_message() {
         ("os.exit(3)", 3, ""),
         ("function request() return nil end", 1, incomplete),
     ] {
-        let (outcome, server) = Script::new(text).run(&["-t1", "-c1", "-d1"]);
+        let (outcome, server) = run(text, &["-t1", "-c1", "-d1"]);
         assert_eq!(outcome.code, Some(code), "{text}\n{outcome:?}");
         assert_eq!(outcome.stdout, "", "{text}");
         assert!(outcome.stderr.contains(words), "{text}\n{outcome:?}");
         assert!(server.requests().is_empty(), "{text}");
     }
     let words = ["-s", "/nonexistent/script.lua", "-d1", "URL/"];
-    let outcome = run(false, &words, "http://127.0.0.1:1");
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let outcome = tool("wrk", false, &words, "http://127.0.0.1:1").exits(1);
     outcome.assert_says(&["/nonexistent/script.lua"]);
 }
 
@@ -209,7 +182,7 @@ fn what_cannot_begin_ends_with_a_message() {
 fn an_error_in_mid_run_ends_it_with_the_report_of_what_was_measured() {
     let text = "local sent = 0\nfunction request()\n  sent = sent + 1\n  \
                 if sent > 5 then error('enough') end\n  return wrk.request()\nend\n";
-    let (outcome, _) = Script::new(text).run(&["-t1", "-c1", "-d600"]);
+    let (outcome, _) = run(text, &["-t1", "-c1", "-d600"]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     assert!(outcome.stdout.contains("\nTransfer/sec: "), "{outcome:?}");
     outcome.assert_says(&["script.lua:4: enough"]);

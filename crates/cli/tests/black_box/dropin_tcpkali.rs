@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::PATIENCE;
-use crate::support::process::{brunt, start, success};
+use crate::support::listener::serve_each;
+use crate::support::process::{Outcome, brunt, start, success};
 use crate::support::serve::ServeTcp;
 
 #[test]
@@ -54,24 +55,16 @@ fn what_is_sent_at_a_rate_is_what_the_server_counts() {
 
 #[test]
 fn connections_go_to_several_servers_and_are_replaced() {
-    let (one, other) = (
-        ServeTcp::start("sink=line", &[]),
-        ServeTcp::start("sink=line", &[]),
-    );
-    let line = format!(
-        "tcpkali -c4 -r20 -T1s --channel-lifetime 500ms -em x\\n {} {}",
-        one.address, other.address
-    );
-    let run = success(&line);
+    let [one, other] = [0, 1].map(|_| ServeTcp::start("sink=line", &[]));
+    let line = "tcpkali -c4 -r20 -T1s --channel-lifetime 500ms -em x\\n";
+    let run = success(&format!("{line} {} {}", one.address, other.address));
     assert!(run.stderr.starts_with("Destination: "), "{run:?}");
     for server in [one, other] {
         let counters = server.settled();
         assert!((36..=44).contains(&counters.messages), "{counters:?}");
         // Two connections, each used for 10 messages, and one before the run.
-        assert!(
-            (5..=7).contains(&counters.connections_accepted),
-            "{counters:?}"
-        );
+        let accepted = counters.connections_accepted;
+        assert!((5..=7).contains(&accepted), "{counters:?}");
     }
 }
 
@@ -85,23 +78,14 @@ fn what_is_listened_for_is_counted() {
     let listening = start(&format!("tcpkali -l {port} -T 1h"));
     listening.wait_for_message(&format!("Listen on: [0.0.0.0]:{port}\n"));
     let run = success(&format!("tcpkali -r100 -T1s -m PING 127.0.0.1:{port}"));
-    let sent = run
-        .stdout
-        .lines()
-        .next()
-        .and_then(|line| line.split(['(', ')']).nth(1));
-    let taken = listening.wait_interrupted();
-    assert_eq!(taken.code, Some(64), "{taken:?}");
-    let received = taken
-        .stdout
-        .lines()
-        .nth(1)
-        .and_then(|line| line.split(['(', ')']).nth(1));
-    assert_eq!(received, sent, "{taken:?}");
-    assert!(
-        received.is_some_and(|bytes| bytes.ends_with(" bytes")),
-        "{taken:?}"
-    );
+    let bytes = |outcome: &Outcome, row| {
+        let line = outcome.stdout.lines().nth(row);
+        let bytes = line.and_then(|line| line.split(['(', ')']).nth(1));
+        bytes.unwrap_or_default().to_owned()
+    };
+    let taken = listening.wait_interrupted().exits(64);
+    assert_eq!(bytes(&taken, 1), bytes(&run, 0), "{taken:?}");
+    assert!(bytes(&taken, 1).ends_with(" bytes"), "{taken:?}");
     let port = free_port();
     let both = success(&format!(
         "tcpkali -T300ms -r100 -m PING -l {port} 127.0.0.1:{port}"
@@ -143,17 +127,11 @@ fn metrics_go_to_statsd() {
         ("connections.opened", 2),
     ] {
         let sum = sum(name);
-        assert!(
-            sum > 0.0 && sum <= most as f64,
-            "{name}: {sum} of {most}: {text}"
-        );
+        let is_counted = sum > 0.0 && sum <= most as f64;
+        assert!(is_counted, "{name}: {sum} of {most}: {text}");
     }
-    for name in [
-        "latency.connect.95",
-        "latency.message.95",
-        "latency.message.max",
-    ] {
-        assert!(sum(name) > 0.0, "{name}: {text}");
+    for name in ["connect.95", "message.95", "message.max"] {
+        assert!(sum(&format!("latency.{name}")) > 0.0, "{name}: {text}");
     }
     assert!(text.starts_with("load.connections.opened:0|c\n"), "{text}");
     let last = "load.traffic.msgs.rcvd:0|c\nload.traffic.msgs.sent:0|c\n";
@@ -171,33 +149,24 @@ fn what_does_not_run_ends_as_tcpkali_does() {
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         assert!(outcome.stdout.starts_with(says), "{outcome:?}");
     }
-    let refused = brunt("tcpkali --server h:2 -m x h:1");
-    assert_eq!(refused.code, Some(64));
-    let said = "--server is not supported: type HOST:PORT without it";
-    assert!(refused.stderr.contains(said), "{refused:?}");
-    let unreachable = brunt("tcpkali -T200ms -m x 127.0.0.1:1");
-    assert_eq!(unreachable.code, Some(1), "{unreachable:?}");
+    let refused = brunt("tcpkali --server h:2 -m x h:1").exits(64);
+    refused.assert_says(&["--server is not supported: type HOST:PORT without it"]);
+    brunt("tcpkali -T200ms -m x 127.0.0.1:1").exits(1);
 }
 
 /// A server that goes on talking on each connection, and never closes one. It gives the connections
 /// whose client has said that it ends them.
 fn talking() -> (std::net::SocketAddr, Receiver<()>) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
     let (sender, ended) = channel();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut reading = stream.try_clone().expect("a descriptor");
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                let _ = std::io::copy(&mut reading, &mut std::io::sink());
-                let _ = sender.send(());
-            });
-            std::thread::spawn(move || {
-                while stream.write_all(b"more").is_ok() {
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-            });
+    let address = serve_each(move |mut stream| {
+        let mut reading = stream.try_clone().expect("a descriptor");
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut reading, &mut std::io::sink());
+            let _ = sender.send(());
+        });
+        while stream.write_all(b"more").is_ok() {
+            std::thread::sleep(Duration::from_millis(50));
         }
     });
     (address, ended)
@@ -216,8 +185,7 @@ fn a_second_signal_ends_the_wait_for_a_server_that_does_not_close() {
             ended.recv_timeout(PATIENCE).expect("connections end");
         }
         let since = Instant::now();
-        let outcome = process.wait_interrupted();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = process.wait_interrupted().exits(0);
         assert!(outcome.stdout.contains("Test duration: "), "{outcome:?}");
         since.elapsed()
     });

@@ -1,27 +1,19 @@
 //! `brunt weighttp`: its requests, its JSON, its text of older versions, its exit codes.
 
 use crate::support::keeping::Keeping;
-use crate::support::process::{Outcome, Process, binary};
-
-fn weighttp(words: &[&str], url: &str) -> Outcome {
-    let mut command = binary();
-    command.arg("weighttp");
-    command.args(words.iter().map(|word| word.replace("URL", url)));
-    Process::start(command).wait()
-}
+use crate::support::process::{Process, binary, tool};
 
 #[test]
 fn the_text_of_older_versions_is_chosen_by_switch_or_variable() {
     let server = Keeping::start();
-    let url = format!("http://{}/", server.address);
-    let by_switch = weighttp(&["--text", "-n", "3", "URL"], &url);
+    let url = server.url("/");
+    let by_switch = tool("weighttp", false, &["--text", "-n", "3", "URL"], &url);
     let mut command = binary();
     command.env("BRUNT_WEIGHTTP", "0.4");
     command.args(["weighttp", "-n", "3", &url]);
     let by_variable = Process::start(command).wait();
     for outcome in [by_switch, by_variable] {
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        outcome.assert_prints(&[
+        outcome.exits(0).assert_prints(&[
             "starting benchmark...\nspawning thread #1: 1 concurrent requests, 3 total requests\n",
             "progress: 100% done\n\nfinished in 0 sec, ",
             "\nrequests: 3 total, 3 started, 3 done, 3 succeeded, 0 failed, 0 errored\n",
@@ -33,11 +25,13 @@ fn the_text_of_older_versions_is_chosen_by_switch_or_variable() {
 #[test]
 fn pipelined_requests_share_a_connection() {
     let server = Keeping::start();
-    let url = format!("http://{}/", server.address);
-    let outcome = weighttp(&["-q", "-n", "12", "-K", "4", "URL"], &url);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let is_one = outcome
-        .stdout
-        .contains("\"connect_times\": {\n     \"num\":         1,\n");
-    assert!(is_one, "{outcome:?}");
+    let url = server.url("/");
+    let outcome = tool(
+        "weighttp",
+        false,
+        &["-q", "-n", "12", "-K", "4", "URL"],
+        &url,
+    )
+    .exits(0);
+    outcome.assert_prints(&["\"connect_times\": {\n     \"num\":         1,\n"]);
 }

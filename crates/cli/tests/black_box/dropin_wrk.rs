@@ -7,21 +7,9 @@ use std::process::Command;
 use regex_lite::Regex;
 
 use crate::support::keeping::Keeping;
-use crate::support::process::{Outcome, Process, binary};
+use crate::support::process::{Outcome, Process, binary, success, tool};
 use crate::support::serve::Serve;
-
-/// Runs `words`, in which `URL` stands for the server, by the real wrk or by brunt.
-pub(crate) fn run(is_real: bool, words: &[&str], url: &str) -> Outcome {
-    let mut command = if is_real {
-        Command::new("wrk")
-    } else {
-        let mut command = binary();
-        command.arg("wrk");
-        command
-    };
-    command.args(words.iter().map(|word| word.replace("URL", url)));
-    Process::start(command).wait()
-}
+use crate::support::stored::Stored;
 
 /// `text` line by line, its indentation kept, numbers with their units as `#`, and the length of
 /// the rows of its table.
@@ -30,13 +18,9 @@ pub(crate) fn masked(text: &str, url: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let line = line.replace(url, "URL");
         let indent = line.len() - line.trim_start().len();
-        let words = line.split_whitespace().map(|word| {
-            if number.is_match(word) || word == "-nan%" {
-                "#"
-            } else {
-                word
-            }
-        });
+        let is_number = |word: &str| number.is_match(word) || word == "-nan%";
+        let words = line.split_whitespace();
+        let words = words.map(|word| if is_number(word) { "#" } else { word });
         let words: Vec<&str> = words.collect();
         let is_row = line.starts_with("    ");
         let length = if is_row { line.len() } else { 0 };
@@ -63,10 +47,9 @@ pub(crate) fn sorted(requests: &BTreeSet<String>) -> BTreeSet<Vec<&str>> {
 
 /// Runs `words` by wrk and by brunt at once, each with its own server.
 pub(crate) fn both(words: &[&str], servers: &[Keeping; 2]) -> [Outcome; 2] {
-    let url = |server: &Keeping| format!("http://{}", server.address);
     std::thread::scope(|scope| {
-        let real = scope.spawn(|| run(true, words, &url(&servers[0])));
-        let ours = run(false, words, &url(&servers[1]));
+        let real = scope.spawn(|| tool("wrk", true, words, &servers[0].url("")));
+        let ours = tool("wrk", false, words, &servers[1].url(""));
         [real.join().expect("wrk is installed"), ours]
     })
 }
@@ -74,28 +57,22 @@ pub(crate) fn both(words: &[&str], servers: &[Keeping; 2]) -> [Outcome; 2] {
 #[test]
 fn a_request_without_a_reply_is_a_timeout() {
     let server = Keeping::start();
-    let url = format!("http://{}", server.address);
     let words = ["-t1", "-c2", "-d1", "-T1", "--latency", "URL/silent"];
-    let outcome = run(false, &words, &url);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let stdout = &outcome.stdout;
-    assert!(stdout.contains("\n  0 requests in "), "{stdout}");
-    assert!(
-        stdout.contains("Socket errors: connect 0, read 0, write 0, timeout "),
-        "{stdout}"
-    );
-    assert!(
-        !stdout.contains("nan") && !stdout.contains("timeout 0"),
-        "{stdout}"
-    );
+    let outcome = tool("wrk", false, &words, &server.url("")).exits(0);
+    outcome.assert_prints(&[
+        "\n  0 requests in ",
+        "Socket errors: connect 0, read 0, write 0, timeout ",
+    ]);
+    for words in ["nan", "timeout 0"] {
+        assert!(!outcome.stdout.contains(words), "{outcome:?}");
+    }
 }
 
 #[test]
 fn over_tls_nothing_is_verified() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
-    let outcome = run(false, &["-t1", "-c2", "-d1", &server.url("/")], "");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let server = Serve::start_secure(&[]);
+    let words = ["-t1", "-c2", "-d1", "URL"];
+    let outcome = tool("wrk", false, &words, &server.url("/")).exits(0);
     assert!(!outcome.stdout.contains("\n  0 requests"), "{outcome:?}");
     assert!(!outcome.stdout.contains("errors"), "{outcome:?}");
 }
@@ -107,20 +84,15 @@ fn an_interrupt_gives_the_report_of_what_was_measured() {
     command.args(["wrk", "-t1", "-c2", "-d10m", &server.url("/")]);
     let process = Process::start(command);
     server.wait_for_requests(100);
-    let outcome = process.wait_interrupted();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        outcome.stdout.starts_with("Running 10m test @ "),
-        "{outcome:?}"
-    );
-    assert!(outcome.stdout.contains("\nTransfer/sec: "), "{outcome:?}");
+    let outcome = process.wait_interrupted().exits(0);
+    outcome.assert_prints(&["Running 10m test @ ", "\nTransfer/sec: "]);
     assert!(!outcome.stdout.contains(" in 10.00m, "), "{outcome:?}");
 }
 
 #[test]
 fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let wrk = directory.path().join("wrk");
+    let files = Stored::new();
+    let wrk = files.place("wrk");
     symlink(binary().get_program(), &wrk).expect("it is ours");
     let named = |words: &[&str], variable: &str| {
         let mut command = Command::new(&wrk);
@@ -128,19 +100,16 @@ fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
         command.env("BRUNT_REPORT", variable);
         Process::start(command).wait()
     };
-    let usage = named(&["--bogus"], "");
-    assert_eq!(usage.code, Some(1));
+    let usage = named(&["--bogus"], "").exits(1);
     let message = format!("{}: unrecognized option '--bogus'\n", wrk.display());
     assert_eq!(usage.stderr, message);
 
     let server = Serve::start();
     let url = server.url("/");
-    let stored = directory.path().join("run.json");
-    let path = stored.to_str().expect("a path in UTF-8");
-    let outcome = named(&["-R", "200", "-U", "-d1", "-c4", "-t1", &url], path);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let path = files.path("run.json");
+    let outcome = named(&["-R", "200", "-U", "-d1", "-c4", "-t1", &url], &path).exits(0);
     let rule = "-".repeat(58);
-    for words in [
+    outcome.assert_prints(&[
         "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000% ",
         "\n\n  Detailed Percentile spectrum:\n       Value   Percentile   TotalCount ",
         " TotalCount 1/(1-Percentile)\n\n",
@@ -148,15 +117,6 @@ fn by_the_name_of_wrk_it_is_wrk_and_with_a_rate_wrk2() {
         " Uncorrected Latency (measured without taking delayed starts into account))\n",
         "#[Buckets =           27, SubBuckets     =         2048]\n",
         " requests in 1.00s, ",
-    ] {
-        outcome.assert_prints(&[words]);
-    }
-    let report = Process::start({
-        let mut command = binary();
-        command.args(["report", path]);
-        command
-    });
-    let report = report.wait();
-    assert_eq!(report.code, Some(0), "{report:?}");
-    assert!(report.stdout.contains("200"), "{report:?}");
+    ]);
+    success(&format!("report {path}")).assert_prints(&["200"]);
 }

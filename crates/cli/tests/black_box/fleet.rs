@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::support::certificates::{Authority, Identity};
 use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
-use crate::support::process::{Process, brunt_with, ran, refused, start};
+use crate::support::process::{Process, brunt, brunt_with, ran, refused, start};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::stored::{Stored, assert_exact, number};
 use crate::support::wait_for;
@@ -91,22 +91,6 @@ fn programs_see_how_far_each_agent_has_come() {
 }
 
 #[test]
-fn planned_arrivals_are_shared_out() {
-    let server = Serve::start();
-    let stored = Stored::new();
-    ran(&format!(
-        "fleet --local 3 -q -c 6 -t 3 -r 600 -d 2s --warmup 0s -o {} {}",
-        stored.path("run.json"),
-        server.url("/")
-    ));
-    let run = stored.read("run.json");
-    assert_exact(&run);
-    assert_eq!(number(&run, "/summary/arrivals/planned"), 1_200);
-    let requests = server.settled().requests;
-    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
-}
-
-#[test]
 fn a_count_is_shared_out_exactly() {
     let server = Serve::start();
     let stored = Stored::new();
@@ -138,26 +122,9 @@ fn a_count_is_shared_out_exactly() {
 }
 
 #[test]
-fn a_load_by_count_that_is_interrupted_is_reported() {
-    let (server, stored) = (Serve::start(), Stored::new());
-    let fleet = start(&format!(
-        "fleet --local 2 -c 4 -t 2 -n 1m -o {} {}",
-        stored.path("run.json"),
-        server.url("/delay/2ms")
-    ));
-    server.wait_for_requests(1_000);
-    let outcome = fleet.wait_interrupted();
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    let run = stored.counted_by(&server);
-    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-}
-
-#[test]
 fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
-    let address = server.url("/delay/1ms");
-    let host = address.trim_start_matches("http://");
-    let host = host.split('/').next().expect("an address");
+    let (address, host) = (server.url("/delay/1ms"), server.address());
     let first = agent(&nats, "east", &format!("--job night --allow-target {host}"));
     // One of another job is not asked.
     let mut other = agent(&nats, "west", "--job day");
@@ -171,13 +138,11 @@ fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     let outcome = fleet.wait();
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
     for process in [first, second] {
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        process.wait().exits(0);
     }
     assert!(other.is_running());
-    let outcome = other.wait_interrupted();
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    stored.counted_by(&server);
+    other.wait_interrupted().exits(130);
+    stored.counted(server.settled().requests);
 }
 
 /// Starts two agents and a coordinator of a long load, and waits until it goes on.
@@ -200,18 +165,13 @@ fn long_load(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Process
 fn a_signal_ends_the_window_of_all_at_one_instant() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
     let (fleet, agents) = long_load(&nats, &server, &stored);
-    let outcome = fleet.wait_interrupted();
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    fleet.wait_interrupted().exits(130);
     for process in agents {
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        process.wait().exits(0);
     }
-    let run = stored.read("run.json");
-    assert_exact(&run);
+    let run = stored.counted(server.settled().requests);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
     assert!(run.get("lost_agents").is_none(), "{}", run["lost_agents"]);
-    let requests = server.settled().requests;
-    assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
 }
 
 #[test]
@@ -224,32 +184,13 @@ fn a_broker_that_restarts_is_survived() {
     let _nats = Nats::start_at(address, "");
     fleet.wait_for_message("the broker is there again");
     std::thread::sleep(Duration::from_secs(2));
-    let outcome = fleet.wait_interrupted();
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    fleet.wait_interrupted().exits(130);
     for process in agents {
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        process.wait().exits(0);
     }
     let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-}
-
-#[test]
-fn a_small_limit_of_the_broker_only_makes_more_chunks() {
-    let nats = Nats::start("max_payload: 4096");
-    let (server, stored) = (Serve::start(), Stored::new());
-    let agents = ["east", "south"].map(|name| agent(&nats, name, ""));
-    ran(&format!(
-        "fleet --agents 2 --nats {} -c 2 -t 2 -d 500ms --warmup 0s -q -o {} {}",
-        nats.url(),
-        stored.path("run.json"),
-        server.url("/")
-    ));
-    for process in agents {
-        assert_eq!(process.wait().code, Some(0));
-    }
-    stored.counted_by(&server);
 }
 
 /// The configuration that is shipped, with a certificate of the test's own. Where it listens is the
@@ -267,12 +208,8 @@ fn shipped(identity: &Identity) -> String {
 fn an_agent_loads_only_what_it_may() {
     let (nats, server) = (Nats::start(""), Serve::start());
     let agent = agent(&nats, "east", "--allow-target other.example");
-    let outcome = start(&format!(
-        "fleet --agents 1 --nats {} -c 1 -d 1s {}",
-        nats.url(),
-        server.url("/")
-    ))
-    .wait();
+    let fleet = format!("fleet --agents 1 --nats {} -c 1 -d 1s", nats.url());
+    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
     refused(&outcome, "agent east: this agent may not load 127.0.0.1");
     refused(&agent.wait(), "may not load 127.0.0.1");
     assert_eq!(server.settled().requests, 0);
@@ -283,34 +220,37 @@ fn strangers_are_not_let_in() {
     let (address, authority) = (free_address(), Authority::new());
     let nats = Nats::start_at(address, &shipped(&authority.server(address)));
     let (server, stored) = (Serve::start(), Stored::new());
-    let credentials = |name: &str, text: &str| {
-        std::fs::write(stored.place(name), text).expect("the directory is ours");
-        stored.path(name)
-    };
-    let right = credentials("agent", "agent:two\n");
-    let wrong = credentials("wrong", "agent:three");
-    let broken = credentials("broken", "agent");
-    let own = credentials("coordinator", "coordinator:one");
+    let right = stored.write("agent", "agent:two\n");
+    let wrong = stored.write("wrong", "agent:three");
+    let broken = stored.write("broken", "agent");
+    let own = stored.write("coordinator", "coordinator:one");
     let open = format!("tls://{}", nats.address());
     let url = format!("{open} --nats-ca {}", authority.roots().display());
-    refused(
-        &start(&format!("agent --nats {url}")).wait(),
-        "cannot connect",
-    );
-    let outcome = start(&format!("agent --nats {open} --nats-credentials {right}")).wait();
-    refused(&outcome, "cannot connect");
-    for (file, words) in [(&wrong, "cannot connect"), (&broken, "USER:PASSWORD")] {
-        let outcome = start(&format!("agent --nats {url} --nats-credentials {file}")).wait();
-        refused(&outcome, words);
+    for (broker, words) in [
+        (url.clone(), "cannot connect"),
+        (
+            format!("{open} --nats-credentials {right}"),
+            "cannot connect",
+        ),
+        (
+            format!("{url} --nats-credentials {wrong}"),
+            "cannot connect",
+        ),
+        (
+            format!("{url} --nats-credentials {broken}"),
+            "USER:PASSWORD",
+        ),
+    ] {
+        refused(&brunt(&format!("agent --nats {broker}")), words);
     }
     // Who has an agent's credentials is no coordinator, and the other way round.
     let fleet = format!(
         "fleet --agents 1 --nats {url} -c 1 -d 300ms {}",
         server.url("/")
     );
-    let outcome = start(&format!("{fleet} --nats-credentials {right}")).wait();
+    let outcome = brunt(&format!("{fleet} --nats-credentials {right}"));
     refused(&outcome, "the broker refuses");
-    let outcome = start(&format!("agent --nats {url} --nats-credentials {own}")).wait();
+    let outcome = brunt(&format!("agent --nats {url} --nats-credentials {own}"));
     refused(&outcome, "the broker refuses");
     let agent = start(&format!("agent --nats {url} --nats-credentials {right}"));
     ran(&format!("{fleet} --nats-credentials {own}"));
@@ -354,15 +294,14 @@ fn loads_over_tcp_are_shared_out() {
 fn nobody_waits_for_ever_for_the_others() {
     let (nats, server) = (Nats::start(""), Serve::start());
     let alone = agent(&nats, "east", "");
-    let outcome = start(&format!(
-        "fleet --agents 2 --gather 2s --nats {} -c 2 -d 1s {}",
-        nats.url(),
-        server.url("/")
-    ))
-    .wait();
+    let fleet = format!(
+        "fleet --agents 2 --gather 2s --nats {} -c 2 -d 1s",
+        nats.url()
+    );
+    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
     refused(&outcome, "1 of 2 agents are there");
     refused(&alone.wait(), "1 of 2 agents are there");
-    let outcome = start(&format!("agent --nats {} --wait 1s", nats.url())).wait();
+    let outcome = brunt(&format!("agent --nats {} --wait 1s", nats.url()));
     refused(&outcome, "no coordinator of this job");
 }
 
@@ -378,8 +317,7 @@ fn a_local_agent_that_is_killed_is_known_at_once() {
     let victim = wait_for("an agent of it", || child_named(fleet.id(), "local-2"));
     let pid = rustix::process::Pid::from_raw(victim).expect("a process");
     rustix::process::kill_process(pid, Signal::KILL).expect("it is there");
-    let outcome = fleet.wait();
-    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    let outcome = fleet.wait().exits(3);
     outcome.assert_prints(&["local-2 was ended by signal 9"]);
     let run = stored.read("run.json");
     assert_eq!(run["lost_agents"][0]["name"], "local-2");

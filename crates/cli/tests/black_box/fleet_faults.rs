@@ -10,6 +10,7 @@ use crate::support::at_once;
 use crate::support::nats::Nats;
 use crate::support::process::{Outcome, Process, start};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
 /// No outcome may take longer once something is gone, or goes on.
 const HANG: Duration = Duration::from_secs(15);
@@ -45,10 +46,9 @@ fn strike_each(phase: Phase<'_>) {
 
 fn strike(phase: Phase<'_>, victim: Victim, signal: Signal) {
     let nats = Nats::start("");
-    let stored = tempfile::tempdir().expect("a temporary directory");
-    let path = |name: &str| stored.path().join(name).display().to_string();
+    let stored = Stored::new();
     let [east, south] = ["east", "south"].map(|name| {
-        let (url, kept) = (nats.url(), path(name));
+        let (url, kept) = (nats.url(), stored.path(name));
         start(&format!(
             "agent --nats {url} --name {name} --wait 60s --keep {kept}.json"
         ))
@@ -93,24 +93,20 @@ fn strike(phase: Phase<'_>, victim: Victim, signal: Signal) {
             let code = if phase.is_measured { 0 } else { 2 };
             assert_eq!(left.code, Some(code), "{case}: {left:?}");
             if !was_killed {
-                let late = resumed(south);
-                assert_eq!(late.code, Some(2), "{case}: {late:?}");
+                resumed(south).exits(2);
             }
         }
         Victim::Coordinator => {
             for process in [east, south] {
-                let outcome = ended(process);
-                assert_eq!(outcome.code, Some(2), "{case}: {outcome:?}");
+                let outcome = ended(process).exits(2);
                 assert_says(&case, &outcome.stderr, "coordinator was silent");
             }
             if !was_killed {
-                let late = resumed(fleet);
-                assert_eq!(late.code, Some(2), "{case}: {late:?}");
+                resumed(fleet).exits(2);
             }
         }
         Victim::Broker => {
-            let outcome = ended(fleet);
-            assert_eq!(outcome.code, Some(2), "{case}: {outcome:?}");
+            let outcome = ended(fleet).exits(2);
             let words = match (phase.is_measured, phase.agents) {
                 (true, _) => "no result of any agent",
                 (false, 2) => "silent",
@@ -118,17 +114,14 @@ fn strike(phase: Phase<'_>, victim: Victim, signal: Signal) {
             };
             assert_says(&case, &outcome.stderr, words);
             for process in [east, south] {
-                let outcome = ended(process);
-                assert_eq!(outcome.code, Some(2), "{case}: {outcome:?}");
+                ended(process).exits(2);
             }
         }
     }
     if phase.is_measured && victim != Victim::Agent {
         // What was measured is there all the same.
         for name in ["east.json", "south.json"] {
-            let text = std::fs::read_to_string(path(name));
-            let text = text.unwrap_or_else(|error| panic!("{case}: {name}: {error}"));
-            assert_says(&case, &text, "\"part_of\"");
+            assert_says(&case, &stored.text(name), "\"part_of\"");
         }
     }
 }

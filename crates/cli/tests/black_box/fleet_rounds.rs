@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::nats::Nats;
-use crate::support::process::{Outcome, Process, brunt, ran, refused, start};
+use crate::support::process::{Process, brunt, ran, refused, start};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -78,14 +78,13 @@ fn a_setting_that_takes_other_connections_is_swept_too() {
 #[test]
 fn a_search_by_two_agents_ends_at_the_highest_rate_that_may_be_tried() {
     let (server, stored) = (Serve::start(), Stored::new());
-    let outcome = start(&format!(
+    let outcome = brunt(&format!(
         "fleet find --local 2 -q -c 4 -r 200 --max-rate 400 --objective p50<1s -d 300ms \
          --warmup 50ms -o {} {}",
         stored.path("found.json"),
         server.url("/")
-    ))
-    .wait();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    ));
+    outcome.exits(0);
     let found = stored.read("found.json");
     assert_eq!(found["result"]["kind"], "at_least", "{}", found["result"]);
     assert_eq!(found["result"]["rate_per_s"], 400.0);
@@ -133,12 +132,6 @@ fn long_sweep(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Proces
     (sweep, agents)
 }
 
-fn assert_says(outcome: &Outcome, words: &[&str]) {
-    for words in words {
-        assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
-    }
-}
-
 #[test]
 fn an_agent_that_dies_ends_the_sweep_and_the_rounds_before_are_reported() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
@@ -148,7 +141,7 @@ fn an_agent_that_dies_ends_the_sweep_and_the_rounds_before_are_reported() {
     let outcome = sweep.wait();
     assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert_says(&outcome, &["the sweep broke off", "agent south"]);
+    outcome.assert_says(&["the sweep broke off", "agent south"]);
     let left = east.wait();
     assert!(began.elapsed() < HANG, "{:?}", began.elapsed());
     assert!(matches!(left.code, Some(0 | 2)), "{left:?}");
@@ -167,8 +160,7 @@ fn a_signal_ends_a_sweep_and_the_rounds_before_are_reported() {
     let (sweep, agents) = long_sweep(&nats, &server, &stored);
     sweep.signal(Signal::INT);
     let began = Instant::now();
-    let outcome = sweep.wait();
-    assert_eq!(outcome.code, Some(130), "{outcome:?}");
+    sweep.wait().exits(130);
     for agent in agents {
         let outcome = agent.wait();
         assert!(matches!(outcome.code, Some(0 | 2)), "{outcome:?}");

@@ -2,13 +2,12 @@
 //! spreadsheet computes it.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::PATIENCE;
-use crate::support::process::{Outcome, brunt_with};
-use crate::support::run::run;
+use crate::support::listener::serve_each;
+use crate::support::process::{brunt, brunt_with};
 use crate::support::serve::Serve;
 
 /// Escape sequences in both of their forms, and marks that turn lines around.
@@ -29,71 +28,15 @@ fn assert_printable(text: &str) {
     assert!(!text.contains(is_harmful), "{text:?}");
 }
 
-/// Reports `run` as it is stored, with `options`.
-fn report(run: &Value, options: &[&str]) -> Outcome {
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(file.path(), run.to_string()).expect("it is ours");
-    let name = file.path().to_str().expect("a path in UTF-8");
-    brunt_with(&[&["report"], options, &[name]].concat())
-}
-
-#[test]
-fn every_report_of_a_strangers_run_is_harmless() {
-    let server = Serve::start();
-    let mut run = run(&format!("-c 2 -n 50 {}", server.url("/"))).json;
-    for path in [
-        "/plan/target/url",
-        "/agents/0/negotiated/address",
-        "/plan/requests/requests/0/method",
-        "/brunt_version",
-        "/agents/0/evidence/server/name",
-        "/agents/0/id",
-    ] {
-        let text = run.pointer_mut(path).unwrap_or_else(|| panic!("no {path}"));
-        *text = json!(format!("=1+1{HOSTILE}"));
-    }
-    for options in [
-        &["-v"][..],
-        &["--latency"],
-        &["--format", "csv"],
-        &["--format", "json"],
-    ] {
-        let outcome = report(&run, options);
-        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-        assert_printable(&outcome.stdout);
-        assert_printable(&outcome.stderr);
-    }
-    let csv = report(&run, &["--format", "csv"]).stdout;
-    assert!(!csv.contains(",=") && !csv.contains("\"="), "{csv}");
-    assert!(csv.contains("'=1+1\\u{1b}"), "{csv}");
-    let json = report(&run, &["--format", "json"]).stdout;
-    let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["plan"]["target"]["url"], run["plan"]["target"]["url"]);
-}
-
 #[test]
 fn a_page_of_the_server_is_quoted_harmlessly() {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        let page = json!({ format!("a{HOSTILE}"): 1, "b": { HOSTILE: 2 } }).to_string();
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let _ = stream.read(&mut [0; 4096]);
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
-            let _ = stream.write_all((head + &page).as_bytes());
-        }
-    });
+    let page = json!({ format!("a{HOSTILE}"): 1, "b": { HOSTILE: 2 } }).to_string();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
+    let address = hostile_server((head + &page).into_bytes());
     let server = Serve::start();
     for path in ["/", "/#requests", "/#a"] {
-        let outcome = brunt_with(&[
-            "-n",
-            "10",
-            "--verify-url",
-            &format!("http://{address}{path}"),
-            &server.url("/"),
-        ]);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let url = server.url("/");
+        let outcome = brunt(&format!("-n 10 --verify-url http://{address}{path} {url}")).exits(2);
         assert_printable(&outcome.stderr);
     }
 }
@@ -109,8 +52,7 @@ fn arguments_are_quoted_harmlessly() {
         &["-o", "/nonexistent/\u{1b}[31m", "http://127.0.0.1:1/"],
         &["report", "/nonexistent/\u{1b}[31m"],
     ] {
-        let outcome = brunt_with(arguments);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let outcome = brunt_with(arguments).exits(2);
         assert_printable(&outcome.stderr);
     }
 }
@@ -124,16 +66,11 @@ const REPLY: &[u8] = b"HTTP/1.1 200 <script>x</script>\xc2\x9b31m\xe2\x80\xae\xf
 
 /// A server that answers each connection's first request so.
 fn hostile_server(reply: Vec<u8>) -> std::net::SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(&reply);
-        }
-    });
-    address
+    serve_each(move |mut stream| {
+        let _ = stream.set_read_timeout(Some(PATIENCE));
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(&reply);
+    })
 }
 
 /// Checks that nothing in `text` is obeyed by a terminal, a browser or a CI system.

@@ -11,17 +11,14 @@ fn a_port_of_tls_is_named() {
     let authority = Authority::new();
     let site = Site::secure(false, |address| authority.server(address));
     let _nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Serve::start_secure(&directory.path().join("own.pem"), &[]);
+    let server = Serve::start_secure(&[]);
     for secure in [site.url("/100.html"), server.url("/")] {
         let clear = secure.replacen("https:", "http:", 1);
         let line = format!("-t 1 -c 2 -n 20 {clear}");
         let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
-        let outcome = outcome.expect("a valid run");
-        assert_eq!(outcome.code, Some(1), "{outcome:?}");
-        let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+        let outcome = outcome.expect("a valid run").exits(1);
         let said = format!("the server speaks TLS at that port: {secure}");
-        assert!(words.join(" ").contains(&said), "{outcome:?}");
+        assert!(outcome.unbroken().contains(&said), "{outcome:?}");
     }
     for secure in [site.url("/100.html"), server.url("/websocket")] {
         let clear = secure.replacen("https:", "ws:", 1);
@@ -46,10 +43,8 @@ fn what_shows_one_exchange_is_of_its_protocol() {
     );
     // A busy machine may leave a run too little of its window.
     let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
-    let outcome = outcome.expect("a valid run");
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let outcome = outcome.expect("a valid run").exits(1);
     let said = format!("one message is answered: nc {host} {}", tcp.address.port());
-    assert!(words.join(" ").contains(&said), "{outcome:?}");
+    assert!(outcome.unbroken().contains(&said), "{outcome:?}");
     assert!(!outcome.stdout.contains("curl"), "{outcome:?}");
 }

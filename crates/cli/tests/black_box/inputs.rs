@@ -1,125 +1,151 @@
-//! What is read from files, standard input and the environment: bodies, header fields,
-//! credentials, stored runs.
+//! What the options of the request make of it on the wire: typed, or read from files, standard input
+//! and the environment; and stored runs from standard input.
 
-use std::io::Write;
-use std::process::Command;
-
-use crate::support::process::{Outcome, Process, brunt_with, refused};
+use crate::support::process::{Outcome, Process, brunt_with, in_shell, refused};
 use crate::support::recorder::{Recorder, one_request};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
-/// A file that holds `text`, and its path.
-fn file(text: &str) -> (tempfile::NamedTempFile, String) {
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    file.write_all(text.as_bytes()).expect("it is ours");
-    let path = file.path().to_str().expect("a path in UTF-8").to_owned();
-    (file, path)
-}
-
-/// Runs the binary with the blank-separated `words`, `input` on its standard input and `SECRET`
-/// in its environment.
-fn brunt_reading(words: &str, input: &str) -> Outcome {
-    let (_file, path) = file(input);
-    let script = format!("exec '{}' {words} < {path}", env!("CARGO_BIN_EXE_brunt"));
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &script])
-        .env("SECRET", "from the environment");
+/// Runs the binary with `words`, in which `FILE` stands for a file that holds `input`. That is on
+/// its standard input, too, and `SECRET` is in its environment.
+fn brunt_reading(words: &[&str], input: &str) -> Outcome {
+    let files = Stored::new();
+    let path = files.write("input", input);
+    let words: Vec<String> = words.iter().map(|it| it.replace("FILE", &path)).collect();
+    let mut command = in_shell(&format!("exec \"$@\" < {path}"), &words);
+    command.env("SECRET", "from the environment");
     Process::start(command).wait()
 }
 
-/// What one request of such a run holds.
-fn request_reading(words: &str, input: &str) -> String {
-    let recorder = Recorder::start();
-    let load = format!("--format json -n 1 -c 1 {words} {}", recorder.url("/"));
-    let report = RunReport::of(brunt_reading(&load, input));
-    assert_eq!(report.requests().answered, 1);
-    recorder.requests().remove(0).text
-}
-
-#[test]
-fn a_body_from_a_file() {
-    let body = "line\r\n\r\n".repeat(1_000);
-    let (_file, path) = file(&body);
-    let request = one_request(&["-m", "PUT", "--body", &format!("@{path}")]);
-    assert!(request.starts_with("PUT "), "{request}");
-    assert!(
-        request.contains("\r\nContent-Length: 8000\r\n"),
-        "{request}"
-    );
-    assert!(request.ends_with(&format!("\r\n\r\n{body}")));
-}
-
-#[test]
-fn a_body_from_standard_input_or_the_environment() {
-    let request = request_reading("-b @-", "typed\nafter");
-    assert!(request.starts_with("POST "), "{request}");
-    assert!(request.ends_with("\r\n\r\ntyped\nafter"), "{request}");
-    let request = request_reading("-b @env:SECRET", "");
-    assert!(
-        request.ends_with("\r\n\r\nfrom the environment"),
-        "{request}"
-    );
-}
-
-#[test]
-fn header_fields_from_a_file_keep_their_order() {
-    let fields = "X-One: 1\r\n\nX-Two:2\n";
-    let (_file, path) = file(fields);
-    let request = one_request(&[
-        "-H",
-        "X-Zero: 0",
-        "-H",
-        &format!("@{path}"),
-        "-H",
-        "X-Last: 3",
-    ]);
-    let expected = "X-Zero: 0\r\nX-One: 1\r\nX-Two: 2\r\nX-Last: 3\r\n";
-    assert!(request.contains(expected), "{request}");
-    let request = request_reading("-H @-", "X-One: 1\nX-Two: 2");
-    assert!(request.contains("X-One: 1\r\nX-Two: 2\r\n"), "{request}");
-}
-
-#[test]
-fn a_header_field_from_the_environment() {
-    let request = request_reading("-H 'Authorization: Bearer @env:SECRET'", "");
-    let field = "\r\nAuthorization: Bearer from the environment\r\n";
-    assert!(request.contains(field), "{request}");
-}
-
-#[test]
-fn user_and_password() {
+/// Options of the request, the input, and what the request holds, in large or small letters: at its
+/// end before a `$`.
+const REQUESTS: &[(&[&str], &str, &[&str])] = &[
+    (
+        &[],
+        "",
+        &[
+            "GET /path?query=1 HTTP/1.1\r\n",
+            "\r\nHost: 127.",
+            "\r\n\r\n$",
+        ],
+    ),
+    // A body makes it a POST.
+    (
+        &["--body", "some text"],
+        "",
+        &[
+            "POST /path",
+            "\r\nContent-Length: 9\r\n",
+            "\r\n\r\nsome text$",
+        ],
+    ),
+    (
+        &["--body", ""],
+        "",
+        &["POST /path", "\r\nContent-Length: 0\r\n"],
+    ),
+    (
+        &["-m", "PUT", "--body", "@FILE"],
+        "line\r\n\r\nline",
+        &[
+            "PUT /path",
+            "\r\nContent-Length: 12\r\n",
+            "\r\n\r\nline\r\n\r\nline$",
+        ],
+    ),
+    (
+        &["-b", "@-"],
+        "typed\nafter",
+        &["POST /path", "\r\n\r\ntyped\nafter$"],
+    ),
+    (
+        &["-b", "@env:SECRET"],
+        "",
+        &["\r\n\r\nfrom the environment$"],
+    ),
+    // Header fields are added and replace ours, and keep their order.
+    (
+        &[
+            "-H",
+            "host:other.example",
+            "-H",
+            "X-Two:2",
+            "-H",
+            "User-Agent:mine",
+        ],
+        "",
+        &[
+            "\r\nhost: other.example\r\n",
+            "\r\nX-Two: 2\r\n",
+            "\r\nUser-Agent: mine\r\n",
+        ],
+    ),
+    (
+        &["-H", "X-Zero:0", "-H", "@FILE", "-H", "X-Last:3"],
+        "X-One: 1\r\n\nX-Two:2\n",
+        &["X-Zero: 0\r\nX-One: 1\r\nX-Two: 2\r\nX-Last: 3\r\n"],
+    ),
+    (
+        &["-H", "@-"],
+        "X-One: 1\nX-Two: 2",
+        &["X-One: 1\r\nX-Two: 2\r\n"],
+    ),
+    (
+        &["-H", "Authorization:@env:SECRET"],
+        "",
+        &["\r\nAuthorization: from the environment\r\n"],
+    ),
+    (&["--no-keepalive"], "", &["\r\nConnection: close\r\n"]),
+    (&["--redact"], "", &["GET /path?query=1 HTTP/1.1\r\n"]),
     // The example of RFC 7617 section 2.
-    let (typed, field) = (
-        "Aladdin:open sesame",
-        "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n",
-    );
-    let (_file, path) = file(&format!("{typed}\n"));
-    for source in [typed, &format!("@{path}")] {
-        let request = one_request(&["-u", source]);
-        assert!(request.contains(field), "{source}: {request}");
+    (&["-u", "@FILE"], "Aladdin:open sesame\n", &[ALADDIN]),
+    (&["-u", "@-"], "Aladdin:open sesame", &[ALADDIN]),
+    (
+        &["-u", "user:@env:SECRET"],
+        "",
+        &["\r\nAuthorization: Basic dXNlcjpmcm9tIHRoZSBlbnZpcm9ubWVudA==\r\n"],
+    ),
+];
+const ALADDIN: &str = "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
+
+#[test]
+fn the_request_is_what_was_typed_or_read() {
+    for (options, input, parts) in REQUESTS {
+        let recorder = Recorder::start();
+        let url = recorder.url("/path?query=1");
+        let load = [
+            &["--format", "json", "-n", "1", "-c", "1"],
+            *options,
+            &[&url],
+        ]
+        .concat();
+        let report = RunReport::of(brunt_reading(&load, input));
+        let request = recorder.requests().remove(0).text.to_lowercase();
+        let bytes = report.number("/agents/0/negotiated/request_bytes");
+        assert_eq!(request.len() as u64, bytes, "{options:?}");
+        assert_eq!(request.matches("\r\nhost:").count(), 1, "{request}");
+        for part in parts.iter().map(|part| part.to_lowercase()) {
+            let is_there = match part.strip_suffix('$') {
+                Some(end) => request.ends_with(end),
+                None => request.contains(&part),
+            };
+            assert!(is_there, "{options:?}: {part:?} in {request}");
+        }
     }
-    let request = request_reading("-u @-", typed);
-    assert!(request.contains(field), "{request}");
-    let request = request_reading("-u user:@env:SECRET", "");
-    let field = "\r\nAuthorization: Basic dXNlcjpmcm9tIHRoZSBlbnZpcm9ubWVudA==\r\n";
-    assert!(request.contains(field), "{request}");
 }
 
 #[test]
 fn what_cannot_be_read_is_refused_without_its_text() {
-    let (_file, fields) = file("Good: 1\nAuthorization hidden\n");
-    let (_other, control) = file("Authorization: hid\u{1}den");
-    let (_third, bare) = file("hidden");
+    let files = Stored::new();
+    let fields = files.write("fields", "Good: 1\nAuthorization hidden\n");
+    let control = files.write("control", "Authorization: hid\u{1}den");
+    let bare = files.write("bare", "hidden");
+    let url = Recorder::start().url("/");
     for (arguments, words) in [
         (vec!["-H", "@/nonexistent/fields"], "/nonexistent/fields"),
         (vec!["-H", &format!("@{fields}")], "line 2"),
         (vec!["-H", &format!("@{control}")], "Authorization"),
-        (
-            vec!["-H", "X: @env:NO_SUCH_VARIABLE"],
-            "@env:NO_SUCH_VARIABLE",
-        ),
         (vec!["-H", "X: @env:"], "variable is missing"),
         (vec!["-H", "@"], "file is missing"),
         (vec!["-b", "@"], "file is missing"),
@@ -133,14 +159,10 @@ fn what_cannot_be_read_is_refused_without_its_text() {
             "-H gives another",
         ),
     ] {
-        let url = Recorder::start().url("/");
         let outcome = brunt_with(&[&arguments[..], &[&url]].concat());
         refused(&outcome, words);
         for hidden in ["hidden", "hid\u{1}den"] {
-            assert!(
-                !outcome.stderr.contains(hidden),
-                "{arguments:?}: {outcome:?}"
-            );
+            assert!(!outcome.stderr.contains(hidden), "{outcome:?}");
         }
     }
 }
@@ -148,29 +170,21 @@ fn what_cannot_be_read_is_refused_without_its_text() {
 #[test]
 fn a_stored_run_from_standard_input() {
     let server = Serve::start();
-    let stored = run(&format!("-c 2 -n 50 {}", server.url("/")))
-        .json
-        .to_string();
-    let outcome = brunt_reading("report -", &stored);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let stored = run(&format!("-c 2 -n 50 {}", server.url("/"))).json;
+    let outcome = brunt_reading(&["report", "-"], &stored.to_string()).exits(0);
     assert!(outcome.stdout.starts_with("http"), "{outcome:?}");
-    let outcome = brunt_reading("report --format json -", &stored);
-    let again: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("a whole report");
-    assert_eq!(
-        again["latencies"],
-        serde_json::from_str::<serde_json::Value>(&stored).expect("it is")["latencies"]
-    );
-    let outcome = brunt_reading("report -", "garbage");
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let again = brunt_reading(&["report", "--format", "json", "-"], &stored.to_string()).json();
+    assert_eq!(again["latencies"], stored["latencies"]);
+    let outcome = brunt_reading(&["report", "-"], "garbage").exits(2);
     outcome.assert_says(&["standard input", "not JSON"]);
 }
 
 #[test]
 fn a_request_may_be_given_byte_by_byte() {
     let text = "GET http://other/x HTTP/1.0\r\nx-a:b\r\nContent-length: 2\r\n\r\n";
-    let (_file, path) = file(text);
+    let files = Stored::new();
     let typed = text.replace("\r\n", "\\r\\n");
-    for raw in [format!("@{path}"), typed] {
+    for raw in [format!("@{}", files.write("raw", text)), typed] {
         let request = one_request(&["--no-keepalive", "--raw", &raw, "-b", "ab"]);
         assert_eq!(request, format!("{text}ab"));
     }

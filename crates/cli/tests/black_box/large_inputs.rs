@@ -2,42 +2,26 @@
 //! with what to type, and what is not takes as much memory as it has to.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use tempfile::TempDir;
 
 use crate::support::keeping::Keeping;
-use crate::support::process::{Outcome, Process, binary, brunt, refused, success};
+use crate::support::process::{Outcome, brunt, limited, refused, success, tool};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
 /// A list of so many different URLs of so many bytes each, with its line ends.
-fn list(directory: &Path, urls: usize, bytes: usize) -> (PathBuf, u64) {
-    let path = directory.join("list");
+fn list(files: &Stored, urls: usize, bytes: usize) -> (String, u64) {
     let line = |number| {
         let name = format!("/bytes/1?{number}");
         name.clone() + &"x".repeat(bytes - 1 - name.len()) + "\n"
     };
     let text: String = (0..urls).map(line).collect();
-    std::fs::write(&path, &text).expect("the directory is ours");
-    (path, text.len() as u64)
-}
-
-fn directory() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
+    (files.write("list", &text), text.len() as u64)
 }
 
 /// Runs the binary with at most so much address space: what is read without a bound ends it.
 fn with_memory(mib: u64, words: &str) -> Outcome {
-    let script = format!(
-        "ulimit -v {}; exec '{}' {words}",
-        mib << 10,
-        env!("CARGO_BIN_EXE_brunt")
-    );
-    let mut command = Command::new("sh");
-    command.args(["-c", &script]);
-    Process::start(command).wait()
+    limited(&format!("ulimit -v {}", mib << 10), words)
 }
 
 /// What a run of one request takes, and some room.
@@ -48,10 +32,10 @@ const NAME_BYTES: u64 = 420;
 #[test]
 fn a_list_takes_three_times_its_text() {
     let server = Serve::start();
-    let directory = directory();
+    let files = Stored::new();
     for (urls, bytes) in [(100_000, 37), (10_000, 1_000)] {
-        let (list, text_bytes) = list(directory.path(), urls, bytes);
-        let load = format!("-c 8 -t 1 -n {urls} --urls {}", list.display());
+        let (list, text_bytes) = list(&files, urls, bytes);
+        let load = format!("-c 8 -t 1 -n {urls} --urls {list}");
         let report = run(&format!("{load} {}", server.url("/")));
         assert_eq!(report.finding("R1")["status"], "held", "{load}");
         let resident = report.number("/agents/0/host/peak_resident_bytes");
@@ -66,33 +50,26 @@ fn a_list_takes_three_times_its_text() {
 #[test]
 fn what_is_stored_of_a_long_list_is_read_back() {
     let server = Serve::start();
-    let directory = directory();
-    let (list, _) = list(directory.path(), 20_000, 60);
-    let stored = directory.path().join("run.json");
-    let load = format!(
-        "-c 8 -n 40000 -q -o {} --urls {} {}",
-        stored.display(),
-        list.display(),
-        server.url("/")
-    );
-    success(&load);
-    let again = RunReport::of(brunt(&format!("report --format json {}", stored.display())));
+    let files = Stored::new();
+    let (list, _) = list(&files, 20_000, 60);
+    let (stored, url) = (files.path("run.json"), server.url("/"));
+    success(&format!("-c 8 -n 40000 -q -o {stored} --urls {list} {url}"));
+    let again = RunReport::of(brunt(&format!("report --format json {stored}")));
     assert_eq!(again.at("/names").as_array().map(Vec::len), Some(20_000));
 }
 
 #[test]
 fn files_without_an_end_are_refused() {
     let url = "https://127.0.0.1:1/";
-    let directory = directory();
-    let targets = directory.path().join("targets");
-    std::fs::write(&targets, "POST http://127.0.0.1:1/\n@/dev/zero\n").expect("it is ours");
+    let files = Stored::new();
+    let targets = files.write("targets", "POST http://127.0.0.1:1/\n@/dev/zero\n");
     for words in [
         &format!("--cacert /dev/zero -d 100ms {url}"),
         &format!("--cert /dev/zero --key /dev/zero -d 100ms {url}"),
         &format!("-b @/dev/zero -d 100ms {url}"),
         &format!("-H @/dev/zero -d 100ms {url}"),
         &format!("--urls /dev/zero -d 100ms {url}"),
-        &format!("--targets {} -d 100ms", targets.display()),
+        &format!("--targets {targets} -d 100ms"),
         "serve --tls --cert /dev/zero --key /dev/zero --listen 127.0.0.1:0",
         &format!("ab -n 1 -p /dev/zero {url}"),
         "weighttp -n 1 -p /dev/zero http://127.0.0.1:1/",
@@ -104,10 +81,7 @@ fn files_without_an_end_are_refused() {
     ] {
         let outcome = with_memory(3_000, words);
         // tcpkali has an exit code of its own for what it cannot read.
-        assert!(
-            matches!(outcome.code, Some(1 | 2 | 65)),
-            "{words}: {outcome:?}"
-        );
+        assert!(matches!(outcome.code, Some(1 | 2 | 65)), "{outcome:?}");
         let is_named = ["MiB", "bytes", "too large"]
             .iter()
             .any(|word| outcome.stderr.contains(word));
@@ -117,18 +91,16 @@ fn files_without_an_end_are_refused() {
 
 #[test]
 fn bodies_that_are_too_large_together_are_refused_before_they_are_read() {
-    let directory = directory();
+    let files = Stored::new();
     let mut text = String::new();
     for number in 0..5 {
-        let path = directory.path().join(format!("body{number}"));
+        let path = files.place(&format!("body{number}"));
         let body = File::create(&path).expect("it is ours");
         body.set_len(250_000_000).expect("it is empty");
         text += &format!("POST http://127.0.0.1:1/{number}\n@{}\n", path.display());
     }
-    let targets = directory.path().join("targets");
-    std::fs::write(&targets, text).expect("the directory is ours");
-    let words = format!("--targets {} -d 100ms", targets.display());
-    let outcome = with_memory(500, &words);
+    let targets = files.write("targets", text);
+    let outcome = with_memory(500, &format!("--targets {targets} -d 100ms"));
     let words = "line 9: with its body the requests take more than 1 GiB";
     refused(&outcome, words);
 }
@@ -137,27 +109,22 @@ fn bodies_that_are_too_large_together_are_refused_before_they_are_read() {
 fn a_large_upload_is_held_once_for_all_connections() {
     const BODY_BYTES: usize = 20 << 20;
     let server = Serve::start();
-    let directory = directory();
-    let path = directory.path().join("upload");
-    let stored = directory.path().join("run.json");
+    let files = Stored::new();
+    let (path, stored) = (files.path("upload"), files.path("run.json"));
     let request = |text: &str| {
         let fields = format!("Host: a\r\nContent-Length: {BODY_BYTES}");
         let head = format!("POST /{text} HTTP/1.1\r\n{fields}\r\n\r\n");
         let mut bytes = head.into_bytes();
         bytes.resize(bytes.len() + BODY_BYTES, b'x');
-        std::fs::write(&path, bytes).expect("the directory is ours");
+        files.write("upload", bytes);
     };
     let words = |connections| {
-        format!(
-            "--raw @{} -c {connections} -t 2 -d 1 -o {} {}",
-            path.display(),
-            stored.display(),
-            server.url("/")
-        )
+        let load = format!("--raw @{path} -c {connections} -t 2 -d 1 -o {stored}");
+        format!("{load} {}", server.url("/"))
     };
     request("");
     let outcome = success(&words(16));
-    let read = RunReport::of(brunt(&format!("report --format json {}", stored.display())));
+    let read = RunReport::of(brunt(&format!("report --format json {stored}")));
     assert!(read.requests().answered > 0, "{outcome:?}");
     let resident = read.number("/agents/0/host/peak_resident_bytes");
     // The file, what its request means, what is encoded, and what is sent.
@@ -171,11 +138,7 @@ fn a_large_upload_is_held_once_for_all_connections() {
 
 #[test]
 fn a_pipeline_without_measure_is_refused() {
-    let server = Keeping::start();
-    let mut command = binary();
-    let url = format!("http://{}/", server.address);
-    command.args(["weighttp", "-K", "10000000k", "-n", "10", &url]);
-    let outcome = Process::start(command).wait();
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(outcome.stderr.contains("smaller --pipeline"), "{outcome:?}");
+    let words = ["-K", "10000000k", "-n", "10", "URL"];
+    let outcome = tool("weighttp", false, &words, &Keeping::start().url("/")).exits(1);
+    outcome.assert_says(&["smaller --pipeline"]);
 }

@@ -1,15 +1,13 @@
 //! Lists of requests: what was sent under each name, against what nginx logged for each path.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use tempfile::TempDir;
 
 use crate::loads::MACHINERIES;
 use crate::support::nginx::{Nginx, Site};
 use crate::support::process::{brunt, refused, success};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
 /// Files that are there, and some that are not.
 const PATHS: [&str; 7] = [
@@ -21,14 +19,6 @@ const PATHS: [&str; 7] = [
     "/also/missing?c=d",
     "/100.html?a=1",
 ];
-
-/// A file with this text.
-fn file(text: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("list");
-    std::fs::write(&path, text).expect("the directory is ours");
-    (directory, path)
-}
 
 fn sent_by_name(report: &RunReport) -> BTreeMap<String, u64> {
     let names = report.at("/names").as_array().expect("a list");
@@ -43,13 +33,12 @@ fn sent_by_name(report: &RunReport) -> BTreeMap<String, u64> {
 }
 
 /// Runs each of `loads` on every backend, with one and two workers.
-fn compare(http2: bool, option: &str, list: &Path, loads: &[&str]) {
+fn compare(http2: bool, option: &str, list: &str, loads: &[&str]) {
     let site = Site::clear(http2);
     let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
     for machinery in MACHINERIES {
         for load in loads {
             let before = nginx.logged_by_path();
-            let list = list.display();
             let protocol = if http2 { "--http2" } else { "--http1" };
             let load = format!("{protocol} {option} {list} {load}");
             let report = machinery.run(&load, &site.url("/"));
@@ -61,11 +50,8 @@ fn compare(http2: bool, option: &str, list: &Path, loads: &[&str]) {
             received.retain(|_, count| *count > 0);
             assert_eq!(sent_by_name(&report), received, "{machinery:?} {load}");
             let requests = report.requests();
-            assert_eq!(
-                requests.sent,
-                received.values().sum::<u64>(),
-                "{machinery:?} {load}"
-            );
+            let all: u64 = received.values().sum();
+            assert_eq!(requests.sent, all, "{machinery:?} {load}");
             assert_eq!(requests.answered, requests.sent, "{machinery:?} {load}");
         }
     }
@@ -73,7 +59,8 @@ fn compare(http2: bool, option: &str, list: &Path, loads: &[&str]) {
 
 #[test]
 fn urls_over_http1() {
-    let (_directory, list) = file(&PATHS.join("\n"));
+    let files = Stored::new();
+    let list = files.write("list", PATHS.join("\n"));
     let loads = [
         "-c 8 -d 200ms --warmup 50ms",
         "-c 4 -n 1001 --pipeline 4",
@@ -85,7 +72,8 @@ fn urls_over_http1() {
 
 #[test]
 fn urls_over_http2() {
-    let (_directory, list) = file(&PATHS.join("\n"));
+    let files = Stored::new();
+    let list = files.write("list", PATHS.join("\n"));
     let loads = [
         "-c 2 --streams 8 -d 200ms --warmup 50ms",
         "-c 4 -r 2000 -d 200ms --order random --seed 7",
@@ -96,10 +84,11 @@ fn urls_over_http2() {
 #[test]
 fn targets_have_fields_and_methods_of_their_own() {
     let text = "HEAD /100.html\nX-One: 1\n\nGET /missing\n\nHEAD /100.html?x\nX-One: 2\n";
-    let (_directory, list) = file(text);
+    let files = Stored::new();
+    let list = files.write("list", text);
     let site = Site::clear(false);
     let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let options = format!("--targets {} -c 3 -n 300 --http1", list.display());
+    let options = format!("--targets {list} -c 3 -n 300 --http1");
     let report = run(&format!("{options} {}", site.url("/")));
     nginx.settled();
     let names = sent_by_name(&report);
@@ -116,69 +105,24 @@ fn targets_have_fields_and_methods_of_their_own() {
 }
 
 #[test]
-fn weights_are_exact_shares() {
-    let site = Site::clear(false);
-    let mut nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let by_line = "/100.html weight=5\n/missing\n/100.html?a=1 weight=4\n";
-    for (text, load, off_most) in [
-        (by_line, "-c 3 -t 1 -n 1000", 0),
-        // Each worker has its own turns, and sends as much as it can.
-        (by_line, "-c 4 -t 2 -n 1000", 2),
-        (by_line, "-c 2 -t 1 -n 1000 --pipeline 3", 3),
-        // Five standard deviations.
-        (by_line, "-c 4 -n 1000 --order random --seed 3", 80),
-    ] {
-        let before = nginx.logged_by_path();
-        let (_directory, list) = file(text);
-        let report = run(&format!(
-            "--http1 --urls {} {load} {}",
-            list.display(),
-            site.url("/")
-        ));
-        nginx.settled();
-        let received = nginx.logged_by_path();
-        let of = |path: &str| received[path] - before.get(path).copied().unwrap_or(0);
-        let names = sent_by_name(&report);
-        let expected = [
-            ("/100.html", 500),
-            ("/missing", 100),
-            ("/100.html?a=1", 400),
-        ];
-        for (path, share) in expected {
-            assert_eq!(names[path], of(path), "{load}");
-            assert!(names[path].abs_diff(share) <= off_most, "{load}: {names:?}");
-        }
-        let weights = report.at("/plan/requests/weights").as_array();
-        assert!(weights.is_some_and(|it| !it.is_empty()), "{load}");
-    }
-}
-
-#[test]
 fn a_list_is_titled_by_all_of_its_methods() {
     let server = Serve::start();
     for (option, text, title) in [
         (
             "--targets",
-            "POST HOST/\n\nGET /bytes/1\n",
+            "POST HOST/\n\nGET /\n",
             Some(" · POST, GET · "),
         ),
-        (
-            "--targets",
-            "POST HOST/\n\nPOST /bytes/1\n",
-            Some(" · POST · "),
-        ),
-        ("--targets", "GET HOST/\n\nGET /bytes/1\n", None),
-        ("--urls", "HOST/ weight=3\n/bytes/1\n", None),
+        ("--targets", "POST HOST/\n\nPOST /\n", Some(" · POST · ")),
+        ("--targets", "GET HOST/\n\nGET /\n", None),
+        ("--urls", "HOST/ weight=3\n/\n", None),
     ] {
-        let (_directory, list) = file(&text.replace("HOST", &server.url("")));
-        let load = format!("-n 40 -c 2 {option} {}", list.display());
+        let files = Stored::new();
+        let list = files.write("list", text.replace("HOST", &server.url("")));
+        let load = format!("-n 40 -c 2 {option} {list}");
         let outcome = success(&load);
-        let headline = outcome
-            .stdout
-            .lines()
-            .take(4)
-            .collect::<Vec<_>>()
-            .join("\n");
+        let headline: Vec<&str> = outcome.stdout.lines().take(4).collect();
+        let headline = headline.join("\n");
         match title {
             Some(title) => assert!(headline.contains(title), "{headline}"),
             None => assert!(!headline.contains("GET"), "{headline}"),
@@ -191,31 +135,27 @@ fn a_list_is_titled_by_all_of_its_methods() {
 #[test]
 fn a_list_that_cannot_be_used_is_refused_with_its_line() {
     for (option, text, words) in [
-        (
-            "--urls",
-            "http://127.0.0.1:1/a\nhttp://127.0.0.2:1/b\n",
-            "line 2: http://127.0.0.2:1",
-        ),
+        ("--urls", "HOST/a\nhttp://other/b\n", "line 2: http://other"),
         ("--urls", "# nothing\n", "there is no request"),
         ("--urls", "/alone\n", "line 1: it is a path alone"),
         (
             "--urls",
-            "http://127.0.0.1:1/orders POST {\"n\": 1}\n",
-            "line 1: behind the URL stands `POST",
+            "HOST/orders POST {\"n\": 1}\n",
+            "behind the URL stands `POST",
         ),
         (
             "--urls",
-            "http://127.0.0.1:1/orders 3\n",
+            "HOST/orders 3\n",
             "a line has a URL and, if need be, weight=N",
         ),
         (
             "--urls",
-            "http://127.0.0.1:1/ weight=4000000000\n/b weight=3\n",
+            "HOST/ weight=4000000000\n/b weight=3\n",
             "the weights add up to more than 1048576",
         ),
         (
             "--targets",
-            "GET http://127.0.0.1:1/\nnone\n",
+            "GET HOST/\nnone\n",
             "line 2: it is not a header field",
         ),
         (
@@ -225,12 +165,13 @@ fn a_list_that_cannot_be_used_is_refused_with_its_line() {
         ),
         (
             "--targets",
-            "GET http://127.0.0.1:1/\n@/no/such/file\n",
+            "GET HOST/\n@/no/such/file\n",
             "cannot read the body",
         ),
     ] {
-        let (_directory, list) = file(text);
-        let outcome = brunt(&format!("{option} {} -d 100ms", list.display()));
+        let files = Stored::new();
+        let list = files.write("list", text.replace("HOST", "http://127.0.0.1:1"));
+        let outcome = brunt(&format!("{option} {list} -d 100ms"));
         refused(&outcome, words);
     }
 }

@@ -7,10 +7,13 @@ use std::path::Path;
 use brunt_load::{Part, Plan};
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, brunt_with, refused, start};
+use crate::support::process::{Outcome, Process, brunt, brunt_with, refused, start};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate, with_method};
 use crate::support::stored::{Stored, assert_exact, number};
+
+/// Of two runs at once.
+const NAMES: [&str; 2] = ["a.json", "b.json"];
 
 impl Stored {
     /// Stores a simulated run, which takes no time.
@@ -24,26 +27,40 @@ impl Stored {
         self.read(name)
     }
 
-    fn write(&self, name: &str, run: &Value) {
-        std::fs::write(self.place(name), run.to_string()).expect("the directory is ours");
-    }
-
     fn merge(&self, names: &[&str], options: &[&str]) -> Outcome {
         let paths: Vec<String> = names.iter().map(|name| self.path(name)).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         brunt_with(&[&["merge"], options, &paths].concat())
     }
 
+    /// Makes two runs at once with these options, and merges them. The server has counted what they
+    /// say.
+    fn at_once(&self, server: &Serve, options: [&str; 2]) -> Outcome {
+        let made = [0, 1].map(|place| {
+            let (path, url) = (self.path(NAMES[place]), server.url("/delay/2ms"));
+            let load = "--oversubscribe -d 2s --warmup 300ms -q";
+            start(&format!("{} {load} -o {path} {url}", options[place]))
+        });
+        let made = made.map(Process::wait);
+        let outcome = self.merge(&NAMES, &["-o", &self.path("merged.json")]);
+        // A busy machine may spoil a run, and it is merged all the same.
+        for outcome in made.iter().chain([&outcome]) {
+            assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+        }
+        let run = self.read("merged.json");
+        assert_exact(&run);
+        let requests = server.settled().requests;
+        assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
+        outcome
+    }
+
     /// Checks that these are refused with all of `words`, and nothing is left behind.
     fn refused(&self, names: &[&str], words: &[&str]) {
         let output = self.path("refused.json");
-        let outcome = self.merge(names, &["-o", &output]);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let outcome = self.merge(names, &["-o", &output]).exits(2);
         assert_eq!(outcome.stdout, "", "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        for word in words {
-            assert!(outcome.stderr.contains(word), "{word:?}: {outcome:?}");
-        }
+        outcome.assert_says(words);
         assert!(!Path::new(&output).exists(), "{words:?}");
     }
 }
@@ -65,23 +82,9 @@ fn by(connections: u32, workers: u32) -> Plan {
 fn two_runs_at_once_are_one_load() {
     let server = Serve::start();
     let runs = Stored::new();
-    let started = [("a.json", 3), ("b.json", 5)].map(|(name, connections)| {
-        let path = runs.path(name);
-        let url = server.url("/delay/2ms");
-        start(&format!(
-            "-c {connections} -t 1 --oversubscribe -d 2s --warmup 300ms -q -o {path} {url}"
-        ))
-    });
-    for process in started {
-        let outcome = process.wait();
-        // A busy machine may spoil a run, and it is merged all the same.
-        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    }
-    let parts = ["a.json", "b.json"].map(|name| runs.read(name));
+    let outcome = runs.at_once(&server, ["-c 3 -t 1", "-c 5 -t 1"]);
+    let parts = NAMES.map(|name| runs.read(name));
     let sum = |pointer: &str| parts.iter().map(|run| number(run, pointer)).sum::<u64>();
-    let merged = runs.path("merged.json");
-    let outcome = runs.merge(&["a.json", "b.json"], &["-o", &merged]);
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
     let run = runs.read("merged.json");
     assert_eq!(number(&run, "/plan/connections"), 8);
     assert_eq!(number(&run, "/plan/workers"), 2);
@@ -96,12 +99,7 @@ fn two_runs_at_once_are_one_load() {
     ] {
         assert_eq!(number(&run, pointer), sum(pointer), "{pointer}");
     }
-    assert_eq!(
-        server.settled().requests,
-        number(&run, "/summary/all_phases/sent")
-    );
     let broken = run["summary"]["broken"].as_array().expect("a list");
-    assert_exact(&run);
     // By wall time both are two seconds within the same ones, unless the machine is very busy.
     let share = run["summary"]["windows_overlap_share"].as_f64();
     assert!(share.is_some_and(|share| (0.0..=1.0).contains(&share)));
@@ -118,7 +116,7 @@ fn two_runs_at_once_are_one_load() {
         outcome.assert_prints(&["one load: rates are sums"]);
     }
     // The merged run is a stored run like any other, and of no use to count one of them again.
-    let again = brunt_with(&["report", &merged]);
+    let again = brunt_with(&["report", &runs.path("merged.json")]);
     assert_eq!(again.code, outcome.code, "{again:?}");
     assert_eq!(again.stdout, outcome.stdout);
     runs.refused(&["merged.json", "a.json"], &["hold the same run"]);
@@ -130,23 +128,17 @@ fn parts_of_a_plan_are_the_run_of_it() {
     let plan = || at_rate(by(10, 4), 3_000.0);
     let part = |index, parts| Part::nth(index, many(parts), many(4));
     for plan in [by(10, 4), plan()] {
-        let whole = runs.simulate("whole.json", plan.clone());
         let names = ["1.json", "2.json", "3.json"];
         for (index, name) in (0..).zip(names) {
             let part = runs.simulate_part(name, plan.clone(), part(index, 3));
             assert_eq!(number(&part, "/part_of/connections"), 10);
         }
         let merged = runs.path("merged.json");
-        let outcome = runs.merge(&["2.json", "3.json", "1.json"], &["-q", "-o", &merged]);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        let merged = runs.read("merged.json");
-        for pointer in ["/latencies", "/plan", "/window_ns"] {
-            assert_eq!(merged.pointer(pointer), whole.pointer(pointer), "{pointer}");
-        }
-        assert!(merged.get("part_of").is_none());
+        runs.merge(&["2.json", "3.json", "1.json"], &["-q", "-o", &merged])
+            .exits(0);
+        assert!(runs.read("merged.json").get("part_of").is_none());
         // Without one of them it is not the plan.
-        let outcome = runs.merge(&["1.json", "3.json"], &[]);
-        assert_eq!(outcome.code, Some(3), "{outcome:?}");
+        let outcome = runs.merge(&["1.json", "3.json"], &[]).exits(3);
         assert!(outcome.stdout.contains("without 2"), "{}", outcome.stdout);
     }
     runs.refused(&["merged.json", "1.json"], &["hold the same run"]);
@@ -163,54 +155,25 @@ fn parts_with_an_agreed_start_are_one_load() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let start_at = now.expect("after 1970").as_millis() as u64 + 4_000;
     let start_at = format!("{}.{:03}", start_at / 1_000, start_at % 1_000);
-    let names = ["1.json", "2.json"];
-    let started = [1, 2].map(|number| {
-        let path = runs.path(names[number - 1]);
-        let url = server.url("/delay/2ms");
-        start(&format!(
-            "-c 7 -t 3 --oversubscribe -d 2s --warmup 300ms -q -o {path} {url} --part {number}/2 \
-             --start-at {start_at}"
-        ))
-    });
-    for process in started {
-        let outcome = process.wait();
-        // A busy machine may spoil a run, and it is merged all the same.
-        assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
-    }
-    let merged = runs.path("merged.json");
-    let outcome = runs.merge(&names, &["-o", &merged]);
-    assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
+    let parts = [1, 2].map(|it| format!("-c 7 -t 3 --part {it}/2 --start-at {start_at}"));
+    runs.at_once(&server, [&parts[0], &parts[1]]);
     let run = runs.read("merged.json");
     assert_eq!(number(&run, "/plan/connections"), 7);
     assert_eq!(number(&run, "/plan/workers"), 3);
     assert_eq!(number(&run, "/window_ns"), 2_000_000_000);
-    assert_eq!(
-        server.settled().requests,
-        number(&run, "/summary/all_phases/sent")
-    );
     let starts = ["0", "1"].map(|agent| {
         let pointer = format!("/agents/{agent}/clock/window_start_unix_ms");
         number(&run, &pointer)
     });
     assert!(starts[0].abs_diff(starts[1]) <= 1, "{starts:?}");
-    assert_exact(&run);
 }
 
 #[test]
 fn a_part_that_is_not_whole_is_refused() {
     let server = Serve::start();
     let url = server.url("/");
-    let missed = brunt_with(&[
-        "--part",
-        "1/2",
-        "-t",
-        "2",
-        "--start-at",
-        "1",
-        "--oversubscribe",
-        &url,
-    ]);
-    refused(&missed, "start later");
+    let part = "--part 1/2 -t 2 --start-at 1 --oversubscribe";
+    refused(&brunt(&format!("{part} {url}")), "start later");
 }
 
 #[test]
@@ -219,7 +182,7 @@ fn what_cannot_be_merged_is_said() {
     let first = runs.simulate("a.json", load(4));
     runs.simulate("b.json", load(5));
     runs.refused(&["a.json", "a.json"], &["a.json is given twice"]);
-    runs.write("copy.json", &first);
+    runs.write("copy.json", first.to_string());
     runs.refused(
         &["a.json", "copy.json"],
         &["a.json", "copy.json", "the same run"],
@@ -230,11 +193,11 @@ fn what_cannot_be_merged_is_said() {
     runs.refused(&names, &[&words, &names[..]].concat());
     let mut old = first.clone();
     old["format"] = json!(2);
-    runs.write("old.json", &old);
+    runs.write("old.json", old.to_string());
     let words = "stored in format 2 of an older version, which this version does not read; run it \
                  again";
     runs.refused(&["b.json", "old.json"], &["old.json", words]);
-    runs.write("garbage.json", &json!([1]));
+    runs.write("garbage.json", "[1]");
     runs.refused(
         &["garbage.json", "b.json"],
         &["garbage.json", "not a stored run"],
@@ -249,14 +212,15 @@ fn a_query_stays_secret() {
     let mut second = runs.simulate("b.json", load(5));
     first["plan"]["target"]["url"] = json!("http://host/?token=hush");
     second["plan"]["target"]["url"] = json!("http://host/?token=hash");
-    runs.write("a.json", &first);
-    runs.write("b.json", &second);
+    runs.write("a.json", first.to_string());
+    runs.write("b.json", second.to_string());
     let outcome = runs.merge(&["a.json", "b.json"], &["--redact"]);
     refused(&outcome, "plan.target.url is not the same");
     assert!(!outcome.stderr.contains("hush"), "{outcome:?}");
     second["plan"]["target"]["url"] = first["plan"]["target"]["url"].clone();
-    runs.write("b.json", &second);
-    let outcome = runs.merge(&["a.json", "b.json"], &["--redact", "--format", "json"]);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    runs.write("b.json", second.to_string());
+    let outcome = runs
+        .merge(&["a.json", "b.json"], &["--redact", "--format", "json"])
+        .exits(0);
     assert!(!outcome.stdout.contains("hush"), "{outcome:?}");
 }

@@ -1,35 +1,24 @@
 //! Messages over TCP against the reference server: its known delays and silences, every framing,
 //! and whatever else a run can be, with equal counts on both sides.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use brunt_server::TcpCounters;
 use serde_json::Value;
 
 use crate::loads::MACHINERIES;
-use crate::support::hostile::{Hostile, Peer, Serve as Serving, Step};
 use crate::support::listener::serve_each;
 use crate::support::process::{brunt, success};
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
 
-const MS: u64 = 1_000_000;
-const PING: &str = r"-m ping\n --reply line";
-
 /// Runs `load` on every backend, with one and with two workers, each against a new server with this
-/// `--tcp` and further options; nothing fails, and both sides count the same.
-fn compare(
-    service: &str,
-    options: &[&str],
-    load: &str,
-    check: impl Fn(&RunReport, &TcpCounters) + Sync,
-) {
+/// `--tcp`; nothing fails, and both sides count the same.
+fn compare(service: &str, load: &str, check: impl Fn(&RunReport, &TcpCounters) + Sync) {
     at_once(MACHINERIES, |machinery| {
-        let server = ServeTcp::start(service, options);
+        let server = ServeTcp::start(service, &[]);
         let report = machinery.run_tcp(load, &server.address.to_string());
         let counters = server.settled();
         assert_equal(&report, &counters);
@@ -52,27 +41,6 @@ fn assert_equal(report: &RunReport, counters: &TcpCounters) {
     let possible = opened..=opened + report.number("/plan/connections");
     let accepted = counters.connections_accepted;
     assert!(possible.contains(&accepted), "{accepted} not {possible:?}");
-}
-
-#[test]
-fn a_delay_is_seen_whole() {
-    let loops = [
-        "-c 4 -d 300ms --warmup 0s",
-        "-r 100 -c 8 -d 500ms --warmup 100ms",
-    ];
-    for load in loops {
-        let load = format!("{PING} {load}");
-        compare(
-            "echo=line",
-            &["--tcp-delay", "1ms"],
-            &load,
-            |report, counters| {
-                let response_ns = report.number("/latencies/response/min_ns");
-                assert!(response_ns >= MS, "{response_ns}");
-                assert_eq!(counters.replies_delayed, counters.messages);
-            },
-        );
-    }
 }
 
 #[test]
@@ -101,7 +69,7 @@ fn every_framing_ends_its_replies() {
         ("reply=marker=ab*2:5", "pingabxab", "marker=ab*2", Some(9)),
     ] {
         let load = format!("-m {message} --reply {reply} -c 3 -n 60 --depth 4");
-        compare(service, &[], &load, |report, counters| {
+        compare(service, &load, |report, counters| {
             assert_eq!(report.requests().sent, 60, "{service}");
             if let Some(bytes) = bytes {
                 assert_eq!(counters.bytes_sent, 60 * bytes, "{service}");
@@ -111,50 +79,18 @@ fn every_framing_ends_its_replies() {
 }
 
 #[test]
-fn replies_that_end_with_their_connection() {
-    let answers: Serving = Arc::new(|peer| {
-        answer_lines(peer, b"all of it", 1)?;
-        peer.follow(&[Step::HalfClose])
-    });
-    at_once(MACHINERIES, |machinery| {
-        let server = Hostile::start(Arc::clone(&answers), Arc::clone(&answers));
-        let load = r"-m ping\n --reply until-close -c 3 -n 60 --no-keepalive";
-        let report = machinery.run_tcp(load, &server.address.to_string());
-        let requests = report.requests();
-        assert_eq!((requests.answered, requests.failed), (60, 0));
-        assert_eq!(report.total("reply_body_bytes"), 60 * 9);
-    });
-}
-
-/// Answers so many lines.
-fn answer_lines(peer: &mut Peer, answer: &[u8], count: usize) -> std::io::Result<()> {
-    let mut lines = BufReader::new(peer.stream.try_clone()?).lines();
-    for line in lines.by_ref().take(count) {
-        line?;
-        peer.stream.write_all(answer)?;
-    }
-    Ok(())
-}
-
-#[test]
 fn over_tls() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
     at_once(MACHINERIES, |machinery| {
-        let name = format!("{}-{}.pem", machinery.backend, machinery.workers);
-        let certificate = directory.path().join(name);
-        let server = ServeTcp::start_secure(&certificate, "echo=line");
+        let server = ServeTcp::start_secure("echo=line");
+        let trust = format!("--cacert {}", server.certificate().display());
         for load in [
             r"-m {conn}:{seq}\n -m constant\n --depth 4 -n 300",
             r"-m ping\n -r 300 -d 300ms --warmup 0s",
             r"-m ping\n -n 50 --no-keepalive --first hello\n",
         ] {
             let before = server.settled();
-            let load = format!(
-                "{load} --reply echo -c 4 --cacert {}",
-                certificate.display()
-            );
-            let url = format!("tls://{}", server.address);
-            let report = machinery.run_tcp(&load, &url);
+            let load = format!("{load} --reply echo -c 4 {trust}");
+            let report = machinery.run_tcp(&load, &format!("tls://{}", server.address));
             let after = server.settled();
             let requests = report.requests();
             assert_eq!(requests.answered, requests.sent, "{load}");
@@ -169,33 +105,6 @@ fn over_tls() {
     });
 }
 
-#[test]
-fn what_goes_wrong_is_named() {
-    for (kind, last) in [
-        ("closed_before_reply", &[Step::HalfClose][..]),
-        (
-            "truncated_reply",
-            &[Step::Say(b"ans".to_vec()), Step::HalfClose],
-        ),
-        ("timed_out", &[Step::Read]),
-    ] {
-        at_once(&MACHINERIES[..2], |machinery| {
-            let last = last.to_vec();
-            let fails: Serving = Arc::new(move |peer| {
-                answer_lines(peer, b"answer\n", 3)?;
-                peer.follow(&last)
-            });
-            let server = Hostile::start(Arc::clone(&fails), fails);
-            let load = format!("{PING} -c 2 -n 16 --depth 2 -T 300ms");
-            let report = machinery.run_tcp(&load, &server.address.to_string());
-            let requests = report.requests();
-            assert_eq!(requests.sent, requests.answered + requests.failed, "{kind}");
-            let failures = report.failures();
-            assert!(failures.contains_key(kind), "{kind}: {failures:?}");
-        });
-    }
-}
-
 /// What the report of a run with `--hold` says of its connections.
 fn held(report: &RunReport, name: &str) -> u64 {
     report.number(&format!("/summary/held/{name}"))
@@ -205,44 +114,15 @@ fn held(report: &RunReport, name: &str) -> u64 {
 fn connections_are_held() {
     let server = ServeTcp::start("echo=line", &[]);
     for machinery in &MACHINERIES[..2] {
-        for (load, messages) in [
-            ("--hold -c 2000 -d 300ms", 0),
-            (
-                r"--hold -c 50 -d 300ms --first hello\n --first-reply echo",
-                50,
-            ),
-            (
-                r"--hold -c 50 -d 300ms --first hello\n --reply line --connection-rate 1k",
-                50,
-            ),
-        ] {
-            let before = server.settled();
-            let report = machinery.run_tcp(load, &server.address.to_string());
-            let after = server.settled();
-            let asked = report.number("/plan/connections");
-            for (name, expected) in [
-                ("asked", asked),
-                ("open_at_end", asked),
-                ("open_min", asked),
-                ("opened", asked),
-                ("closed_by_server", 0),
-                ("attempts_failed", 0),
-            ] {
-                assert_eq!(held(&report, name), expected, "{load}: {name}");
-            }
-            assert!(held(&report, "set_up_ns") > 0);
-            assert!(report.at("/plan/model/held").is_object());
-            assert_eq!(report.requests().sent, 0);
-            // One is the connection before the run.
-            let accepted = after.connections_accepted - before.connections_accepted;
-            assert_eq!(accepted, asked + 1, "{load}");
-            let received = after.messages - before.messages;
-            assert_eq!(received, messages, "{load}");
-            if asked == 2_000 {
-                let each = held(&report, "client_bytes_per_connection");
-                assert!(each < 6_000, "{each} bytes per connection");
-            }
-        }
+        let before = server.settled();
+        let report = machinery.run_tcp("--hold -c 2000 -d 300ms", &server.address.to_string());
+        assert_eq!(held(&report, "open_at_end"), 2_000);
+        assert!(report.at("/plan/model/held").is_object());
+        // One is the connection before the run.
+        let accepted = server.settled().connections_accepted - before.connections_accepted;
+        assert_eq!(accepted, 2_001);
+        let each = held(&report, "client_bytes_per_connection");
+        assert!(each < 6_000, "{each} bytes per connection");
     }
 }
 
@@ -282,58 +162,39 @@ fn what_becomes_of_held_connections_is_told() {
         ("csv", "all 20 connections were held to the end"),
         ("html", "of 20 open at the end"),
     ] {
-        let outcome = brunt(&format!(
-            "--hold -c 20 -d 100ms --format {format} {}",
-            server.url("/")
-        ));
-        assert!(outcome.stdout.contains(words), "{format}: {outcome:?}");
+        let load = format!("--hold -c 20 -d 100ms --format {format}");
+        brunt(&format!("{load} {}", server.url("/"))).assert_prints(&[words]);
     }
 }
 
 #[test]
 fn connections_are_opened_and_closed_again() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let certificate = directory.path().join("own.pem");
-    let clear = ServeTcp::start("sink", &[]);
-    let secure = ServeTcp::start_secure(&certificate, "sink");
-    let trust = format!("--cacert {}", certificate.display());
-    for (server, scheme, options, tls) in
-        [(&clear, "tcp", "", false), (&secure, "tls", &*trust, true)]
-    {
-        for machinery in &MACHINERIES[..2] {
-            for load in ["-c 4 -n 200", "-c 4 -r 500 --arrivals poisson -n 200"] {
-                let before = server.settled();
-                let url = format!("{scheme}://{}", server.address);
-                let report = machinery.run_tcp(&format!("--connect-only {load} {options}"), &url);
-                let after = server.settled();
-                let requests = report.requests();
-                assert_eq!((requests.sent, requests.answered), (200, 200), "{load}");
-                assert_eq!(report.total("connections_opened"), 200, "{load}");
-                let shakes = if tls { 200 } else { 0 };
-                assert_eq!(report.total("handshakes_full"), shakes, "{load}");
-                // One is the connection before the run.
-                let accepted = after.connections_accepted - before.connections_accepted;
-                assert_eq!(accepted, 201, "{load}");
-                assert_eq!(after.bytes_received, before.bytes_received, "{load}");
-                assert_eq!(report.at("/plan/spoken"), "connections");
-                let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
-                assert!(least("response") >= least("connect"), "{load}");
-                assert!(!tls || least("response") > least("tls"), "{load}");
-            }
+    let secure = ServeTcp::start_secure("sink");
+    let trust = format!("--cacert {}", secure.certificate().display());
+    let url = format!("tls://{}", secure.address);
+    for machinery in &MACHINERIES[..2] {
+        for load in ["-c 4 -n 200", "-c 4 -r 500 --arrivals poisson -n 200"] {
+            let report = machinery.run_tcp(&format!("--connect-only {load} {trust}"), &url);
+            let requests = report.requests();
+            assert_eq!((requests.sent, requests.answered), (200, 200), "{load}");
+            assert_eq!(report.total("handshakes_full"), 200, "{load}");
+            assert_eq!(secure.settled().bytes_received, 0, "{load}");
+            assert_eq!(report.at("/plan/spoken"), "connections");
+            let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
+            assert!(least("response") >= least("connect"), "{load}");
+            assert!(least("response") > least("tls"), "{load}");
         }
     }
-    let outcome = success(&format!(
-        "tcp --connect-only -c 2 -d 200ms --warmup 0s {}",
-        clear.address
-    ));
+    let clear = ServeTcp::start("sink", &[]);
+    let load = "tcp --connect-only -c 2 -d 200ms --warmup 0s";
+    let outcome = success(&format!("{load} {}", clear.address));
     outcome.assert_prints(&["connections/s", "opened and closed again", "2 at a time"]);
     assert!(!outcome.stdout.contains("msg/s"), "{outcome:?}");
 }
 
 /// The JSON that the command with these words prints.
 fn experiment(words: &str) -> Value {
-    let outcome = success(&format!("{words} --format json -q"));
-    serde_json::from_str(&outcome.stdout).expect("JSON")
+    success(&format!("{words} --format json -q")).json()
 }
 
 #[test]
@@ -377,52 +238,10 @@ fn experiments_take_messages_by_their_url() {
         };
         if only["claim"] != "nothing" {
             assert_eq!(only["claim"], "differs", "{only}");
-            assert!(
-                only["change"].as_f64().is_some_and(|it| it < -0.5),
-                "{only}"
-            );
+            let change = only["change"].as_f64();
+            assert!(change.is_some_and(|it| it < -0.5), "{only}");
         }
     }
-}
-
-/// A server that sends lines all the time, and answers each message with one more.
-fn pushing() -> SocketAddr {
-    serve_each(|mut socket| {
-        let mut pusher = socket.try_clone().expect("a descriptor");
-        std::thread::spawn(move || {
-            while pusher.write_all(b"tick\n").is_ok() {
-                std::thread::sleep(Duration::from_micros(300));
-            }
-        });
-        let mut bytes = [0; 4_096];
-        while let Ok(count @ 1..) = socket.read(&mut bytes) {
-            let lines = bytes[..count].iter().filter(|&&byte| byte == b'\n').count();
-            if socket.write_all(&b"fine\n".repeat(lines)).is_err() {
-                break;
-            }
-        }
-    })
-}
-
-#[test]
-fn pushes_beside_messages_in_flight_break_no_run() {
-    let address = pushing();
-    for machinery in &MACHINERIES[..2] {
-        for load in [
-            "-c 4 -d 300ms --warmup 0s",
-            "-r 500 -c 4 -d 300ms --warmup 0s",
-        ] {
-            let report = machinery.run_tcp(&format!("{PING} {load}"), &address.to_string());
-            assert_ne!(report.at("/summary/verdict/name"), "invalid");
-            let requests = report.requests();
-            assert_eq!(requests.answered, requests.sent);
-            assert!(report.total("pushes") > 0, "{load}");
-        }
-    }
-    let text = brunt(&format!(
-        "tcp {PING} -c 4 -n 200 --think-time 2ms {address}"
-    ));
-    text.assert_prints(&["sent by the server unasked"]);
 }
 
 /// A server that sends lines without a pause, and reads what it is sent or does not.
@@ -449,12 +268,9 @@ fn floods_of_unasked_messages_break_no_run() {
                 let load = format!("-m {message} --reply line -c {connections}");
                 let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
                 let what = format!("{backend}, {connections} connections, read: {reads}");
-                let outcome = success(&format!("{load} {address}"));
-                let text = outcome.stdout;
-                assert!(
-                    text.contains("sent by the server unasked"),
-                    "{what}: {text}"
-                );
+                let text = success(&format!("{load} {address}")).stdout;
+                let is_told = text.contains("sent by the server unasked");
+                assert!(is_told, "{what}: {text}");
                 // It was not.
                 assert!(!text.contains("wall clock was set"), "{what}: {text}");
             }

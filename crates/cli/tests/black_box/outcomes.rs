@@ -13,81 +13,8 @@ use crate::support::process::{Outcome, Process, brunt, start};
 use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, in_common_window, run, start_run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 use crate::support::{BACKENDS, at_once};
-
-/// A server that speaks all protocols, and the options with which brunt speaks each of them.
-struct Servers {
-    clear: Serve,
-    secure: Serve,
-    _directory: tempfile::TempDir,
-}
-
-impl Servers {
-    fn start() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let secure = Serve::start_secure(&directory.path().join("server.pem"), &[]);
-        Self {
-            clear: Serve::start(),
-            secure,
-            _directory: directory,
-        }
-    }
-
-    /// Options and URL of `path` over HTTP/1.1 and HTTP/2, in clear text and over TLS.
-    fn spoken(&self, path: &str) -> [String; 4] {
-        let (clear, secure) = (self.clear.url(path), self.secure.url(path));
-        [
-            format!("--http1 {clear}"),
-            format!("--http2 {clear}"),
-            format!("--http1 -k {secure}"),
-            format!("--http2 -k {secure}"),
-        ]
-    }
-}
-
-#[test]
-fn a_run_in_which_nothing_succeeds_has_no_result() {
-    let servers = Servers::start();
-    // (path, options, why)
-    let cases = [
-        ("/status/404", "", "had status 404"),
-        ("/status/500", "-r 500", "had status 500"),
-        ("/truncate/1000", "", "failed ("),
-        ("/never", "-T 100ms", "failed (timed out)"),
-        ("/never", "--drain 50ms", "got no reply"),
-    ];
-    for backend in BACKENDS {
-        for (path, options, why) in cases {
-            for spoken in servers.spoken(path) {
-                let words = format!("--backend {backend} -t 1 -c 2 -d 300ms {options} {spoken}");
-                let report = run(&format!("--warmup 100ms {words}"));
-                assert_eq!(report.code, Some(1), "{words}");
-                let verdict = report.at("/summary/verdict");
-                assert_eq!(verdict["name"], "no_success", "{words}");
-                let because = verdict["because"].as_str().expect("words");
-                assert!(because.starts_with("no request succeeded: "), "{because}");
-                assert!(because.contains(why), "{words}: {because}");
-                assert!(!verdict["advice"][0].is_null(), "{words}");
-            }
-        }
-    }
-}
-
-#[test]
-fn redirects_are_named_beside_the_throughput() {
-    let servers = Servers::start();
-    for spoken in servers.spoken("/status/302") {
-        let outcome = brunt(&format!("-c 2 -d 200ms {spoken}"));
-        assert_ne!(outcome.code, Some(1), "{outcome:?}");
-        let words = "all of these were redirects (302), not followed";
-        let text = outcome
-            .stdout
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        assert!(text.contains(words), "{}", outcome.stdout);
-    }
-}
 
 /// How brunt is loading when the server is killed.
 const SPOKEN: [&str; 4] = [
@@ -128,29 +55,8 @@ fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
     );
 }
 
-fn killed(backend: &str, options: &str) -> RunReport {
-    let server = Serve::start();
-    let url = server.url("/");
-    let process = start_run(&format!(
-        "--backend {backend} -t 1 -c 4 -d 4s --warmup 0s {options} {url}"
-    ));
-    server.wait_for_requests(100);
-    sleep(Duration::from_millis(300));
-    server.kill();
-    RunReport::of(process.wait())
-}
-
-#[test]
-fn a_server_that_is_killed_is_a_finding() {
-    for backend in BACKENDS {
-        at_once(SPOKEN, |options| {
-            let report = in_common_window(|| killed(backend, options));
-            assert_failed(&report, false, &format!("{options} on {backend}"));
-        });
-    }
-}
-
-fn restarted(backend: &str, options: &str) -> RunReport {
+/// The report of a run whose server is killed, and perhaps comes back.
+fn killed(backend: &str, options: &str, comes_back: bool) -> RunReport {
     let server = Serve::start();
     let url = server.url("/");
     let process = start_run(&format!(
@@ -160,38 +66,20 @@ fn restarted(backend: &str, options: &str) -> RunReport {
     sleep(Duration::from_millis(300));
     let address = server.kill();
     sleep(Duration::from_millis(500));
-    let again = Serve::start_again(address);
-    let report = RunReport::of(process.wait());
-    drop(again);
-    report
+    let _again = comes_back.then(|| Serve::start_again(address));
+    RunReport::of(process.wait())
 }
 
 #[test]
-fn a_server_that_comes_back_is_found_again() {
-    for backend in BACKENDS {
+fn a_server_that_is_killed_or_comes_back_is_a_finding() {
+    for (backend, comes_back) in BACKENDS
+        .into_iter()
+        .flat_map(|it| [(it, false), (it, true)])
+    {
         at_once(SPOKEN, |options| {
-            let report = in_common_window(|| restarted(backend, options));
-            assert_failed(&report, true, &format!("{options} on {backend}"));
+            let report = in_common_window(|| killed(backend, options, comes_back));
+            assert_failed(&report, comes_back, &format!("{options} on {backend}"));
         });
-    }
-}
-
-#[test]
-fn a_run_by_count_says_how_many_were_never_sent() {
-    for backend in BACKENDS {
-        let server = Serve::start();
-        let process = start_run(&format!(
-            "--backend {backend} -t 1 -c 4 -n 500m -T 500ms --warmup 0s {}",
-            server.url("/")
-        ));
-        server.wait_for_requests(100);
-        sleep(Duration::from_millis(300));
-        server.kill();
-        let report = RunReport::of(process.wait());
-        assert_failed(&report, false, backend);
-        let because = report.at("/summary/verdict/because").to_string();
-        assert!(because.contains("of 500,000,000 requests "), "{because}");
-        assert!(because.contains(" never sent"), "{because}");
     }
 }
 
@@ -270,8 +158,8 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             let words = format!("--format json -t 1 -c 2 -d 1s {}", server.url("/"));
             of(&Process::start(taskset(cpu, &words)).wait())
         }
-        "the server ended, and did not come back" => of_report(&killed("epoll", "")),
-        "the server ended, and came back" => of_report(&restarted("epoll", "")),
+        "the server ended, and did not come back" => of_report(&killed("epoll", "", false)),
+        "the server ended, and came back" => of_report(&killed("epoll", "", true)),
         "the server answered nothing for over a tenth of the window" => of(&brunt(&format!(
             "--format json -t 1 -c 2 -d 4500ms --warmup 50ms {}",
             server.url("/stall/1500ms/3s")
@@ -310,12 +198,9 @@ fn made(what: &str) -> (Option<String>, Option<i32>) {
             let mut stored = run(&format!("-c 2 -d 500ms --warmup 50ms {}", server.url("/"))).json;
             let recorded = &mut stored["agents"][0]["workers"][0]["population"]["recorded"];
             *recorded = (recorded.as_u64().expect("a count") + 1).into();
-            let file = tempfile::NamedTempFile::new().expect("a file");
-            std::fs::write(file.path(), stored.to_string()).expect("it is ours");
-            of(&brunt(&format!(
-                "report --format json {}",
-                file.path().display()
-            )))
+            let files = Stored::new();
+            let path = files.write("run.json", stored.to_string());
+            of(&brunt(&format!("report --format json {path}")))
         }
         "it was interrupted in the measure phase" => {
             let process = start_run(&format!("-c 2 -d 10m --warmup 0s {}", server.url("/")));

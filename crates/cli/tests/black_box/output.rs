@@ -1,11 +1,11 @@
 //! Where reports go and what they look like there.
 
-use std::process::Command;
-
+use crate::support::csv_row;
 use crate::support::malformed::MalformedServer;
-use crate::support::process::{Process, brunt, success};
+use crate::support::process::{Process, brunt, in_shell, limited, success};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 
 /// A short load for tests of what is printed about it.
 const LOAD: &str = "-c 4 -d 200ms --warmup 50ms";
@@ -15,21 +15,12 @@ pub(crate) fn assert_plain(text: &str, what: &str) {
     assert!(!text.is_empty(), "{what}: nothing printed");
     assert!(text.ends_with('\n'), "{what}");
     for line in text.lines() {
-        assert!(
-            !line.contains(['\u{1b}', '\r', '\u{8}']),
-            "{what}: {line:?}"
-        );
+        let is_drawn = line.contains(['\u{1b}', '\r', '\u{8}']);
+        assert!(!is_drawn, "{what}: {line:?}");
         // A command to paste is not broken.
-        let is_whole = line.starts_with("  brunt ");
-        assert!(
-            is_whole || line.chars().count() <= 80,
-            "{what}: over 80 columns: {line}"
-        );
-        assert_eq!(
-            line.trim_end(),
-            line,
-            "{what}: blanks at the end of {line:?}"
-        );
+        let fits = line.starts_with("  brunt ") || line.chars().count() <= 80;
+        assert!(fits, "{what}: over 80 columns: {line}");
+        assert_eq!(line.trim_end(), line, "{what}: blanks at its end");
     }
     for word in ["NaN", "inf ", "null"] {
         assert!(!text.contains(word), "{what}: {word} in\n{text}");
@@ -65,11 +56,9 @@ fn text_on_a_pipe_is_plain_and_within_80_columns() {
 }
 
 #[test]
-fn a_stored_run_gives_the_same_text_again() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    let file = file.to_str().expect("a path in UTF-8");
+fn a_stored_run_gives_the_same_again_in_every_form() {
+    let (server, files) = (Serve::start(), Stored::new());
+    let file = files.path("run.json");
     for (options, path) in [
         (LOAD, "/"),
         ("-c 4 -d 200ms --warmup 0s", "/random-close/20"),
@@ -83,103 +72,54 @@ fn a_stored_run_gives_the_same_text_again() {
             assert_eq!(again.code, printed.code, "{options} {path}");
             assert_eq!(again.stderr, "");
         }
+        let json = files.text("run.json");
+        let printed = brunt(&format!("report --format json {file}"));
+        assert_eq!(printed.stdout, json, "{options} {path}");
     }
-}
-
-#[test]
-fn a_stored_run_gives_the_same_json_and_csv_again() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let stored = directory.path().join("run.json");
-    let copy = directory.path().join("copy.json");
-    let (stored_name, copy_name) = (stored.display(), copy.display());
-    success(&format!("{LOAD} -q -o {stored_name} {}", server.url("/")));
-    let json = std::fs::read_to_string(&stored).expect("it was written");
-    let printed = brunt(&format!("report --format json {stored_name}"));
-    assert_eq!(printed.stdout, json);
-    let outcome = brunt(&format!("report -q -o {copy_name} {stored_name}"));
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""));
-    assert_eq!(
-        std::fs::read_to_string(&copy).expect("it was written"),
-        json
-    );
-    let csv = brunt(&format!("report --format csv {stored_name}")).stdout;
-    let csv_again = brunt(&format!("report --format csv {copy_name}")).stdout;
-    assert_eq!(csv, csv_again);
-    assert_csv(&csv);
 }
 
 /// A header and one row of as many fields.
 fn assert_csv(text: &str) {
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let columns = reader.headers().expect("a header").len();
-    let rows: Vec<_> = reader
-        .records()
-        .map(|row| row.expect("as many fields as the header has"))
-        .collect();
-    assert!(columns > 10, "{text}");
-    assert_eq!(rows.len(), 1, "{text}");
+    assert!(csv_row(text).len() > 10, "{text}");
 }
 
 #[test]
-fn the_form_of_a_file_follows_its_name() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let written = |name: &str, options: &str| {
-        let path = directory.path().join(name);
-        let outcome = success(&format!(
-            "-t 1 -c 2 -n 100 {options} -o {} {}",
-            path.display(),
-            server.url("/")
-        ));
-        assert!(outcome.stdout.starts_with("http"), "{}", outcome.stdout);
-        std::fs::read_to_string(&path).expect("it was written")
-    };
-    assert_csv(&written("run.csv", ""));
-    assert_plain(&written("run.txt", ""), "run.txt");
-    for (name, options) in [
-        ("run.json", ""),
-        ("run", ""),
-        ("other.txt", "--format json"),
-    ] {
-        let text = written(name, options);
-        assert!(
-            serde_json::from_str::<serde_json::Value>(&text).is_ok(),
-            "{name}"
-        );
+fn without_an_ending_or_by_its_option_a_file_is_json() {
+    let (server, files) = (Serve::start(), Stored::new());
+    for (name, options) in [("run", ""), ("other.txt", "--format json")] {
+        let load = format!("-t 1 -c 2 -n 100 {options} -o {}", files.path(name));
+        let outcome = success(&format!("{load} {}", server.url("/")));
+        assert!(outcome.stdout.starts_with("http"), "{outcome:?}");
+        files.read(name);
     }
 }
 
 #[test]
 fn several_files_each_have_the_form_of_their_name() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (server, files) = (Serve::start(), Stored::new());
+    let path = |name: &str| files.path(name);
     let names = ["run.json", "run.html", "run.csv", "run.txt"];
-    let files: String = names
-        .iter()
-        .map(|name| format!("-o {} ", path(name)))
-        .collect();
+    let outputs = names.map(|name| format!("-o {}", path(name))).join(" ");
     let url = server.url("/");
-    let outcome = success(&format!("-c 2 -n 50 {files} {url}"));
+    let outcome = success(&format!("-c 2 -n 50 {outputs} {url}"));
     assert!(outcome.stdout.starts_with("http"), "{outcome:?}");
     for name in names {
         // Each is what a report of the stored run in its form is.
-        let again = path(&format!("again-{name}"));
-        let stored = path("run.json");
-        assert_eq!(
-            brunt(&format!("report {stored} -q -o {again}")).code,
-            Some(0)
-        );
-        let read = |path: &str| std::fs::read_to_string(path).expect(name);
-        assert_eq!(read(&path(name)), read(&again), "{name}");
+        let again = format!("again-{name}");
+        success(&format!(
+            "report {} -q -o {}",
+            path("run.json"),
+            path(&again)
+        ));
+        assert_eq!(files.text(name), files.text(&again), "{name}");
     }
+    assert_csv(&files.text("run.csv"));
+    assert_plain(&files.text("run.txt"), "run.txt");
     // One of them may be standard output, in a form that --format names.
     let (stored, csv) = (path("run.json"), path("piped.csv"));
     let piped = brunt(&format!("report {stored} -o - --format html -o {csv}"));
-    let page = std::fs::read_to_string(path("run.html")).expect("it was written");
-    assert_eq!(piped.stdout, page);
-    assert_csv(&std::fs::read_to_string(&csv).expect("it was written"));
+    assert_eq!(piped.stdout, files.text("run.html"));
+    assert_csv(&files.text("piped.csv"));
 
     let requests = server.counters().requests;
     for (words, parts) in [
@@ -192,28 +132,23 @@ fn several_files_each_have_the_form_of_their_name() {
             ["--output", "same file", "piped.csv"],
         ),
     ] {
-        let outcome = brunt(&format!("-n 5 {words} {url}"));
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        for part in parts {
-            assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
-        }
+        let outcome = brunt(&format!("-n 5 {words} {url}")).exits(2);
+        outcome.assert_says(&parts);
     }
     assert_eq!(server.counters().requests, requests);
 }
 
 #[test]
 fn an_unknown_ending_is_refused_before_load() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.xml");
-    let load = format!("-c 2 -n 10 -o {} {}", path.display(), server.url("/"));
-    let outcome = brunt(&load);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let (server, files) = (Serve::start(), Stored::new());
+    let path = files.path("run.xml");
+    let load = format!("-c 2 -n 10 -o {path} {}", server.url("/"));
+    let outcome = brunt(&load).exits(2);
     outcome.assert_says(&["run.xml", ".json, .html, .csv, .txt or .md", "--format"]);
-    assert!(!path.exists());
+    assert!(!files.place("run.xml").exists());
     assert_eq!(server.counters().requests, 0);
     success(&format!("--format csv {load}"));
-    assert_csv(&std::fs::read_to_string(&path).expect("it was written"));
+    assert_csv(&files.text("run.xml"));
 }
 
 #[test]
@@ -261,77 +196,68 @@ fn progress_is_lines_of_json_where_asked_for() {
 
 #[test]
 fn an_interrupted_run_is_stored_too() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.json");
-    let process = start_run(&format!(
-        "-o {} -c 4 -d 10m --warmup 0s {}",
-        path.display(),
-        server.url("/")
-    ));
+    let (server, files) = (Serve::start(), Stored::new());
+    let (path, url) = (files.path("run.json"), server.url("/"));
+    let process = start_run(&format!("-o {path} -c 4 -d 10m --warmup 0s {url}"));
     server.wait_for_requests(100);
-    assert_eq!(process.wait_interrupted().code, Some(130));
-    let printed = brunt(&format!("report --format json {}", path.display()));
-    let json: serde_json::Value = serde_json::from_str(&printed.stdout).expect("a whole report");
+    process.wait_interrupted().exits(130);
+    let json = brunt(&format!("report --format json {path}")).json();
     assert_eq!(json["agents"][0]["interrupted"], true);
 }
 
 #[test]
 fn an_output_may_be_a_device() {
     let server = Serve::start();
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!(
-        "'{}' -q -c 2 -n 100 --format json -o /dev/stdout {} | cat",
-        env!("CARGO_BIN_EXE_brunt"),
-        server.url("/")
-    ));
-    let report = RunReport::of(Process::start(command).wait());
+    let url = server.url("/");
+    let words = [
+        "-q",
+        "-n",
+        "100",
+        "--format",
+        "json",
+        "-o",
+        "/dev/stdout",
+        &url,
+    ];
+    let piped = in_shell("\"$@\" | cat", &words);
+    let report = RunReport::of(Process::start(piped).wait());
     assert_eq!(report.requests().answered, 100);
 }
 
 #[test]
 fn a_report_that_does_not_fit_leaves_the_old_one() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.json");
-    std::fs::write(&path, "as it was").expect("it is ours");
-    let fresh = directory.path().join("fresh.json");
+    let (server, files) = (Serve::start(), Stored::new());
     for output in [
-        format!("-o {}", path.display()),
-        format!("-o {}", fresh.display()),
+        files.write("run.json", "as it was"),
+        files.path("fresh.json"),
     ] {
         // No file may have more than a few KiB, as on a full disk.
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!(
-            "ulimit -f 8; exec '{}' -q -c 2 -n 1000 {output} {}",
-            env!("CARGO_BIN_EXE_brunt"),
-            server.url("/")
-        ));
-        let outcome = Process::start(command).wait();
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let words = format!("-q -c 2 -n 1000 -o {output} {}", server.url("/"));
+        let outcome = limited("ulimit -f 8", &words).exits(2);
         outcome.assert_says(&["bytes at most", "RLIMIT_FSIZE", "ulimit -f"]);
     }
-    let text = std::fs::read_to_string(&path).expect("it is there still");
-    assert_eq!(text, "as it was");
-    let left = std::fs::read_dir(directory.path()).expect("it is there");
+    assert_eq!(files.text("run.json"), "as it was");
+    let left = std::fs::read_dir(files.place("")).expect("it is there");
     assert_eq!(left.count(), 1, "neither half a report nor an empty one");
 }
 
 #[test]
 fn standard_output_by_name_goes_behind_what_is_there() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("log");
-    std::fs::write(&path, "first\n").expect("it is ours");
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!(
-        "'{}' -q -c 2 -n 100 --format csv -o /dev/stdout {} >> {}",
-        env!("CARGO_BIN_EXE_brunt"),
-        server.url("/"),
-        path.display()
-    ));
-    let outcome = Process::start(command).wait();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let text = std::fs::read_to_string(&path).expect("it is there still");
+    let (server, files) = (Serve::start(), Stored::new());
+    let path = files.write("log", "first\n");
+    let url = server.url("/");
+    let words = [
+        "-q",
+        "-n",
+        "100",
+        "--format",
+        "csv",
+        "-o",
+        "/dev/stdout",
+        &url,
+    ];
+    let command = in_shell(&format!("\"$@\" >> {path}"), &words);
+    Process::start(command).wait().exits(0);
+    let text = files.text("log");
     assert_csv(text.strip_prefix("first\n").expect("what was there"));
 }

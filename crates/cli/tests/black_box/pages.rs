@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::support::at_once;
 use crate::support::chromium::{open, read_without_scripts};
 use crate::support::process::{Outcome, brunt, brunt_with};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate};
+use crate::support::stored::Stored;
 
 /// Larger is no page of a run of ten minutes.
 const RUN_BYTES_MAX: u64 = 400_000;
@@ -21,25 +21,12 @@ const HOSTILE: &str = "</script></style></pre>--><!--<script>document.title='own
                        <img src=http://outside.invalid/x onerror=\"document.title='owned'\">\
                        \"'&lt;\u{2028}`${document.title='owned'}";
 
-/// A place for pages.
-struct Pages(TempDir);
-
-impl Pages {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary directory"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// The page of a run with these blank-separated words.
-    fn of_run(&self, name: &str, words: &str) -> PathBuf {
-        let path = self.path(name);
-        let outcome = brunt(&format!("-q -o {} {words}", path.display()));
-        assert_written(&path, &outcome);
-        path
-    }
+/// The page of a run with these blank-separated words.
+fn page_of_run(pages: &Stored, name: &str, words: &str) -> PathBuf {
+    let page = pages.place(name);
+    let outcome = brunt(&format!("-q -o {} {words}", page.display()));
+    assert_written(&page, &outcome);
+    page
 }
 
 fn assert_written(page: &Path, outcome: &Outcome) {
@@ -97,9 +84,13 @@ fn assert_readable(page: &Path, words: &[&str]) {
 
 #[test]
 fn a_run_is_drawn_and_can_be_read_without_scripts() {
-    let (server, pages) = (Serve::start(), Pages::new());
+    let (server, pages) = (Serve::start(), Stored::new());
     let url = server.url("/bytes/100");
-    let page = pages.of_run("run.html", &format!("-c 4 -d 1s --warmup 200ms {url}"));
+    let page = page_of_run(
+        &pages,
+        "run.html",
+        &format!("-c 4 -d 1s --warmup 200ms {url}"),
+    );
     assert_drawn(
         &page,
         &["throughput", "latency", "percentiles", "heat", "cpu", "own"],
@@ -116,20 +107,20 @@ fn a_run_is_drawn_and_can_be_read_without_scripts() {
 
 #[test]
 fn an_open_loop_with_failures_is_drawn() {
-    let (server, pages) = (Serve::start(), Pages::new());
+    let (server, pages) = (Serve::start(), Stored::new());
     let url = server.url("/random-close/20");
     let load = "-c 4 -r 400 -d 1s --warmup 0s --objective errors<0.1%";
-    let page = pages.of_run("open.html", &format!("{load} {url}"));
+    let page = page_of_run(&pages, "open.html", &format!("{load} {url}"));
     assert_drawn(&page, &["throughput", "latency", "errors", "connections"]);
     assert_readable(&page, &["objectives", "MISSED", "closed before reply"]);
 }
 
 #[test]
 fn nothing_to_draw_is_a_page_all_the_same() {
-    let (server, pages) = (Serve::start(), Pages::new());
+    let (server, pages) = (Serve::start(), Stored::new());
     let url = server.url("/never");
     let load = "-c 1 -d 100ms --warmup 0s --drain 50ms";
-    let page = pages.of_run("never.html", &format!("{load} {url}"));
+    let page = page_of_run(&pages, "never.html", &format!("{load} {url}"));
     assert_drawn(&page, &[]);
     assert_readable(&page, &["NO-SUCCESS"]);
 }
@@ -138,11 +129,11 @@ fn nothing_to_draw_is_a_page_all_the_same() {
 /// makes of the stored run.
 #[test]
 fn ten_minutes_are_a_small_page() {
-    let pages = Pages::new();
-    let stored = pages.path("run.json");
+    let pages = Stored::new();
+    let stored = pages.place("run.json");
     let plan = plan("http://simulated/", [20, 2], [1_000, 600_000]);
     simulate(at_rate(plan, 2_000.0), None, &stored);
-    let page = pages.path("run.html");
+    let page = pages.place("run.html");
     let outcome = brunt(&format!(
         "report {} -q -o {}",
         stored.display(),
@@ -157,7 +148,7 @@ fn ten_minutes_are_a_small_page() {
 /// Pages of a comparison that is measured, and of experiments with known rounds.
 #[test]
 fn experiments_are_drawn() {
-    let (server, pages) = (Serve::start(), Pages::new());
+    let (server, pages) = (Serve::start(), Stored::new());
     let (fast, slow) = (server.url("/delay/1ms"), server.url("/delay/2ms"));
     let compare = format!("compare --pairs 7 -c 2 -t 1 -d 100ms --warmup 20ms {fast} {slow}");
     let stored = |name: &str| {
@@ -187,7 +178,7 @@ fn experiments_are_drawn() {
             ),
         ],
         |(name, words, charts, said)| {
-            let page = pages.path(name);
+            let page = pages.place(name);
             let outcome = brunt(&format!("{words} -q -o {}", page.display()));
             assert_written(&page, &outcome);
             assert_drawn(&page, charts);
@@ -198,28 +189,13 @@ fn experiments_are_drawn() {
 
 /// Replaces what a peer, a file or a user could have chosen.
 fn poison(value: &mut Value) {
-    const OWN: [&str; 15] = [
-        "kind",
-        "backend",
-        "protocol",
-        "process",
-        "http",
-        "stamps",
-        "spin",
-        "order",
-        "placement",
-        "reuse",
-        "scheme",
-        "think_spread",
-        "watch",
-        "hdr_v2",
-        "reason",
-    ];
+    const OWN: &str = "kind backend protocol process http stamps spin order placement reuse \
+                       scheme think_spread watch hdr_v2 reason";
     match value {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {
                 match field {
-                    Value::String(text) if !OWN.contains(&name.as_str()) => {
+                    Value::String(text) if OWN.split(' ').all(|it| it != name) => {
                         *text = HOSTILE.to_owned();
                     }
                     Value::Object(_) | Value::Array(_) if name != "hdr_v2" => {
@@ -236,18 +212,18 @@ fn poison(value: &mut Value) {
 
 #[test]
 fn hostile_text_runs_nowhere() {
-    let (server, pages) = (Serve::start(), Pages::new());
-    let stored = pages.path("run.json");
+    let (server, pages) = (Serve::start(), Stored::new());
+    let stored = pages.place("run.json");
     let path = stored.to_str().expect("a path in UTF-8");
     let url = server.url("/status/500");
     let outcome = brunt(&format!("-q -o {path} -c 2 -d 300ms --warmup 0s {url}"));
-    let text = std::fs::read_to_string(&stored).unwrap_or_else(|_| panic!("{outcome:?}"));
-    let mut run: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(stored.exists(), "{outcome:?}");
+    let mut run = pages.read("run.json");
     poison(&mut run);
     run["agents"][0]["workers"][0]["error_bodies"] =
         serde_json::json!([{"status": 500, "text": HOSTILE, "is_cut": false}]);
-    std::fs::write(&stored, run.to_string()).expect("it can be written");
-    let page = pages.path("run.html");
+    pages.write("run.json", run.to_string());
+    let page = pages.place("run.html");
     let outcome = brunt_with(&["report", "-q", path, "-o", page.to_str().expect("UTF-8")]);
     assert_written(&page, &outcome);
     assert_drawn(&page, &["errors"]);

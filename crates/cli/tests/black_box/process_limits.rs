@@ -3,26 +3,10 @@
 
 use std::process::Command;
 
-use crate::support::process::{Outcome, Process, binary};
+use crate::support::process::{Outcome, Process, binary, limited};
 use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 use crate::support::{BACKENDS, at_once};
-
-/// Runs brunt with `words` under what `limit` sets in a shell.
-fn limited(limit: &str, words: &str) -> Outcome {
-    let brunt = binary();
-    let mut command = Command::new("sh");
-    for (name, value) in brunt.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let script = format!("{limit} && exec \"$@\"");
-    command.args(["-c", &script, "sh"]).arg(brunt.get_program());
-    command.args(words.split_whitespace());
-    Process::start(command).wait()
-}
 
 #[test]
 fn an_address_space_that_is_too_small_is_an_error() {
@@ -38,14 +22,11 @@ fn an_address_space_that_is_too_small_is_an_error() {
                 // A busy machine may leave the window too little of it.
                 Some(0 | 3) => ran += 1,
                 Some(2) => {
-                    let words = ["of address space are", "RLIMIT_AS", "ulimit -v"];
-                    let is_said = words.iter().all(|words| outcome.stderr.contains(words));
-                    assert!(is_said, "{megabytes} MB, {backend}: {outcome:?}");
+                    outcome.assert_says(&["of address space are", "RLIMIT_AS", "ulimit -v"]);
                 }
                 // The program itself has no room: then it does not begin.
                 Some(127) if megabytes == 40 => {
-                    let is_said = outcome.stderr.contains("while loading shared libraries");
-                    assert!(is_said, "{megabytes} MB, {backend}: {outcome:?}");
+                    outcome.assert_says(&["while loading shared libraries"]);
                 }
                 _ => panic!("{megabytes} MB, {backend}: {outcome:?}"),
             }
@@ -97,13 +78,10 @@ os.execv(sys.argv[2], sys.argv[2:])
 fn a_ring_that_may_be_made_and_not_entered_is_not_used() {
     let server = Serve::start();
     for backend in ["auto", "uring"] {
-        let line = format!(
-            "--backend {backend} -c 2 -n 100 --format json {}",
-            server.url("/")
-        );
+        let load = format!("--backend {backend} -c 2 -n 100 --format json");
+        let line = format!("{load} {}", server.url("/"));
         // io_uring_enter(2), whose number is the same on all machines.
-        let outcome = without_call(426, &line);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = without_call(426, &line).exits(0);
         let report = RunReport::of(outcome);
         assert_eq!(report.requests().answered, 100);
         assert_eq!(report.at("/agents/0/backend"), "epoll");
@@ -122,11 +100,7 @@ fn without_call(number: u32, words: &str) -> Outcome {
     Process::start(command).wait()
 }
 
-const CLOCK_NANOSLEEP: u32 = if cfg!(target_arch = "x86_64") {
-    230
-} else {
-    115
-};
+const CLOCK_NANOSLEEP: u32 = [115, 230][cfg!(target_arch = "x86_64") as usize];
 
 #[test]
 fn a_sleep_that_is_forbidden_is_no_matter() {

@@ -151,8 +151,8 @@ fn the_commands_work() {
     let servers = Servers {
         tcp: Serve::start(),
         unix: ServeUnix::start(&place("app.sock")),
-        tls: Serve::start_secure(&place("server.pem"), &["--http3"]),
-        mutual: Serve::start_secure(&place("mutual.pem"), &["--client-ca", clients]),
+        tls: Serve::start_secure(&["--http3"]),
+        mutual: Serve::start_secure(&["--client-ca", clients]),
         client: authority.client(),
     };
     for (name, text) in [

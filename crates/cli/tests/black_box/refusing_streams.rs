@@ -2,11 +2,11 @@
 //! ends by them, and only what a full standard output loses changes the exit code.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::process::{Process, binary, brunt_with};
+use crate::support::process::{Process, brunt_with, in_shell};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::simulated::{plan, simulate};
+use crate::support::stored::Stored;
 use crate::support::{at_once, wait_for};
 
 /// What a shell does with both streams of `"$@"`. `$CODE` names the file for its exit code.
@@ -27,23 +27,14 @@ const STREAMS: [(&str, &str); 4] = [
 ];
 
 /// The exit code of brunt called with `words` and such streams.
-fn code_with(streams: &str, words: &[&str], directory: &Path) -> String {
-    let file = directory.join("code");
-    let _ = std::fs::remove_file(&file);
-    let brunt = binary();
-    let mut command = Command::new("sh");
-    for (name, value) in brunt.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.env("CODE", &file).args(["-c", streams, "sh"]);
-    command.arg(brunt.get_program()).args(words);
+fn code_with(streams: &str, words: &[&str], file: &Path) -> String {
+    let _ = std::fs::remove_file(file);
+    let mut command = in_shell(streams, words);
+    command.env("CODE", file);
     Process::start(command).wait();
     // With a pipe the shell ends when the reader does.
     let code = wait_for("the exit code is written", || {
-        let text = std::fs::read_to_string(&file).ok()?;
+        let text = std::fs::read_to_string(file).ok()?;
         text.ends_with('\n').then_some(text)
     });
     code.trim().to_owned()
@@ -71,17 +62,16 @@ fn exit_alike_unless_full(lines: &[(i32, String)]) {
 
 fn check_codes(lines: &[(i32, String)], of_full: fn(i32) -> i32) {
     at_once(lines, |(code, line)| {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        let files = Stored::new();
         let words: Vec<&str> = line.split_whitespace().collect();
         let (code, full) = (code.to_string(), of_full(*code).to_string());
         let good = unless_invalid(|| {
             let good = brunt_with(&words);
-            good.code
-                .map_or_else(|| format!("{good:?}"), |code| code.to_string())
+            good.code.map_or(format!("{good:?}"), |it| it.to_string())
         });
         assert_eq!(good, code, "{line}");
         for (name, streams) in STREAMS {
-            let found = unless_invalid(|| code_with(streams, &words, directory.path()));
+            let found = unless_invalid(|| code_with(streams, &words, &files.place("code")));
             let expected = if name == "both full" { &full } else { &code };
             assert_eq!(&found, expected, "{line}: {name}");
         }
@@ -90,12 +80,9 @@ fn check_codes(lines: &[(i32, String)], of_full: fn(i32) -> i32) {
 
 #[test]
 fn runs_exit_as_with_good_streams() {
-    let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let script = directory.path().join("prints.lua");
+    let (server, files) = (Serve::start(), Stored::new());
     let text = "print('setup')\nfunction done() print('done') end\n";
-    std::fs::write(&script, text).expect("the directory is ours");
-    let (url, script) = (server.url("/"), script.display());
+    let (url, script) = (server.url("/"), files.write("prints.lua", text));
     exit_alike_unless_full(&[
         (0, format!("-c 2 -n 50 {url}")),
         (0, format!("-c 2 -n 50 --format json {url}")),
@@ -114,13 +101,12 @@ fn runs_exit_as_with_good_streams() {
 #[test]
 fn commands_exit_as_with_good_streams() {
     let server = Serve::start();
-    let tcp = ServeTcp::start("echo=line", &[]);
-    let url = server.url("/");
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = |name: &str| directory.path().join(name).display().to_string();
+    let echo = ServeTcp::start("echo=line", &[]);
+    let (url, tcp) = (server.url("/"), echo.address);
+    let files = Stored::new();
+    let (a, sweep) = (files.path("a.json"), files.path("s.json"));
     let plan = plan("http://simulated/", [64, 1], [1_000, 200]);
-    simulate(plan, None, &directory.path().join("a.json"));
-    let a = path("a.json");
+    simulate(plan, None, &files.place("a.json"));
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/stored_run");
     let rounds = "-t 1 -d 100ms --warmup 20ms";
     exit_alike_unless_full(&[
@@ -134,16 +120,10 @@ fn commands_exit_as_with_good_streams() {
         (0, format!("report {corpus}/capacity")),
         (
             0,
-            format!(
-                "sweep -c 1,2 --rounds 1 {rounds} -o {} {url}",
-                path("s.json")
-            ),
+            format!("sweep -c 1,2 --rounds 1 {rounds} -o {sweep} {url}"),
         ),
         (1, format!("find {rounds} -r 10k --objective p50<1ns {url}")),
-        (
-            0,
-            format!("tcp -m PING\\n --reply line -d 100ms {}", tcp.address),
-        ),
+        (0, format!("tcp -m PING\\n --reply line -d 100ms {tcp}")),
     ]);
 }
 
@@ -151,8 +131,8 @@ fn commands_exit_as_with_good_streams() {
 fn drop_ins_exit_as_with_good_streams() {
     let server = Serve::start();
     let tcp = ServeTcp::start("echo=line", &[]);
-    let (url, host) = (server.url("/"), server.url("").replace("http://", ""));
-    let (host, port) = host.split_once(':').expect("an address");
+    let (url, address) = (server.url("/"), server.address());
+    let (host, port) = address.split_once(':').expect("an address");
     // The tools themselves do not look at what standard output says, but for oha.
     exit_alike(&[
         (0, format!("wrk -t1 -c2 -d1 {url}")),
@@ -173,26 +153,18 @@ fn drop_ins_exit_as_with_good_streams() {
 
 #[test]
 fn a_report_that_standard_output_does_not_take_is_a_message() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
-    let server = Serve::start();
-    let start = |output: &Path| {
-        let mut command = Command::new("sh");
-        command.args(["-c", "exec \"$0\" \"$@\" >/dev/full"]);
-        command.arg(binary().get_program());
-        command
-            .args(["-d", "100ms", &server.url("/"), "-o"])
-            .arg(output);
-        Process::start(command).wait()
+    let (server, files) = (Serve::start(), Stored::new());
+    let url = server.url("/");
+    let refused = |output: &str| {
+        let words = ["-d", "100ms", &url, "-o", output];
+        Process::start(in_shell("exec \"$@\" >/dev/full", &words))
+            .wait()
+            .exits(2)
     };
-    let outcome = start(&file);
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    let said: Vec<&str> = outcome.stderr.lines().collect();
+    let outcome = refused(&files.path("run.json"));
     let expected = "brunt: cannot write to standard output: No space left on device (os error 28)";
-    assert_eq!(said, [expected], "{outcome:?}");
-    let stored = std::fs::read_to_string(&file).expect("it is written");
-    assert!(stored.contains("\"brunt_version\""), "{stored}");
+    assert_eq!(outcome.stderr.trim_end(), expected);
+    assert!(files.text("run.json").contains("\"brunt_version\""));
     // What was asked for there by name is a file like others.
-    let outcome = start(Path::new("-"));
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    refused("-");
 }

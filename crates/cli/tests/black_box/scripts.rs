@@ -1,29 +1,23 @@
 //! Scripts: what is sent for them, what they are told, and how a run ends whose script fails.
 
-use std::path::PathBuf;
-
-use tempfile::TempDir;
-
 use crate::loads::MACHINERIES;
-use crate::support::BACKENDS;
 use crate::support::process::{Outcome, Process, binary, brunt, refused, success};
-use crate::support::recorder::Recorder;
-use crate::support::run::{RunReport, run};
+use crate::support::run::run;
 use crate::support::serve::Serve;
+use crate::support::stored::{Stored, number};
 
-/// A file with this script.
-fn script(source: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("script.lua");
-    std::fs::write(&path, source).expect("the directory is ours");
-    (directory, path)
+/// A file with this script, and its path.
+fn script(source: &str) -> (Stored, String) {
+    let files = Stored::new();
+    let path = files.write("script.lua", source);
+    (files, path)
 }
 
 /// Runs a script against brunt's own server with a text report.
 fn run_script(source: &str, options: &str) -> (Outcome, u64) {
     let server = Serve::start();
     let (_directory, path) = script(source);
-    let (url, path) = (server.url("/"), path.display().to_string());
+    let url = server.url("/");
     let outcome = brunt(&format!("-s {path} --warmup 0s -d 300ms {options} {url}"));
     (outcome, server.counters().requests)
 }
@@ -48,43 +42,15 @@ fn what_a_script_makes_is_what_the_server_gets() {
             "-c 2 -d 100ms --warmup 50ms",
         ] {
             let server = Serve::start();
-            let load = format!("-s {} {load}", path.display());
+            let load = format!("-s {path} {load}");
             let report = machinery.run(&load, &server.url("/"));
             let requests = report.requests();
             assert_eq!(requests.answered, requests.sent, "{machinery:?} {load}");
-            assert_eq!(
-                server.counters().requests,
-                requests.sent,
-                "{machinery:?} {load}"
-            );
-            let names = report.at("/names").as_array().expect("a list");
-            let sent: u64 = names
-                .iter()
-                .map(|name| name["requests_sent"].as_u64().expect("a count"))
-                .sum();
-            assert_eq!(sent, requests.sent, "{machinery:?} {load}");
-        }
-    }
-}
-
-#[test]
-fn the_text_is_sent_as_it_is() {
-    for backend in BACKENDS {
-        let recorder = Recorder::start();
-        let (_directory, path) = script(
-            "function request()\n\
-                return 'PUT /as?it=is HTTP/1.1\\r\\nHost: here\\r\\nx-odd:  a \\r\\n\
-             Content-Length: 3\\r\\n\\r\\nabc'\n\
-             end\n",
-        );
-        let url = recorder.url("/path");
-        let path = path.display();
-        let report = run(&format!("--backend {backend} -s {path} -c 1 -n 2 {url}"));
-        assert_eq!(report.requests().answered, 2);
-        let expected = "PUT /as?it=is HTTP/1.1\r\nHost: here\r\nx-odd:  a \r\n\
-                        Content-Length: 3\r\n\r\nabc";
-        for request in recorder.requests() {
-            assert_eq!(request.text, expected);
+            let counted = server.counters().requests;
+            assert_eq!(counted, requests.sent, "{machinery:?} {load}");
+            let names = report.at("/names").as_array().expect("a list").iter();
+            let sent = names.map(|name| number(name, "/requests_sent"));
+            assert_eq!(sent.sum::<u64>(), requests.sent, "{machinery:?} {load}");
         }
     }
 }
@@ -99,7 +65,6 @@ fn options_and_words_reach_the_script() {
     );
     let server = Serve::start();
     let url = server.url("/bytes/10?a=1");
-    let path = path.display();
     let outcome = success(&format!(
         "-s {path} -n 1 -c 1 -q -m PUT -b abc -H X-A:1 {url} one -- --two"
     ));
@@ -134,10 +99,7 @@ fn prints_stand_where_they_belong() {
     }
     // Replies that come after the window are in the server's count alone.
     let told: u64 = rest.trim().parse().expect("a count");
-    assert!(
-        told <= requests && told + 2 >= requests,
-        "{told} of {requests}"
-    );
+    assert!((told..=told + 2).contains(&requests), "{told}, {requests}");
 }
 
 #[test]
@@ -228,13 +190,10 @@ fn the_first_request_stands_for_all_in_reports() {
     let (_directory, path) = script(
         "function request() return wrk.format('PUT', '/bytes/10', {['X-A'] = 1}, 'abc') end",
     );
-    let path = path.display();
     let report = run(&format!("-s {path} -c 1 -n 10 {}", server.url("/")));
     let first = report.at("/plan/requests/outline/first");
-    assert_eq!(
-        (&first["method"], &first["path"]),
-        (&"PUT".into(), &"/bytes/10".into())
-    );
+    assert_eq!(first["method"], "PUT");
+    assert_eq!(first["path"], "/bytes/10");
     assert_eq!(first["body_bytes"], 3);
     // The line to repeat a run would not have the script: it says what to change.
     let text = brunt(&format!("-s {path} -c 1 -n 10 {}", server.url("/"))).stdout;
@@ -260,14 +219,9 @@ fn modules_in_c_load() {
 
 #[test]
 fn over_tls_a_script_speaks_http1() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+    let server = Serve::start_secure(&[]);
     let (_directory, path) = script("function request() return wrk.format() end");
-    let report: RunReport = run(&format!(
-        "-k -s {} -c 2 -n 50 {}",
-        path.display(),
-        server.url("/")
-    ));
+    let report = run(&format!("-k -s {path} -c 2 -n 50 {}", server.url("/")));
     assert_eq!(report.requests().answered, 50);
     assert_eq!(report.at("/agents/0/negotiated/protocol"), "HTTP/1.1");
 }
@@ -313,8 +267,8 @@ const HANG: &str = "function hang() io.stderr:write('it hangs\\n') while true do
 fn calls_beyond_the_load_end_with_the_first_signal() {
     for &(what, source, is_heard, words) in ENDLESS {
         let server = Serve::start();
-        let (directory, path) = script(&format!("{HANG}{source}"));
-        let stored = directory.path().join("run.json");
+        let (files, path) = script(&format!("{HANG}{source}"));
+        let stored = files.path("run.json");
         for tool in [
             &["-q", "-n", "50", "-o"][..],
             &["wrk", "-t1", "-c1", "-d", "1"],
@@ -330,17 +284,13 @@ fn calls_beyond_the_load_end_with_the_first_signal() {
             process.wait_for_message("it hangs");
             let outcome = process.wait_interrupted();
             assert!(outcome.stderr.contains(words), "{what}: {outcome:?}");
-            assert_eq!(
-                outcome.stdout.contains("heard"),
-                is_heard,
-                "{what}: {outcome:?}"
-            );
+            let was_heard = outcome.stdout.contains("heard");
+            assert_eq!(was_heard, is_heard, "{what}: {outcome:?}");
             let is_last = what == "a finalizer";
             let code = if is_last { 0 } else { 130 };
             assert_eq!(outcome.code, Some(code), "{what}: {outcome:?}");
             if is_own {
-                let json = std::fs::read_to_string(&stored).expect("it is written");
-                assert!(json.trim_end().ends_with('}'), "{what}: {json:.100}");
+                files.read("run.json");
             } else {
                 outcome.assert_prints(&["Requests/sec:"]);
             }

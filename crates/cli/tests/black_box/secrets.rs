@@ -3,8 +3,13 @@
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use crate::support::process::{Outcome, Process, binary, brunt_with, refused, success_with};
+use crate::support::process::{
+    Outcome, Process, binary, brunt, brunt_with, refused, success, success_with,
+};
 use crate::support::serve::{Serve, ServeTcp};
+use crate::support::stored::Stored;
+
+const FORMS: [&str; 4] = ["text", "json", "csv", "html"];
 
 /// Checks that nothing of an outcome names `secret`.
 fn assert_hidden(outcome: &Outcome, secret: &str, what: &str) {
@@ -17,23 +22,10 @@ fn assert_hidden(outcome: &Outcome, secret: &str, what: &str) {
 fn credentials_and_bodies_stand_in_no_report() {
     let server = Serve::start();
     let url = server.url("/");
-    for format in ["text", "json", "csv", "html"] {
-        let outcome = success_with(&[
-            "-v",
-            "--format",
-            format,
-            "-n",
-            "10",
-            "-c",
-            "1",
-            "-u",
-            "user:hushhush",
-            "-H",
-            "X-Token: hushhush",
-            "-b",
-            "hushhush",
-            &url,
-        ]);
+    for format in FORMS {
+        let load = format!("-v --format {format} -n 10 -c 1");
+        let secret = "-u user:hushhush -H X-Token:hushhush -b hushhush";
+        let outcome = success(&format!("{load} {secret} {url}"));
         assert_hidden(&outcome, "hushhush", format);
         assert_hidden(&outcome, "dXNlcjpodXNo", format);
     }
@@ -92,33 +84,25 @@ const CALLED: &[(&str, &str, &str)] = &[
 #[test]
 fn stored_commands_hold_no_secrets() {
     let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("stored.json");
-    let path = file.to_str().expect("a path in UTF-8");
-    let url = server.url("/");
-    let port = url.trim_end_matches('/').rsplit(':').next();
-    let port = port.expect("a URL with a port");
+    let files = Stored::new();
+    let (url, address) = (server.url("/"), server.address());
+    let (_, port) = address.split_once(':').expect("an address with a port");
     let named = |words: &str| {
-        let words = words.replace("FILE", path).replace("URL", &url);
-        words.replace("PORT", port)
+        let words = words.replace("FILE", &files.path("stored.json"));
+        words.replace("URL", &url).replace("PORT", port)
     };
     for (typed, stored, place) in CALLED {
         let typed = named(typed);
-        let words: Vec<&str> = typed.split(' ').collect();
-        let outcome = brunt_with(&words);
-        let text = std::fs::read_to_string(&file).expect("it was written");
+        let outcome = brunt(&typed);
+        let text = files.text("stored.json");
         assert!(!text.contains("hushhush"), "{typed}: {text}");
         // httperf prints its command line itself.
         assert!(!outcome.stderr.contains("hushhush"), "{typed}: {outcome:?}");
-        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let json = files.read("stored.json");
         let found = json.pointer(place).expect("it is there");
         assert!(found["machine"]["kernel"].is_string(), "{typed}: {found}");
-        let command: Vec<&str> = found["command"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(serde_json::Value::as_str)
-            .collect();
+        let command = found["command"].as_array().expect("a list").iter();
+        let command: Vec<_> = command.filter_map(|word| word.as_str()).collect();
         assert_eq!(command.join(" "), named(stored));
     }
 }
@@ -129,46 +113,24 @@ fn redacted_reports_hold_no_queries() {
     let server = Serve::start();
     let url = server.url("/?token=hushhush");
     let counted = format!("{}?token=hushhush", server.url("/counters"));
-    let load = [
-        "-c",
-        "2",
-        "-d",
-        "200ms",
-        "--warmup",
-        "0s",
-        "--verify-url",
-        &counted,
-        &url,
-    ];
-    for format in ["text", "json", "csv", "html"] {
-        let form = ["-v", "--format", format];
-        let open = brunt_with(&[&form[..], &load].concat());
-        assert!(open.stdout.contains("token=hushhush"), "{format}: {open:?}");
-        let outcome = brunt_with(&[&form[..], &["--redact"], &load].concat());
+    let load = format!("-c 2 -d 200ms --warmup 0s --verify-url {counted} {url}");
+    for format in FORMS {
+        let open = brunt(&format!("-v --format {format} {load}"));
+        open.assert_prints(&["token=hushhush"]);
+        let outcome = brunt(&format!("-v --format {format} --redact {load}"));
         assert_hidden(&outcome, "hushhush", format);
         outcome.assert_prints(&["/?redacted"]);
     }
     // The query is sent all the same, and a run that was stored with it can be redacted later.
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let stored = directory.path().join("run.json");
-    let path = stored.to_str().expect("a path in UTF-8");
-    brunt_with(&[&["-q", "-o", path], &load[..]].concat());
-    let text = std::fs::read_to_string(&stored).expect("it was written");
-    assert!(text.contains("token=hushhush"));
-    for format in ["text", "json", "csv", "html"] {
-        let outcome = brunt_with(&["report", "--redact", "--format", format, path]);
+    let files = Stored::new();
+    let path = files.path("run.json");
+    brunt(&format!("-q -o {path} {load}"));
+    assert!(files.text("run.json").contains("token=hushhush"));
+    for format in FORMS {
+        let outcome = brunt(&format!("report --redact --format {format} {path}"));
         outcome.assert_prints(&["/?redacted"]);
         assert_hidden(&outcome, "hushhush", format);
     }
-}
-
-#[test]
-fn a_redacted_run_sends_its_query() {
-    let request = crate::support::recorder::one_request(&["--redact"]);
-    assert!(
-        request.starts_with("GET /path?query=1 HTTP/1.1\r\n"),
-        "{request}"
-    );
 }
 
 #[test]
@@ -178,31 +140,21 @@ fn messages_of_redacted_runs_hold_no_queries() {
         "http://127.0.0.1:1/?hushhush",
         "https://127.0.0.1:1/?hushhush",
     ] {
-        let outcome = brunt_with(&["--redact", url]);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        let outcome = brunt_with(&["--redact", url]).exits(2);
         assert_hidden(&outcome, "hushhush", url);
     }
     let server = Serve::start();
     let url = server.url("/");
     let missing = format!("{}?hushhush", server.url("/status/404"));
-    let load = [
-        "-d",
-        "100ms",
-        "--warmup",
-        "0s",
-        "--verify-url",
-        &missing,
-        &url,
-    ];
-    let outcome = brunt_with(&[&["--redact"], &load[..]].concat());
+    let load = format!("-d 100ms --warmup 0s --verify-url {missing} {url}");
+    let outcome = brunt(&format!("--redact {load}"));
     assert_hidden(&outcome, "hushhush", "--verify-url");
 }
 
 #[test]
 fn a_key_log_that_others_may_read_is_refused() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let log = directory.path().join("keys");
-    std::fs::write(&log, "").expect("the directory is ours");
+    let files = Stored::new();
+    let log = files.write("keys", "");
     let set_mode = |mode| {
         std::fs::set_permissions(&log, Permissions::from_mode(mode)).expect("it is ours");
     };
@@ -215,14 +167,14 @@ fn a_key_log_that_others_may_read_is_refused() {
     };
     set_mode(0o644);
     let outcome = secured();
-    let typed = format!("chmod 600 {}", log.display());
+    let typed = format!("chmod 600 {log}");
     refused(&outcome, &typed);
-    assert_eq!(std::fs::read_to_string(&log).expect("it is ours"), "");
+    assert_eq!(files.text("keys"), "");
     set_mode(0o600);
-    assert_eq!(secured().code, Some(0));
-    assert!(std::fs::metadata(&log).expect("it is there").len() > 0);
+    secured().exits(0);
+    assert!(!files.text("keys").is_empty());
     std::fs::remove_file(&log).expect("it is ours");
-    assert_eq!(secured().code, Some(0));
+    secured().exits(0);
     let mode = std::fs::metadata(&log).expect("it was made").mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -251,16 +203,14 @@ const TYPED_IN_EXPERIMENTS: &[&str] = &[
 #[test]
 fn what_is_redacted_is_nowhere() {
     let (server, echo) = (Serve::start(), ServeTcp::start("echo", &[]));
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let inside = |name: &str| directory.path().join(name).display().to_string();
-    let write = |name: &str, text: &str| std::fs::write(inside(name), text).expect("it is ours");
-    write("urls", "/?hushhush\n/status/200?b=hushhush\n");
+    let files = Stored::new();
+    files.write("urls", "/?hushhush\n/status/200?b=hushhush\n");
     let target = format!("POST {}?hushhush\nX-B: hushhush\n\n", server.url("/"));
-    write("targets", &target);
-    write("requests.lua", "function init(arguments) end\n");
+    files.write("targets", &target);
+    files.write("requests.lua", "function init(arguments) end\n");
     let named = |words: &str| -> Vec<String> {
         let of = |word: &str| {
-            word.replace("DIR", &directory.path().display().to_string())
+            word.replace("DIR/", &files.path(""))
                 .replace("URL", &server.url("/"))
                 .replace("WS", &server.url("/websocket").replace("http", "ws"))
                 .replace("TCP", &echo.address.to_string())
@@ -268,15 +218,12 @@ fn what_is_redacted_is_nowhere() {
         };
         words.split_whitespace().map(of).collect()
     };
-    let run =
-        |words: &[String]| success_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    let assert_nowhere = |outcome: &Outcome, files: &[&str], what: &str| {
+    let assert_nowhere = |outcome: &Outcome, names: &[&str], what: &str| {
         assert_hidden(outcome, "hushhush", what);
-        for name in files {
-            let text = std::fs::read(inside(name)).expect("it was written");
-            let text = String::from_utf8_lossy(&text);
+        for name in names {
+            let text = files.text(name);
             assert!(!text.contains("hushhush"), "{what}, {name}: {text}");
-            std::fs::remove_file(inside(name)).expect("it is ours");
+            std::fs::remove_file(files.place(name)).expect("it is ours");
         }
     };
     for typed in TYPED {
@@ -288,7 +235,7 @@ fn what_is_redacted_is_nowhere() {
             }
             _ => [&words[..], &named(more)].concat(),
         };
-        let (logs, files) = match typed.contains("--hold") {
+        let (logs, names) = match typed.contains("--hold") {
             true => ("", &["a.json"][..]),
             false => (
                 "--hdr-log DIR/a.hlog --hgrm DIR/a.hgrm --objective errors<90% \
@@ -296,18 +243,18 @@ fn what_is_redacted_is_nowhere() {
                 &["a.json", "a.hlog", "a.hgrm", "a.xml"][..],
             ),
         };
-        let outcome = run(&with(&format!("--redact -v -o DIR/a.json {logs}")));
-        assert_nowhere(&outcome, files, typed);
+        let outcome = success_with(&with(&format!("--redact -v -o DIR/a.json {logs}")));
+        assert_nowhere(&outcome, names, typed);
         // What was stored with it can be redacted later.
-        run(&with("-q -o DIR/open.json"));
-        for format in ["text", "json", "csv", "html"] {
+        success_with(&with("-q -o DIR/open.json"));
+        for format in FORMS {
             let again = format!("report --redact -v --format {format} DIR/open.json");
-            let outcome = run(&named(&again));
+            let outcome = success_with(&named(&again));
             assert_nowhere(&outcome, &[], &format!("{typed}, stored, as {format}"));
         }
     }
     for typed in TYPED_IN_EXPERIMENTS {
-        let outcome = run(&[named(typed), named("--redact -o DIR/a.json")].concat());
+        let outcome = success_with(&[named(typed), named("--redact -o DIR/a.json")].concat());
         assert_nowhere(&outcome, &["a.json"], typed);
     }
     // Nor in what is said of what is wrong with it.
@@ -317,8 +264,7 @@ fn what_is_redacted_is_nowhere() {
         "--redact --message {hushhush} WS",
     ] {
         let words = named(typed);
-        let outcome = brunt_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(outcome.code, Some(2), "{typed}: {outcome:?}");
+        let outcome = brunt_with(&words.iter().map(String::as_str).collect::<Vec<_>>()).exits(2);
         assert_hidden(&outcome, "hushhush", typed);
     }
 }

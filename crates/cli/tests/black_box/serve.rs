@@ -3,30 +3,15 @@
 use std::net::TcpStream;
 
 use crate::support::foreign::free_address;
-use crate::support::process::{Process, binary, brunt};
+use crate::support::process::{Process, in_shell};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{http, wait_for};
 
 #[test]
 fn its_limits_are_said_and_can_be_set() {
-    let help = brunt("serve --help").stdout;
-    assert!(
-        help.contains("--idle-timeout") && help.contains("[default: 60s]"),
-        "{help}"
-    );
-    assert!(help.contains("--input-max"), "{help}");
-    assert!(help.contains("--output-max"), "{help}");
-    let server = Serve::start_with(&[
-        "--idle-timeout",
-        "200ms",
-        "--input-max",
-        "20m",
-        "--output-max",
-        "20m",
-    ]);
-    let url = server.url("");
-    let address = url.strip_prefix("http://").expect("clear text");
-    let mut silent = TcpStream::connect(address).expect("it listens");
+    let limits = "--idle-timeout 200ms --input-max 20m --output-max 20m";
+    let server = Serve::start_with(&limits.split(' ').collect::<Vec<_>>());
+    let mut silent = TcpStream::connect(server.address()).expect("it listens");
     let mut nothing = Vec::new();
     std::io::Read::read_to_end(&mut silent, &mut nothing).expect("it is closed");
     assert_eq!(nothing, b"");
@@ -47,8 +32,6 @@ fn clients_that_read_nothing_take_no_memory() {
         let options = ["--backend", backend, "--output-max", "16m"];
         let server = Serve::start_with(&options);
         let before = server.peak_bytes();
-        let url = server.url("");
-        let address = url.strip_prefix("http://").expect("clear text");
         let mut asked = format!(
             "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -59,7 +42,7 @@ fn clients_that_read_nothing_take_no_memory() {
         }
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
-                let mut client = TcpStream::connect(address).expect("it listens");
+                let mut client = TcpStream::connect(server.address()).expect("it listens");
                 std::io::Write::write_all(&mut client, &asked).expect("it reads");
                 client
             })
@@ -79,9 +62,7 @@ fn clients_that_read_nothing_take_no_memory() {
 #[test]
 fn a_body_that_comes_byte_by_byte_is_cut_off() {
     let server = Serve::start_with(&["--idle-timeout", "300ms"]);
-    let url = server.url("");
-    let address = url.strip_prefix("http://").expect("clear text");
-    let mut slow = TcpStream::connect(address).expect("it listens");
+    let mut slow = TcpStream::connect(server.address()).expect("it listens");
     let head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n";
     std::io::Write::write_all(&mut slow, head).expect("it reads");
     wait_for("the server closes the connection", || {
@@ -95,22 +76,15 @@ fn a_body_that_comes_byte_by_byte_is_cut_off() {
 fn it_serves_where_nobody_reads_what_it_prints() {
     for is_full in [true, false] {
         let address = free_address();
-        let mut command = binary();
-        if is_full {
-            let program = command.get_program().to_owned();
-            command = std::process::Command::new("sh");
-            command
-                .args(["-c", "exec \"$0\" \"$@\" > /dev/full"])
-                .arg(program);
-        }
-        command.args(["serve", "-t", "1", "-l", &address.to_string()]);
+        let output = if is_full { "> /dev/full" } else { "" };
+        let words = ["serve", "-t", "1", "-l", &address.to_string()];
+        let command = in_shell(&format!("exec \"$@\" {output}"), &words);
         // Its reader leaves at once.
         let (process, _) = Process::start_open(command);
         wait_for("it listens", || TcpStream::connect(address).ok());
         assert_eq!(http::get(address, "/bytes/3"), "abc");
-        let outcome = process.wait_interrupted();
         let code = if is_full { 2 } else { 0 };
-        assert_eq!(outcome.code, Some(code), "{outcome:?}");
+        let outcome = process.wait_interrupted().exits(code);
         let full = outcome.stderr.matches("cannot write to standard output");
         assert_eq!(full.count(), usize::from(is_full), "{outcome:?}");
         assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
@@ -122,18 +96,15 @@ const SILENT: usize = 1_024;
 
 #[test]
 fn clients_that_say_nothing_leave_room_for_a_handshake() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let server = Serve::start_secure(&directory.path().join("server.pem"), &[]);
+    let server = Serve::start_secure(&[]);
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let limits = rustix::process::Rlimit {
         current: limits.maximum,
         ..limits
     };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limits).expect("up to the hard");
-    let url = server.url("");
-    let address = url.strip_prefix("https://").expect("TLS");
     let silent: Vec<_> = (0..SILENT)
-        .map(|_| TcpStream::connect(address).expect("it listens"))
+        .map(|_| TcpStream::connect(server.address()).expect("it listens"))
         .collect();
     // Some of them have made room by now, and not all by the limit of a handshake.
     let counters = server.counters();
@@ -158,11 +129,9 @@ fn it_tells_how_late_its_delayed_answers_were() {
 
 #[test]
 fn a_certificate_is_written_for_clients() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("server.pem");
-    let server = Serve::start_secure(&path, &["--alpn", "http/1.1"]);
+    let server = Serve::start_secure(&["--alpn", "http/1.1"]);
     assert!(server.url("/").starts_with("https://127.0.0.1:"));
-    let pem = std::fs::read_to_string(&path).expect("the certificate");
+    let pem = std::fs::read_to_string(server.certificate()).expect("the certificate");
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----\n"), "{pem}");
     assert_eq!(pem.matches("BEGIN").count(), 1, "{pem}");
 }

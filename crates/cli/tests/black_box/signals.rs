@@ -9,6 +9,7 @@ use crate::support::listener::Port;
 use crate::support::process::{Outcome, Process, binary, start, start_with_hangup};
 use crate::support::run::{RunReport, start_run};
 use crate::support::serve::Serve;
+use crate::support::stored::Stored;
 use crate::support::{BACKENDS, at_once};
 
 /// What "at once" may take on a loaded machine. Whatever is waited for here without a signal takes
@@ -73,10 +74,9 @@ fn in_the_measure_phase_it_gives_a_full_report() {
         let process = start_run(&format!("-c 4 -d 10m --warmup 0s {}", server.url("/")));
         server.wait_for_requests(100);
         process.signal(signal);
-        let outcome = process.wait();
+        let outcome = process.wait().exits(130);
         assert!(outcome.took < AT_ONCE, "{:?}", outcome.took);
         let report = RunReport::of(outcome);
-        assert_eq!(report.code, Some(130));
         assert!(report.flag("/agents/0/interrupted"));
         assert!(report.number("/latencies/response/count") > 0);
         // There was no planned end to be compared with.
@@ -100,8 +100,8 @@ fn a_run_by_number_of_requests_can_be_cut_off() {
 
 #[test]
 fn before_the_window_a_silent_server_holds_nothing_up() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
+    let files = Stored::new();
+    let file = files.place("run.json");
     for (backend, signal) in combinations() {
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 --warmup 10m -T 10m");
@@ -120,8 +120,8 @@ fn before_the_window_a_silent_server_holds_nothing_up() {
 
 #[test]
 fn before_set_up_a_silent_server_holds_nothing_up() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
+    let files = Stored::new();
+    let file = files.place("run.json");
     // It does not even answer the handshake of the connection that is made before the run.
     let port = Port::full_after_one();
     let words = format!("-c 4 -k --connect-timeout 10m https://{}/", port.address);
@@ -144,8 +144,8 @@ fn before_set_up_a_silent_server_holds_nothing_up() {
 #[test]
 fn in_the_window_a_silent_server_holds_up_no_report() {
     at_once(combinations(), |(backend, signal)| {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let file = directory.path().join("run.json");
+        let files = Stored::new();
+        let file = files.place("run.json");
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
         let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
@@ -153,11 +153,8 @@ fn in_the_window_a_silent_server_holds_up_no_report() {
         let (outcome, took) = end_by(signal, process);
         assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
         let report = assert_reported(&outcome, &file);
-        assert!(
-            report
-                .at("/agents/0/clock/edges/measure_end_planned/ns")
-                .is_null()
-        );
+        let planned = report.at("/agents/0/clock/edges/measure_end_planned/ns");
+        assert!(planned.is_null(), "{planned}");
         outcome.assert_says(&["a second signal ends"]);
     });
 }
@@ -165,8 +162,8 @@ fn in_the_window_a_silent_server_holds_up_no_report() {
 #[test]
 fn in_drain_a_silent_server_holds_up_no_report() {
     at_once(combinations(), |(backend, signal)| {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let file = directory.path().join("run.json");
+        let files = Stored::new();
+        let file = files.place("run.json");
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 300ms --warmup 0s -T 10m");
         let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
@@ -192,9 +189,8 @@ fn combinations() -> impl Iterator<Item = (&'static str, Signal)> {
 
 #[test]
 fn a_run_without_a_report_leaves_no_file_behind() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("run.json");
-    let server = Serve::start();
+    let (server, files) = (Serve::start(), Stored::new());
+    let path = files.place("run.json");
     let words = format!(
         "-c 4 --warmup 10m -o {} {}",
         path.display(),
@@ -204,21 +200,18 @@ fn a_run_without_a_report_leaves_no_file_behind() {
     server.wait_for_requests(100);
     assert_nothing_measured(&interrupt(process));
     assert!(!path.exists());
-    std::fs::write(&path, "kept").expect("the directory is ours");
+    files.write("run.json", "kept");
     let seen = server.counters().requests;
     let process = start(&words);
     server.wait_for_requests(seen + 100);
     assert_nothing_measured(&interrupt(process));
-    assert_eq!(
-        std::fs::read_to_string(&path).expect("it was there before"),
-        "kept"
-    );
+    assert_eq!(files.text("run.json"), "kept");
 }
 
 #[test]
 fn a_second_signal_ends_it_at_once_with_a_report() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let file = directory.path().join("run.json");
+    let files = Stored::new();
+    let file = files.place("run.json");
     for (backend, signal) in combinations() {
         let server = Serve::start();
         let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
@@ -239,8 +232,7 @@ fn the_server_ends_in_good_order() {
         let (process, address) = Serve::start_alone();
         crate::support::http::get(address, "/bytes/5");
         process.signal(signal);
-        let outcome = process.wait();
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = process.wait().exits(0);
         assert_eq!(outcome.stderr, "");
     }
 }

@@ -1,79 +1,58 @@
 //! `brunt sweep`: values, reports, and what is left of a sweep that was cut short.
 
 use std::fs;
-use std::path::Path;
-
-use serde_json::Value;
 
 use crate::support::process::{Process, brunt, start, success};
 use crate::support::serve::Serve;
-
-fn json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).expect("it was written");
-    serde_json::from_str(&text).expect("JSON")
-}
-
-fn directory() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a temporary directory")
-}
+use crate::support::stored::Stored;
 
 #[test]
 fn a_server_that_waits_scales_with_its_connections() {
     let server = Serve::start();
-    let directory = directory();
-    let file = directory.path().join("sweep.json");
+    let files = Stored::new();
+    let file = files.path("sweep.json");
     let outcome = success(&format!(
         "sweep -t 1 -c 1,4 --rounds 6 -d 100ms --warmup 20ms --seed 3 -o {} {}",
-        file.display(),
+        file,
         server.url("/delay/5ms")
     ));
     outcome.assert_prints(&["connections 1 to 4, 2 values"]);
-    let sweep = json(&file);
-    assert_eq!(
-        (&sweep["kind"], &sweep["format"]),
-        (&"sweep".into(), &2.into())
-    );
+    let sweep = files.read("sweep.json");
+    assert_eq!(sweep["kind"], "sweep");
+    assert_eq!(sweep["format"], 2);
     assert_eq!(sweep["plan"]["seed"], 3);
     assert_eq!(sweep["rounds"].as_array().expect("a list").len(), 12);
     assert_eq!(sweep["summary"]["complete"], true);
     let points = sweep["summary"]["points"].as_array().expect("a list");
-    let rate = |place: usize| {
-        points[place]["successes_per_s"]["median"]
-            .as_f64()
-            .expect("a rate")
-    };
+    let median = |place: usize| points[place]["successes_per_s"]["median"].as_f64();
+    let rate = |place| median(place).expect("a rate");
     // Four connections have four times the rate of one, but for what a busy machine does.
     let (low, high) = (rate(0), rate(1));
     assert!((1.5..8.0).contains(&(high / low)), "{low} {high}");
-    assert!(
-        points[0]["successes_per_s"]["low"].is_number(),
-        "{}",
-        points[0]
-    );
+    let low = &points[0]["successes_per_s"]["low"];
+    assert!(low.is_number(), "{}", points[0]);
     // Each round has an order of its own.
     let values = sweep["rounds"].as_array().expect("a list").iter();
-    let values: Vec<f64> = values
-        .map(|round| round["value"].as_f64().expect("one"))
-        .collect();
-    let rounds: Vec<&[f64]> = values.chunks(2).collect();
+    let values: Vec<_> = values.map(|round| round["value"].as_f64()).collect();
+    let rounds: Vec<_> = values.chunks(2).collect();
     assert!(rounds.iter().any(|round| round != &rounds[0]), "{values:?}");
     // Every form from the stored one.
     for (form, words) in [
         ("text", "knee        "),
         ("csv", "connections,rounds,verdict"),
     ] {
-        let printed = success(&format!("report --format {form} {}", file.display()));
+        let printed = success(&format!("report --format {form} {}", file));
         assert!(printed.stdout.contains(words), "{form}: {}", printed.stdout);
     }
-    let refused = brunt(&format!("report --objective errors=0 {}", file.display()));
+    let refused = brunt(&format!("report --objective errors=0 {}", file));
     refused.assert_says(&["about a single run"]);
 }
 
 #[test]
 fn every_setting_can_be_varied() {
     let server = Serve::start();
-    let directory = directory();
-    let file = directory.path().join("sweep.csv");
+    let files = Stored::new();
+    let file = files.path("sweep.csv");
     for (options, name, values) in [
         ("-r 100..400:x2", "rate_per_s", 3),
         ("-t 1,2 -c 8 --oversubscribe", "workers", 2),
@@ -84,16 +63,14 @@ fn every_setting_can_be_varied() {
     ] {
         success(&format!(
             "sweep {options} --rounds 1 -d 100ms --warmup 50ms --fixed-order -o {} {}",
-            file.display(),
+            file,
             server.url("/")
         ));
-        let table = fs::read_to_string(&file).expect("it was written");
+        let table = files.text("sweep.csv");
         let mut lines = table.lines();
         let head = lines.next().expect("a header");
-        assert!(
-            head.starts_with(&format!("{name},rounds,")),
-            "{options}: {head}"
-        );
+        let begin = format!("{name},rounds,");
+        assert!(head.starts_with(&begin), "{options}: {head}");
         assert_eq!(lines.count(), values, "{options}: {table}");
     }
 }
@@ -101,18 +78,17 @@ fn every_setting_can_be_varied() {
 #[test]
 fn an_interrupt_leaves_a_report() {
     let server = Serve::start();
-    let directory = directory();
-    let file = directory.path().join("sweep.json");
+    let files = Stored::new();
+    let file = files.path("sweep.json");
     let running = start(&format!(
         "sweep -q -t 1 -c 1..8:x2 --rounds 100 -d 150ms --warmup 50ms -o {} {}",
-        file.display(),
+        file,
         server.url("/delay/10ms")
     ));
     // The warm-up makes some 200 requests, and a round 280 at most.
     server.wait_for_requests(1_000);
-    let outcome = running.wait_interrupted();
-    assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
-    let sweep = json(&file);
+    running.wait_interrupted().exits(130);
+    let sweep = files.read("sweep.json");
     assert_eq!(sweep["summary"]["complete"], false);
     let rounds = sweep["rounds"].as_array().expect("a list").len();
     assert!((1..400).contains(&rounds), "{rounds}");
@@ -120,21 +96,22 @@ fn an_interrupt_leaves_a_report() {
 
 #[test]
 fn gnuplot_draws_the_table_by_the_recipe() {
-    let directory = directory();
+    let files = Stored::new();
     let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.gnuplot");
     let stored = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../fuzz/corpus/stored_run/sweep"
     );
-    let table = directory.path().join("scaling.csv");
-    success(&format!("report -q -o {} {stored}", table.display()));
+    success(&format!(
+        "report -q -o {} {stored}",
+        files.path("scaling.csv")
+    ));
     let mut command = std::process::Command::new("gnuplot");
-    command.arg(recipe).current_dir(directory.path());
-    let outcome = Process::start(command).wait();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    command.arg(recipe).current_dir(files.place(""));
+    let outcome = Process::start(command).wait().exits(0);
     // It warns where a column is missing, or has no number.
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
-    let image = fs::read(directory.path().join("scaling.png")).expect("it was drawn");
+    let image = fs::read(files.place("scaling.png")).expect("it was drawn");
     assert!(image.starts_with(b"\x89PNG\r\n"), "{:?}", &image[..8]);
     let side = |at: usize| u32::from_be_bytes(image[at..at + 4].try_into().expect("four bytes"));
     assert_eq!((side(16), side(20)), (1_000, 600));

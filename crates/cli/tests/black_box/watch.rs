@@ -92,15 +92,12 @@ fn a_server_that_may_not_be_looked_into_has_a_reason() {
     if rustix::process::geteuid().is_root() {
         client.uid(NOBODY).gid(NOBODY);
     }
-    let outcome = Process::start(client).wait();
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let text = outcome.stdout.split_whitespace().collect::<Vec<_>>();
-    let text = text.join(" ");
+    let outcome = Process::start(client).wait().exits(0);
     for words in [
         "server not watched: the process that listens on port",
         "run brunt as that user or as root",
     ] {
-        assert!(text.contains(words), "{outcome:?}");
+        assert!(outcome.unbroken().contains(words), "{outcome:?}");
     }
 }
 
@@ -180,8 +177,8 @@ fn a_count_that_is_not_the_servers_makes_the_run_invalid() {
         "-c 4 -n 500 --verify-url {} {}",
         other.url("/counters"),
         server.url("/")
-    ));
-    assert_eq!(outcome.code, Some(3), "{outcome:?}");
+    ))
+    .exits(3);
     let first = outcome.stdout.lines().next().expect("a line");
     assert!(
         first.starts_with("INVALID") && first.contains("I8"),
@@ -203,8 +200,8 @@ fn a_counter_that_is_not_there_is_refused_before_any_load() {
             "-c 4 -n 500 --verify-url {} {}",
             server.url(counter),
             server.url("/")
-        ));
-        assert_eq!(outcome.code, Some(2), "{counter}: {outcome:?}");
+        ))
+        .exits(2);
         assert_eq!(outcome.stdout, "", "{counter}");
         assert!(outcome.stderr.contains(words), "{counter}: {outcome:?}");
         assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");

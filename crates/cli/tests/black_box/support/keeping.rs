@@ -44,6 +44,11 @@ impl Keeping {
         server
     }
 
+    /// The URL of `path`.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
     /// The different requests that came, with the server's address as `ADDRESS`.
     pub(crate) fn requests(&self) -> BTreeSet<String> {
         let requests = self.requests.lock();

@@ -43,18 +43,8 @@ impl Port {
     /// A port whose queue holds one connection, which is never accepted: the one with which brunt
     /// finds out that somebody is there. Attempts to open further ones get no answer.
     pub(crate) fn full_after_one() -> Self {
-        Self::full_after_one_and(0)
-    }
-
-    /// A port whose queue holds two connections, which are never accepted and on which nothing is
-    /// ever answered. One of them is the one with which brunt finds out that somebody is there.
-    pub(crate) fn full_after_two() -> Self {
-        Self::full_after_one_and(1)
-    }
-
-    fn full_after_one_and(more: i32) -> Self {
         let port = Self::refusing();
-        listen(&port.socket, more).expect("it is bound");
+        listen(&port.socket, 0).expect("it is bound");
         port
     }
 

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::{PATIENCE, wait_for};
 
@@ -35,6 +36,26 @@ impl Outcome {
         messages.collect::<Vec<_>>().join("\n")
     }
 
+    /// Asserts that it ended with this exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
+    /// What it printed, which is JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let found = serde_json::from_str(&self.stdout);
+        found.unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// What it printed, with one blank in place of the breaks of lines.
+    pub(crate) fn unbroken(&self) -> String {
+        let words: Vec<&str> = self.stdout.split_whitespace().collect();
+        words.join(" ")
+    }
+
     /// Asserts that all of `parts` stand in standard output.
     #[track_caller]
     pub(crate) fn assert_prints(&self, parts: &[&str]) {
@@ -56,7 +77,7 @@ impl Outcome {
 #[track_caller]
 pub(crate) fn refused(outcome: &Outcome, words: &str) {
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    outcome.assert_says(&[words]);
+    assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
 }
 
 /// A child process that does not outlive the test.
@@ -91,17 +112,42 @@ pub(crate) fn brunt_with<A: AsRef<OsStr>>(arguments: &[A]) -> Outcome {
 /// Runs the binary with the blank-separated `words` to its end, which is a good one.
 #[track_caller]
 pub(crate) fn success(words: &str) -> Outcome {
-    let outcome = brunt(words);
-    assert_eq!(outcome.code, Some(0), "{words}: {outcome:?}");
-    outcome
+    brunt(words).exits(0)
 }
 
 /// The same with `arguments`, blanks and all.
 #[track_caller]
-pub(crate) fn success_with<A: AsRef<OsStr> + std::fmt::Debug>(arguments: &[A]) -> Outcome {
-    let outcome = brunt_with(arguments);
-    assert_eq!(outcome.code, Some(0), "{arguments:?}: {outcome:?}");
-    outcome
+pub(crate) fn success_with<A: AsRef<OsStr>>(arguments: &[A]) -> Outcome {
+    brunt_with(arguments).exits(0)
+}
+
+/// The binary with `words`, as `"$@"` of a script for sh.
+pub(crate) fn in_shell<A: AsRef<OsStr>>(script: &str, words: &[A]) -> Command {
+    let mut command = Command::new("sh");
+    command.env_remove("GITHUB_ACTIONS");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brunt")]);
+    command.args(words);
+    command
+}
+
+/// Runs the binary with the blank-separated `words` under what `limit` sets in a shell.
+pub(crate) fn limited(limit: &str, words: &str) -> Outcome {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    Process::start(in_shell(&format!("{limit}; exec \"$@\""), &words)).wait()
+}
+
+/// Runs another load generator, or brunt in its place, with `words`, in which `URL` stands for
+/// `url`.
+pub(crate) fn tool(name: &str, is_real: bool, words: &[&str], url: &str) -> Outcome {
+    let mut command = if is_real {
+        Command::new(name)
+    } else {
+        let mut command = binary();
+        command.arg(name);
+        command
+    };
+    command.args(words.iter().map(|word| word.replace("URL", url)));
+    Process::start(command).wait()
 }
 
 /// Runs the binary with the blank-separated `words` to its end; a busy machine may spoil the run.

@@ -7,18 +7,21 @@ use std::time::Duration;
 use brunt_server::{Counters, TcpCounters};
 
 use super::process::{Process, binary, first_line, first_lines, with_hangup};
+use super::stored::Stored;
 use super::{http, wait_for};
 
 /// Attempts to start a server where another was killed, and the pause between them.
 const STARTS_MAX: u32 = 50;
 const START_PAUSE: Duration = Duration::from_millis(100);
+/// The file of a server's certificate.
+const CERTIFICATE: &str = "certificate.pem";
 
 /// A reference server of the test's own.
 #[derive(Debug)]
 pub(crate) struct Serve {
     address: SocketAddr,
-    /// The file of the certificate that it made for itself, where it speaks TLS.
-    certificate: Option<PathBuf>,
+    /// The certificate that it made for itself, where it speaks TLS.
+    certificate: Option<Stored>,
     process: Process,
 }
 
@@ -27,8 +30,8 @@ pub(crate) struct Serve {
 pub(crate) struct ServeTcp {
     /// Where it speaks HTTP, and has its counters.
     pub(crate) http: SocketAddr,
-    /// The file of the certificate that it made for itself, where both are over TLS.
-    certificate: Option<PathBuf>,
+    /// The certificate that it made for itself, where both are over TLS.
+    certificate: Option<Stored>,
     /// Where it serves raw TCP.
     pub(crate) address: SocketAddr,
     _process: Process,
@@ -57,15 +60,14 @@ impl Serve {
         }
     }
 
-    /// Starts one over TLS, with a certificate that it makes for itself and writes to
-    /// `certificate`, and further `options`.
-    pub(crate) fn start_secure(certificate: &Path, options: &[&str]) -> Self {
-        let path = certificate.to_str().expect("a path in UTF-8");
-        let secure = ["--tls", "--cert-out", path];
+    /// Starts one over TLS, with a certificate that it makes for itself, and further `options`.
+    pub(crate) fn start_secure(options: &[&str]) -> Self {
+        let files = Stored::new();
+        let secure = ["--tls", "--cert-out", &files.path(CERTIFICATE)];
         let (process, address) = listening_at("https://", &[&secure, options].concat());
         Self {
             address,
-            certificate: Some(certificate.to_owned()),
+            certificate: Some(files),
             process,
         }
     }
@@ -93,9 +95,15 @@ impl Serve {
         format!("{scheme}://{}{path}", self.address)
     }
 
+    /// Where it listens, as in a URL.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     /// The file of its certificate.
-    pub(crate) fn certificate(&self) -> &Path {
-        self.certificate.as_deref().expect("a server over TLS")
+    pub(crate) fn certificate(&self) -> PathBuf {
+        let files = self.certificate.as_ref().expect("a server over TLS");
+        files.place(CERTIFICATE)
     }
 
     /// Kills it (SIGKILL) and gives where it listened.
@@ -138,7 +146,7 @@ impl Serve {
     /// The body of the reply to a GET of `path`.
     pub(crate) fn get(&self, path: &str) -> String {
         match &self.certificate {
-            Some(file) => http::get_secure(self.address, file, path),
+            Some(_) => http::get_secure(self.address, &self.certificate(), path),
             None => http::get(self.address, path),
         }
     }
@@ -190,25 +198,26 @@ impl ServeTcp {
         }
     }
 
-    /// Starts one over TLS, with a certificate that it makes for itself and writes to
-    /// `certificate`.
-    pub(crate) fn start_secure(certificate: &Path, service: &str) -> Self {
-        let path = certificate.to_str().expect("a path in UTF-8");
+    /// Starts one over TLS, with a certificate that it makes for itself.
+    pub(crate) fn start_secure(service: &str) -> Self {
+        let files = Stored::new();
+        let server = Self::start(service, &["--tls", "--cert-out", &files.path(CERTIFICATE)]);
         Self {
-            certificate: Some(certificate.to_owned()),
-            ..Self::start(service, &["--tls", "--cert-out", path])
+            certificate: Some(files),
+            ..server
         }
     }
 
     /// The file of its certificate.
-    pub(crate) fn certificate(&self) -> &Path {
-        self.certificate.as_deref().expect("a server over TLS")
+    pub(crate) fn certificate(&self) -> PathBuf {
+        let files = self.certificate.as_ref().expect("a server over TLS");
+        files.place(CERTIFICATE)
     }
 
     /// What was received and sent over raw TCP until now.
     pub(crate) fn counters(&self) -> TcpCounters {
         let counters = parse(&match &self.certificate {
-            Some(file) => http::get_secure(self.http, file, "/counters"),
+            Some(_) => http::get_secure(self.http, &self.certificate(), "/counters"),
             None => http::get(self.http, "/counters"),
         });
         counters.tcp.expect("raw TCP is served")

@@ -1,4 +1,4 @@
-//! A directory for runs that a test stores, and what it looks for in them.
+//! A directory for the files of a test, and what it looks for in stored runs.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::run::EXACT;
-use super::serve::Serve;
 
 /// The directory, removed when this is dropped.
 #[derive(Debug)]
@@ -31,18 +30,29 @@ impl Stored {
         self.place(name).display().to_string()
     }
 
-    /// The run in the file of this name.
-    pub(crate) fn read(&self, name: &str) -> Value {
-        let text = std::fs::read_to_string(self.place(name)).expect("it was written");
-        serde_json::from_str(&text).expect("JSON")
+    /// Writes a file of this name, and gives its path.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.place(name), text).expect("the directory is ours");
+        self.path(name)
     }
 
-    /// The run in `run.json`, whose requests are those that the server counted.
+    /// The text in the file of this name.
     #[track_caller]
-    pub(crate) fn counted_by(&self, server: &Serve) -> Value {
+    pub(crate) fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.place(name)).expect("it was written")
+    }
+
+    /// The run in the file of this name.
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> Value {
+        serde_json::from_str(&self.text(name)).expect("JSON")
+    }
+
+    /// The run in `run.json`, whose requests are those that a server counted.
+    #[track_caller]
+    pub(crate) fn counted(&self, requests: u64) -> Value {
         let run = self.read("run.json");
         assert_exact(&run);
-        let requests = server.settled().requests;
         assert_eq!(number(&run, "/summary/all_phases/sent"), requests);
         run
     }
