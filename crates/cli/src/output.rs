@@ -10,8 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use brunt_dropin::verdict_line;
 use brunt_judge::Judged;
-use brunt_load::Plan;
-use brunt_report::{Experiment, Format, ReportError, Style, check_stored_size};
+use brunt_report::{Experiment, Format, ReportError, Style};
 
 use crate::args::OutputArguments;
 use crate::redact::redact_experiment;
@@ -147,16 +146,6 @@ impl Destination {
             spectrum: false,
             redacts: false,
         })
-    }
-
-    /// Whether the run of `plan` can be stored and read back, where it is to be stored.
-    pub(crate) fn fits(&self, plan: &Plan) -> Result<()> {
-        if self.has(Format::Json) {
-            // More workers than any machine has CPUs are refused as such.
-            let workers = plan.workers.get().min(1_024);
-            check_stored_size(plan.requests.names(), workers)?;
-        }
-        Ok(())
     }
 
     fn add(&mut self, path: &Path, content: Content) -> Result<()> {

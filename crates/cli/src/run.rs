@@ -135,7 +135,6 @@ impl Pipeline {
 
     /// Makes the run, and writes all that is to be written of it.
     pub(crate) fn run(self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
-        self.destination.fits(&job.plan)?;
         let mut log = RequestLog::default();
         let run = match self.measure(job, front_end, &mut log) {
             Ok(run) => run,

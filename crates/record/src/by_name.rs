@@ -44,7 +44,7 @@ const NAMES_BUCKETS_MAX: usize = 1 << 23;
 const NAME_BUCKETS_MAX: usize = 8_192;
 
 /// Most buckets of the response times of a name among so many.
-pub fn name_buckets_max(names: usize) -> usize {
+pub(crate) fn name_buckets_max(names: usize) -> usize {
     (NAMES_BUCKETS_MAX / names.max(1)).min(NAME_BUCKETS_MAX)
 }
 

@@ -39,7 +39,7 @@ pub use brunt_load::protocol::{
 };
 pub use by_name::{
     FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
-    merge_names, name_buckets_max,
+    merge_names,
 };
 pub use counted::{count, counted};
 pub use cpu_use::CpuUse;

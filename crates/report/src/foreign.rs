@@ -1,6 +1,6 @@
 //! Text that files, servers and other users wrote, made inert for each medium: a terminal, lines
 //! that a CI system reads, HTML, XML, Markdown, a table, JSON. Whatever prints it calls one of
-//! these, and nothing before it has to.
+//! these, and nothing before it has to. Long texts are cut in the middle where people read them.
 
 use std::borrow::Cow;
 use std::io;
@@ -168,17 +168,6 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     printable(text)
 }
 
-/// Bytes that `text` takes in JSON, at most, without quotation marks.
-pub(crate) fn json_bytes(text: &str) -> u64 {
-    let of = |character: char| match character {
-        '"' | '\\' => 2,
-        _ if is_printable(character) => character.len_utf8() as u64,
-        // A control character is an escape of two or six bytes, another one of up to two units.
-        _ => 6 * character.len_utf16() as u64,
-    };
-    text.chars().map(of).sum()
-}
-
 /// Indented JSON of `value`, in which what is not printable is escaped. Readers get back what was
 /// written.
 ///
@@ -301,6 +290,31 @@ impl Formatter for PrintableJson<'_> {
     }
 }
 
+/// Most characters of a URL, or of a word of a command line, that are printed: whole ones are in
+/// the JSON form.
+pub(crate) const WORD_CHARACTERS: usize = 300;
+
+/// What stands for the rest.
+const DOTS: &str = "...";
+
+/// At most `characters` of `text`: its beginning and its end. More is left of the end, which tells
+/// more of a long path.
+pub(crate) fn shortened(text: &str, characters: usize) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= characters {
+        return Cow::Borrowed(text);
+    }
+    let kept = characters.saturating_sub(DOTS.len());
+    let head: String = text.chars().take(kept / 3).collect();
+    let tail: String = text.chars().skip(length - (kept - kept / 3)).collect();
+    Cow::Owned(format!("{head}{DOTS}{tail}"))
+}
+
+/// A URL, or a word of a command line, as reports for people print it.
+pub(crate) fn word(text: &str) -> Cow<'_, str> {
+    shortened(text, WORD_CHARACTERS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,5 +418,19 @@ mod tests {
             String::from_utf8(bytes).unwrap(),
             serde_json::to_string_pretty(&plain).unwrap()
         );
+    }
+
+    #[test]
+    fn both_ends_are_kept() {
+        assert_eq!(shortened("/short", 31), "/short");
+        let exact = "x".repeat(31);
+        assert_eq!(shortened(&exact, 31), exact);
+        let long = format!("/begin/{}/end", "m".repeat(50));
+        let short = shortened(&long, 31);
+        assert_eq!(short.chars().count(), 31);
+        assert!(short.starts_with("/begin/"), "{short}");
+        assert!(short.ends_with("mmm/end"), "{short}");
+        let url = format!("http://h/?{}", "q".repeat(9_000));
+        assert_eq!(word(&url).len(), WORD_CHARACTERS);
     }
 }

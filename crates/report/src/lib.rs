@@ -10,21 +10,13 @@ mod experiment;
 mod figures;
 mod foreign;
 mod hdr;
-mod junit;
 mod layout;
-mod object;
 mod objective;
 mod page;
 mod progress;
-mod progress_json;
-mod read;
 mod run;
-mod shortened;
-mod spectrum;
-mod stored;
-mod stored_size;
+mod store;
 mod summary;
-mod wrap;
 
 use std::fmt;
 use std::io;
@@ -43,13 +35,10 @@ pub use experiment::{
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{
-    AgentProgress, PhaseLength, PlannedRate, Progress, StreamInterval, agent_line, progress_line,
-    stream_interval_line,
+    AgentProgress, PhaseLength, PlannedRate, Progress, ProgressRecord, StreamInterval, agent_line,
+    progress_json, progress_line, stream_interval_line,
 };
-pub use progress_json::{ProgressRecord, progress_json};
-pub use read::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
-
-pub use stored_size::{StoredSizeError, check_stored_size};
+pub use store::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,7 +145,7 @@ pub fn write(
 ) -> Result<(), ReportError> {
     match format {
         Format::Text => out.write_all(run::text(judged, style).as_bytes())?,
-        Format::Json => stored::write(judged, out)?,
+        Format::Json => store::write(judged, out)?,
         Format::Summary => summary::write(&summary::of(judged), out)?,
         Format::Csv => summary::write_table(summary::of(judged), out)?,
         Format::Markdown => return Err(ReportError::MarkdownOfComparison),
@@ -171,7 +160,7 @@ pub fn write(
 ///
 /// When `out` refuses the bytes.
 pub fn write_junit(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    out.write_all(junit::page(judged).as_bytes())?;
+    out.write_all(objective::page(judged).as_bytes())?;
     Ok(out.flush()?)
 }
 

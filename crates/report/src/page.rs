@@ -3,7 +3,7 @@
 
 use crate::Style;
 use crate::foreign::printable;
-use crate::wrap::{columns, lines};
+use crate::layout::{columns, lines};
 
 /// Columns of the label and the gap after it.
 pub(crate) const LABEL: usize = 12;

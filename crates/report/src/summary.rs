@@ -11,9 +11,9 @@ use brunt_record::StatusCounts;
 use serde_json::Value;
 
 use crate::ReportError;
+use crate::figures::Object;
 use crate::figures::{Latency, data_name, server_cpus_used};
 use crate::foreign::{self, printable};
-use crate::object::Object;
 
 /// The summary of a run: what a program wants to know of it.
 pub(crate) fn of(judged: &Judged<'_>) -> Object {

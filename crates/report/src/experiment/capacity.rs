@@ -7,13 +7,13 @@ use brunt_judge::{
 };
 use brunt_record::{Objective, ReplyOutcome};
 
-use super::environment;
-use super::words::{half, outcome};
-use crate::junit::{self, Case, Ending};
-use crate::object::Object;
+use super::comparison::{half, outcome};
+use super::{environment, per_s};
+use crate::figures::Object;
+use crate::foreign::word;
+use crate::objective::{self, Case, Ending};
 use crate::page::{Grid, Page, Role, Tone};
-use crate::shortened::word;
-use crate::{ReportError, objective, summary, units};
+use crate::{ReportError, summary, units};
 
 /// Outcomes of requests that are told of a step.
 const OUTCOMES_TOLD: usize = 3;
@@ -94,7 +94,7 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
         properties: properties.clone(),
     });
     let took_ns: u64 = capacity.steps.iter().map(|step| step.took_ns).sum();
-    junit::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
+    objective::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
 }
 
 /// The most frequent outcomes of requests that did not succeed, in words; empty without any.
@@ -136,7 +136,7 @@ fn behind_colon(step: &CapacityStep) -> String {
 }
 
 fn answer(capacity: &Capacity) -> String {
-    let unit = environment::per_s(capacity.load.as_ref());
+    let unit = per_s(capacity.load.as_ref());
     let rate = |per_s: f64| format!("{} {unit}", units::rate(per_s));
     match capacity.result() {
         CapacityResult::Found {
@@ -267,7 +267,7 @@ fn quantile(capacity: &Capacity) -> (String, f64) {
         _ => None,
     });
     let q = asked.into_iter().next().unwrap_or(0.99);
-    (super::words::quantile(q), q)
+    (super::comparison::quantile(q), q)
 }
 
 /// What a step measured of it, nanoseconds, and its pessimistic end.
@@ -429,7 +429,7 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
     page.section("Environment", Role::Background);
     let url = word(&capacity.plan.url).into_owned();
     page.row("find", &[url], Tone::Plain);
-    environment::rows(&capacity.environment, &capacity.brunt_version, page);
+    environment(&capacity.environment, &capacity.brunt_version, page);
     page.section("Steps", Role::Figures);
     page.charts("searches");
     steps(capacity, page);
@@ -450,7 +450,7 @@ pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
 /// The table of all steps.
 pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
-    let unit = environment::per_s(capacity.load.as_ref());
+    let unit = per_s(capacity.load.as_ref());
     let heads = ["rate", "window", unit, &name, "up to", "errors"].map(str::to_owned);
     page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
@@ -467,7 +467,7 @@ pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
 
 /// Why steps did not hold: on a full page all of them.
 fn reasons(capacity: &Capacity, page: &mut Page) {
-    let (steps, unit) = (&capacity.steps, environment::per_s(capacity.load.as_ref()));
+    let (steps, unit) = (&capacity.steps, per_s(capacity.load.as_ref()));
     let reasons: Vec<String> = (0..steps.len())
         .map(|place| because(steps, place))
         .collect();

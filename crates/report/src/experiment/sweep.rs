@@ -5,12 +5,12 @@ use std::io;
 
 use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
-use super::{csv, environment, figure};
+use super::{csv, environment, figure, load_of, per_s};
 use crate::ReportError;
+use crate::figures::Object;
 use crate::figures::data_name;
-use crate::object::Object;
+use crate::foreign::word;
 use crate::page::{Grid, Page, Role, Tone};
-use crate::shortened::word;
 use crate::units;
 
 /// Columns of the two tables.
@@ -101,7 +101,7 @@ fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         from,
     }) = sweep.highest()
     {
-        let per_s = environment::per_s(sweep.load.as_ref());
+        let per_s = per_s(sweep.load.as_ref());
         let (median, at, rounds) = (units::rate(rate.median), named(axis, best), rate.rounds);
         let mut words = format!("{median} {per_s} at {at} (median of {rounds})");
         if from < best {
@@ -193,15 +193,15 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let url = word(&sweep.plan.url).into_owned();
     page.row("sweep", &[varied(sweep), url], Tone::Plain);
     if let Some(plan) = &sweep.load {
-        page.row("load", &environment::load(plan, Some(axis)), Tone::Plain);
+        page.row("load", &load_of(plan, Some(axis)), Tone::Plain);
     }
     page.row("rounds", &[rounds(sweep)], Tone::Plain);
     page.section("Environment", Role::Background);
-    environment::rows(&sweep.environment, &sweep.brunt_version, page);
+    environment(&sweep.environment, &sweep.brunt_version, page);
     page.section("Rates and response times", Role::Figures);
     page.charts("sweep");
     let heads = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
-    let per_s = environment::per_s(sweep.load.as_ref());
+    let per_s = per_s(sweep.load.as_ref());
     let first = format!("{}: successful {per_s}, and response times", axis.name());
     page.line(&first, Tone::Plain);
     let cells = heads(&["min", "median", "max", "p50", "p99"]);

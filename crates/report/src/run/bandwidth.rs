@@ -3,7 +3,7 @@
 use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures, Verdict};
 use brunt_record::Run;
 
-use super::checks;
+use super::verdict;
 use crate::page::{Page, Tone};
 use crate::units::{self, counted};
 
@@ -36,7 +36,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
 /// Bytes per second, each way that there is.
 pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
     let (run, is_full) = (judged.run, page.is_full());
-    if checks::withheld("bandwidth", judged, page) {
+    if verdict::withheld("bandwidth", judged, page) {
         return;
     }
     let (sends, receives) = ways(run);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::bandwidth::joined;
-use crate::object::Object;
-use crate::spectrum::Spectrum;
+use crate::figures::Object;
+use crate::hdr::Spectrum;
 
 /// Most points of a chart.
 const POINTS_MAX: usize = 300;

@@ -1,27 +1,28 @@
 //! The rows of requests: their rate, what became of the schedule, of the requests and of their
-//! connections' protocol, and what failed.
+//! connections' protocol, what failed, and what the server said in its errors.
 
-use brunt_judge::{CleanFigures, Figure, Judged, Summary, Verdict};
+use brunt_judge::{CleanFigures, FailureTimes, Figure, Judged, Summary, Verdict};
 use brunt_load::LoadModel;
-use brunt_record::QuicCounts;
+use brunt_record::{CarriedIn, ErrorBody, QuicCounts, Run, StatusCounts};
 
-use super::{checks, describe, errors, load, outcome, precision};
+use super::{latency, load, verdict};
+use crate::foreign::printable;
 use crate::page::{Page, Tone};
-use crate::units;
+use crate::units::{self, counted};
 
 /// The rate of what the verdict rests on. Where that is a part of the window, the rate of the whole
 /// window stands below; else, on a full page, that of what the hypervisor left of it.
 pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
-    let verdict = judged.judgement.verdict;
-    if checks::withheld("throughput", judged, page) {
+    let found = judged.judgement.verdict;
+    if verdict::withheld("throughput", judged, page) {
         return;
     }
     let headline = match judged.successes_per_s() {
         Figure::Known(rate) => {
             let unit = run.unit();
             let per_s = format!("{} {}", units::rate(rate), unit.per_s);
-            match verdict {
+            match found {
                 Verdict::ServerFailed => {
                     let failure = judged.server_failure();
                     let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
@@ -31,7 +32,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s}"),
-                _ => per_s + &precision::of_rate(judged.successes_interval(), rate),
+                _ => per_s + &latency::of_rate(judged.successes_interval(), rate),
             }
         }
         Figure::Absent(reason) => format!("not known: {reason}"),
@@ -48,7 +49,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
     if let Some(clean) = clean_beside(judged).filter(|_| page.is_full()) {
         let rate = clean.successes_per_s;
-        let interval = precision::of_rate(clean.successes_interval, rate);
+        let interval = latency::of_rate(clean.successes_interval, rate);
         let per_s = format!("{} {}{interval}", units::rate(rate), run.unit().per_s);
         page.row("  undisturbed", &[per_s, part(clean)], Tone::Plain);
     }
@@ -58,7 +59,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
 fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
     let summary = &judged.summary;
     let window = &summary.window;
-    let mut items: Vec<String> = outcome::redirects(&window.replies).into_iter().collect();
+    let mut items: Vec<String> = redirects(&window.replies).into_iter().collect();
     // The attempts stand beside the headline where not all that ended was a success.
     let has_other_ends = window.replies.errors() > 0
         || window.failures.iter().next().is_some()
@@ -157,20 +158,20 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     let tone = if has_any { Tone::Warning } else { Tone::Plain };
     page.row(run.unit().many, &items, tone);
     if is_full && carried_in.in_flight > 0 {
-        let items = describe::carried_in(&carried_in);
+        let items = carried_in_items(&carried_in);
         page.row("  carried in", &items, Tone::Plain);
     }
     let replies = &summary.window.replies;
     let has_statuses = run.protocol().has_statuses;
     if has_statuses && (is_full || replies.iter().any(|(status, _)| status != 200)) {
-        let mut statuses = describe::statuses(replies, is_full);
+        let mut statuses = statuses(replies, is_full);
         if (replies.successes(), replies.errors()) != (ok, errors_count) {
             // Some were answered in drain, others were sent in warm-up.
             statuses.push("of replies in the window".to_owned());
         }
         page.row("statuses", &statuses, Tone::Plain);
     }
-    errors::rows(run, page);
+    error_bodies(run, page);
     failures(judged, page);
     beside(judged, page);
     quic(summary, page);
@@ -184,7 +185,7 @@ fn lost_packets(window: &QuicCounts) -> String {
         units::count(window.packets_lost),
         units::bytes(window.bytes_lost),
     );
-    let sent = units::counted(window.packets_sent, "packet", "packets");
+    let sent = counted(window.packets_sent, "packet", "packets");
     format!("{lost} lost of {sent} sent, {bytes}")
 }
 
@@ -203,7 +204,7 @@ fn quic(summary: &Summary, page: &mut Page) {
             (window.datagrams_sent, window.sends, "sent"),
             (window.datagrams_received, window.receives, "received"),
         ] {
-            let count = units::counted(datagrams, "datagram", "datagrams");
+            let count = counted(datagrams, "datagram", "datagrams");
             items.push(format!("{count} {what}{}", per_call(datagrams, calls)));
         }
         items.push(lost_packets(window));
@@ -215,11 +216,11 @@ fn quic(summary: &Summary, page: &mut Page) {
         items.push(lost_packets(window));
     }
     if window.datagrams_dropped > 0 {
-        let dropped = units::counted(window.datagrams_dropped, "datagram", "datagrams");
+        let dropped = counted(window.datagrams_dropped, "datagram", "datagrams");
         items.push(format!("{dropped} found brunt's receive buffers full"));
     }
     if retried > 0 {
-        let handshakes = units::counted(retried, "handshake", "handshakes");
+        let handshakes = counted(retried, "handshake", "handshakes");
         items.push(format!(
             "{handshakes} refused by the server and tried once again, all phases"
         ));
@@ -247,7 +248,7 @@ pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
         (closes, "Close received", "Closes received"),
     ] {
         if count > 0 {
-            items.push(units::counted(count, one, many));
+            items.push(counted(count, one, many));
         }
     }
     if !items.is_empty() {
@@ -258,14 +259,214 @@ pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
 /// What failed and when, where something did.
 pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
-    let failures = describe::failures(run, summary);
+    let failures = failures_by_kind(run, summary);
     if !failures.is_empty() {
         page.row("failures", &failures, Tone::Bad);
     }
     // Of a server that failed the verdict says when.
-    let times = brunt_judge::FailureTimes::of(run, &summary.series);
+    let times = FailureTimes::of(run, &summary.series);
     let times = times.filter(|it| it.share < 1.0 && judged.server_failure().is_none());
     if let Some(times) = times {
-        page.row("  when", &describe::failure_times(&times), Tone::Plain);
+        page.row("  when", &failure_times(&times), Tone::Plain);
+    }
+}
+
+/// A reply that says that it was not modified: no redirect, though its code is among theirs.
+const NOT_MODIFIED: u16 = 304;
+
+/// The redirects among `replies`, which are successes and lead elsewhere; empty without any.
+fn redirects(replies: &StatusCounts) -> Option<String> {
+    let found: Vec<_> = replies
+        .iter()
+        .filter(|&(status, _)| status / 100 == 3 && status != NOT_MODIFIED)
+        .collect();
+    let count = found.iter().map(|&(_, count)| count).sum();
+    let statuses: Vec<_> = found.iter().map(|(status, _)| status.to_string()).collect();
+    let statuses = statuses.join(", ");
+    match count {
+        0 => None,
+        _ if count == replies.successes() => Some(format!(
+            "all of these were redirects ({statuses}), not followed"
+        )),
+        _ => {
+            let redirects = counted(count, "was a redirect", "were redirects");
+            Some(format!("of these {redirects} ({statuses}), not followed"))
+        }
+    }
+}
+
+/// A row for each error status of which a body was kept, as the first worker met it, and one for
+/// the first call of gRPC that failed with a message.
+fn error_bodies(run: &Run, page: &mut Page) {
+    let mut kept: Vec<&ErrorBody> = Vec::new();
+    for body in run.workers().flat_map(|worker| &worker.error_bodies) {
+        if kept.iter().all(|one| one.status != body.status) {
+            kept.push(body);
+        }
+    }
+    kept.sort_by_key(|body| body.status);
+    for body in kept {
+        // On one line: markup and JSON are still read that way.
+        let words: Vec<_> = body.text.split_whitespace().collect();
+        let text = printable(&words.join(" ")).into_owned();
+        let shown = match (text.is_empty(), body.is_cut) {
+            (true, _) => "(an empty body)".to_owned(),
+            (false, false) => text,
+            (false, true) => format!("{text} ..."),
+        };
+        page.row(&format!("  {}", body.status), &[shown], Tone::Plain);
+    }
+    let mut messages = run
+        .workers()
+        .filter_map(|worker| worker.unexpected.as_deref());
+    if let Some(message) = messages.next().filter(|_| run.protocol().has_statuses) {
+        let shown = [printable(message).into_owned()];
+        page.row("  grpc-message", &shown, Tone::Plain);
+    }
+}
+
+/// Status codes named per class, the most frequent ones, unless all are asked for.
+const CODES_MAX: usize = 5;
+
+/// The replies of the window by class and code. A class with one code is told by the code.
+fn statuses(counts: &StatusCounts, is_full: bool) -> Vec<String> {
+    let mut items = Vec::new();
+    for class in 1..=9 {
+        let mut codes: Vec<(u16, u64)> = counts
+            .iter()
+            .filter(|(status, _)| status / 100 == class)
+            .collect();
+        match codes.as_slice() {
+            [] => {}
+            [(status, count)] => items.push(format!("{status}: {}", units::count(*count))),
+            _ => {
+                let total = units::count(counts.class(class));
+                let codes = code_list(&mut codes, is_full);
+                items.push(format!("{class}xx: {total} ({codes})"));
+            }
+        }
+    }
+    if items.is_empty() {
+        items.push("no reply in the window".to_owned());
+    }
+    items
+}
+
+fn code_list(codes: &mut [(u16, u64)], is_full: bool) -> String {
+    let most = if is_full { usize::MAX } else { CODES_MAX };
+    let named = codes.len().min(most);
+    if named < codes.len() {
+        codes.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    }
+    let mut words: Vec<String> = codes[..named]
+        .iter()
+        .map(|(status, count)| format!("{status}: {}", units::count(*count)))
+        .collect();
+    if named < codes.len() {
+        let others = (codes.len() - named) as u64;
+        words.push(counted(others, "other code", "other codes"));
+    }
+    words.join(", ")
+}
+
+/// The outcome of the requests that were in flight when the window began.
+fn carried_in_items(carried_in: &CarriedIn) -> Vec<String> {
+    let items = [
+        (carried_in.in_flight, "in flight when the window began"),
+        (carried_in.answered, "answered in it"),
+        (carried_in.failed, "failed"),
+        (carried_in.unanswered, "unanswered at its end"),
+    ];
+    let items = items.map(|(count, words)| format!("{} {words}", units::count(count)));
+    items.into()
+}
+
+/// The failures of all phases by kind; empty when there were none. They are named as such where
+/// those of the window, or of the requests issued in it, are not the same.
+fn failures_by_kind(run: &Run, summary: &Summary) -> Vec<String> {
+    let all = &summary.lifetime.failures;
+    let mut items: Vec<String> = all
+        .iter()
+        .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
+        .collect();
+    let of_requests = all.of_requests(run.plan.connects_only());
+    let is_of_window = all.iter().eq(summary.window.failures.iter());
+    if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
+        items.push("in the whole run".to_owned());
+    }
+    items
+}
+
+/// When requests failed, and how many of those that ended then.
+fn failure_times(times: &FailureTimes) -> [String; 2] {
+    let from = units::duration(times.from_ns);
+    let when = match (times.from_ns, times.until_ns.map(units::duration)) {
+        (0, None) => "throughout the window".to_owned(),
+        (0, Some(until)) => format!("up to {until} of the window"),
+        (_, None) => format!("from {from} of the window on"),
+        (_, Some(until)) => format!("from {from} to {until} of the window"),
+    };
+    let then = if times.is_throughout() { "" } else { " then" };
+    let share = units::percent(times.share);
+    [when, format!("{share} of all outcomes{then}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_told_from_other_successes() {
+        for (statuses, words) in [
+            (&[200, 204, 304, 404][..], None),
+            (
+                &[200, 302, 404],
+                Some("of these 1 was a redirect (302), not followed"),
+            ),
+            (
+                &[301, 302, 302],
+                Some("all of these were redirects (301, 302), not followed"),
+            ),
+        ] {
+            let mut replies = StatusCounts::default();
+            statuses.iter().for_each(|&status| replies.add(status));
+            assert_eq!(redirects(&replies).as_deref(), words);
+        }
+    }
+
+    fn replies(codes: &[(u16, u64)]) -> StatusCounts {
+        let mut counts = StatusCounts::default();
+        for &(status, count) in codes {
+            for _ in 0..count {
+                counts.add(status);
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn statuses_are_told_by_class_unless_one_code_says_it_all() {
+        let many: Vec<(u16, u64)> = (400..407).map(|status| (status, 3)).collect();
+        type Case<'a> = (&'a [(u16, u64)], bool, &'a [&'a str]);
+        let cases: &[Case<'_>] = &[
+            (&[], false, &["no reply in the window"]),
+            (&[(200, 1_234)], false, &["200: 1,234"]),
+            (&[(200, 9), (404, 2)], false, &["200: 9", "404: 2"]),
+            (&[(200, 9), (204, 1)], false, &["2xx: 10 (200: 9, 204: 1)"]),
+            (
+                &many,
+                false,
+                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 2 other codes)"],
+            ),
+            (
+                &many,
+                true,
+                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 405: 3, 406: 3)"],
+            ),
+            (&[(999, 1)], false, &["999: 1"]),
+        ];
+        for (codes, is_full, items) in cases {
+            assert_eq!(statuses(&replies(codes), *is_full), *items, "{codes:?}");
+        }
     }
 }

@@ -1,7 +1,8 @@
-//! What client and server used: their CPU, memory and descriptors, side by side.
+//! What client and server used: their CPU, memory and descriptors, side by side; what the evidence
+//! cost, and what of it is missing.
 
 use brunt_judge::{CpuLedger, Figure, Judged, Summary};
-use brunt_record::{CpuUse, Run, ServerEvidence, ServerPoint, ServerScope};
+use brunt_record::{CpuUse, Evidence, Route, Run, ServerEvidence, ServerPoint, ServerScope};
 
 use crate::figures::{cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
@@ -26,8 +27,8 @@ pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
 const ROWS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
 const CPUS_TOLD_LEAST: f64 = 0.01;
-/// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that used
-/// fewer CPUs than this.
+/// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that
+/// used fewer CPUs than this.
 const CPUS_NOTICEABLE: f64 = 0.05;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
@@ -313,12 +314,85 @@ fn over_time(server: &ServerEvidence, page: &mut Page) {
     }
 }
 
+/// Prints all of it.
+pub(super) fn evidence(run: &Run, page: &mut Page) {
+    for (number, agent) in (1..).zip(&run.agents) {
+        if !run.is_plain() {
+            let id = std::slice::from_ref(&agent.id);
+            page.row(&format!("agent {number}"), id, Tone::Plain);
+        }
+        evidence_of(&agent.evidence, page);
+    }
+}
+
+/// What was read, and what could not be.
+fn evidence_of(evidence: &Evidence, page: &mut Page) {
+    page.row("evidence", &observer(evidence), Tone::Plain);
+    // Why there is no server is told by its own row.
+    let missing = evidence.missing.iter();
+    for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
+        page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
+    }
+    let network = network_of(evidence);
+    if !network.is_empty() {
+        page.row("network", &network, Tone::Plain);
+    }
+}
+
+/// What reading cost.
+fn observer(evidence: &Evidence) -> Vec<String> {
+    let observer = &evidence.observer;
+    if observer.readings == 0 {
+        return vec!["none was read".to_owned()];
+    }
+    let readings = counted(observer.readings, "reading", "readings");
+    let mut items = vec![format!(
+        "{readings}, one per {}",
+        units::duration(observer.pause_ns)
+    )];
+    let (used_ns, interval_ns) = (observer.cpu_ns as f64, evidence.interval_ns as f64);
+    if let Figure::Known(share) = Figure::ratio(used_ns, interval_ns, "") {
+        items.push(format!("reading took {share:.4} CPUs"));
+    }
+    items
+}
+
+/// What the kernel held and threw away on the way to the server, and its work for it.
+fn network_of(evidence: &Evidence) -> Vec<String> {
+    let network = evidence.network.as_ref();
+    let mut items = Vec::new();
+    if let Some(sockets) = network.and_then(|network| network.time_wait) {
+        items.push(format!("time-wait {}", units::count(sockets)));
+    }
+    if let Some(Route::Interface {
+        name,
+        dropped_packets,
+        ..
+    }) = network.map(|network| &network.route)
+    {
+        items.push(format!("{name} drops {}", units::count(*dropped_packets)));
+    }
+    let host = &evidence.host;
+    let (mut softirq_ns, mut total_ns) = (0_u64, 0_u64);
+    for times in &host.cpus {
+        if host.client_cpus.contains(&times.cpu) {
+            softirq_ns = softirq_ns.saturating_add(times.softirq_ns);
+            total_ns = total_ns.saturating_add(times.total_ns());
+        }
+    }
+    if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
+        items.push(format!("brunt's CPUs {} in softirq", units::percent(share)));
+    }
+    items
+}
+
 #[cfg(test)]
 mod tests {
     use brunt_record::ProgramUse;
 
-    use super::*;
     use crate::Style;
+
+    use super::*;
 
     const S: u64 = 1_000_000_000;
 
@@ -415,7 +489,7 @@ mod tests {
         ] {
             let mut page = Page::new(&Style::default());
             over_time(&growing(seconds), &mut page);
-            let text = crate::layout::text::text(&page, false);
+            let text = crate::layout::text(&page, false);
             let lines: Vec<&str> = text.lines().skip(1).collect();
             assert_eq!(lines.len(), rows, "{seconds} s: {text}");
             assert_eq!(lines.first().copied().unwrap_or_default(), first);

@@ -1,8 +1,14 @@
-//! What limited the run: the verdict, what decided it, and what to try next.
+//! What limited the run: the verdict, what decided it and what to try next; outages of the server,
+//! objectives and invariants.
 
-use brunt_judge::{Grade, Judgement, Signal, SignalId, Verdict};
+use brunt_judge::{
+    Finding, Grade, InvariantStatus, Judged, Judgement, Outage, Signal, SignalId, Stretch, Verdict,
+};
+use brunt_record::Unit;
 
+use crate::figures::ids;
 use crate::page::{Page, Tone};
+use crate::{objective, units};
 
 /// Signals that the evidence names, and lines that they take, unless all of it is asked for.
 const EVIDENCE_MOST: usize = 2;
@@ -85,12 +91,171 @@ fn signal(signal: &Signal, page: &mut Page) {
     page.row(&format!("  {word}"), &[line], tone);
 }
 
+/// The rows of a server that failed in the window; on a full page each outage too.
+pub(super) fn outages(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
+    let Some(failure) = judged.server_failure() else {
+        return;
+    };
+    for (label, found) in [("before", &failure.before), ("after", &failure.after)] {
+        if let Some(found) = found {
+            page.row(label, &stretch(run.unit(), found), Tone::Plain);
+        }
+    }
+    if page.is_full() {
+        let is_silent = failure.outages.is_empty();
+        let label = if is_silent { "  silence" } else { "  outage" };
+        for found in failure.down() {
+            page.row(label, &outage(*found, run.window_ns), Tone::Plain);
+        }
+    }
+}
+
+/// Rate and response times of a part of the window.
+fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
+    let (rate, length) = (
+        units::rate(found.successes_per_s),
+        units::duration(found.length_ns),
+    );
+    let mut items = vec![format!("{rate} {} over {length}", unit.per_s)];
+    let (p50, p99) = (found.response_ns_p50, found.response_ns_p99);
+    for (name, quantile) in [("p50", p50), ("p99", p99)] {
+        items.extend(quantile.map(|ns| format!("{name} {}", units::duration(ns))));
+    }
+    items
+}
+
+fn outage(found: Outage, window_ns: u64) -> Vec<String> {
+    let until_ns = found.until_ns.unwrap_or(window_ns);
+    let length = units::duration(until_ns.saturating_sub(found.from_ns));
+    let end = match found.until_ns {
+        Some(ns) => format!("to {}", units::duration(ns)),
+        None => "to the end".to_owned(),
+    };
+    let from = units::duration(found.from_ns);
+    vec![format!("from {from} of the window {end}"), length]
+}
+
+/// A row for each objective.
+pub(super) fn objectives(judged: &Judged<'_>, page: &mut Page) {
+    for (index, outcome) in judged.objectives().iter().enumerate() {
+        let label = if index == 0 { "objectives" } else { "" };
+        let tone = if outcome.is_met {
+            Tone::Plain
+        } else {
+            Tone::Bad
+        };
+        page.row(label, &[objective::line(outcome)], tone);
+    }
+}
+
+/// The first line of a run whose figures are refused.
+pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
+    let broken = ids(judged, InvariantStatus::Broken);
+    if !broken.is_empty() {
+        let (count, all, broken) = (broken.len(), judged.findings.len(), broken.join(", "));
+        let line =
+            format!("INVALID: the figures below break {count} of {all} invariants ({broken})");
+        page.line(&line, Tone::Refusal);
+        page.blank();
+    }
+}
+
+/// The headline of a run whose figures are refused; none where they are not.
+pub(super) fn withheld(label: &str, judged: &Judged<'_>, page: &mut Page) -> bool {
+    let broken = ids(judged, InvariantStatus::Broken);
+    if !broken.is_empty() {
+        let reason = format!("withheld: {} broken, see below", broken.join(", "));
+        page.row(label, &[reason], Tone::Refusal);
+    }
+    !broken.is_empty()
+}
+
+/// The invariant that an overload flags.
+pub(super) const OVERLOADED: &str = "L6";
+/// The invariant that missing connections flag.
+pub(super) const CONNECTIONS_MISSING: &str = "L1";
+
+/// The first line of a run in which nothing succeeded: that, why, and what to do.
+pub(super) fn no_success(judgement: &Judgement, page: &mut Page) {
+    if judgement.verdict != Verdict::NoSuccess {
+        return;
+    }
+    let mut line = sentence(judgement);
+    if let Some(advice) = judgement.advice.first() {
+        line.push_str("; next: ");
+        line.push_str(advice);
+    }
+    page.line(&line, Tone::Refusal);
+    page.blank();
+}
+
+/// What was checked; `told` are those of which all that they would say stands above.
+pub(super) fn checks(judged: &Judged<'_>, told: &[&str], page: &mut Page) {
+    let is_full = page.is_full();
+    let count = |status| judged.with_status(status).count() as u64;
+    let (held, broken) = (count(InvariantStatus::Held), count(InvariantStatus::Broken));
+    let beside = count(InvariantStatus::NotApplicable);
+    let is_told = |finding: &Finding| !is_full && told.contains(&finding.id);
+    let flagged = judged
+        .with_status(InvariantStatus::Flagged)
+        .filter(|finding| !is_told(finding));
+    let flagged = flagged.count() as u64;
+    let mut items = Vec::new();
+    let mut tone = Tone::Plain;
+    if broken > 0 {
+        items.push(format!("{} BROKEN", units::count(broken)));
+        tone = Tone::Refusal;
+    }
+    items.push(units::counted(held, "invariant holds", "invariants hold"));
+    if flagged > 0 {
+        items.push(format!("{} flagged", units::count(flagged)));
+    }
+    if is_full && beside > 0 {
+        items.push(units::counted(beside, "does not apply", "do not apply"));
+    }
+    if !is_full && flagged + broken == 0 {
+        return;
+    }
+    page.row("checks", &items, tone);
+    for status in [
+        InvariantStatus::Broken,
+        InvariantStatus::Flagged,
+        InvariantStatus::Held,
+        InvariantStatus::NotApplicable,
+    ] {
+        for finding in judged.with_status(status) {
+            let is_notable = matches!(status, InvariantStatus::Broken | InvariantStatus::Flagged);
+            if is_full || (is_notable && !is_told(finding)) {
+                check(finding, page);
+            }
+        }
+    }
+}
+
+/// The line of one invariant.
+fn check(finding: &Finding, page: &mut Page) {
+    let (word, tone) = match finding.status {
+        InvariantStatus::Held => ("holds", Tone::Plain),
+        InvariantStatus::Flagged => ("flagged", Tone::Warning),
+        InvariantStatus::Broken => ("BROKEN", Tone::Bad),
+        InvariantStatus::NotApplicable => ("does not apply", Tone::Plain),
+    };
+    let line = match finding.detail.as_str() {
+        "" => word.to_owned(),
+        detail => format!("{word}: {detail}"),
+    };
+    page.row(&format!("  {}", finding.id), &[line], tone);
+}
+
 #[cfg(test)]
 mod tests {
     use brunt_judge::Side;
+    use brunt_record::Protocol;
+
+    use crate::Style;
 
     use super::*;
-    use crate::Style;
 
     fn judged() -> Judgement {
         let signal = |id, grade, detail: &str| Signal {
@@ -131,7 +296,7 @@ mod tests {
         } else {
             cause(judgement, &[], &mut page);
         }
-        let text = crate::layout::text::text(&page, false);
+        let text = crate::layout::text(&page, false);
         text.lines().map(str::to_owned).collect()
     }
 
@@ -189,5 +354,77 @@ mod tests {
         };
         assert_eq!(lines(&judgement, false), ["INCONCLUSIVE"]);
         assert_eq!(lines(&judgement, true), ["verdict     INCONCLUSIVE"]);
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_part_of_the_window_has_the_figures_that_are_known() {
+        let unit = Protocol::HTTP1.unit;
+        // (p50, p99, what is told of them)
+        for (p50_ns, p99_ns, words) in [
+            (
+                Some(612_000),
+                Some(2 * MS),
+                &["p50 612 µs", "p99 2.00 ms"][..],
+            ),
+            (Some(612_000), None, &["p50 612 µs"]),
+            (None, None, &[]),
+        ] {
+            let items = stretch(
+                unit,
+                &Stretch {
+                    length_ns: 1_500 * MS,
+                    successes_per_s: 4_000.4,
+                    response_ns_p50: p50_ns,
+                    response_ns_p99: p99_ns,
+                },
+            );
+            assert_eq!(items[0], "4,000 req/s over 1.50 s");
+            assert_eq!(&items[1..], words);
+        }
+        let nothing = stretch(
+            unit,
+            &Stretch {
+                length_ns: 100 * MS,
+                successes_per_s: 0.0,
+                response_ns_p50: None,
+                response_ns_p99: None,
+            },
+        );
+        assert_eq!(nothing, ["0 req/s over 100 ms"]);
+    }
+
+    #[test]
+    fn an_outage_has_its_ends_and_its_length() {
+        for (from_ms, until_ms, words) in [
+            (
+                1_500,
+                Some(2_600),
+                ["from 1.50 s of the window to 2.60 s", "1.10 s"],
+            ),
+            (
+                0,
+                Some(250),
+                ["from 0 ns of the window to 250 ms", "250 ms"],
+            ),
+            (
+                3_000,
+                None,
+                ["from 3.00 s of the window to the end", "1.00 s"],
+            ),
+            // A stored run may say what cannot be.
+            (
+                9_000,
+                None,
+                ["from 9.00 s of the window to the end", "0 ns"],
+            ),
+        ] {
+            let found = Outage {
+                from_ns: from_ms * MS,
+                until_ns: until_ms.map(|ms: u64| ms * MS),
+            };
+            assert_eq!(outage(found, 4_000 * MS), words);
+        }
     }
 }

@@ -1,21 +1,161 @@
-//! The sections of a page as elements of HTML: rows as lists of labels and items, tables as tables.
+//! A page as one HTML document that needs no network: what was loaded, the outcome, the figures
+//! that matter most, then its sections: rows as lists of labels and items, tables as tables.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::escape;
-use crate::page::{Entry, Role, Tone};
+use serde::Serialize;
+
+use super::assets;
+use crate::ReportError;
+use crate::figures::Object;
+use crate::foreign::html as escaped;
+use crate::page::{Entry, Page, Role, Tone};
+
+/// What stands above the sections of a document.
+pub(crate) struct Head {
+    /// What kind of report it is.
+    pub(crate) kind: &'static str,
+    /// The title of the document.
+    pub(crate) title: String,
+    /// What was loaded.
+    pub(crate) heading: String,
+    /// How, a line each.
+    pub(crate) lines: Vec<String>,
+    /// The figures that matter most.
+    pub(crate) figures: Vec<KeyFigure>,
+}
+
+/// A figure in large letters.
+pub(crate) struct KeyFigure {
+    /// What it is.
+    pub(crate) label: String,
+    /// The figure with its unit; what follows in brackets or behind `±` is smaller.
+    pub(crate) value: String,
+    /// What belongs to it; may be empty.
+    pub(crate) beside: String,
+}
+
+/// Shown in place of charts where scripts are off.
+const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. Below each heading \
+                         the same is there in words.</p></noscript>\n";
+
+/// The document of a page; `data` is what its charts are drawn from, `text` all of it as text.
+///
+/// # Errors
+///
+/// When the data has no JSON form.
+pub(crate) fn document(
+    head: &Head,
+    page: &Page,
+    data: &Object,
+    text: &str,
+) -> Result<String, ReportError> {
+    let data = json(data).map_err(ReportError::Encode)?;
+    let parts = sections_html(page.entries());
+    let mut body = header(head) + &parts.outcome + &key_figures(&head.figures);
+    body.push_str(NO_SCRIPT);
+    body.push_str(&parts.rest);
+    // Writing to a string does not fail.
+    _ = write!(
+        body,
+        "<details><summary>The whole report as text</summary>\n<pre>{}</pre>\n</details>\n</main>\n",
+        lines(text)
+    );
+    let mut html = String::with_capacity(body.len() + data.len() + (80 << 10));
+    _ = write!(
+        html,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"brunt\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>",
+        assets::policy(),
+        escaped(&head.title)
+    );
+    for part in [
+        assets::UPLOT_STYLE.text,
+        "</style>\n<style>",
+        assets::STYLE.text,
+        "</style>\n</head>\n<body>\n",
+        &body,
+        "<script type=\"application/json\" id=\"data\">",
+        &data,
+        "</script>\n<!-- The charts are drawn by uPlot, under this licence:\n",
+        assets::UPLOT_LICENCE,
+        "-->\n<script>",
+        assets::UPLOT.text,
+        "</script>\n<script>",
+        assets::DATA.text,
+        "</script>\n<script>",
+        assets::CHARTS.text,
+        "</script>\n</body>\n</html>\n",
+    ] {
+        html.push_str(part);
+    }
+    Ok(html)
+}
+
+/// What was loaded, and how.
+fn header(head: &Head) -> String {
+    let mut html = format!(
+        "<main>\n<header>\n<p class=\"kicker\">brunt · {}</p>\n<h1>{}</h1>\n",
+        head.kind,
+        escaped(&head.heading)
+    );
+    for line in head.lines.iter().filter(|line| !line.is_empty()) {
+        _ = writeln!(html, "<p class=\"meta\">{}</p>", escaped(line));
+    }
+    html.push_str("</header>\n");
+    html
+}
+
+/// The figures that matter most, side by side.
+fn key_figures(figures: &[KeyFigure]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    let figures: String = figures.iter().map(KeyFigure::html).collect();
+    format!("<section class=\"tiles\" aria-label=\"Key figures\">\n{figures}</section>\n")
+}
+
+impl KeyFigure {
+    fn html(&self) -> String {
+        let parts = self.value.split_once(" (").map(|(first, rest)| {
+            let rest = rest.trim_end_matches(')');
+            (first, rest.to_owned())
+        });
+        let with_precision = || {
+            let (first, rest) = self.value.split_once(" ±")?;
+            Some((first, format!("±{rest}")))
+        };
+        let (value, more) = parts
+            .or_else(with_precision)
+            .unwrap_or((&self.value, String::new()));
+        let mut beside = vec![more, self.beside.clone()];
+        beside.retain(|words| !words.is_empty());
+        format!(
+            "<div class=\"tile\"><span class=\"label\">{}</span><span class=\"value\">{}</span>\
+             <span class=\"beside\">{}</span></div>\n",
+            escaped(&self.label),
+            escaped(value),
+            escaped(&beside.join(" · "))
+        )
+    }
+}
 
 /// The sections of a page.
 #[derive(Debug, Default)]
-pub(super) struct Sections {
+struct Sections {
     /// What stands before all sections, and the answers.
-    pub(super) outcome: String,
+    outcome: String,
     /// All others.
-    pub(super) rest: String,
+    rest: String,
 }
 
 /// The sections of these entries. One without anything in it is left out.
-pub(super) fn html(entries: &[Entry]) -> Sections {
+fn sections_html(entries: &[Entry]) -> Sections {
     let mut sections = Sections::default();
     let mut background = String::new();
     let begins = entries
@@ -48,7 +188,7 @@ fn section(id: &str, title: &str, content: &[Entry]) -> String {
     if parts.is_empty() {
         return parts;
     }
-    let title = escape::text(title);
+    let title = escaped(title);
     format!("<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{parts}</section>\n")
 }
 
@@ -58,7 +198,7 @@ fn detail(title: &str, content: &[Entry]) -> String {
     if parts.is_empty() {
         return parts;
     }
-    let title = escape::text(title);
+    let title = escaped(title);
     format!("<details><summary>{title}</summary>\n{parts}</details>\n")
 }
 
@@ -78,7 +218,7 @@ fn outcome(id: &str, content: &[Entry]) -> String {
         Tone::Warning => "warning",
         Tone::Bad | Tone::Refusal => "refusal",
     };
-    let (label, heading, parts) = (escape::text(label), joined(items), parts(content));
+    let (label, heading, parts) = (escaped(label), joined(items), parts(content));
     format!(
         "<section class=\"verdict {trust}\" aria-labelledby=\"{id}\">\n\
          <p class=\"kicker\">{label}</p>\n<h2 id=\"{id}\">{heading}</h2>\n{parts}</section>\n"
@@ -150,7 +290,7 @@ impl Parts {
             Entry::Section(..) | Entry::Blank => {}
             Entry::Line(text, tone) => {
                 self.open(Open::None);
-                let text = escape::text(text);
+                let text = escaped(text);
                 _ = writeln!(self.html, "<p class=\"{}\">{text}</p>", class(*tone));
             }
             Entry::Charts(name) => {
@@ -171,7 +311,7 @@ impl Parts {
                 self.open(Open::Head);
                 self.html.push_str("<tr>");
                 for cell in [label].into_iter().chain(cells).chain([note]) {
-                    let cell = escape::text(cell.trim());
+                    let cell = escaped(cell.trim());
                     _ = write!(self.html, "<th scope=\"col\">{cell}</th>");
                 }
                 self.html.push_str("</tr>");
@@ -180,12 +320,12 @@ impl Parts {
                 label, cells, note, ..
             } => {
                 self.open(Open::Rows(cells.len() + 2));
-                let label = escape::text(label.trim());
+                let label = escaped(label.trim());
                 _ = write!(self.html, "<tr><th scope=\"row\">{label}</th>");
                 for cell in cells {
-                    _ = write!(self.html, "<td>{}</td>", escape::text(cell));
+                    _ = write!(self.html, "<td>{}</td>", escaped(cell));
                 }
-                let note = escape::text(note);
+                let note = escaped(note);
                 _ = writeln!(self.html, "<td class=\"note\">{note}</td></tr>");
             }
         }
@@ -193,7 +333,7 @@ impl Parts {
 
     fn row(&mut self, label: &str, items: &[String], tone: Tone) {
         let is_below = label.is_empty() || label.starts_with(' ');
-        let (label, words) = (escape::text(label.trim()), joined(items));
+        let (label, words) = (escaped(label.trim()), joined(items));
         // Within a table, a row without a label continues the row above it.
         if let Open::Rows(cells) = self.open
             && is_below
@@ -218,21 +358,55 @@ impl Parts {
 
 /// The items, one after the other.
 fn joined(items: &[String]) -> String {
-    let items: Vec<String> = items.iter().map(|item| escape::text(item)).collect();
+    let items: Vec<String> = items.iter().map(|item| escaped(item)).collect();
     items.join(" <span class=\"dot\">·</span> ")
+}
+
+/// A text of several lines, made inert in HTML; lines stay lines.
+fn lines(lines: &str) -> String {
+    let lines: Vec<String> = lines.lines().map(escaped).collect();
+    lines.join("\n")
+}
+
+/// `value` as JSON that may stand in a `<script>` element: with nothing in it that HTML or old
+/// JavaScript would take for an end.
+///
+/// # Errors
+///
+/// When `value` has no JSON form.
+fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    let json = serde_json::to_string(value)?;
+    let mut escaped = String::with_capacity(json.len());
+    // Outside of strings JSON has none of these.
+    for character in json.chars() {
+        let word: Cow<'_, str> = match character {
+            '<' => "\\u003c".into(),
+            '>' => "\\u003e".into(),
+            '&' => "\\u0026".into(),
+            '\u{2028}' => "\\u2028".into(),
+            '\u{2029}' => "\\u2029".into(),
+            other => {
+                escaped.push(other);
+                continue;
+            }
+        };
+        escaped.push_str(&word);
+    }
+    Ok(escaped)
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::page::Grid;
+
     use super::*;
-    use crate::page::{Grid, Page};
 
     const GRID: Grid = Grid { label: 9, cell: 9 };
 
     fn html_of(fill: impl FnOnce(&mut Page)) -> Sections {
         let mut page = Page::unbroken();
         fill(&mut page);
-        html(page.entries())
+        sections_html(page.entries())
     }
 
     #[test]
@@ -284,5 +458,21 @@ mod tests {
         let detail = sections.rest.find("<details>");
         assert!(detail < sections.rest.find(">Where</h2>"), "{sections:?}");
         assert!(!sections.rest.contains("Nothing"), "{sections:?}");
+    }
+
+    #[test]
+    fn hostile_text_stays_text() {
+        assert_eq!(lines("a<\nb\u{1b}"), "a&lt;\nb\\u{1b}");
+    }
+
+    #[test]
+    fn json_ends_no_script_and_reads_back_the_same() {
+        let hostile = "</script><!--<script>& \u{2028}\u{2029}\"\\\u{0}";
+        let escaped = json(&[hostile]).expect("a text has a JSON form");
+        for part in ["<", ">", "&", "\u{2028}", "\u{2029}"] {
+            assert!(!escaped.contains(part), "{escaped}");
+        }
+        let read: Vec<String> = serde_json::from_str(&escaped).expect("it is JSON");
+        assert_eq!(read, [hostile]);
     }
 }

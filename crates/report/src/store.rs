@@ -1,16 +1,74 @@
-//! A stored run or experiment, taken back: bounded, and refused with a reason where it cannot be
-//! believed.
+//! The stored form of a run: the whole run as JSON, with derived figures beside it; and what is
+//! stored, taken back: bounded, and refused with a reason where it cannot be believed.
 
 use std::io::{self, Read};
 
-use brunt_judge::{Capacity, ComparedRounds, Sweep};
+use brunt_judge::{Capacity, ComparedRounds, Judged, Sweep};
 use brunt_record::{Run, UnsoundRun};
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use thiserror::Error;
 
-use crate::Experiment;
+use crate::figures::Object;
+use crate::figures::figures;
+use crate::{Experiment, ReportError, foreign};
+
+/// A run as it is stored: its own fields, and a `summary` that is derived from them.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoredRun<'a> {
+    /// The run.
+    #[serde(flatten)]
+    run: &'a Run,
+    /// Derived figures; ignored when the run is read again.
+    summary: Object,
+}
+
+/// Writes the run as indented JSON with a newline at the end.
+pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
+    let mut buffered = io::BufWriter::new(Readable {
+        out,
+        left: STORED_BYTES_MAX,
+    });
+    let stored = StoredRun {
+        run: judged.run,
+        summary: figures(judged),
+    };
+    foreign::write_json(&mut buffered, &stored).map_err(|error| {
+        if error.is_io() {
+            ReportError::Output(error.into())
+        } else {
+            ReportError::Encode(error)
+        }
+    })?;
+    io::Write::write_all(&mut buffered, b"\n")?;
+    Ok(io::Write::flush(&mut buffered)?)
+}
+
+/// Takes no more than is read back.
+struct Readable<'a> {
+    out: &'a mut dyn io::Write,
+    left: u64,
+}
+
+impl io::Write for Readable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() as u64 > self.left {
+            return Err(io::Error::other(format!(
+                "the run takes more than {} MiB, and no larger one is read back; use fewer workers \
+                 or a shorter list, or another --format",
+                STORED_BYTES_MAX >> 20
+            )));
+        }
+        let written = self.out.write(bytes)?;
+        self.left -= written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
 
 /// The largest stored run that is read, and written: 1 GiB.
 pub const STORED_BYTES_MAX: u64 = 1 << 30;

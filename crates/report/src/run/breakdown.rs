@@ -1,0 +1,333 @@
+//! Tables of what the figures are of: the stages of a schedule, the requests of a list by their
+//! names, and the agents of a merged run.
+
+use std::cmp::Reverse;
+
+use brunt_judge::{Judged, Quantile, ResponseQuantiles, Summary};
+use brunt_load::Schedule;
+use brunt_record::{AgentRecord, FleetAgent, NameRecord, Run};
+
+use super::latency::at_least;
+use crate::figures::{RecordedStage, recorded_stages};
+use crate::foreign::printable;
+use crate::foreign::shortened;
+use crate::page::{Grid, Page, Tone};
+use crate::units::{self, counted};
+
+/// All columns take 80 of the page.
+const STAGES: Grid = Grid { label: 17, cell: 9 };
+/// The columns behind the rate asked for, and the columns that the page needs to have for each.
+const STAGE_COLUMNS: [(&str, usize); 7] = [
+    ("planned", 80),
+    ("not ok", 0),
+    ("ok/s", 0),
+    ("p50", 0),
+    ("p90", 71),
+    ("p99", 0),
+    ("max", 0),
+];
+/// Most stages that have a row where nothing more was asked for.
+const STAGES_MAX: usize = 12;
+
+/// Prints the table where there is more than one stage; on a full page whatever their number.
+pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
+    let (run, is_withheld) = (judged.run, judged.withheld().is_some());
+    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
+    if asked.len() < 2 {
+        return;
+    }
+    let recorded = match recorded_stages(run) {
+        Ok(stages) => stages,
+        Err(reason) => {
+            let reason = format!("results of each are {reason}");
+            return page.row("stages", &[reason], Tone::Plain);
+        }
+    };
+    let rows = if page.is_full() {
+        asked.len()
+    } else {
+        STAGES_MAX
+    };
+    let width = page.width();
+    let fitting = |cells: [String; STAGE_COLUMNS.len()]| -> Vec<String> {
+        let cells = cells.into_iter().zip(STAGE_COLUMNS);
+        let fitting = cells.filter(|(_, (_, page_min))| *page_min <= width);
+        fitting.map(|(cell, _)| cell).collect()
+    };
+    let headings = fitting(STAGE_COLUMNS.map(|(heading, _)| heading.to_owned()));
+    page.table_head(STAGES, "stages", &headings, "");
+    for stage in recorded.iter().take(rows) {
+        let label = format!("  {}", rates(stage));
+        if stage.measured_ns == 0 {
+            let never = "the window ended before it".to_owned();
+            page.row(&label, &[never], Tone::Plain);
+            continue;
+        }
+        let cells = fitting(stage_cells(stage, is_withheld));
+        page.table_row(STAGES, &label, &cells, "", Tone::Plain);
+    }
+    if recorded.len() > rows {
+        let more = format!("{} more: -v has them all", recorded.len() - rows);
+        page.row("", &[more], Tone::Plain);
+    }
+}
+
+/// The rate that was asked for, per second.
+fn rates(stage: &RecordedStage<'_>) -> String {
+    let (from, to) = (rate(stage.asked.from_per_s), rate(stage.asked.to_per_s));
+    if from == to {
+        format!("{from}/s")
+    } else {
+        format!("{from}..{to}/s")
+    }
+}
+
+/// A rate as short as it is typed: `500`, `20k`, `1.5m`.
+fn rate(per_s: f64) -> String {
+    let (scale, suffix) = match per_s {
+        0.0..1e4 => (1.0, ""),
+        1e4..1e6 => (1e3, "k"),
+        1e6..1e9 => (1e6, "m"),
+        _ => (1e9, "g"),
+    };
+    let digits = units::rate(per_s / scale);
+    let digits = if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &digits
+    };
+    format!("{digits}{suffix}")
+}
+
+/// `words`, or shorter ones for a value whose digits do not fit a cell.
+fn fitting(value: f64, words: String) -> String {
+    if value < 1e6 { words } else { rate(value) }
+}
+
+fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_COLUMNS.len()] {
+    let record = stage.record;
+    let planned = record.arrivals.planned;
+    let count = |count: u64| fitting(count as f64, units::count(count));
+    let rate = stage.successes_per_s().known().filter(|_| !is_withheld);
+    let longest = match (record.response_max_at_least_ns(), record.response.max_ns()) {
+        (Some(ns), _) => at_least(ns),
+        (None, Some(ns)) => units::duration(ns),
+        (None, None) => "-".to_owned(),
+    };
+    let quantile = |q| record.response_quantile(q).to_string();
+    [
+        count(planned),
+        count(planned.saturating_sub(record.response.count())),
+        rate.map_or_else(|| "-".to_owned(), |it| fitting(it, units::rate(it))),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        longest,
+    ]
+}
+
+const NAME_COLUMNS: usize = 9;
+/// Widest label; on a narrow page it is what the cells leave.
+const LABEL_COLUMNS: usize = 34;
+/// Two spaces before a name, and one behind.
+const SPACES: usize = 3;
+const NAME_HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
+/// Names that have a row where nothing more was asked for.
+const NAMES_MAX: usize = 10;
+
+/// Prints the table where there are names; on a full page with a row for each.
+pub(super) fn names(run: &Run, page: &mut Page) {
+    if run.names.is_empty() {
+        return;
+    }
+    let all = run.names.len();
+    let mut shown: Vec<&NameRecord> = run.names.iter().collect();
+    let title = if all > NAMES_MAX && !page.is_full() {
+        shown.sort_by_cached_key(|name| Reverse(badness(name)));
+        shown.truncate(NAMES_MAX);
+        format!("the worst {NAMES_MAX} of {}", units::count(all as u64))
+    } else {
+        format!("by {}", run.unit().one)
+    };
+    let left = page
+        .width()
+        .saturating_sub(NAME_HEADINGS.len() * NAME_COLUMNS);
+    let grid = Grid {
+        label: left.min(LABEL_COLUMNS),
+        cell: NAME_COLUMNS,
+    };
+    let headings = NAME_HEADINGS.map(str::to_owned);
+    page.table_head(grid, &title, &headings, "");
+    for name in shown {
+        let columns = grid.label.saturating_sub(SPACES);
+        let label = format!("  {}", shortened(&printable(&name.name), columns));
+        page.table_row(grid, &label, &name_cells(name), "", Tone::Plain);
+    }
+}
+
+/// What is worse comes later: first by the share of what did not succeed, in thousandths, then by
+/// the 99th percentile, or the longest where there are too few for it.
+fn badness(name: &NameRecord) -> (u64, u64) {
+    let tail_ns = match name.response_quantile(0.99) {
+        Quantile::Known { ns, .. } | Quantile::AtLeast { ns } => ns,
+        Quantile::TooFew { .. } => name.response.max_ns().unwrap_or(0),
+    };
+    let share = not_ok(name).saturating_mul(1_000) / name.population.issued.max(1);
+    (share, tail_ns)
+}
+
+/// Requests that were issued in the window and did not succeed.
+fn not_ok(name: &NameRecord) -> u64 {
+    let successes = name.response.count();
+    name.population.issued.saturating_sub(successes)
+}
+
+/// The cells of a name, by the headings.
+fn name_cells(name: &NameRecord) -> [String; NAME_HEADINGS.len()] {
+    let quantile = |q| name.response_quantile(q).to_string();
+    let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
+        (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
+        (_, Some(ns)) => units::duration(ns),
+        (_, None) => "-".to_owned(),
+    };
+    [
+        units::count(name.population.issued),
+        units::count(not_ok(name)),
+        quantile(0.5),
+        quantile(0.99),
+        longest,
+    ]
+}
+
+/// Characters of an id that are shown: enough to tell a few apart.
+const ID_CHARS: usize = 8;
+
+/// The rows of the agents; none where there is one. On a full page with what they ran on, and from
+/// when on.
+pub(super) fn agents(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
+    for lost in &run.lost_agents {
+        let items = [
+            printable(&lost.name).into_owned(),
+            printable(&lost.reason).into_owned(),
+            counted(lost.workers.into(), "worker", "workers"),
+            "no result".to_owned(),
+        ];
+        page.row("lost agent", &items, Tone::Warning);
+    }
+    let Some(overlap) = run.overlap() else {
+        return;
+    };
+    let is_broken = !judged.is_valid();
+    let (words, tone) = if overlap.is_one_load() {
+        ("one load: rates are sums", Tone::Plain)
+    } else {
+        ("NOT one load: there is no rate of all", Tone::Warning)
+    };
+    let items = [
+        units::count(run.agents.len() as u64),
+        format!("windows overlapped by {}", units::percent(overlap.share)),
+        words.to_owned(),
+    ];
+    page.row("agents", &items, tone);
+    for (number, agent) in (1..).zip(run.agents.chunks(1)) {
+        let is_full = page.is_full() || !overlap.is_one_load();
+        let items = of_agent(run, agent, is_broken, is_full);
+        page.row(&format!("  agent {number}"), &items, Tone::Plain);
+    }
+}
+
+fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> Vec<String> {
+    let (agent, summary) = (&one[0], Summary::of(run, one));
+    let name = match &agent.fleet {
+        Some(fleet) => printable(&fleet.name).into_owned(),
+        None => agent.id.chars().take(ID_CHARS).collect(),
+    };
+    let start_ms = |agent: &AgentRecord| agent.clock.window_start_unix_ms;
+    let mut items = vec![
+        name,
+        counted(agent.share.connections.into(), "connection", "connections"),
+        counted(agent.share.workers.into(), "worker", "workers"),
+    ];
+    let successes = units::count(summary.window.replies.successes());
+    if is_full {
+        items.push(agent.backend.name().to_owned());
+        let (start_ms, first_ms) = (start_ms(agent), start_ms(run.first()));
+        items.push(match start_ms.saturating_sub(first_ms) {
+            0 => format!("from {}", units::date_time(start_ms)),
+            later_ms => {
+                let later = units::duration(later_ms.saturating_mul(1_000_000));
+                format!("{later} after agent 1")
+            }
+        });
+        items.push(format!("{successes} ok in its window"));
+    } else {
+        items.push(format!("{successes} ok"));
+    }
+    let rate = summary.successes_per_s.known().filter(|_| !is_broken);
+    items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s)));
+    if let Some(fleet) = &agent.fleet {
+        items.extend(of_fleet(fleet).into_iter().filter(|_| !is_broken));
+        items.extend(cpus_busy(agent));
+        let bounds = fleet.clock.iter();
+        let bounds = bounds.map(|it| it.start_bound_ns.max(it.end_bound_ns));
+        items.extend(bounds.map(|ns| format!("clock to {}", units::duration(ns))));
+    }
+    if agent.interrupted {
+        items.push("interrupted".to_owned());
+    }
+    items
+}
+
+/// What its coordinator found of its part alone.
+fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
+    let mut items = Vec::new();
+    if let Some(ns) = fleet.response_p99_ns {
+        items.push(format!("p99 {}", units::duration(ns)));
+    }
+    if let Some(share) = fleet.own_share {
+        items.push(format!("own share {}", units::percent(share)));
+    }
+    items.push(printable(&fleet.verdict).into_owned());
+    items
+}
+
+/// The CPUs that it used, on average over the window.
+fn cpus_busy(agent: &AgentRecord) -> Option<String> {
+    let host = &agent.host;
+    let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns);
+    let is_known = host.cpu_interval_ns > 0;
+    is_known.then(|| {
+        let share = used_ns as f64 / host.cpu_interval_ns as f64;
+        format!("CPU {}", units::percent(share))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short() {
+        for (per_s, words) in [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (20.0, "20"),
+            (500.0, "500"),
+            (5_000.0, "5,000"),
+            (20_000.0, "20k"),
+            (123_456.0, "123k"),
+            (1_500_000.0, "1.5m"),
+            (1e9, "1g"),
+        ] {
+            assert_eq!(rate(per_s), words);
+        }
+    }
+
+    #[test]
+    fn large_counts_fit_their_cells() {
+        for (value, words) in [(999_999, "999,999"), (1_234_567, "1.23m")] {
+            assert_eq!(fitting(value as f64, units::count(value)), words);
+        }
+    }
+}
