@@ -229,8 +229,10 @@ fn objection(error: &CertificateError) -> CertificateObjection {
 
 /// Whether the only objection is that the certificate is an authority's: it is valid now.
 pub(super) fn is_authority(error: &CertificateError) -> bool {
-    matches!(error, CertificateError::Other(OtherError(why))
-        if format!("{why:?}") == "CaUsedAsEndEntity")
+    let CertificateError::Other(OtherError(why)) = error else {
+        return false;
+    };
+    matches!(why.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
@@ -285,45 +287,8 @@ fn date(time: UnixTime) -> String {
 /// Whether issuer and subject of a certificate are the same (RFC 5280 section 4.1). What is not a
 /// certificate is not self-signed.
 pub(super) fn is_self_signed(certificate: &CertificateDer<'_>) -> bool {
-    issuer_and_subject(certificate).is_some_and(|(issuer, subject)| issuer == subject)
-}
-
-fn issuer_and_subject(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
-    const SEQUENCE: u8 = 0x30;
-    const EXPLICIT_VERSION: u8 = 0xa0;
-    let (SEQUENCE, certificate, _) = element(certificate)? else {
-        return None;
-    };
-    let (SEQUENCE, mut fields, _) = element(certificate)? else {
-        return None;
-    };
-    if fields.first() == Some(&EXPLICIT_VERSION) {
-        fields = element(fields)?.2;
-    }
-    let (_, _, fields) = element(fields)?; // serial number
-    let (_, _, fields) = element(fields)?; // signature algorithm
-    let (_, issuer, fields) = element(fields)?;
-    let (_, _, fields) = element(fields)?; // validity
-    let (_, subject, _) = element(fields)?;
-    Some((issuer, subject))
-}
-
-/// Tag, contents and what follows of the DER element at the front of `bytes`.
-fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = bytes.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        // A certificate in TLS has less than 2^24 bytes.
-        0x81..=0x83 => {
-            let (length, rest) = rest.split_at_checked(usize::from(first - 0x80))?;
-            let big_endian = |sum, byte: &u8| sum << 8 | usize::from(*byte);
-            (length.iter().fold(0, big_endian), rest)
-        }
-        _ => return None,
-    };
-    let (contents, rest) = rest.split_at_checked(length)?;
-    Some((tag, contents, rest))
+    let parsed = webpki::EndEntityCert::try_from(certificate);
+    parsed.is_ok_and(|parsed| parsed.issuer() == parsed.subject())
 }
 
 #[cfg(test)]
@@ -345,21 +310,6 @@ mod tests {
         for (seconds, day) in table {
             let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
             assert_eq!(date(time), day);
-        }
-    }
-
-    #[test]
-    fn elements_are_refused_when_cut_or_too_long() {
-        assert_eq!(element(b"\x04\x02ab!"), Some((4, &b"ab"[..], &b"!"[..])));
-        assert_eq!(element(b"\x04\x81\x01ab"), Some((4, &b"a"[..], &b"b"[..])));
-        for cut in [
-            &b""[..],
-            b"\x04",
-            b"\x04\x02a",
-            b"\x04\x82\x01",
-            b"\x04\x84\0\0\0\0",
-        ] {
-            assert_eq!(element(cut), None, "{cut:?}");
         }
     }
 }

@@ -1,12 +1,13 @@
 //! One connection's TLS session: bytes in, plain text and bytes to send out.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
-    ConnectionState, EncodeError, EncryptError, UnbufferedStatus, WriteTraffic,
+    ConnectionState, EncodeError, EncryptError, UnbufferedConnectionCommon, UnbufferedStatus,
 };
 use rustls::{CommonState, HandshakeKind};
 
@@ -61,11 +62,8 @@ enum Connection {
 }
 
 /// Either side of rustls, so that both are driven by the same code.
-trait Records<Data> {
+trait Records<Data>: Deref<Target = UnbufferedConnectionCommon<Data>> {
     fn process<'c, 'i>(&'c mut self, incoming: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Data>;
-
-    /// Whether the next call of `process` gives bytes to send, before it looks at anything.
-    fn has_output(&self) -> bool;
 }
 
 impl Records<ClientConnectionData> for UnbufferedClientConnection {
@@ -75,10 +73,6 @@ impl Records<ClientConnectionData> for UnbufferedClientConnection {
     ) -> UnbufferedStatus<'c, 'i, ClientConnectionData> {
         self.process_tls_records(incoming)
     }
-
-    fn has_output(&self) -> bool {
-        self.wants_write()
-    }
 }
 
 impl Records<ServerConnectionData> for UnbufferedServerConnection {
@@ -87,10 +81,6 @@ impl Records<ServerConnectionData> for UnbufferedServerConnection {
         incoming: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, ServerConnectionData> {
         self.process_tls_records(incoming)
-    }
-
-    fn has_output(&self) -> bool {
-        self.wants_write()
     }
 }
 
@@ -196,7 +186,7 @@ impl Session {
         }
         let records = plain.len().div_ceil(RECORD_BYTES_MAX);
         let room = plain.len() + records * RECORD_OVERHEAD_MAX;
-        self.write(room, out, |traffic, room| traffic.encrypt(plain, room))
+        self.write(Some(plain), room, out)
     }
 
     /// Ends the session: appends a `close_notify` to `out`, if the handshake was complete.
@@ -205,22 +195,21 @@ impl Session {
             return;
         }
         // A session that failed sends no alert.
-        let _ = self.write(RECORD_OVERHEAD_MAX + 2, out, |traffic, room| {
-            traffic.queue_close_notify(room)
-        });
+        let _ = self.write(None, RECORD_OVERHEAD_MAX + 2, out);
     }
 
+    /// Appends the records of `plain`, or else a `close_notify`.
     fn write(
         &mut self,
+        plain: Option<&[u8]>,
         room: usize,
         out: &mut Vec<u8>,
-        write: impl FnMut(&mut dyn Traffic, &mut [u8]) -> Result<usize, EncryptError>,
     ) -> Result<(), TlsError> {
         self.check()?;
         let kept = &mut self.kept;
         let written = match &mut self.connection {
-            Connection::Client(connection) => put(connection, kept, room, out, write),
-            Connection::Server(connection) => put(connection, kept, room, out, write),
+            Connection::Client(connection) => put(connection, kept, plain, room, out),
+            Connection::Server(connection) => put(connection, kept, plain, room, out),
         };
         written.inspect_err(|_| self.is_over = true)
     }
@@ -310,7 +299,7 @@ fn drive<Data>(
                 }
             }
             Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                append(out, 0, |room| data.encode(room))?;
+                append(out, 0, |room| data.encode(room).map_err(shortage))?;
             }
             Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
             Ok(ConnectionState::PeerClosed) => progress.is_ended = true,
@@ -331,31 +320,37 @@ fn drive<Data>(
 
 /// Appends the alert that reports an error to the peer.
 fn put_alerts<Data>(connection: &mut impl Records<Data>, rest: &mut [u8], out: &mut Vec<u8>) {
-    while connection.has_output() {
+    while connection.wants_write() {
         let Ok(ConnectionState::EncodeTlsData(mut data)) = connection.process(rest).state else {
             return;
         };
-        if append(out, 0, |room| data.encode(room)).is_err() {
+        if append(out, 0, |room| data.encode(room).map_err(shortage)).is_err() {
             return;
         }
     }
 }
 
-/// Has rustls write into `out`, behind its contents, once it is ready to.
+/// Has rustls write the records of `plain`, or else a `close_notify`, behind the contents of `out`,
+/// once it is ready to.
 fn put<Data>(
     connection: &mut impl Records<Data>,
     kept: &mut [u8],
+    plain: Option<&[u8]>,
     room: usize,
     out: &mut Vec<u8>,
-    mut write: impl FnMut(&mut dyn Traffic, &mut [u8]) -> Result<usize, EncryptError>,
 ) -> Result<(), TlsError> {
     loop {
         // What is kept was looked at, and is incomplete: nothing of it is taken now.
         match connection.process(kept).state? {
             ConnectionState::WriteTraffic(mut traffic) => {
-                return Ok(append(out, room, |room| write(&mut traffic, room))?);
+                return Ok(append(out, room, |room| match plain {
+                    Some(plain) => traffic.encrypt(plain, room),
+                    None => traffic.queue_close_notify(room),
+                })?);
             }
-            ConnectionState::EncodeTlsData(mut data) => append(out, 0, |room| data.encode(room))?,
+            ConnectionState::EncodeTlsData(mut data) => {
+                append(out, 0, |room| data.encode(room).map_err(shortage))?;
+            }
             ConnectionState::TransmitTlsData(data) => data.done(),
             ConnectionState::PeerClosed => {}
             _ => {
@@ -368,13 +363,12 @@ fn put<Data>(
 }
 
 /// Calls `write` with `room` bytes behind the contents of `out`, or as many as it then asks for.
-fn append<E: Shortage>(
+fn append(
     out: &mut Vec<u8>,
-    room: usize,
-    mut write: impl FnMut(&mut [u8]) -> Result<usize, E>,
+    mut room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, EncryptError>,
 ) -> Result<(), rustls::Error> {
     let start = out.len();
-    let mut room = room;
     loop {
         out.resize(start + room, 0);
         match write(&mut out[start..]) {
@@ -382,52 +376,21 @@ fn append<E: Shortage>(
                 out.truncate(start + written);
                 return Ok(());
             }
-            Err(error) => match error.required_bytes() {
-                Some(required) if required > room => room = required,
-                _ => {
-                    out.truncate(start);
-                    return Err(rustls::Error::EncryptError);
-                }
-            },
+            Err(EncryptError::InsufficientSize(error)) if error.required_size > room => {
+                room = error.required_size;
+            }
+            Err(_) => {
+                out.truncate(start);
+                return Err(rustls::Error::EncryptError);
+            }
         }
     }
 }
 
-/// An error that may say how many bytes are needed.
-trait Shortage {
-    fn required_bytes(&self) -> Option<usize>;
-}
-
-impl Shortage for EncodeError {
-    fn required_bytes(&self) -> Option<usize> {
-        match self {
-            Self::InsufficientSize(error) => Some(error.required_size),
-            Self::AlreadyEncoded => None,
-        }
-    }
-}
-
-impl Shortage for EncryptError {
-    fn required_bytes(&self) -> Option<usize> {
-        match self {
-            Self::InsufficientSize(error) => Some(error.required_size),
-            Self::EncryptExhausted => None,
-        }
-    }
-}
-
-/// Writing, whichever side it is.
-trait Traffic {
-    fn encrypt(&mut self, plain: &[u8], room: &mut [u8]) -> Result<usize, EncryptError>;
-    fn queue_close_notify(&mut self, room: &mut [u8]) -> Result<usize, EncryptError>;
-}
-
-impl<Data> Traffic for WriteTraffic<'_, Data> {
-    fn encrypt(&mut self, plain: &[u8], room: &mut [u8]) -> Result<usize, EncryptError> {
-        WriteTraffic::encrypt(self, plain, room)
-    }
-
-    fn queue_close_notify(&mut self, room: &mut [u8]) -> Result<usize, EncryptError> {
-        WriteTraffic::queue_close_notify(self, room)
+/// The same error of what writes no plain text.
+fn shortage(error: EncodeError) -> EncryptError {
+    match error {
+        EncodeError::InsufficientSize(error) => EncryptError::InsufficientSize(error),
+        EncodeError::AlreadyEncoded => EncryptError::EncryptExhausted,
     }
 }

@@ -76,22 +76,12 @@ impl ClientOptions {
 
 /// What all client sessions share. A clone shares the verified chain and the sessions to resume,
 /// too; see [`ClientSide::separate`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ClientSide {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) server_name: ServerName<'static>,
-    verifier: Option<Arc<Remembering>>,
+    verifier: Arc<Verifier>,
     resumption: bool,
-}
-
-impl fmt::Debug for ClientSide {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ClientSide")
-            .field("server_name", &self.server_name)
-            .field("resumption", &self.resumption)
-            .finish_non_exhaustive()
-    }
 }
 
 impl ClientSide {
@@ -110,22 +100,13 @@ impl ClientSide {
             .with_protocol_versions(&versions)
             .map_err(|_| ConfigError::NothingLeft)?
             .dangerous();
-        let (builder, verifier) = if options.insecure {
-            let verifier = Arc::new(Anything(provider));
-            (builder.with_custom_certificate_verifier(verifier), None)
+        let chains = if options.insecure {
+            None
         } else {
-            let mut store = RootCertStore::empty();
-            store.add_parsable_certificates(options.roots.iter().cloned());
-            let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
-                .build()
-                .map_err(|_| ConfigError::NoRoots)?;
-            let verifier = Arc::new(Remembering::new(webpki, options.roots.into()));
-            let shared = Arc::clone(&verifier);
-            (
-                builder.with_custom_certificate_verifier(shared),
-                Some(verifier),
-            )
+            Some(Chains::new(options.roots, &provider)?)
         };
+        let verifier = Arc::new(Verifier { provider, chains });
+        let builder = builder.with_custom_certificate_verifier(verifier.clone());
         let mut config = match options.identity {
             Some((chain, key)) => builder
                 .with_client_auth_cert(chain, key)
@@ -151,14 +132,10 @@ impl ClientSide {
     pub fn separate(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = resumption(self.resumption);
-        let verifier = self
-            .verifier
-            .as_ref()
-            .map(|known| Arc::new(known.separate()));
-        if let Some(verifier) = &verifier {
-            let verifier = Arc::clone(verifier);
-            config.dangerous().set_certificate_verifier(verifier);
-        }
+        let verifier = Arc::new(self.verifier.separate());
+        config
+            .dangerous()
+            .set_certificate_verifier(verifier.clone());
         Self {
             config: Arc::new(config),
             server_name: self.server_name.clone(),
@@ -184,12 +161,21 @@ fn parse_server_name(name: &str) -> Result<ServerName<'static>, ConfigError> {
     ServerName::try_from(bare.to_owned()).map_err(|_| ConfigError::ServerName(name.to_owned()))
 }
 
+/// Verifies that the key of a certificate signed the handshake, and its chain where that matters.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    /// Absent: any certificate is taken.
+    chains: Option<Chains>,
+}
+
 /// Verifies chains as the web does, and remembers the last one that passed, for the second in which
 /// it did: the thousands of connections of a run show the same chain, and going through it again
-/// would cost a good part of a handshake. The signature of each handshake is always verified.
+/// would cost a good part of a handshake.
 #[derive(Debug)]
-pub(super) struct Remembering {
+struct Chains {
     webpki: Arc<WebPkiServerVerifier>,
+    /// Those that `webpki` trusts.
     roots: Arc<[CertificateDer<'static>]>,
     last: Mutex<Option<Verified>>,
 }
@@ -204,22 +190,36 @@ struct Verified {
     server_name: ServerName<'static>,
 }
 
-impl Remembering {
-    /// `roots` are those that `webpki` trusts.
-    pub(super) fn new(
-        webpki: Arc<WebPkiServerVerifier>,
-        roots: Arc<[CertificateDer<'static>]>,
-    ) -> Self {
+impl Verifier {
+    /// A verifier of the same kind with a memory of its own.
+    fn separate(&self) -> Self {
         Self {
-            webpki,
-            roots,
-            last: Mutex::new(None),
+            provider: Arc::clone(&self.provider),
+            chains: self.chains.as_ref().map(|chains| Chains {
+                webpki: Arc::clone(&chains.webpki),
+                roots: Arc::clone(&chains.roots),
+                last: Mutex::new(None),
+            }),
         }
     }
+}
 
-    /// A verifier of the same kind with a memory of its own.
-    pub(super) fn separate(&self) -> Self {
-        Self::new(Arc::clone(&self.webpki), Arc::clone(&self.roots))
+impl Chains {
+    fn new(
+        roots: Vec<CertificateDer<'static>>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Self, ConfigError> {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(roots.iter().cloned());
+        let provider = Arc::clone(provider);
+        let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+            .build()
+            .map_err(|_| ConfigError::NoRoots)?;
+        Ok(Self {
+            webpki,
+            roots: roots.into(),
+            last: Mutex::new(None),
+        })
     }
 }
 
@@ -242,7 +242,7 @@ impl Verified {
     }
 }
 
-impl ServerCertVerifier for Remembering {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -251,14 +251,17 @@ impl ServerCertVerifier for Remembering {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(chains) = &self.chains else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let mut last = chains.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = last.as_ref().is_some_and(|verified| {
             verified.is(end_entity, intermediates, server_name, ocsp_response, now)
         });
         if is_known {
             return Ok(ServerCertVerified::assertion());
         }
-        let verified = self
+        let verified = chains
             .webpki
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
             .or_else(|error| match error {
@@ -266,7 +269,7 @@ impl ServerCertVerifier for Remembering {
                 // one of the roots it is trusted all the same.
                 Error::InvalidCertificate(reason)
                     if is_authority(&reason)
-                        && self.roots.iter().any(|root| root == end_entity) =>
+                        && chains.roots.iter().any(|root| root == end_entity) =>
                 {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                     Ok(ServerCertVerified::assertion())
@@ -299,48 +302,7 @@ impl ServerCertVerifier for Remembering {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.webpki.supported_verify_schemes()
-    }
-}
-
-/// Takes any certificate, but not a handshake that its key did not sign.
-#[derive(Debug)]
-pub(super) struct Anything(pub(super) Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anything {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -350,12 +312,14 @@ impl ServerCertVerifier for Anything {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
@@ -366,7 +330,7 @@ const TICKETS_MAX: usize = 1_024;
 /// The sessions of one server. All sessions of a client ask for the same server name, so it is not
 /// looked at.
 #[derive(Debug, Default)]
-pub(super) struct Store(Mutex<Sessions>);
+struct Store(Mutex<Sessions>);
 
 #[derive(Debug, Default)]
 struct Sessions {
@@ -453,15 +417,9 @@ impl ServerOptions {
 }
 
 /// What all server sessions share, with those of its clones.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServerSide {
     pub(crate) config: Arc<ServerConfig>,
-}
-
-impl fmt::Debug for ServerSide {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ServerSide").finish_non_exhaustive()
-    }
 }
 
 impl ServerSide {
