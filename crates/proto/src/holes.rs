@@ -441,7 +441,7 @@ fn write_uuid(place: &mut [u8], [high, low]: [u64; 2]) {
 
 /// SplitMix64 (Steele, Lea and Flood).
 #[inline]
-fn next_random(state: &mut u64) -> u64 {
+pub(crate) fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut word = *state;
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

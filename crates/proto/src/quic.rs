@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointConfig, EndpointEvent, Event, IdleTimeout, Incoming, NoneTokenStore,
+    Endpoint, EndpointConfig, EndpointEvent, Event, IdleTimeout, NoneTokenStore,
     RandomConnectionIdGenerator, ServerConfig, TransportConfig, VarInt,
 };
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
@@ -113,7 +113,7 @@ fn transport_config(options: TransportOptions) -> TransportConfig {
 }
 
 /// What all connections of a client share.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ClientTransport {
     endpoint: Arc<EndpointConfig>,
     client: ClientConfig,
@@ -122,15 +122,6 @@ pub struct ClientTransport {
     pub(crate) window_bytes: u64,
     /// The instant 0.
     origin: Instant,
-}
-
-impl fmt::Debug for ClientTransport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ClientTransport")
-            .field("server_name", &self.server_name)
-            .finish_non_exhaustive()
-    }
 }
 
 impl ClientTransport {
@@ -171,20 +162,12 @@ impl ClientTransport {
 const SEND_WINDOW_BYTES: u64 = 1 << 20;
 
 /// What all connections of a server share.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ServerTransport {
-    endpoint: Arc<EndpointConfig>,
-    server: Arc<ServerConfig>,
+    pub(crate) endpoint: Arc<EndpointConfig>,
+    pub(crate) server: Arc<ServerConfig>,
     /// The instant 0.
-    origin: Instant,
-}
-
-impl fmt::Debug for ServerTransport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ServerTransport")
-            .finish_non_exhaustive()
-    }
+    pub(crate) origin: Instant,
 }
 
 impl ServerTransport {
@@ -234,7 +217,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    fn codepoint(self) -> EcnCodepoint {
+    pub(crate) fn codepoint(self) -> EcnCodepoint {
         match self {
             Self::Capable0 => EcnCodepoint::Ect0,
             Self::Capable1 => EcnCodepoint::Ect1,
@@ -284,17 +267,16 @@ pub(crate) struct Connection {
 impl Connection {
     /// A connection that begins, of an endpoint that knows it by `handle`. `origin` is the instant
     /// 0 of all times.
-    fn new(handle: ConnectionHandle, inner: quinn_proto::Connection, origin: Instant) -> Self {
+    pub(crate) fn new(
+        handle: ConnectionHandle,
+        inner: quinn_proto::Connection,
+        origin: Instant,
+    ) -> Self {
         Self {
             handle,
             inner,
             origin,
         }
-    }
-
-    /// Its number among the connections of its endpoint, from 0, dense.
-    pub(crate) fn number(&self) -> usize {
-        self.handle.0
     }
 
     fn instant(&self, now_ns: u64) -> Instant {
@@ -379,7 +361,7 @@ impl Connection {
     }
 
     /// Has its endpoint forget it.
-    fn forget(&self, endpoint: &mut Endpoint) {
+    pub(crate) fn forget(&self, endpoint: &mut Endpoint) {
         endpoint.handle_event(self.handle, EndpointEvent::drained());
     }
 
@@ -390,7 +372,7 @@ impl Connection {
     }
 
     /// Tells its endpoint of its ids and its end.
-    fn tell(&mut self, endpoint: &mut Endpoint) {
+    pub(crate) fn tell(&mut self, endpoint: &mut Endpoint) {
         while let Some(event) = self.inner.poll_endpoint_events() {
             if let Some(answer) = endpoint.handle_event(self.handle, event) {
                 self.inner.handle_event(answer);
@@ -409,8 +391,7 @@ const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     endpoint: Endpoint,
-    connection: Connection,
-    origin: Instant,
+    pub(crate) connection: Connection,
 }
 
 impl ClientConnection {
@@ -427,19 +408,12 @@ impl ClientConnection {
         Some(Self {
             endpoint,
             connection: Connection::new(handle, inner, origin),
-            origin,
         })
-    }
-
-    /// Its streams.
-    #[inline]
-    pub(crate) fn inner(&mut self) -> &mut quinn_proto::Connection {
-        &mut self.connection.inner
     }
 
     /// Takes a datagram that came.
     pub(crate) fn receive(&mut self, datagram: &[u8], ecn: Option<Ecn>, now_ns: u64) {
-        let now = self.origin + Duration::from_nanos(now_ns);
+        let now = self.connection.instant(now_ns);
         let ecn = ecn.map(Ecn::codepoint);
         // A client has no answer to what belongs to no connection.
         let mut answer = Vec::new();
@@ -461,150 +435,10 @@ impl ClientConnection {
         Some(sent)
     }
 
-    /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never. Changes with all that
-    /// happens on the connection.
-    pub(crate) fn deadline_ns(&mut self) -> u64 {
-        self.connection.deadline_ns()
-    }
-
     /// A timer is due.
     pub(crate) fn expire(&mut self, now_ns: u64) {
         self.connection.expire(now_ns);
         self.connection.tell(&mut self.endpoint);
-    }
-
-    /// Ends the connection with a code of the protocol above. What says so to the peer is still to
-    /// be sent.
-    pub(crate) fn close(&mut self, code: u64, now_ns: u64) {
-        self.connection.close(code, String::new(), now_ns);
-    }
-
-    /// Its packets that were sent and lost so far, and its round trip.
-    pub(crate) fn path_figures(&self) -> PathFigures {
-        self.connection.path_figures()
-    }
-
-    /// What happened.
-    #[inline]
-    pub(crate) fn poll(&mut self) -> Option<Result<Event, Lost>> {
-        self.connection.poll()
-    }
-}
-
-/// Whose a datagram is.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is given on at once, and what comes often is not to be allocated"
-)]
-pub(crate) enum Arrival {
-    /// A connection begins with it.
-    New(Box<Connection>),
-    /// It is of the connection with this number, which is to take it.
-    Of(usize, ConnectionEvent),
-    /// It is of no connection, and there is something to be sent back.
-    Answered,
-    /// A connection would begin with it that may not. There is something to be sent back.
-    Refused,
-    /// A handshake failed with it. There may be something to be sent back.
-    Failed,
-    /// It is of no connection, and is passed over.
-    Nobody,
-}
-
-/// Which connections may begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
-    /// All.
-    All,
-    /// Those whose clients have shown that they receive at their addresses: others are asked to
-    /// (Retry, RFC 9000 section 8.1.2).
-    Proven,
-    /// None.
-    Nobody,
-}
-
-/// The connections of one socket, by the ids in their packets.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    endpoint: Endpoint,
-    origin: Instant,
-}
-
-impl Listener {
-    /// What is random in packets follows from `seed`, but for ids and keys.
-    pub(crate) fn new(transport: &ServerTransport, seed: [u8; 32]) -> Self {
-        let config = Arc::clone(&transport.endpoint);
-        let server = Some(Arc::clone(&transport.server));
-        Self {
-            endpoint: Endpoint::new(config, server, true, Some(seed)),
-            origin: transport.origin,
-        }
-    }
-
-    /// Takes a datagram. `admission` is about a connection that begins with it. What is to be sent
-    /// back at once is appended to `answer`.
-    pub(crate) fn receive(
-        &mut self,
-        from: SocketAddr,
-        datagram: &[u8],
-        ecn: Option<Ecn>,
-        now_ns: u64,
-        admission: Admission,
-        answer: &mut Vec<u8>,
-    ) -> Arrival {
-        let now = self.origin + Duration::from_nanos(now_ns);
-        let bytes = BytesMut::from(datagram);
-        let ecn = ecn.map(Ecn::codepoint);
-        match self.endpoint.handle(now, from, None, ecn, bytes, answer) {
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                self.admit(incoming, admission, now, answer)
-            }
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => Arrival::Of(handle.0, event),
-            Some(DatagramEvent::Response(_)) => Arrival::Answered,
-            None => Arrival::Nobody,
-        }
-    }
-
-    fn admit(
-        &mut self,
-        incoming: Incoming,
-        admission: Admission,
-        now: Instant,
-        answer: &mut Vec<u8>,
-    ) -> Arrival {
-        let is_proven = incoming.remote_address_validated();
-        match admission {
-            Admission::Nobody => {
-                // What it gives is the address, which is that of the datagram.
-                let _ = self.endpoint.refuse(incoming, answer);
-                Arrival::Refused
-            }
-            Admission::Proven if !is_proven => match self.endpoint.retry(incoming, answer) {
-                Ok(_) => Arrival::Answered,
-                Err(error) => {
-                    self.endpoint.ignore(error.into_incoming());
-                    Arrival::Nobody
-                }
-            },
-            Admission::All | Admission::Proven => {
-                match self.endpoint.accept(incoming, now, answer, None) {
-                    Ok((handle, inner)) => {
-                        Arrival::New(Box::new(Connection::new(handle, inner, self.origin)))
-                    }
-                    Err(_) => Arrival::Failed,
-                }
-            }
-        }
-    }
-
-    /// Forgets a connection at once, whatever its client makes of that.
-    pub(crate) fn forget(&mut self, connection: &Connection) {
-        connection.forget(&mut self.endpoint);
-    }
-
-    /// Hears what a connection has to say of its ids; to be called after all that happens on it.
-    pub(crate) fn hear(&mut self, connection: &mut Connection) {
-        connection.tell(&mut self.endpoint);
     }
 }
 

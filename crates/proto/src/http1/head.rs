@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use thiserror::Error;
 
-use super::request_text::{MethodKind, RequestKind};
+use super::request_text::{MethodKind, RequestKind, field_lines};
 use crate::Limits;
 use crate::field_value::{ContentLength, decimal, is_token_byte, list};
 
@@ -117,12 +117,9 @@ pub(super) fn is_full(fields: u16, limits: &Limits) -> bool {
 /// Names and values of the header fields of a complete, well-formed head, without the spaces around
 /// values.
 pub fn head_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.split(|&byte| byte == b'\n')
-        .skip(1)
-        .filter_map(|line| {
-            let colon = line.iter().position(|&byte| byte == b':')?;
-            Some((&line[..colon], line[colon + 1..].trim_ascii()))
-        })
+    // Where there is no status line, there is no field either.
+    let status_line = head.iter().position(|&byte| byte == b'\n');
+    field_lines(&head[status_line.map_or(head.len(), |feed| feed + 1)..])
 }
 
 /// Whether `line`, with its line feed, ends a head or trailers.

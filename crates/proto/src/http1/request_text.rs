@@ -159,8 +159,7 @@ pub struct RequestTextError {
 /// The first fault in the text.
 pub fn scan_requests(text: &[u8]) -> Result<Vec<TextRequest>, RequestTextError> {
     let mut found = Vec::new();
-    let scanned = Scan { text, at: 0 }.all(&mut found);
-    scanned.map_err(|(fault, at)| located(text, fault, at))?;
+    scan_all(text, &mut found)?;
     Ok(found)
 }
 
@@ -176,11 +175,14 @@ pub fn scan_requests_into(
     found: &mut Vec<TextRequest>,
 ) -> Result<(), RequestTextError> {
     found.clear();
-    let scanned = if text.len() > TEXT_BYTES_MAX {
-        Err((TextFault::TooLong, 0))
-    } else {
-        Scan { text, at: 0 }.all(found)
-    };
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(located(text, TextFault::TooLong, 0));
+    }
+    scan_all(text, found)
+}
+
+fn scan_all(text: &[u8], found: &mut Vec<TextRequest>) -> Result<(), RequestTextError> {
+    let scanned = Scan { text, at: 0 }.all(found);
     scanned.map_err(|(fault, at)| located(text, fault, at))
 }
 
@@ -495,12 +497,16 @@ impl<'a> TextParts<'a> {
 
     /// Names and values of its header fields, in order, without the spaces around values.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        let lines = self.fields.split(|&byte| byte == b'\n');
-        lines.filter_map(|line| {
-            let colon = line.iter().position(|&byte| byte == b':')?;
-            Some((&line[..colon], line[colon + 1..].trim_ascii()))
-        })
+        field_lines(self.fields)
     }
+}
+
+/// Names and values of the header fields in these lines, without the spaces around values.
+pub(super) fn field_lines(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    lines.split(|&byte| byte == b'\n').filter_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    })
 }
 
 /// The first word of a line, and what follows the spaces behind it.

@@ -176,22 +176,18 @@ impl Template {
 
     /// As [`request_bytes`](Self::request_bytes), in the form that has most.
     pub fn request_bytes_max(&self) -> usize {
-        let forms = [&self.stateless, &self.inserting, &self.indexed];
-        forms
-            .map(|form| self.bytes_with(form))
-            .into_iter()
-            .max()
-            .unwrap_or(0)
+        let forms = self.forms().map(|form| self.bytes_with(form));
+        forms.into_iter().max().unwrap_or(0)
     }
 
     /// Bytes of memory that its encodings and its body take.
     pub fn held_bytes(&self) -> usize {
-        let forms = [&self.stateless, &self.inserting, &self.indexed];
-        let heads: usize = forms
-            .iter()
-            .map(|form| form.block.len() + form.wire.len())
-            .sum();
-        size_of::<Self>() + heads + self.body.len()
+        let heads = self.forms().map(|form| form.block.len() + form.wire.len());
+        size_of::<Self>() + heads.iter().sum::<usize>() + self.body.len()
+    }
+
+    fn forms(&self) -> [&Form; 3] {
+        [&self.stateless, &self.inserting, &self.indexed]
     }
 
     fn bytes_with(&self, head: &Form) -> usize {

@@ -1,10 +1,10 @@
 //! The unidirectional streams of the peer: its control stream, and those of QPACK (RFC 9114
 //! section 6.2, RFC 9204 section 4.2).
 
-use quinn_proto::{ReadError, StreamId, VarInt};
+use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamId, VarInt};
 
 use super::error::{ConnectionError, ErrorCode};
-use super::frame::{Kind, Pieces, Setting, Side, StreamKind};
+use super::frame::{self, Kind, Pieces, Setting, Side, StreamKind};
 use super::qpack::{DecoderInstructions, check_encoder_instructions};
 
 /// Something of the peer that a caller must know.
@@ -410,11 +410,35 @@ impl PeerStreams {
             let _ = chunks.finalize();
         }
         if is_over {
-            let code = ErrorCode::StreamCreationError.number();
             // One that has ended cannot be stopped.
-            let _ = stream.stop(VarInt::from_u64(code).unwrap_or_default());
+            let _ = stream.stop(code_of(ErrorCode::StreamCreationError.number()));
             self.streams.swap_remove(at);
         }
         Ok(goes_away)
     }
+}
+
+/// Opens the control stream of this side (RFC 9114 section 6.2.1); absent where the peer allows
+/// none.
+pub(super) fn open_control(
+    quic: &mut quinn_proto::Connection,
+    settings: &[(Setting, u64)],
+) -> Option<StreamId> {
+    let control = quic.streams().open(Dir::Uni)?;
+    let mut opening = Vec::new();
+    frame::write_control_opening(&mut opening, settings);
+    // A few bytes find room in any window that a peer may give (RFC 9114 section 6.2).
+    let _ = quic.send_stream(control).write(&opening);
+    Some(control)
+}
+
+/// A stream that carries a request, by its number among them.
+#[inline]
+pub(super) fn request_stream(number: u64) -> StreamId {
+    StreamId::new(QuicSide::Client, Dir::Bi, number)
+}
+
+/// A code as quinn-proto has it.
+pub(super) fn code_of(number: u64) -> VarInt {
+    VarInt::from_u64(number).unwrap_or(VarInt::MAX)
 }

@@ -2,14 +2,17 @@
 //! events out, datagrams to be sent when asked.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt};
+use bytes::BytesMut;
+use quinn_proto::{DatagramEvent, Dir, Endpoint, Incoming, ReadError, StreamEvent, StreamId};
 
 use super::error::{ConnectionError, Ended, RequestReadError};
 use super::frame::{self, Setting, Side};
 use super::message::{RequestPart, RequestReader};
-use super::peer::PeerStreams;
-use crate::quic::{self, Admission, Arrival, Ecn, Listener, Sent, ServerTransport};
+use super::peer::{PeerStreams, code_of, open_control, request_stream};
+use crate::quic::{self, Ecn, Sent, ServerTransport};
 
 /// One place in so many is kept for clients that receive at their addresses.
 const PROVEN_PART: u32 = 4;
@@ -33,7 +36,10 @@ pub enum Received {
 /// that of one that is over is free again.
 #[derive(Debug)]
 pub struct Server {
-    listener: Listener,
+    /// The connections by the ids in their packets.
+    endpoint: Endpoint,
+    /// The instant 0.
+    origin: Instant,
     connections: Vec<Option<Box<Connection>>>,
     /// How many there are.
     open: u32,
@@ -44,8 +50,11 @@ impl Server {
     /// A server without connections, which takes `connections_max` at a time and refuses further
     /// ones. What is random in packets follows from `seed`, but for ids and keys.
     pub fn new(transport: &ServerTransport, connections_max: u32, seed: [u8; 32]) -> Self {
+        let config = Arc::clone(&transport.endpoint);
+        let server = Some(Arc::clone(&transport.server));
         Self {
-            listener: Listener::new(transport, seed),
+            endpoint: Endpoint::new(config, server, true, Some(seed)),
+            origin: transport.origin,
             connections: Vec::new(),
             open: 0,
             connections_max,
@@ -62,42 +71,50 @@ impl Server {
         now_ns: u64,
         answer: &mut Vec<u8>,
     ) -> Received {
-        let admission = self.admission();
-        let arrival = self
-            .listener
-            .receive(from, datagram, ecn, now_ns, admission, answer);
-        match arrival {
-            Arrival::New(quic) => {
-                let number = quic.number();
-                if self.connections.len() <= number {
-                    self.connections.resize_with(number + 1, || None);
-                }
-                self.connections[number] = Some(Box::new(Connection::new(*quic)));
-                self.open += 1;
-                Received::Begun(number as u32)
-            }
-            Arrival::Of(number, event) => {
-                let Some(Some(connection)) = self.connections.get_mut(number) else {
+        let now = self.origin + Duration::from_nanos(now_ns);
+        let bytes = BytesMut::from(datagram);
+        let ecn = ecn.map(Ecn::codepoint);
+        match self.endpoint.handle(now, from, None, ecn, bytes, answer) {
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(incoming, now, answer),
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                let Some(Some(connection)) = self.connections.get_mut(handle.0) else {
                     return Received::Nobody;
                 };
                 connection.quic.take(event);
-                Received::Of(number as u32)
+                Received::Of(handle.0 as u32)
             }
-            Arrival::Answered | Arrival::Nobody => Received::Nobody,
-            Arrival::Refused => Received::Refused,
-            Arrival::Failed => Received::Failed,
+            Some(DatagramEvent::Response(_)) | None => Received::Nobody,
         }
     }
 
-    /// The last quarter of the places is for clients that receive at their addresses, so that
-    /// datagrams from invented ones cannot take all of them.
-    fn admission(&self) -> Admission {
-        let kept = self.connections_max / PROVEN_PART;
-        match self.connections_max.saturating_sub(self.open) {
-            0 => Admission::Nobody,
-            left if left <= kept => Admission::Proven,
-            _ => Admission::All,
+    /// Takes a connection that begins, or not. The last quarter of the places is for clients that
+    /// receive at their addresses, which others are asked to show (Retry, RFC 9000 section 8.1.2),
+    /// so that datagrams from invented ones cannot take all of them.
+    fn admit(&mut self, incoming: Incoming, now: Instant, answer: &mut Vec<u8>) -> Received {
+        let left = self.connections_max.saturating_sub(self.open);
+        if left == 0 {
+            // What it gives is the address, which is that of the datagram.
+            let _ = self.endpoint.refuse(incoming, answer);
+            return Received::Refused;
         }
+        let is_kept = left <= self.connections_max / PROVEN_PART;
+        if is_kept && !incoming.remote_address_validated() {
+            if let Err(error) = self.endpoint.retry(incoming, answer) {
+                self.endpoint.ignore(error.into_incoming());
+            }
+            return Received::Nobody;
+        }
+        let Ok((handle, inner)) = self.endpoint.accept(incoming, now, answer, None) else {
+            return Received::Failed;
+        };
+        let number = handle.0;
+        if self.connections.len() <= number {
+            self.connections.resize_with(number + 1, || None);
+        }
+        let quic = quic::Connection::new(handle, inner, self.origin);
+        self.connections[number] = Some(Box::new(Connection::new(quic)));
+        self.open += 1;
+        Received::Begun(number as u32)
     }
 
     /// The connection of this number, while it lasts.
@@ -115,7 +132,7 @@ impl Server {
     ) -> Option<(SocketAddr, Sent)> {
         let connection = self.connections.get_mut(number as usize)?.as_deref_mut()?;
         // Not before: the number of a connection that is over would be free while it is here.
-        self.listener.hear(&mut connection.quic);
+        connection.quic.tell(&mut self.endpoint);
         connection.quic.transmit(now_ns, out)
     }
 
@@ -142,7 +159,7 @@ impl Server {
         let Some(connection) = place else {
             return false;
         };
-        self.listener.hear(&mut connection.quic);
+        connection.quic.tell(&mut self.endpoint);
         let is_drained = connection.quic.is_drained();
         if is_drained {
             *place = None;
@@ -156,7 +173,7 @@ impl Server {
     pub fn give_up(&mut self, number: u32) {
         let place = self.connections.get_mut(number as usize);
         if let Some(connection) = place.and_then(Option::take) {
-            self.listener.forget(&connection.quic);
+            connection.quic.forget(&mut self.endpoint);
             self.open -= 1;
         }
     }
@@ -284,7 +301,7 @@ impl Connection {
         now_ns: u64,
         mut each: impl FnMut(RequestPart<'_>) -> Option<u64>,
     ) -> Read {
-        let mut received = self.quic.inner.recv_stream(id_of(stream));
+        let mut received = self.quic.inner.recv_stream(request_stream(stream));
         // One that was stopped is not read any more.
         let Ok(mut chunks) = received.read(true) else {
             return Read::More;
@@ -314,7 +331,7 @@ impl Connection {
     /// nobody will read count as written. Where it is not all, [`Event::Writable`] says when more
     /// is taken.
     pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
-        let mut stream = self.quic.inner.send_stream(id_of(stream));
+        let mut stream = self.quic.inner.send_stream(request_stream(stream));
         let mut written = 0;
         // Only a write of which nothing was taken has that event follow.
         while written < bytes.len() {
@@ -330,7 +347,7 @@ impl Connection {
     /// Ends a stream behind what was written on it.
     pub fn finish(&mut self, stream: u64) {
         // One that the client stopped has ended.
-        let _ = self.quic.inner.send_stream(id_of(stream)).finish();
+        let _ = self.quic.inner.send_stream(request_stream(stream)).finish();
     }
 
     /// Ends a stream with this code; what was written and not sent is dropped.
@@ -338,7 +355,7 @@ impl Connection {
         let _ = self
             .quic
             .inner
-            .send_stream(id_of(stream))
+            .send_stream(request_stream(stream))
             .reset(code_of(code));
     }
 
@@ -348,7 +365,7 @@ impl Connection {
         let _ = self
             .quic
             .inner
-            .recv_stream(id_of(stream))
+            .recv_stream(request_stream(stream))
             .stop(code_of(code));
     }
 
@@ -364,7 +381,7 @@ impl Connection {
         };
         self.goes_away_from = Some(from);
         let mut bytes = Vec::new();
-        frame::write_go_away(&mut bytes, u64::from(id_of(from)));
+        frame::write_go_away(&mut bytes, u64::from(request_stream(from)));
         // A few bytes find room in any window that a client may give (RFC 9114 section 6.2).
         let _ = self.quic.inner.send_stream(control).write(&bytes);
     }
@@ -405,15 +422,12 @@ impl Connection {
     /// Opens the control stream (RFC 9114 section 6.2.1); not where the client closed the
     /// connection at once.
     fn open_control(&mut self, settings: &[(Setting, u64)], now_ns: u64) -> Result<bool, Ended> {
-        let Some(control) = self.quic.inner.streams().open(Dir::Uni) else {
+        let Some(control) = open_control(&mut self.quic.inner, settings) else {
             if self.quic.inner.is_closed() {
                 return Ok(false);
             }
             return Err(self.broken(ConnectionError::StreamCreation, now_ns));
         };
-        let mut opening = Vec::new();
-        frame::write_control_opening(&mut opening, settings);
-        let _ = self.quic.inner.send_stream(control).write(&opening);
         self.control = Some(control);
         Ok(true)
     }
@@ -493,13 +507,4 @@ fn take(
             reader.set_content_length(content_length);
         }
     }
-}
-
-/// A stream that carries requests, by its number among them.
-fn id_of(stream: u64) -> StreamId {
-    StreamId::new(QuicSide::Client, Dir::Bi, stream)
-}
-
-fn code_of(number: u64) -> VarInt {
-    VarInt::from_u64(number).unwrap_or(VarInt::MAX)
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::framing::{EscapeError, escape, escaped};
 use super::pattern::{TextPattern, TextPatternError};
+use crate::holes::next_random;
 
 /// Most digits of one random number.
 const RANDOM_DIGITS_MAX: u16 = 4096;
@@ -164,18 +165,18 @@ impl Template {
 
     /// Most bytes that it has when it is filled in.
     pub fn bytes_max(&self) -> usize {
-        let bytes = self.pieces.iter().map(|piece| match piece {
-            Piece::Bytes(bytes) => bytes.len(),
-            Piece::Filled(place) => place.bytes_max(),
-        });
-        bytes.sum()
+        self.bytes_with(Place::bytes_max)
     }
 
     /// Fewest bytes that it has when it is filled in.
     pub fn bytes_min(&self) -> usize {
+        self.bytes_with(Place::bytes_min)
+    }
+
+    fn bytes_with(&self, of_place: impl Fn(&Place) -> usize) -> usize {
         let bytes = self.pieces.iter().map(|piece| match piece {
             Piece::Bytes(bytes) => bytes.len(),
-            Piece::Filled(place) => place.bytes_min(),
+            Piece::Filled(place) => of_place(place),
         });
         bytes.sum()
     }
@@ -354,15 +355,6 @@ fn add_random(state: &mut u64, digits: u16, out: &mut Vec<u8>) {
         }
         left = left.saturating_sub(16);
     }
-}
-
-/// SplitMix64 (Steele, Lea and Flood).
-fn next_random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut word = *state;
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 impl FromStr for Template {

@@ -26,17 +26,17 @@ pub type MaskKey = [u8; 4];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// A further part of a message.
-    Continuation,
+    Continuation = 0,
     /// A message of UTF-8, or its first part.
-    Text,
+    Text = 1,
     /// A message of any bytes, or its first part.
-    Binary,
+    Binary = 2,
     /// The end of what its sender sends.
-    Close,
+    Close = 8,
     /// To be answered by a pong of the same payload.
-    Ping,
+    Ping = 9,
     /// The answer to a ping, or sent unasked.
-    Pong,
+    Pong = 10,
 }
 
 impl Opcode {
@@ -51,17 +51,6 @@ impl Opcode {
             10 => Self::Pong,
             _ => return None,
         })
-    }
-
-    fn number(self) -> u8 {
-        match self {
-            Self::Continuation => 0,
-            Self::Text => 1,
-            Self::Binary => 2,
-            Self::Close => 8,
-            Self::Ping => 9,
-            Self::Pong => 10,
-        }
     }
 
     /// Whether frames of this opcode are control frames: never in parts, and allowed between the
@@ -91,7 +80,7 @@ pub fn put_head(
     key: Option<MaskKey>,
 ) {
     let masked = if key.is_some() { MASKED } else { 0 };
-    out.push(opcode.number() | if is_final { FINAL } else { 0 });
+    out.push(opcode as u8 | if is_final { FINAL } else { 0 });
     match length {
         0..=125 => out.push(masked | length as u8),
         126..=0xffff => {

@@ -5,12 +5,12 @@
 mod tests;
 
 use bytes::Bytes;
-use quinn_proto::{Dir, ReadError, Side as QuicSide, StreamEvent, StreamId, VarInt, WriteError};
+use quinn_proto::{Dir, ReadError, StreamEvent, StreamId, WriteError};
 
 use super::error::{ConnectionError, Ended, ErrorCode, ReplyError, StreamFailure};
-use super::frame::{self, Side};
+use super::frame::Side;
 use super::message::ReplyReader;
-use super::peer::PeerStreams;
+use super::peer::{PeerStreams, code_of, open_control, request_stream};
 use super::template::WorkerTemplate;
 use crate::fields::reply::{self, KnownHead};
 use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
@@ -105,7 +105,7 @@ impl Client {
                 }
                 self.refuses = false;
             }
-            let Some(polled) = self.quic.poll() else {
+            let Some(polled) = self.quic.connection.poll() else {
                 return Ok(None);
             };
             let event = match polled.map_err(Ended::Lost)? {
@@ -148,7 +148,8 @@ impl Client {
 
     /// Ends the connection; what says so to the server is still to be sent.
     pub fn close(&mut self, code: ErrorCode, now_ns: u64) {
-        self.quic.close(code.number(), now_ns);
+        let quic = &mut self.quic.connection;
+        quic.close(code.number(), String::new(), now_ns);
     }
 
     /// Appends what is to be sent next to `out`, which is empty; absent for nothing.
@@ -160,7 +161,7 @@ impl Client {
     /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never.
     #[inline]
     pub fn deadline_ns(&mut self) -> u64 {
-        self.quic.deadline_ns()
+        self.quic.connection.deadline_ns()
     }
 
     /// A timer of QUIC is due.
@@ -184,7 +185,7 @@ impl Client {
 
     /// Packets of the connection that were sent and lost so far, and its round trip.
     pub fn path_figures(&self) -> PathFigures {
-        self.quic.path_figures()
+        self.quic.connection.path_figures()
     }
 
     /// Whether the handshake is complete.
@@ -239,8 +240,8 @@ impl Client {
 
     /// The handshake is complete.
     fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
-        if !self.open_control() {
-            if self.quic.inner().is_closed() {
+        if open_control(&mut self.quic.connection.inner, &[]).is_none() {
+            if self.quic.connection.inner.is_closed() {
                 // The server closed it at once. That comes next.
                 return Ok(None);
             }
@@ -249,18 +250,6 @@ impl Client {
         self.is_ready = true;
         self.open_streams();
         Ok(Some(Event::Ready))
-    }
-
-    /// Opens the control stream (RFC 9114 section 6.2.1); gives whether the server lets it.
-    fn open_control(&mut self) -> bool {
-        let Some(control) = self.quic.inner().streams().open(Dir::Uni) else {
-            return false;
-        };
-        let mut opening = Vec::new();
-        frame::write_control_opening(&mut opening, &[]);
-        // A few bytes find room in any window that a server may give (RFC 9114 section 6.2).
-        let _ = self.quic.inner().send_stream(control).write(&opening);
-        true
     }
 
     fn stream_event(
@@ -277,7 +266,7 @@ impl Client {
             StreamEvent::Readable { id } => return self.read_peer(id, now_ns),
             StreamEvent::Opened { dir: Dir::Uni } => {
                 let mut went_away = None;
-                while let Some(id) = self.quic.inner().streams().accept(Dir::Uni) {
+                while let Some(id) = self.quic.connection.inner.streams().accept(Dir::Uni) {
                     self.peer.opened(id);
                     went_away = self.read_peer(id, now_ns)?.or(went_away);
                 }
@@ -294,7 +283,7 @@ impl Client {
                     let place = self.places.get_mut(place);
                     (place.unsent, place.is_sent) = (Bytes::new(), true);
                 }
-                let _ = self.quic.inner().send_stream(id).reset(error_code);
+                let _ = self.quic.connection.inner.send_stream(id).reset(error_code);
             }
             StreamEvent::Available { dir: Dir::Bi } => self.open_streams(),
             StreamEvent::Opened { .. }
@@ -317,7 +306,7 @@ impl Client {
             return Ok(None);
         };
         let reader = &mut self.places.get_mut(at).reader;
-        let mut stream = self.quic.inner().recv_stream(id);
+        let mut stream = self.quic.connection.inner.recv_stream(id);
         let (mut read_bytes, mut end) = (0, None);
         // One that was stopped is not read any more.
         if let Ok(mut chunks) = stream.read(true) {
@@ -377,7 +366,7 @@ impl Client {
     /// Reads what came on a unidirectional stream of the server.
     fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<Option<Event>, Ended> {
         let went_before = self.peer.go_away_stream().is_some();
-        match self.peer.read(self.quic.inner(), id) {
+        match self.peer.read(&mut self.quic.connection.inner, id) {
             Ok(false) => Ok(None),
             Ok(true) => {
                 self.refuses = true;
@@ -406,8 +395,8 @@ impl Client {
     #[inline]
     fn write(&mut self, place: u32) {
         let place = self.places.get_mut(place);
-        let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
-        let mut stream = self.quic.inner().send_stream(id);
+        let id = request_stream(place.stream);
+        let mut stream = self.quic.connection.inner.send_stream(id);
         if place.is_sent {
             return;
         }
@@ -425,13 +414,13 @@ impl Client {
 
     /// Has both sides end the stream of a request with this code.
     fn abort(&mut self, place: u32, code: ErrorCode) {
-        let code = code_of(code);
+        let code = code_of(code.number());
         let place = self.places.get_mut(place);
-        let id = StreamId::new(QuicSide::Client, Dir::Bi, place.stream);
+        let id = request_stream(place.stream);
         // What the server has ended already needs neither.
-        let _ = self.quic.inner().recv_stream(id).stop(code);
+        let _ = self.quic.connection.inner.recv_stream(id).stop(code);
         if !place.is_sent {
-            let _ = self.quic.inner().send_stream(id).reset(code);
+            let _ = self.quic.connection.inner.send_stream(id).reset(code);
         }
     }
 
@@ -441,9 +430,9 @@ impl Client {
         if !was_sent.is_sent {
             // The reply came before the whole request was sent: the rest is of no use (RFC 9114
             // section 4.1).
-            let id = StreamId::new(QuicSide::Client, Dir::Bi, was_sent.stream);
-            let code = code_of(ErrorCode::RequestCancelled);
-            let _ = self.quic.inner().send_stream(id).reset(code);
+            let id = request_stream(was_sent.stream);
+            let code = code_of(ErrorCode::RequestCancelled.number());
+            let _ = self.quic.connection.inner.send_stream(id).reset(code);
         }
         self.open_streams();
         discarded_bytes
@@ -453,7 +442,7 @@ impl Client {
     #[inline]
     fn open_streams(&mut self) {
         while self.depth() < self.depth {
-            if self.quic.inner().streams().open(Dir::Bi).is_none() {
+            if self.quic.connection.inner.streams().open(Dir::Bi).is_none() {
                 return;
             }
             self.opened_streams += 1;
@@ -465,11 +454,6 @@ impl Client {
         self.close(error.code(), now_ns);
         Ended::Broken(error)
     }
-}
-
-/// A code as quinn-proto has it.
-fn code_of(code: ErrorCode) -> VarInt {
-    VarInt::from_u64(code.number()).unwrap_or_default()
 }
 
 /// Of a place that is free.
