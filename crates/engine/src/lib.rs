@@ -32,20 +32,13 @@
 //! # }
 //! ```
 
-mod assignment;
-mod backends;
 mod backlog;
-mod budget;
 mod connection;
-mod control;
-mod error;
 mod failure;
 mod generated;
-mod generators;
 mod limits;
 mod negotiate;
 mod observer;
-mod origin;
 mod placement;
 mod prepare;
 mod probes;
@@ -53,19 +46,18 @@ mod protocol;
 mod run;
 mod session;
 mod simulate;
-mod sources;
+mod task;
 mod worker;
 mod workload;
 
 pub use brunt_proto::http1::RequestTextError;
-pub use control::Control;
-pub use error::RunError;
+pub use failure::RunError;
 #[doc(hidden)]
-pub use generators::GeneratorsError;
+pub use generated::GeneratorsError;
 pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
-pub use observer::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
-pub use origin::{LoadError, Origin, complete, run};
+pub use observer::{Control, Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
+
 pub use placement::default_workers;
 pub use prepare::{
     PrepareError, Prepared, prepare, prepare_part, prepare_simulated, prepare_simulated_part,
@@ -75,5 +67,6 @@ pub use protocol::{
     EncodeError, HoleInFraming, ProtocolError, RawRequestsError, VerbatimError, raw_requests,
     verbatim_requests,
 };
+pub use run::{LoadError, Origin, complete, run};
 pub use session::{Rounds, Session};
 pub use simulate::{Machine, SimulatedSession};

@@ -21,11 +21,10 @@ use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
-use crate::limits::{self, LimitError};
+use crate::limits::{self, LimitError, Sources};
 use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
-use crate::sources::Sources;
 
 /// Bytes that a worker's payload may have: offsets into it are 32 bits wide.
 const PAYLOAD_BYTES_MAX: usize = 1 << 30;

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use brunt_io::backend::Peer;
-use brunt_io::clock;
-use brunt_io::threads;
 use brunt_io::tls_config::PageTls;
+use brunt_io::{clock, threads};
 use brunt_load::{Plan, ServerCounter};
 use brunt_probe::observer::{Observer, Sources};
 use brunt_probe::server::{Found, ServerWatch};
@@ -15,10 +14,9 @@ use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
 use brunt_probe::server_window::{EdgesReader, WindowReader};
 use brunt_record::{Evidence, Window};
 
-use crate::control::Control;
-use crate::error::RunError;
+use crate::failure::RunError;
 use crate::limits::connections_most;
-use crate::observer::{Phase, Progress, RunObserver};
+use crate::observer::{Control, Phase, Progress, RunObserver};
 use crate::prepare::Prepared;
 
 /// Between two readings of the server's count after the run.

@@ -1,4 +1,5 @@
-//! What all workers of a round counted, put together as one run.
+//! What all workers of a round counted, put together as one run; and what a run does not find out
+//! by itself: how it was called, and what it was asked to reach.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::num::NonZeroU64;
@@ -7,18 +8,19 @@ use std::sync::Arc;
 use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
+use brunt_judge::{NoSuccessCause, RunFigures};
 use brunt_load::{Amounts, Plan, RequestOrder, Reuse, Schedule};
 use brunt_probe::memory;
 use brunt_record::{
-    AgentClock, AgentRecord, Evidence, HostUse, Latencies, Negotiated, Once, RequestLog, Run,
-    RunEdges, Seeds, SetUp, Window, WorkerRecord,
+    AgentClock, AgentRecord, Evidence, FailureKind, HostUse, Latencies, Negotiated, Objective,
+    Once, RequestLog, Run, RunEdges, Seeds, SetUp, Window, WorkerRecord,
 };
+use thiserror::Error;
 
-use crate::control::Control;
-use crate::error::RunError;
-use crate::observer::RunObserver;
-use crate::prepare::Prepared;
-use crate::worker::Finished;
+use crate::failure::RunError;
+use crate::observer::{Control, Phase, Progress, RunObserver};
+use crate::prepare::{PrepareError, Prepared, prepare};
+use crate::task::Finished;
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
@@ -396,4 +398,74 @@ impl Prepared {
             request_bytes: request_bytes as u64,
         }
     }
+}
+
+/// Limit of the handshake that shows whether TLS is spoken, nanoseconds.
+const TLS_LIMIT_NS: u64 = 1_000_000_000;
+
+/// Where a run comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Origin {
+    /// The command line, a word each, without what may be secret; absent where there is none.
+    pub command: Option<Vec<String>>,
+    /// What the run is asked to reach.
+    pub objectives: Vec<Objective>,
+}
+
+/// Why a plan was not run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The run could not be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The run could not be made.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Runs a plan from beginning to end, and completes its record: what `brunt -o` stores.
+///
+/// # Errors
+///
+/// The plan does not fit this machine, nobody answers, or nothing was measured.
+pub fn run(plan: Plan, origin: &Origin) -> Result<Run, LoadError> {
+    let prepared = prepare(plan)?;
+    let control = prepared.control();
+    let mut run = prepared.run(&control, false, &mut |_: Phase, _: &Progress| ())?;
+    complete(&mut run, origin);
+    Ok(run)
+}
+
+/// Adds to a run what it does not know of itself. A simulated one is the same on every machine, and
+/// says nothing of it.
+pub fn complete(run: &mut Run, origin: &Origin) {
+    run.objectives.clone_from(&origin.objectives);
+    let is_simulated = run.is_simulated();
+    let machine = (!is_simulated).then(brunt_probe::machine::description);
+    let speaks_tls = speaks_tls(run);
+    for agent in &mut run.agents {
+        agent.command.clone_from(&origin.command);
+        agent.machine.clone_from(&machine);
+        agent.speaks_tls |= speaks_tls;
+    }
+}
+
+/// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
+fn speaks_tls(run: &Run) -> bool {
+    let is_clear = run.plan.tls().is_none() && !run.is_streams() && !run.is_simulated();
+    // The others would have in their logs what brunt counts nowhere.
+    let could_be = run.no_success().is_some_and(|found| {
+        matches!(
+            found.cause,
+            NoSuccessCause::Status(400)
+                | NoSuccessCause::Failure(FailureKind::ClosedBeforeReply | FailureKind::Reset)
+        )
+    });
+    let address = &run.first().negotiated.address;
+    let peer = match &run.plan.target.unix_socket {
+        Some(path) => Some(Peer::Unix(path.clone())),
+        None => address.parse().ok().map(Peer::Tcp),
+    };
+    let peer = peer.filter(|_| is_clear && could_be);
+    peer.is_some_and(|peer| brunt_probe::speaks_tls(&peer, "localhost", TLS_LIMIT_NS))
 }

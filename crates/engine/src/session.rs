@@ -17,17 +17,17 @@ use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Backend, Run, RunEdges, SetUp, Window};
 
-use crate::backends::{Backends, OnEpoll, OnUring, OverTls};
-use crate::control::Control;
-use crate::error::RunError;
-use crate::generated::Generated;
-use crate::generators::{Generators, GeneratorsError};
-use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
+use crate::failure::RunError;
+use crate::generated::{Generated, Generators, GeneratorsError};
+use crate::observer::{Control, Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::Prepared;
 use crate::probes::Probes;
-use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
+use crate::protocol::{
+    Backends, ClientProtocol, ForProtocol, OnEpoll, OnUring, OverTls, WorkerTransport,
+};
 use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, Watched, hand_over_log, unopened};
-use crate::worker::{Start, Task, Worker};
+use crate::task::{Start, Task};
+use crate::worker::Worker;
 use crate::workload::Workload;
 
 /// How often the thread that runs a round looks around.
@@ -639,7 +639,8 @@ impl Session {
                 Ok(report) => {
                     let worker = (report.0 - self.prepared.workers.start) as usize;
                     if let Report::Ended(mut end) = heard(report)? {
-                        self.generators.put_back(worker, &mut end);
+                        let generated = end.finished.generated.take();
+                        self.generators.put_back(worker, generated);
                         ended[worker] = Some(*end);
                     }
                 }

@@ -11,17 +11,16 @@ use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_record::{Evidence, Run, RunEdges, SetUp, ThreadUse, Window};
 
-use crate::backends::{Backends, OverTls};
-use crate::budget::Budget;
-use crate::control::Control;
-use crate::error::RunError;
-use crate::generators::{Generators, GeneratorsError};
-use crate::observer::{Phase, RunObserver, Snapshots, snapshots};
+use crate::backlog::Budget;
+use crate::failure::RunError;
+use crate::generated::{Generators, GeneratorsError};
+use crate::observer::{Control, Phase, RunObserver, Snapshots, snapshots};
 use crate::prepare::Prepared;
-use crate::protocol::{ClientProtocol, ForProtocol, WorkerTransport};
+use crate::protocol::{Backends, ClientProtocol, ForProtocol, OverTls, WorkerTransport};
 use crate::run::{Conclusion, Ended, START_MARGIN_NS, Watched, hand_over_log, unopened};
 use crate::session::Rounds;
-use crate::worker::{Start, Worker};
+use crate::task::Start;
+use crate::worker::Worker;
 use crate::workload::Workload;
 
 /// A machine whose accounts are those of a run.
@@ -326,7 +325,7 @@ where
                 },
                 bound_cpu: None,
             };
-            generators.put_back(place, &mut end);
+            generators.put_back(place, end.finished.generated.take());
             ended.push(end);
             self.workers.push(ready.worker);
         }

@@ -1,19 +1,19 @@
 //! What a run sends, in the protocol that was negotiated: the one place that chooses protocol and
-//! workload.
+//! workload. Where nothing is requested, what takes the place of a protocol.
 
 use std::sync::Arc;
 
+use brunt_io::transport::Stream;
 use brunt_load::{Plan, Spoken};
 use brunt_proto::tls::ClientSide;
-use brunt_record::Protocol;
+use brunt_record::{FailureKind, Protocol, RequestTiming};
 
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
 use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
-use super::unread::Unread;
 use super::websocket::{EncodedWebSocket, WebSocket};
-use super::{ClientProtocol, EncodeError, Sizes};
+use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut};
 use crate::workload::{Attempts, Requests, StreamPayload, Streams, Workload};
 
 /// What a run is over each protocol.
@@ -117,5 +117,101 @@ impl EncodedRequests {
             Encoded::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
             Encoded::Connections => what.run(Unread, Attempts),
         }
+    }
+}
+
+/// Bytes of what a run sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
+    /// longest, of streams what they send at a time.
+    pub(crate) request: usize,
+    /// The same of a request that is the last one on its connection.
+    pub(crate) last_request: usize,
+    /// Further copies of a request that may follow itself on a connection.
+    pub(crate) copies: usize,
+    /// What each connection has beside those at most: of a request that is filled in, and of such
+    /// as follow each other and do not lie so.
+    pub(crate) of_connection: usize,
+    /// What is held of them all.
+    pub(crate) held: usize,
+}
+
+impl Sizes {
+    /// Of requests of which the last one is as long as the others.
+    pub(super) fn of(request: usize, held: usize) -> Self {
+        Self {
+            request,
+            last_request: request,
+            held,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is said on the connections of one-way streams, and of those that are opened and closed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unread;
+
+impl ClientProtocol for Unread {
+    type Transport = Stream;
+    type Connection = ();
+
+    const IN_ORDER: bool = true;
+    const WRITES_AHEAD: bool = false;
+
+    fn connection(&self) {}
+
+    fn open(&mut self, _connection: &mut (), _out: &mut Out, _now_ns: u64) -> bool {
+        true
+    }
+
+    fn close(&mut self, _connection: &mut ()) -> u64 {
+        0
+    }
+
+    /// What is in flight is one attempt at a time, or nothing.
+    fn request(&mut self, _connection: &mut (), _next: Next, _out: &mut Out) -> u32 {
+        0
+    }
+
+    fn receive(
+        &mut self,
+        _connection: &mut (),
+        bytes: &[u8],
+        _received_ns: u64,
+        _places: &[RequestTiming],
+        _out: &mut Out,
+    ) -> Result<Progress, Broken> {
+        Ok(Progress {
+            consumed: bytes.len(),
+            event: None,
+        })
+    }
+
+    fn unread_bytes(&self, _connection: &()) -> u64 {
+        u64::MAX
+    }
+
+    fn ended(&mut self, _connection: &mut ()) -> Ending {
+        Ending::Fails(FailureKind::ClosedBeforeReply)
+    }
+
+    fn timed_out(
+        &mut self,
+        _connection: &mut (),
+        _now_ns: u64,
+        _places: &[RequestTiming],
+        _out: &mut Out,
+    ) -> Option<TimedOut> {
+        None
+    }
+
+    fn abandon(&mut self, _connection: &mut ()) -> Option<(u32, u64)> {
+        Some((0, 0))
+    }
+
+    fn may_still_hear(&self, _connection: &()) -> bool {
+        true
     }
 }

@@ -1,5 +1,5 @@
-//! What exchanges of messages have in common, over TCP and over WebSocket: messages that are encoded
-//! once for all workers, and what a connection keeps of those in flight.
+//! What exchanges of messages have in common, over TCP and over WebSocket: messages that are
+//! encoded once for all workers, and what a connection keeps of those in flight.
 
 use std::collections::VecDeque;
 

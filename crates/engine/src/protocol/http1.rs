@@ -12,8 +12,7 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::exchange::{InOrder, is_late};
-use super::filled::Parts;
-use super::verbatim::{self, VerbatimError};
+use super::filled::{Parts, VerbatimError, kind_of};
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
     ProtocolEvent, Sizes, TimedOut,
@@ -148,7 +147,7 @@ impl Http1Requests {
             let [ordinary, closing] =
                 encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             let kind = match spec.text {
-                Some(_) => verbatim::kind_of(&ordinary.bytes)
+                Some(_) => kind_of(&ordinary.bytes)
                     .map_err(|reason| EncodeError::request(plan, index, TextError(reason)))?,
                 None => RequestKind::of_method(spec.method.as_bytes()),
             };

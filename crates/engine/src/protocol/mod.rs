@@ -9,10 +9,7 @@ mod http2;
 mod http3;
 mod messages;
 mod out;
-mod sizes;
 mod streams;
-mod unread;
-mod verbatim;
 mod websocket;
 
 use std::error::Error;
@@ -25,15 +22,15 @@ use brunt_load::{Plan, RequestId};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming};
 
-pub(crate) use encoded::{EncodedRequests, ForProtocol};
-pub(crate) use exchange::answer;
-pub use filled::HoleInFraming;
-pub(crate) use http3::transport as quic_transport;
-pub(crate) use out::{Out, Outbox, Part, WorkerTransport, Written};
-pub(crate) use sizes::Sizes;
 #[cfg(test)]
-pub(crate) use unread::Unread;
-pub use verbatim::{RawRequestsError, VerbatimError, raw_requests, verbatim_requests};
+pub(crate) use encoded::Unread;
+pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
+pub(crate) use exchange::answer;
+pub use filled::{HoleInFraming, RawRequestsError, VerbatimError, raw_requests, verbatim_requests};
+pub(crate) use http3::transport as quic_transport;
+pub(crate) use out::{
+    Backends, OnEpoll, OnUring, Out, Outbox, OverTls, Part, TlsClient, WorkerTransport, Written,
+};
 pub(crate) use websocket::offer_of;
 
 /// In a place of a connection where no request is in flight.

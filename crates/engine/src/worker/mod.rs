@@ -10,9 +10,6 @@ mod output;
 mod pacing;
 mod requests;
 mod responses;
-mod sampling;
-mod table;
-mod task;
 mod turn;
 mod wake_ups;
 
@@ -25,21 +22,18 @@ use brunt_load::RequestSource;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Recorder, SetUp};
 
-use crate::budget::Quota;
+use crate::backlog::Quota;
 use crate::connection::State;
 use crate::generated::Generated;
 use crate::observer::Shown;
 use crate::protocol::{ClientProtocol, WorkerTransport};
+use crate::task::{Finished, Mode, Pace, Start, Task, Timeline};
 use crate::workload::{Carried, Workload};
-use accounting::Accounting;
+use accounting::{Accounting, Sampling, kernel_sample};
 use again::Repeats;
-use connections::{Connections, QUIET_NS};
+use connections::{ConnectionTable, Connections, QUIET_NS};
 use output::Output;
 use pacing::{Model, Pacing};
-use sampling::{Sampling, kernel_sample};
-use table::ConnectionTable;
-pub(crate) use task::{Finished, Pace, Start, Task};
-use task::{Mode, Timeline};
 use wake_ups::WakeUps;
 
 /// What one round has beside its record.

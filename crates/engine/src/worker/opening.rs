@@ -5,9 +5,9 @@ use brunt_record::{FailureKind, ReplyOutcome};
 
 use super::Worker;
 use super::pacing::Model;
-use super::task::Mode;
 use crate::connection::State;
 use crate::protocol::{ClientProtocol, TimedOut, answer};
+use crate::task::Mode;
 use crate::workload::Workload;
 
 /// A connection that nothing took for so long was not needed. So long before an arrival one is

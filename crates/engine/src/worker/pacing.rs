@@ -9,12 +9,11 @@ use brunt_load::{ThinkTime, ThinkTimes};
 use brunt_record::{Halving, Skip, Window};
 
 use super::accounting::Accounting;
-use super::table::ConnectionTable;
-use super::task::{Pace, Task};
-use crate::backlog::{Arrival, Backlog};
-use crate::budget::Quota;
+use super::connections::ConnectionTable;
+use crate::backlog::{Arrival, Backlog, Quota};
 use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
+use crate::task::{Pace, Task};
 
 /// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
 /// held up.

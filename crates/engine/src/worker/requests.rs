@@ -7,12 +7,12 @@ use brunt_record::RequestTiming;
 use super::Worker;
 use super::opening::IDLE_NS;
 use super::pacing::{ARRIVALS_PER_TURN, Model};
-use super::task::Mode;
 use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
 use crate::generated::{Asked, Generated};
 use crate::protocol::{ClientProtocol, Next, Parting};
+use crate::task::Mode;
 use crate::workload::{Carried, Chunk, Workload};
 
 /// Ranges of arrivals that find the queue full, which one turn passes over at most, so that events

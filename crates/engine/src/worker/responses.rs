@@ -8,8 +8,8 @@ use brunt_proto::Body;
 use brunt_record::{Answer, FailureKind, FailureScope, RequestTiming};
 
 use super::Worker;
+use super::accounting::Reception;
 use super::pacing::Model;
-use super::sampling::Reception;
 use crate::connection::{SendTime, State};
 use crate::failure;
 use crate::generated::{Generated, OfPlace};

@@ -7,14 +7,13 @@ use brunt_io::backend::{ClientBackend, Event, Slot};
 use brunt_record::FailureKind;
 
 use super::Worker;
-use super::connections::NextAttempt;
+use super::connections::{Deadline, NextAttempt};
 use super::pacing::Model;
-use super::table::Deadline;
-use super::task::Mode;
 use crate::connection::State;
-use crate::control::NOTICE_NS;
 use crate::failure;
+use crate::observer::NOTICE_NS;
 use crate::protocol::{ClientProtocol, WorkerTransport};
+use crate::task::Mode;
 use crate::workload::{Carried, Workload};
 
 /// Deadlines that one turn sees to: however many fall due at once, events, arrivals and interrupts

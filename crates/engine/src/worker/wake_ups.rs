@@ -8,7 +8,7 @@ use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::ThreadUse;
 
 use super::accounting::Accounting;
-use super::task::{Mode, PAUSE_NS_LEAST, Timeline};
+use crate::task::{Mode, PAUSE_NS_LEAST, Timeline};
 
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
 /// while, which shorter ones are not worth.
