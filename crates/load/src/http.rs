@@ -5,7 +5,7 @@ use std::fmt;
 use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Exchange;
+use crate::spoken::Exchange;
 
 /// The name of the choice that leaves it to the server.
 const AUTO_NAME: &str = "auto";

@@ -3,24 +3,19 @@
 
 mod amounts;
 mod arrivals;
-mod exchange;
 mod generator;
 mod http;
 mod messages;
-mod part;
 mod plan;
 pub mod protocol;
 pub mod request_list;
-mod request_outline;
 mod request_set;
 mod request_spec;
 mod request_table;
-mod request_turns;
 mod secret;
 pub mod sessions;
 mod spoken;
 pub mod stored_bytes;
-mod stored_requests;
 mod streams;
 mod target;
 mod think_time;
@@ -29,28 +24,28 @@ pub mod units;
 mod websocket;
 mod withheld;
 
-pub use amounts::{Amounts, StageRates};
+pub use amounts::{Amounts, Part, StageRates, share, share_u64};
 pub use arrivals::{ArrivalProcess, Arrivals, Schedule, ScheduleError, Stage};
 pub use brunt_proto::http2::ClientSettings;
 pub use brunt_proto::messages::{Framing, Template};
-pub use exchange::{Exchange, Term};
 pub use generator::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
     RequestFailure, RequestGenerator, ResponseParts, ResponseTimes, SessionCounts,
 };
 pub use http::HttpChoice;
 pub use messages::{MessageExchange, MessageSpec, OpeningMessage};
-pub use part::{Part, share, share_u64};
 pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, Round, ServerCounter, SocketOptions, Spin,
     Stamps, Stop, Watch,
 };
-pub use request_outline::{ListOutline, RequestOutline, RequestsOutline, message_name};
-pub use request_set::{RequestId, RequestOrder, RequestSet, RequestSource};
+pub use request_set::{
+    ListOutline, RequestId, RequestOrder, RequestOutline, RequestSet, RequestSource,
+    RequestsOutline, message_name,
+};
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
 pub use secret::{PlanFile, Secret};
-pub use spoken::Spoken;
+pub use spoken::{Exchange, Spoken, Term};
 pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};

@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::MessageSpec;
 use crate::arrivals::draw;
-use crate::request_outline::{ListOutline, METHODS_MAX, RequestOutline, RequestsOutline};
-use crate::request_spec::{RequestRef, RequestSpec};
+use crate::request_spec::{RequestRef, RequestSpec, name_of};
 use crate::request_table::RequestTable;
-use crate::request_turns::Turns;
+use crate::{HIDDEN_QUERY, MessageSpec};
 
 /// The number of a request or message in its set, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,8 +53,8 @@ impl RequestOrder {
 /// The requests or messages of a run: at least one. Copies share what they hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
-    try_from = "crate::stored_requests::StoredRequests",
-    into = "crate::stored_requests::StoredRequests"
+    try_from = "crate::request_set::StoredRequests",
+    into = "crate::request_set::StoredRequests"
 )]
 pub struct RequestSet {
     content: Arc<Content>,
@@ -476,6 +474,234 @@ impl RequestSource {
     }
 }
 
+/// Most methods of a list that are kept.
+pub(crate) const METHODS_MAX: usize = 16;
+
+/// A request, without what may be secret: of header fields the names alone, of the body its length.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestOutline {
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Names of its header fields, without those that brunt adds, in the order in which they are
+    /// sent.
+    pub header_names: Vec<String>,
+    /// Length of its body, bytes.
+    pub body_bytes: u64,
+}
+
+impl RequestOutline {
+    /// What its figures stand under, as [`crate::RequestRef::name`].
+    pub(crate) fn name(&self) -> String {
+        name_of(&self.method, &self.path)
+    }
+
+    /// Leaves out its query.
+    pub(crate) fn hide_query(&mut self) {
+        if let Some((before, _)) = self.path.split_once('?') {
+            self.path = format!("{before}{HIDDEN_QUERY}");
+        }
+    }
+}
+
+/// A list of requests or messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListOutline {
+    /// How many it has.
+    pub requests: u64,
+    /// Whether some are sent more often than others, by their weights.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_weighted: bool,
+    /// The methods of its requests, each once, or some of them where there are many; none of
+    /// messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+}
+
+/// What is sent, without what may be secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestsOutline {
+    /// The request, or the first one of a list; null for messages.
+    pub first: Option<RequestOutline>,
+    /// What the first one is called, as it is shown: of a request its path, behind the method
+    /// unless that is GET; of a message what was typed, cut short, or the name of its file.
+    pub first_name: String,
+    /// The list; null for a single request or message.
+    pub list: Option<ListOutline>,
+}
+
+impl RequestsOutline {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        let one = usize::from(self.first.is_some() || !self.first_name.is_empty());
+        let list = self.list.as_ref();
+        list.map_or(one, |list| {
+            usize::try_from(list.requests).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// The methods that are sent, each once; none for messages.
+    pub fn methods(&self) -> Vec<&str> {
+        match (&self.list, &self.first) {
+            (Some(list), _) if !list.methods.is_empty() => {
+                list.methods.iter().map(String::as_str).collect()
+            }
+            (_, Some(first)) => vec![&first.method],
+            (_, None) => Vec::new(),
+        }
+    }
+}
+
+/// What a message is called in place of what was typed; they count from 1.
+pub fn message_name(number: usize) -> String {
+    format!("message {number}")
+}
+
+/// The order of one round, in which each request has as many turns as its weight says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turns(Arc<[u32]>);
+
+impl Turns {
+    /// Most turns of a round.
+    pub(super) const MAX: u64 = 1 << 20;
+
+    /// The round of requests with these weights, each at least 1: the turns of each are as far
+    /// apart as they can be. Absent where there would be more than [`Turns::MAX`], whatever the
+    /// weights have in common.
+    pub(super) fn of(weights: &[u32]) -> Option<Self> {
+        let common = weights.iter().copied().reduce(divisor).unwrap_or(1).max(1);
+        let shares = weights.iter().map(|&weight| u64::from(weight / common));
+        let all: u64 = shares.clone().sum();
+        if all > Self::MAX {
+            return None;
+        }
+        // The turns of a request stand in the middles of as many equal parts of the round.
+        let mut turns: Vec<(u64, u32)> = Vec::with_capacity(all as usize);
+        for (request, share) in shares.enumerate() {
+            let middle = |turn: u64| (((2 * turn + 1) as u128) << 40) / u128::from(2 * share);
+            turns.extend((0..share).map(|turn| (middle(turn) as u64, request as u32)));
+        }
+        turns.sort_unstable();
+        Some(Self(
+            turns.into_iter().map(|(_, request)| request).collect(),
+        ))
+    }
+
+    /// How many turns a round has.
+    pub(super) fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Bytes that it takes in memory, at most: while it is made, each turn has its place, too.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.0.len() * (size_of::<u32>() + size_of::<(u64, u32)>())
+    }
+
+    /// The request whose turn it is.
+    #[inline]
+    pub(super) fn request(&self, turn: u32) -> u32 {
+        self.0[turn as usize]
+    }
+}
+
+/// The greatest common divisor.
+fn divisor(mut one: u32, mut other: u32) -> u32 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// Why requests are no set.
+const UNFIT: &str = "there is no request, or more than a set may have";
+
+/// A set, as it is stored: one of `requests`, `messages` and `outline` is there.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredRequests {
+    /// The order in which the requests are sent.
+    order: RequestOrder,
+    /// Whether figures are kept by request, though there is but one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_list: bool,
+    /// Whether figures are kept under names without queries.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hides_queries: bool,
+    /// How often each is sent, in relation to the others; absent where all are sent equally often.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<u32>,
+    /// The requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requests: Option<Vec<RequestSpec>>,
+    /// The messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<MessageSpec>>,
+    /// What is known of requests that were left out, since they may be secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outline: Option<RequestsOutline>,
+}
+
+impl From<RequestSet> for StoredRequests {
+    fn from(set: RequestSet) -> Self {
+        let mut stored = Self {
+            order: set.order(),
+            is_list: set.is_list() && set.count() == 1,
+            hides_queries: set.hides_queries(),
+            weights: set.weights(),
+            requests: None,
+            messages: None,
+            outline: None,
+        };
+        match set.content() {
+            Content::Requests(table) => {
+                let requests = (0..table.count()).map(|index| table.request(index).to_spec());
+                stored.requests = Some(requests.collect());
+            }
+            Content::Messages(messages) => stored.messages = Some(messages.clone()),
+            Content::Outline(outline) => {
+                stored.is_list = false;
+                stored.outline = Some(outline.clone());
+            }
+        }
+        stored
+    }
+}
+
+impl TryFrom<StoredRequests> for RequestSet {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredRequests) -> Result<Self, &'static str> {
+        let StoredRequests {
+            order,
+            is_list,
+            hides_queries,
+            weights,
+            requests,
+            messages,
+            outline,
+        } = stored;
+        let set = match (requests, messages, outline) {
+            (Some(requests), None, None) => {
+                let table = RequestTable::of(requests).ok_or(UNFIT)?;
+                if table.count() == 1 && !is_list {
+                    Some(Self::one(table.request(0).to_spec()))
+                } else {
+                    Self::list(table, order, hides_queries)
+                }
+            }
+            (None, Some(messages), None) if messages.is_empty() => Some(Self::nothing()),
+            (None, Some(messages), None) => Self::messages_in(order, messages),
+            (None, None, Some(outline)) => Some(Self::outlined(outline, order)),
+            _ => return Err("one of requests, messages and outline is needed"),
+        };
+        let set = set.ok_or(UNFIT)?;
+        match weights.is_empty() {
+            true => Ok(set),
+            false => set.with_weights(&weights).ok_or("the weights fit no set"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -591,5 +817,51 @@ mod tests {
         assert!(!equal.is_weighted());
         assert_eq!(weighted(RequestOrder::Turns, &[0, 1]), None);
         assert_eq!(weighted(RequestOrder::Turns, &[1, u32::MAX]), None);
+    }
+
+    fn turns(weights: &[u32]) -> Vec<u32> {
+        let turns = Turns::of(weights).expect("few");
+        (0..turns.count()).map(|turn| turns.request(turn)).collect()
+    }
+
+    #[test]
+    fn turns_are_exact_and_far_apart() {
+        assert_eq!(turns(&[1, 1, 1]), [0, 1, 2]);
+        assert_eq!(turns(&[7]), [0]);
+        assert_eq!(turns(&[5, 1, 1]), [0, 0, 0, 1, 2, 0, 0]);
+        assert_eq!(turns(&[3, 1]), [0, 0, 1, 0]);
+        assert_eq!(turns(&[200, 100]), [0, 1, 0]);
+        for weights in [&[9, 3, 1][..], &[1, 1_000, 7], &[2, 2, 5, 11]] {
+            let turns = turns(weights);
+            let all: u32 = weights.iter().sum();
+            assert_eq!(turns.len(), all as usize);
+            for (request, &weight) in weights.iter().enumerate() {
+                // Of any beginning of the round each has its share, but for one turn.
+                let mut had = 0_u32;
+                for (at, &turn) in (1_u32..).zip(&turns) {
+                    had += u32::from(turn as usize == request);
+                    let due = f64::from(at) * f64::from(weight) / f64::from(all);
+                    assert!(
+                        (f64::from(had) - due).abs() <= 1.0 + 1e-9,
+                        "{weights:?} {request} {at}"
+                    );
+                }
+                assert_eq!(had, weight);
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_are_bounded() {
+        assert!(Turns::of(&[u32::MAX, 1]).is_none());
+        assert_eq!(turns(&[u32::MAX, u32::MAX]), [0, 1]);
+        let most = Turns::MAX as u32;
+        assert_eq!(
+            Turns::of(&[most - 1, 1])
+                .expect("as many as can be")
+                .count(),
+            most
+        );
+        assert!(Turns::of(&[most, 1]).is_none());
     }
 }

@@ -1,13 +1,14 @@
 //! What is spoken over the connections of a run: one kind of exchange for each protocol, or for
 //! several that are alike. What others ask of it, they ask of that exchange.
 
+use std::fmt::Debug;
 use std::ops::Deref;
 
-use crate::protocol::{Protocol, Unit};
+use brunt_proto::messages::{Framing, Pattern};
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::Exchange;
-use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange};
+use crate::protocol::{Protocol, Unit};
+use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange, Withheld};
 
 /// What is spoken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +101,121 @@ spoken_from! {
     MessageExchange: Messages
     WebSocketExchange: WebSocket
     Streams: Streams
+}
+
+/// How units are exchanged over the connections of a run, as a plan has it.
+pub trait Exchange: Debug {
+    /// The protocols that it may be, the preferred one first. Over TLS the server chooses (ALPN);
+    /// in clear text it is the last one.
+    fn protocols(&self) -> &'static [Protocol];
+
+    /// The preferred one of its protocols.
+    fn preferred(&self) -> Protocol {
+        self.protocols()[0]
+    }
+
+    /// The one of its protocols that is spoken where nothing is negotiated.
+    fn in_clear_text(&self) -> Protocol {
+        let protocols = self.protocols();
+        protocols[protocols.len() - 1]
+    }
+
+    /// The one of its protocols that a server of TLS chose by this name (ALPN), or by none.
+    fn chosen(&self, alpn: Option<&[u8]>) -> Option<Protocol> {
+        let is_chosen = |protocol: &&Protocol| match alpn {
+            Some(name) => protocol.alpn.map(str::as_bytes) == Some(name),
+            None => !protocol.needs_alpn,
+        };
+        self.protocols().iter().find(is_chosen).copied()
+    }
+
+    /// The words for what is sent and answered.
+    fn unit(&self) -> Unit {
+        self.in_clear_text().unit
+    }
+
+    /// What its streams are; absent where connections carry units.
+    fn one_way(&self) -> Option<&Streams> {
+        None
+    }
+
+    /// Whether connections are opened and closed again with nothing sent.
+    fn connects_only(&self) -> bool {
+        false
+    }
+
+    /// Whether each connection begins with an exchange of its own.
+    fn is_opened_by_message(&self) -> bool {
+        false
+    }
+
+    /// Whether replies are awaited. Where they are not, what is sent is done when it is sent.
+    fn awaits_replies(&self) -> bool {
+        true
+    }
+
+    /// Whether what comes unasked cannot be told from a reply.
+    fn may_mistake_pushes(&self) -> bool {
+        false
+    }
+
+    /// Where replies end; absent where the protocol says so, and not the plan.
+    fn reply_framing(&self) -> Option<&Framing> {
+        None
+    }
+
+    /// What marks a reply; absent where nothing does.
+    fn reply_pattern(&self) -> Option<&Pattern> {
+        None
+    }
+
+    /// What reports say of it beside the protocol's name. Where connections are held, units are
+    /// none.
+    fn terms(&self, _is_held: bool) -> Vec<Term> {
+        Vec::new()
+    }
+
+    /// Seed of what is random in the units; absent where nothing is.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
+
+    /// Gives it this seed, where it has one.
+    fn set_seed(&mut self, _seed: u64) {}
+
+    /// Leaves out what may be secret.
+    fn withhold(&mut self) {}
+
+    /// Leaves out, beside that, what only `--redact` hides.
+    fn redact(&mut self) {}
+
+    /// The parts that were left out.
+    fn withheld(&self) -> Vec<Withheld> {
+        Vec::new()
+    }
+}
+
+/// An item of what reports say of an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// Words.
+    Words(String),
+    /// A number, and what there are so many of.
+    Count(u64, &'static str),
+    /// Words, and the time behind them, nanoseconds.
+    Time(&'static str, u64),
+}
+
+impl From<&str> for Term {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+impl From<String> for Term {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::request_outline::{RequestOutline, message_name};
-use crate::request_set::Content;
+use crate::request_set::{Content, RequestOutline, message_name};
 use crate::{MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Target, TlsSpec, redact_queries};
 
 /// Most requests or messages that are stored one by one; of more there is an outline.

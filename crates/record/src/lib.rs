@@ -8,7 +8,6 @@
 
 mod by_name;
 mod counted;
-mod cpu_use;
 mod environment;
 mod evidence;
 mod failure;
@@ -19,7 +18,6 @@ mod intervals;
 mod loglinear;
 mod merged;
 mod objective;
-mod once;
 mod record;
 mod recorder;
 mod request_log;
@@ -28,10 +26,7 @@ mod series;
 mod sparse;
 mod split;
 mod stages;
-mod status;
-mod stream_record;
 mod tally;
-mod window;
 
 pub use brunt_load::SessionCounts;
 pub use brunt_load::protocol::{
@@ -42,9 +37,8 @@ pub use by_name::{
     merge_names,
 };
 pub use counted::{count, counted};
-pub use cpu_use::CpuUse;
 pub use environment::{
-    Backend, ClientDescription, Environment, GeneratorUse, MachineDescription, Placement,
+    Backend, ClientDescription, CpuUse, Environment, GeneratorUse, MachineDescription, Placement,
     ServerDescription, cpu_list,
 };
 pub use evidence::{
@@ -58,17 +52,17 @@ pub use hdr_v2::fuzz_hdr_v2;
 pub use histogram::{Histogram, Latencies, max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use objective::{OBJECTIVES_MAX, Objective};
-pub use once::Once;
 pub use record::{
     ArrivalCounts, CarriedIn, Downtime, ErrorBody, Halving, KernelSample, LiveConnections,
-    MissingConnections, Pause, Population, SetUp, ThreadUse, WorkerEdges, WorkerRecord,
+    MissingConnections, Once, Pause, Population, SetUp, StreamAccount, StreamReading, StreamRecord,
+    ThreadUse, WorkerEdges, WorkerRecord,
 };
 pub use recorder::{Answer, LogPlace, Opening, Recorder, Recording, RequestTiming, Skip};
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
     LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun,
-    WORKERS_MAX, WindowOverlap, after_ns,
+    WORKERS_MAX, Window, WindowOverlap, after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;
@@ -76,7 +70,6 @@ pub use split::{
     Bucket as SplitBucket, Instants, MeanParts, Misplaced, Parts, Split, TooFewInTail,
 };
 pub use stages::{STAGES_RECORDED_MAX, StageRecord};
-pub use status::{ReplyOutcome, StatusCounts};
-pub use stream_record::{StreamAccount, StreamReading, StreamRecord};
-pub use tally::{ControlFrames, Phase, PhaseTallies, QuicCounts, Tally};
-pub use window::Window;
+pub use tally::{
+    ControlFrames, Phase, PhaseTallies, QuicCounts, ReplyOutcome, StatusCounts, Tally,
+};
