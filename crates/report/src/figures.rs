@@ -30,7 +30,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let planned = |figure: &Figure| scheduled().and_then(|()| figure.clone());
     let sent_per_s = || rate(&arrivals_sent_per_s(run, summary));
     let latency_if = |holds: bool, histogram: &Histogram, reason| {
-        Figure::of(holds.then(|| Latency::new(histogram)), reason)
+        Figure::of(holds.then(|| durations(histogram)), reason)
     };
     let is_open = matches!(run.plan.model, LoadModel::Open { .. });
     let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
@@ -48,13 +48,14 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let interval = judged.rate(run.successes_interval().into());
     let sent_per_s = scheduled().and_then(|()| sent_per_s());
     let overload = scheduled().and_then(|()| judged.rate(overload(judged)));
-    let with_connect = run
-        .connects_per_request()
-        .then(|| Latency::with_connect(run));
+    let with_connect = run.connects_per_request().then(|| with_connect(run));
     let with_connect = Figure::of(with_connect, "not every request opened a connection");
     let service = latency_if(is_open, &latencies.service, FROM_SEND);
     let above_p99 = Figure::from(split.known_tail(0.99)).map(ResponseParts::of);
     let first_reply = latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS);
+    let of_replies = Object::new()
+        .with("successes", replies.successes())
+        .with("errors", replies.errors());
     let figures = Object::new()
         // Whether no invariant is broken. If false, the rates are withheld.
         .with("valid", judged.is_valid())
@@ -103,7 +104,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // of which is among `requests`.
         .with("carried_in", summary.carried_in)
         // Complete in the window, whenever their request was sent: the numerator of the headline.
-        .with("replies", of_replies(replies.successes(), replies.errors()))
+        .with("replies", of_replies)
         .with("statuses", replies)
         .with("failures", &summary.window.failures)
         .with("all_phases", all_phases(run, summary))
@@ -112,12 +113,12 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // Response time of successful replies to requests issued in the window: from the planned
         // instant in an open loop, else from the send. Its quantiles count requests that were never
         // answered in time, and arrivals that were never sent, as longer than they were waited for.
-        .with("response", Latency::of_response(run))
+        .with("response", of_response(run))
         // Together with opening the connection of the request: TCP, TLS and HTTP/2 settings. Its
         // quantiles count as `response` does.
         .with("with_connect", with_connect)
         // Of error replies (status 400 and above) to requests issued in the window.
-        .with("response_error", Latency::new(&latencies.response_error))
+        .with("response_error", durations(&latencies.response_error))
         // Service time, from the send, of the replies in `response`.
         .with("service", service)
         // Brunt's own share of the response times in `response`, on connections with kernel stamps.
@@ -127,13 +128,13 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("above_p99", above_p99)
         // Schedule lag: from the first instant at which brunt could have sent until it did; in a
         // closed loop from a reply to the next request.
-        .with("lag", Latency::new(&latencies.lag))
+        .with("lag", durations(&latencies.lag))
         // From the send of a request to the first byte of its reply, of the replies in `response`.
-        .with("first_byte", Latency::new(&latencies.first_byte))
+        .with("first_byte", durations(&latencies.first_byte))
         // From the first byte of a reply until it is complete and parsed, of those in `response`.
-        .with("transfer", Latency::new(&latencies.transfer))
+        .with("transfer", durations(&latencies.transfer))
         // The TCP handshake of a connection, over all phases.
-        .with("connect", Latency::new(&latencies.connect))
+        .with("connect", durations(&latencies.connect))
         // The TLS handshake of a connection, from the end of the TCP handshake, over all phases.
         .with("tls", latency_if(is_secure, &latencies.tls, "clear text"))
         .with("greeting", greeting(run))
@@ -226,12 +227,6 @@ fn overload(judged: &Judged<'_>) -> Figure<Object> {
     })
 }
 
-fn of_replies(successes: u64, errors: u64) -> Object {
-    Object::new()
-        .with("successes", successes)
-        .with("errors", errors)
-}
-
 /// Open connections over the window. Fewest and most are the sums of the workers': there were never
 /// fewer or more at any instant.
 fn live(summary: &Summary) -> Object {
@@ -263,12 +258,12 @@ fn cpus(run: &Run) -> Figure<CpuLedger> {
 
 /// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the server's
 /// first words, such as its HTTP/2 settings, over all phases.
-fn greeting(run: &Run) -> Figure<Latency> {
+fn greeting(run: &Run) -> Figure<Object> {
     let reason = match run.protocol().greeting {
         Greeting::Nothing => run.protocol().name,
         Greeting::Planned if !run.plan.is_opened_by_message() => "connections begin with messages",
         Greeting::Planned | Greeting::Prescribed(_) => {
-            return Figure::Known(Latency::new(&run.latencies.greeting));
+            return Figure::Known(durations(&run.latencies.greeting));
         }
     };
     Figure::Absent(reason.to_owned())
@@ -343,6 +338,8 @@ fn clean_figures(clean: &Clean) -> Object {
     let figures = || Figure::of(clean.figures.as_ref(), reason);
     let interval = |it: &CleanFigures| Figure::from(it.successes_interval);
     let own = |it: &CleanFigures| Figure::of(it.own_share, "no reply with kernel stamps");
+    let response =
+        figures().map(|it| distribution(&it.response, |q| it.response_quantile(q), [None; 2]));
     Object::new()
         .with("clean_ns", Figure::of(clean.clean_ns, unknown))
         .with("successes_per_s", figures().map(|it| it.successes_per_s))
@@ -351,7 +348,7 @@ fn clean_figures(clean: &Clean) -> Object {
         .with("own_share", figures().and_then(own))
         // Of the successful replies that completed in these parts, all to 0.4 %, the extremes too.
         // Requests that were never answered count as in the response time of the whole window.
-        .with("response", figures().map(Latency::of_clean))
+        .with("response", response)
 }
 
 /// Connections opened beyond the number that there may be: each took the place of an earlier one.
@@ -507,7 +504,7 @@ fn stage(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Object {
     )
     .with("successes_per_s", judged.rate(stage.successes_per_s()))
     // From the planned instant, to two significant digits; minimum, maximum and mean are exact.
-    .with("response", Latency::of_stage(record))
+    .with("response", of_stage(record))
 }
 
 /// CPU of brunt over the window: of its process, or of its workers alone where the process also
@@ -678,41 +675,6 @@ fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
     Some(bandwidth)
 }
 
-/// A distribution, nanoseconds. A quantile is null when there are too few samples for it, or when
-/// only a lower bound is known.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Latency {
-    /// Samples.
-    pub(crate) count: u64,
-    /// The smallest, exact.
-    pub(crate) min_ns: Figure<u64>,
-    /// The mean of those that ended.
-    pub(crate) mean_ns: Figure,
-    /// The median.
-    pub(crate) p50_ns: Figure<u64>,
-    /// Three in four are not above it.
-    pub(crate) p75_ns: Figure<u64>,
-    /// Nine in ten are not above it.
-    pub(crate) p90_ns: Figure<u64>,
-    /// 19 in 20 are not above it.
-    pub(crate) p95_ns: Figure<u64>,
-    /// 99 in 100 are not above it.
-    pub(crate) p99_ns: Figure<u64>,
-    /// 999 in 1,000 are not above it.
-    pub(crate) p99_9_ns: Figure<u64>,
-    /// 9,999 in 10,000 are not above it.
-    pub(crate) p99_99_ns: Figure<u64>,
-    /// The largest of those that ended, exact.
-    pub(crate) max_ns: Figure<u64>,
-    /// Two-sided 95 % intervals of the quantiles that are known, by name, such as `p99_9`; null
-    /// where the run cannot tell how well it is known. Of response times alone: how other
-    /// durations varied over the window is not recorded.
-    pub(crate) interval_95: BTreeMap<String, Figure<Interval>>,
-    /// Lower bounds, nanoseconds, by name, such as `p99_9`, `mean` or `max`, where requests that
-    /// were never answered would have taken longer.
-    pub(crate) at_least_ns: BTreeMap<String, u64>,
-}
-
 /// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
 /// add up to `response_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -734,93 +696,99 @@ impl ResponseParts {
     }
 }
 
-impl Latency {
-    /// The figures of `histogram`.
-    fn new(histogram: &Histogram) -> Self {
-        Self::with_quantiles(histogram, |q| Quantile::of(histogram, q))
-    }
+/// The quantiles of a distribution, by their names in data.
+const QUANTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99_9", 0.999),
+    ("p99_99", 0.9999),
+];
 
-    /// The figures of the response times of `run`. Its quantiles count requests that were never
-    /// answered as longer than brunt waited for them.
-    pub(crate) fn of_response(run: &Run) -> Self {
-        let quantile = |q| run.response_quantile(q);
-        let latency = Self::with_quantiles(&run.latencies.response, quantile);
-        latency.with_bounds(
-            run.latencies.response_mean_at_least_ns(),
-            run.latencies.response_max_at_least_ns(),
-        )
-    }
+/// A distribution, nanoseconds, in which all that was measured ended.
+fn durations(histogram: &Histogram) -> Object {
+    distribution(histogram, |q| Quantile::of(histogram, q), [None; 2])
+}
 
-    /// The figures of the response times of `run` together with opening the connection. Its
-    /// quantiles count requests that were never answered as longer than brunt waited for them.
-    fn with_connect(run: &Run) -> Self {
-        let quantile = |q| run.with_connect_quantile(q);
-        let latency = Self::with_quantiles(&run.latencies.with_connect, quantile);
-        latency.with_bounds(
-            run.with_connect_mean_at_least_ns(),
-            run.with_connect_max_at_least_ns(),
-        )
-    }
+/// The response times of `run`. Its quantiles count requests that were never answered as longer
+/// than brunt waited for them.
+fn of_response(run: &Run) -> Object {
+    let latencies = &run.latencies;
+    let at_least_ns = [
+        latencies.response_mean_at_least_ns(),
+        latencies.response_max_at_least_ns(),
+    ];
+    distribution(
+        &latencies.response,
+        |q| run.response_quantile(q),
+        at_least_ns,
+    )
+}
 
-    /// The figures of the response times of the requests of one stage. Its quantiles count requests
-    /// that were never answered as longer than brunt waited for them.
-    fn of_stage(stage: &StageRecord) -> Self {
-        let quantile = |q| stage.response_quantile(q);
-        let latency = Self::with_quantiles(&stage.response, quantile);
-        latency.with_bounds(
-            stage.response_mean_at_least_ns(),
-            stage.response_max_at_least_ns(),
-        )
-    }
+/// The response times of `run` together with opening the connection, counted in the same way.
+fn with_connect(run: &Run) -> Object {
+    let at_least_ns = [
+        run.with_connect_mean_at_least_ns(),
+        run.with_connect_max_at_least_ns(),
+    ];
+    let histogram = &run.latencies.with_connect;
+    distribution(histogram, |q| run.with_connect_quantile(q), at_least_ns)
+}
 
-    /// The figures of the response times of the parts of a window in which the hypervisor took
-    /// nothing.
-    pub(crate) fn of_clean(clean: &CleanFigures) -> Self {
-        Self::with_quantiles(&clean.response, |q| clean.response_quantile(q))
-    }
+/// The response times of the requests of one stage, counted in the same way.
+fn of_stage(stage: &StageRecord) -> Object {
+    let at_least_ns = [
+        stage.response_mean_at_least_ns(),
+        stage.response_max_at_least_ns(),
+    ];
+    distribution(&stage.response, |q| stage.response_quantile(q), at_least_ns)
+}
 
-    /// Adds the least values of mean and maximum, where these are not known.
-    fn with_bounds(mut self, mean_ns: Option<u64>, max_ns: Option<u64>) -> Self {
-        for (name, ns) in [("mean", mean_ns), ("max", max_ns)] {
-            self.at_least_ns.extend(ns.map(|ns| (name.to_owned(), ns)));
-        }
-        self
-    }
-
-    fn with_quantiles(histogram: &Histogram, quantile: impl Fn(f64) -> Quantile) -> Self {
-        const NO_SAMPLE: &str = "no sample";
-        let (mut interval_95, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
-        let mut known = |name: &str, q: f64| match quantile(q) {
+/// A distribution, nanoseconds, with the least values of mean and maximum where these are not
+/// known. A quantile is null when there are too few samples for it, or when only a lower bound is
+/// known.
+fn distribution(
+    histogram: &Histogram,
+    quantile: impl Fn(f64) -> Quantile,
+    [mean_at_least_ns, max_at_least_ns]: [Option<u64>; 2],
+) -> Object {
+    const NO_SAMPLE: &str = "no sample";
+    let (mut intervals, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
+    let mut object = Object::new()
+        .with("count", histogram.count())
+        .with("min_ns", Figure::of(histogram.min_ns(), NO_SAMPLE))
+        // Of those that ended.
+        .with("mean_ns", Figure::of(histogram.mean_ns(), NO_SAMPLE));
+    for (name, q) in QUANTILES {
+        let figure = match quantile(q) {
             Quantile::Known { ns, interval } => {
                 if interval != Err(NoInterval::NotOverTime) {
-                    interval_95.insert(name.to_owned(), interval.into());
+                    intervals.insert(name, Figure::<Interval>::from(interval));
                 }
                 Figure::Known(ns)
             }
             Quantile::AtLeast { ns } => {
-                at_least_ns.insert(name.to_owned(), ns);
+                at_least_ns.insert(name, ns);
                 Figure::Absent("only a lower bound is known".to_owned())
             }
             Quantile::TooFew { samples, needed } => {
                 Figure::Absent(format!("too few samples ({samples}, need {needed})"))
             }
         };
-        Self {
-            count: histogram.count(),
-            min_ns: Figure::of(histogram.min_ns(), NO_SAMPLE),
-            mean_ns: Figure::of(histogram.mean_ns(), NO_SAMPLE),
-            p50_ns: known("p50", 0.5),
-            p75_ns: known("p75", 0.75),
-            p90_ns: known("p90", 0.9),
-            p95_ns: known("p95", 0.95),
-            p99_ns: known("p99", 0.99),
-            p99_9_ns: known("p99_9", 0.999),
-            p99_99_ns: known("p99_99", 0.9999),
-            max_ns: Figure::of(histogram.max_ns(), NO_SAMPLE),
-            interval_95,
-            at_least_ns,
-        }
+        object = object.with(&format!("{name}_ns"), figure);
     }
+    at_least_ns.extend(mean_at_least_ns.map(|ns| ("mean", ns)));
+    at_least_ns.extend(max_at_least_ns.map(|ns| ("max", ns)));
+    object
+        // Of those that ended, exact.
+        .with("max_ns", Figure::of(histogram.max_ns(), NO_SAMPLE))
+        // Two-sided, of the quantiles that are known; null where the run cannot tell how well. Of
+        // response times alone: how other durations varied over the window is not recorded.
+        .with("interval_95", intervals)
+        // Where requests that were never answered would have taken longer.
+        .with("at_least_ns", at_least_ns)
 }
 
 /// Fields in their order, or why one has no JSON form.

@@ -100,16 +100,15 @@ pub fn annotation(text: &str) -> String {
 
 /// `text` as the content of an element of HTML or of a quoted attribute.
 pub fn html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in printable(text).chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
+    let mut escaped = printable(text).into_owned();
+    for (character, entity) in [
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&quot;"),
+        ('\'', "&#39;"),
+    ] {
+        escaped = escaped.replace(character, entity);
     }
     escaped
 }

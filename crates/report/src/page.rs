@@ -202,14 +202,10 @@ impl Page {
 
     /// The headings of a table: one for its labels, one for each cell, and one for the notes.
     pub(crate) fn table_head(&mut self, grid: Grid, label: &str, cells: &[String], note: &str) {
-        self.entries.push(Entry::Cells {
-            is_head: true,
-            grid,
-            label: label.to_owned(),
-            cells: cells.to_vec(),
-            note: note.to_owned(),
-            tone: Tone::Plain,
-        });
+        self.table_row(grid, label, cells, note, Tone::Plain);
+        if let Some(Entry::Cells { is_head, .. }) = self.entries.last_mut() {
+            *is_head = true;
+        }
     }
 
     /// A row of a table with columns of its own: a label, right-aligned cells, and a note behind

@@ -5,14 +5,16 @@
 
 use std::io;
 
-use brunt_judge::{Capacity, CapacityOutcome, Figure, Judged, RoundUse, Verdict};
+use brunt_judge::{
+    Capacity, CapacityOutcome, Figure, Judged, ResponseQuantiles, RoundUse, Verdict,
+};
 use brunt_load::LoadModel;
 use brunt_record::StatusCounts;
 use serde_json::Value;
 
 use crate::ReportError;
 use crate::figures::Object;
-use crate::figures::{Latency, data_name, server_cpus_used};
+use crate::figures::{data_name, server_cpus_used};
 use crate::foreign::{self, printable};
 
 /// The summary of a run: what a program wants to know of it.
@@ -26,26 +28,30 @@ pub(crate) fn of(judged: &Judged<'_>) -> Object {
     let planned = Some(summary.arrivals.planned as f64).filter(|_| target_rate_per_s.is_some());
     let rate = |figure: Figure| judged.rate(figure).known().map(rounded);
     let clean = judged.undisturbed().filter(|_| judged.withheld().is_none());
-    let whole = Latency::of_response(run);
-    let of_clean = clean.map(Latency::of_clean);
-    let response = of_clean.as_ref().unwrap_or(&whole);
+    let response = clean.map_or(&run.latencies.response, |clean| &clean.response);
+    let quantile_ns = |q| match clean {
+        Some(clean) => clean.response_quantile(q).known_ns(),
+        None => run.response_quantile(q).known_ns(),
+    };
     let own_share = match judged.undisturbed() {
         Some(clean) => clean.own_share,
         None => run.latencies.split.mean().and_then(|it| it.own_share()),
     };
     let quantiles_ns = [
-        response.p50_ns.known(),
-        response.p90_ns.known(),
-        response.p99_ns.known(),
-        response.p99_9_ns.known(),
-        response.max_ns.known(),
+        quantile_ns(0.5),
+        quantile_ns(0.9),
+        quantile_ns(0.99),
+        quantile_ns(0.999),
+        response.max_ns(),
     ];
     let lag_max_us = run.latencies.lag.max_ns().map(whole_us);
-    let mean_us = response.mean_ns.known().map(|ns| rounded(ns / 1e3));
+    let mean_us = response.mean_ns().map(|ns| rounded(ns / 1e3));
     let received_bytes_per_s = rate(summary.bytes_received_per_s.clone());
     let client_cpus = run.client_cpu().ok().map(|cpu| rounded(cpu.cpus()));
     let own_share = own_share.map(rounded);
-    let p99_whole_us = clean.and(whole.p99_ns.known()).map(whole_us);
+    let p99_whole_us = clean
+        .and(run.response_quantile(0.99).known_ns())
+        .map(whole_us);
     let is_latency_valid = judged.is_valid() && judged.judgement.mostly_own.is_none();
     let head = Object::new()
         .with("tool", "brunt")

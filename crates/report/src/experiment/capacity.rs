@@ -62,10 +62,14 @@ fn beside(capacity: &Capacity) -> Vec<String> {
     items
 }
 
+/// The answer with what belongs to it.
+fn found(capacity: &Capacity) -> String {
+    [vec![says(capacity)], beside(capacity)].concat().join("; ")
+}
+
 /// The answer as the summary of a run has it.
 pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
-    let because = [vec![says(capacity)], beside(capacity)].concat().join("; ");
-    summary::of_search(capacity, &because).ok_or(ReportError::SummaryOfOneRun)
+    summary::of_search(capacity, &found(capacity)).ok_or(ReportError::SummaryOfOneRun)
 }
 
 /// The answer as test results: each objective has passed where a rate holds, or brunt was the
@@ -73,7 +77,7 @@ pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
 pub(super) fn test_results(capacity: &Capacity) -> String {
     let held_per_s = capacity.result().held_per_s();
     let step = capacity.step_at(held_per_s);
-    let found = [vec![says(capacity)], beside(capacity)].concat().join("; ");
+    let found = found(capacity);
     let used = step.and_then(|step| step.record.server).unwrap_or_default();
     let cpus = used.user_cpus.zip(used.system_cpus);
     let resident_bytes = used.resident_bytes.map(|it| it as f64);
@@ -267,7 +271,7 @@ fn quantile(capacity: &Capacity) -> (String, f64) {
         _ => None,
     });
     let q = asked.into_iter().next().unwrap_or(0.99);
-    (super::comparison::quantile(q), q)
+    (objective::quantile(q), q)
 }
 
 /// What a step measured of it, nanoseconds, and its pessimistic end.

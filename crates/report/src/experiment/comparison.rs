@@ -14,6 +14,7 @@ use super::{capacity, csv, described_server, environment, figure, load_of, per_s
 use crate::figures::Object;
 use crate::figures::data_name;
 use crate::foreign::word;
+use crate::objective::quantile;
 use crate::page::{Page, Role, Tone, WIDE};
 use crate::{ReportError, units};
 
@@ -673,17 +674,6 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
             )
         }
     }
-}
-
-/// `p50`, `p99.9`.
-pub(super) fn quantile(q: f64) -> String {
-    let known = ROUND_QUANTILES
-        .iter()
-        .find(|(_, known)| (known - q).abs() < 1e-9);
-    known.map_or_else(
-        || crate::objective::quantile(q),
-        |(name, _)| (*name).to_owned(),
-    )
 }
 
 /// What is compared: its heading, as it is typed, and its name in data.

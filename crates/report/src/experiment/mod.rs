@@ -115,12 +115,7 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
         lines: Vec::new(),
         figures: Vec::new(),
     };
-    let style = Style {
-        verbose: true,
-        width: 100,
-        ..Style::default()
-    };
-    layout::html::document(&head, &page, &data, &text(experiment, &style))
+    layout::html::document(&head, &page, &data, &text(experiment, &layout::html::TEXT))
 }
 
 /// Writes what a search found as test results in JUnit's form: each of its objectives is a test.
@@ -167,35 +162,21 @@ const AGENTS_SHOWN: usize = 8;
 
 /// Rows for machine, server and client; on a full page also for the command.
 fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) {
-    for (label, items) in described(environment, brunt_version) {
-        page.row(label, &items, Tone::Plain);
-    }
-    if let Some(words) = environment.command.as_ref().filter(|_| page.is_full()) {
-        page.row("command", &[command(words)], Tone::Plain);
-    }
-}
-
-/// What is known of each, by label.
-fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static str, Vec<String>)> {
-    let mut rows = Vec::new();
     let agents = &environment.agents;
     if !agents.is_empty() {
         let more = agents.len().saturating_sub(AGENTS_SHOWN);
         let mut items = vec![units::count(agents.len() as u64)];
         items.extend(agents.iter().take(AGENTS_SHOWN).cloned());
         items.extend((more > 0).then(|| format!("and {more} more")));
-        rows.push(("agents", items));
+        page.row("agents", &items, Tone::Plain);
     }
     let items = machine(&environment.machine);
     if !items.is_empty() {
-        rows.push(("machine", items));
+        page.row("machine", &items, Tone::Plain);
     }
-    rows.extend(
-        environment
-            .server
-            .iter()
-            .map(|it| ("server", described_server(it))),
-    );
+    if let Some(server) = &environment.server {
+        page.row("server", &described_server(server), Tone::Plain);
+    }
     let mut items = vec![format!("brunt {brunt_version}")];
     if let Some(client) = &environment.client {
         items.push(client.backend.name().to_owned());
@@ -205,8 +186,10 @@ fn described(environment: &Environment, brunt_version: &str) -> Vec<(&'static st
         let ports = client.ports_available;
         items.extend(ports.map(|ports| counted(ports, "local port", "local ports")));
     }
-    rows.push(("client", items));
-    rows
+    page.row("client", &items, Tone::Plain);
+    if let Some(words) = environment.command.as_ref().filter(|_| page.is_full()) {
+        page.row("command", &[command(words)], Tone::Plain);
+    }
 }
 
 /// What is known of a server.

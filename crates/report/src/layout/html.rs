@@ -1,16 +1,15 @@
 //! A page as one HTML document that needs no network: what was loaded, the outcome, the figures
 //! that matter most, then its sections: rows as lists of labels and items, tables as tables.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::assets;
-use crate::ReportError;
 use crate::figures::Object;
 use crate::foreign::html as escaped;
 use crate::page::{Entry, Page, Role, Tone};
+use crate::{ReportError, Style};
 
 /// What stands above the sections of a document.
 pub(crate) struct Head {
@@ -35,6 +34,14 @@ pub(crate) struct KeyFigure {
     /// What belongs to it; may be empty.
     pub(crate) beside: String,
 }
+
+/// How the text at the end of a document looks.
+pub(crate) const TEXT: Style = Style {
+    colour: false,
+    width: 100,
+    verbose: true,
+    spectrum: false,
+};
 
 /// Shown in place of charts where scripts are off.
 const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. Below each heading \
@@ -174,32 +181,25 @@ fn sections_html(entries: &[Entry]) -> Sections {
         let id = format!("section-{}", number + 1);
         match role {
             Role::Outcome => sections.outcome.push_str(&outcome(&id, content)),
-            Role::Figures => sections.rest.push_str(&section(&id, title, content)),
-            Role::Detail => sections.rest.push_str(&detail(title, content)),
-            Role::Background => background.push_str(&section(&id, title, content)),
+            Role::Background => background.push_str(&section(&id, title, *role, content)),
+            _ => sections.rest.push_str(&section(&id, title, *role, content)),
         }
     }
     sections.rest.push_str(&background);
     sections
 }
 
-fn section(id: &str, title: &str, content: &[Entry]) -> String {
-    let parts = parts(content);
+/// A section; a detail is folded, for those who want it.
+fn section(id: &str, title: &str, role: Role, content: &[Entry]) -> String {
+    let (title, parts) = (escaped(title), parts(content));
     if parts.is_empty() {
-        return parts;
+        parts
+    } else if role == Role::Detail {
+        format!("<details><summary>{title}</summary>\n{parts}</details>\n")
+    } else {
+        let heading = format!("<h2 id=\"{id}\">{title}</h2>");
+        format!("<section aria-labelledby=\"{id}\">\n{heading}\n{parts}</section>\n")
     }
-    let title = escaped(title);
-    format!("<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{title}</h2>\n{parts}</section>\n")
-}
-
-/// What is there for those who want it.
-fn detail(title: &str, content: &[Entry]) -> String {
-    let parts = parts(content);
-    if parts.is_empty() {
-        return parts;
-    }
-    let title = escaped(title);
-    format!("<details><summary>{title}</summary>\n{parts}</details>\n")
 }
 
 /// An answer in a box: its first row is the heading.
@@ -375,24 +375,18 @@ fn lines(lines: &str) -> String {
 ///
 /// When `value` has no JSON form.
 fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    let json = serde_json::to_string(value)?;
-    let mut escaped = String::with_capacity(json.len());
+    let mut json = serde_json::to_string(value)?;
     // Outside of strings JSON has none of these.
-    for character in json.chars() {
-        let word: Cow<'_, str> = match character {
-            '<' => "\\u003c".into(),
-            '>' => "\\u003e".into(),
-            '&' => "\\u0026".into(),
-            '\u{2028}' => "\\u2028".into(),
-            '\u{2029}' => "\\u2029".into(),
-            other => {
-                escaped.push(other);
-                continue;
-            }
-        };
-        escaped.push_str(&word);
+    for (character, escape) in [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ] {
+        json = json.replace(character, escape);
     }
-    Ok(escaped)
+    Ok(json)
 }
 
 #[cfg(test)]

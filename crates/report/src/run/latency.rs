@@ -10,6 +10,7 @@ use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail}
 
 use super::requests::clean_beside;
 use crate::hdr::{Spectrum, Step};
+use crate::objective;
 use crate::page::{Grid, NARROW, Page, Tone, WIDE};
 use crate::units::{self, counted};
 
@@ -483,10 +484,7 @@ fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
 
 /// A lower bound. One of 0 says nothing.
 pub(super) fn at_least(ns: u64) -> String {
-    match ns {
-        0 => "unknown".to_owned(),
-        _ => format!("≥{}", units::duration(ns)),
-    }
+    Quantile::AtLeast { ns }.to_string()
 }
 
 /// The mean response time and the parts of it that count.
@@ -663,17 +661,8 @@ fn typed(duration_ns: u64) -> String {
     }
 }
 
-/// The quantiles whose intervals are given, by their names.
-const QUANTILES: &[(&str, f64)] = &[
-    ("p50", 0.5),
-    ("p75", 0.75),
-    ("p90", 0.9),
-    ("p95", 0.95),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("p99.99", 0.999_9),
-    ("p99.999", 0.999_99),
-];
+/// The quantiles whose intervals are given.
+const QUANTILES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.999_9, 0.999_99];
 
 /// Prints both tables.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
@@ -689,7 +678,8 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
     let mut headings = words(&["response", "95 % from", "to"]);
     headings.extend(service.map(|_| "service".to_owned()));
     page.table_head(NARROW, "quantiles", &headings, "");
-    for &(name, q) in QUANTILES {
+    for q in QUANTILES {
+        let name = objective::quantile(q);
         let mut cells = match run.response_quantile(q) {
             Quantile::Known { ns, interval } => {
                 let ends = interval.map(|it| [it.low_ns, it.high_ns].map(units::duration));

@@ -11,9 +11,7 @@ mod requests;
 mod resources;
 mod verdict;
 
-use brunt_judge::{
-    Bandwidth, Held, Interval, Judged, Quantile, ResponseQuantiles, SignalId, Verdict,
-};
+use brunt_judge::{Bandwidth, Held, Judged, Quantile, ResponseQuantiles, SignalId, Verdict};
 
 use crate::experiment;
 use crate::figures::Object;
@@ -49,12 +47,7 @@ pub(crate) fn html(judged: &Judged<'_>) -> Result<String, ReportError> {
         figures: tiles(judged),
     };
     let data = Object::new().with("run", charts::data(judged));
-    let style = Style {
-        verbose: true,
-        width: 100,
-        ..Style::default()
-    };
-    layout::html::document(&head, &page, &data, &text(judged, &style))
+    layout::html::document(&head, &page, &data, &text(judged, &layout::html::TEXT))
 }
 
 /// All sections of the report.
@@ -331,38 +324,29 @@ fn tiles(judged: &Judged<'_>) -> Vec<KeyFigure> {
 
 /// A quantile of the response times, and how well it is known.
 fn response(judged: &Judged<'_>, q: f64) -> (String, String) {
-    match judged.response_quantile(q) {
-        Quantile::Known { ns, interval } => {
-            let ends = |it: Interval| {
+    let found = judged.response_quantile(q);
+    let beside = match found {
+        Quantile::Known { interval, .. } => {
+            let interval = interval.ok().map(|it| {
                 let [low, high] = [it.low_ns, it.high_ns].map(units::duration);
                 format!("95 %: {low} to {high}")
-            };
-            let known = interval
-                .ok()
-                .map(ends)
-                .into_iter()
-                .chain(whole_window(judged, q));
-            let beside = known.collect::<Vec<_>>().join(" · ");
-            (units::duration(ns), beside)
+            });
+            let known = interval.into_iter().chain(whole_window(judged, q));
+            known.collect::<Vec<_>>().join(" · ")
         }
-        Quantile::AtLeast { ns } => {
-            let beside = "others were never answered".to_owned();
-            (latency::at_least(ns), beside)
-        }
+        Quantile::AtLeast { .. } => "others were never answered".to_owned(),
         Quantile::TooFew { samples, needed } => {
             let samples = units::counted(samples, "reply", "replies");
-            let needed = units::count(needed);
-            ("too few".to_owned(), format!("{samples}, needs {needed}"))
+            format!("{samples}, needs {}", units::count(needed))
         }
-    }
+    };
+    (found.to_string(), beside)
 }
 
 /// The quantile of the whole window, where the verdict rests on a part of it.
 fn whole_window(judged: &Judged<'_>, q: f64) -> Option<String> {
     judged.undisturbed()?;
-    match judged.run.response_quantile(q) {
-        Quantile::Known { ns, .. } => Some(format!("whole window: {}", units::duration(ns))),
-        Quantile::AtLeast { ns } => Some(format!("whole window: {}", latency::at_least(ns))),
-        Quantile::TooFew { .. } => None,
-    }
+    let found = judged.run.response_quantile(q);
+    let is_told = !matches!(found, Quantile::TooFew { .. });
+    is_told.then(|| format!("whole window: {found}"))
 }
