@@ -18,6 +18,8 @@ pub mod http3;
 mod limits;
 pub mod messages;
 pub mod quic;
+#[cfg(test)]
+mod test_support;
 pub mod tls;
 pub mod websocket;
 

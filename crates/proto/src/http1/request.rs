@@ -233,6 +233,7 @@ fn is_visible_without(text: &str, excluded: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::owned as fields;
 
     const PLAIN: Request<'_> = Request {
         method: "GET",
@@ -242,13 +243,6 @@ mod tests {
         body: b"",
         close: false,
     };
-
-    fn fields(fields: &[(&str, &str)]) -> Vec<(String, String)> {
-        fields
-            .iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
-            .collect()
-    }
 
     /// The lines of the head, and the body.
     fn encoded(request: &Request<'_>) -> String {

@@ -432,38 +432,20 @@ mod tests {
 
     #[test]
     fn content_is_what_is_between() {
+        use ErrorCode::{FrameSizeError, ProtocolError};
+        use flags::{PADDED, PRIORITY};
         let whole = &[2, 0, 0, 0, 0, 9, 7, 0, 0][..];
-        let both = flags::PADDED | flags::PRIORITY;
+        let both = PADDED | PRIORITY;
         for (kind, flags, payload, expected) in [
             (Kind::Data, 0, whole, Ok(whole)),
             (Kind::Data, both, whole, Ok(&whole[1..7])),
             (Kind::Headers, both, whole, Ok(&[7][..])),
-            (Kind::Headers, flags::PRIORITY, &whole[..5], Ok(&[])),
-            (
-                Kind::Headers,
-                flags::PRIORITY,
-                &whole[..4],
-                Err(ErrorCode::FrameSizeError),
-            ),
-            (
-                Kind::Data,
-                flags::PADDED,
-                &[],
-                Err(ErrorCode::FrameSizeError),
-            ),
-            (Kind::Data, flags::PADDED, &[0], Ok(&[])),
-            (
-                Kind::Data,
-                flags::PADDED,
-                &[1],
-                Err(ErrorCode::ProtocolError),
-            ),
-            (
-                Kind::Headers,
-                both,
-                &whole[..7],
-                Err(ErrorCode::ProtocolError),
-            ),
+            (Kind::Headers, PRIORITY, &whole[..5], Ok(&[])),
+            (Kind::Headers, PRIORITY, &whole[..4], Err(FrameSizeError)),
+            (Kind::Data, PADDED, &[], Err(FrameSizeError)),
+            (Kind::Data, PADDED, &[0], Ok(&[])),
+            (Kind::Data, PADDED, &[1], Err(ProtocolError)),
+            (Kind::Headers, both, &whole[..7], Err(ProtocolError)),
         ] {
             let header = FrameHeader {
                 length: payload.len() as u32,
@@ -555,22 +537,18 @@ mod tests {
 
     #[test]
     fn settings_have_ranges() {
+        use ErrorCode::{FlowControlError, ProtocolError};
+        use Setting::{EnablePush, HeaderTableSize, InitialWindowSize, MaxFrameSize};
         for (setting, expected) in [
-            (Setting::HeaderTableSize(u32::MAX), Ok(())),
-            (Setting::EnablePush(1), Ok(())),
-            (Setting::EnablePush(2), Err(ErrorCode::ProtocolError)),
-            (Setting::InitialWindowSize(WINDOW_BYTES_MAX), Ok(())),
-            (
-                Setting::InitialWindowSize(1 << 31),
-                Err(ErrorCode::FlowControlError),
-            ),
-            (Setting::MaxFrameSize(16_383), Err(ErrorCode::ProtocolError)),
-            (Setting::MaxFrameSize(16_384), Ok(())),
-            (Setting::MaxFrameSize(PAYLOAD_BYTES_MAX), Ok(())),
-            (
-                Setting::MaxFrameSize(1 << 24),
-                Err(ErrorCode::ProtocolError),
-            ),
+            (HeaderTableSize(u32::MAX), Ok(())),
+            (EnablePush(1), Ok(())),
+            (EnablePush(2), Err(ProtocolError)),
+            (InitialWindowSize(WINDOW_BYTES_MAX), Ok(())),
+            (InitialWindowSize(1 << 31), Err(FlowControlError)),
+            (MaxFrameSize(16_383), Err(ProtocolError)),
+            (MaxFrameSize(16_384), Ok(())),
+            (MaxFrameSize(PAYLOAD_BYTES_MAX), Ok(())),
+            (MaxFrameSize(1 << 24), Err(ProtocolError)),
         ] {
             assert_eq!(setting.check(), expected, "{setting:?}");
         }
@@ -578,19 +556,17 @@ mod tests {
 
     #[test]
     fn heads_are_cut_into_frames() {
+        use Kind::{Continuation, Headers};
         for (bytes, expected) in [
-            (0, &[(Kind::Headers, 0x05, 0)][..]),
-            (4, &[(Kind::Headers, 0x05, 4)]),
-            (
-                5,
-                &[(Kind::Headers, 0x01, 4), (Kind::Continuation, 0x04, 1)],
-            ),
+            (0, &[(Headers, 0x05, 0)][..]),
+            (4, &[(Headers, 0x05, 4)]),
+            (5, &[(Headers, 0x01, 4), (Continuation, 0x04, 1)]),
             (
                 12,
                 &[
-                    (Kind::Headers, 0x01, 4),
-                    (Kind::Continuation, 0, 4),
-                    (Kind::Continuation, 0x04, 4),
+                    (Headers, 0x01, 4),
+                    (Continuation, 0, 4),
+                    (Continuation, 0x04, 4),
                 ],
             ),
         ] {

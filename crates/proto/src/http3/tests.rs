@@ -1,6 +1,8 @@
 //! Tests of streams: messages and control streams cut at every byte, limits, random and mutated
 //! ones.
 
+use std::cell::RefCell;
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -17,6 +19,7 @@ use super::{
     ConnectionError, ErrorCode, FailedCall, KnownHead, MalformedReply, Reply, RequestPart,
     RequestReadError, RequestReader, Setting, StreamFailure,
 };
+use crate::test_support::{at_every_cut, hex};
 use crate::{BodiesWanted, Limits};
 
 fn head(fields: &[(&str, &str)]) -> Vec<u8> {
@@ -55,23 +58,13 @@ const OK: &[(&str, &str)] = &[(":status", "200")];
 
 /// Reads the wire whole, in two pieces at every cut and byte by byte; gives the common outcome.
 fn reply_every_cut(wire: &[u8], is_head: bool, limits: &Limits) -> ReplyOutcome {
-    let mut known = KnownHead::default();
-    let whole = read_reply([wire], is_head, limits, &mut known);
-    for cut in 0..=wire.len() {
-        let (left, right) = wire.split_at(cut);
-        let found = read_reply([left, right], is_head, limits, &mut known);
-        assert_eq!(
-            (found.ending, &found.body),
-            (whole.ending, &whole.body),
-            "cut at {cut}"
-        );
-    }
-    let bytewise = read_reply(wire.chunks(1), is_head, limits, &mut KnownHead::default());
-    assert_eq!(
-        (bytewise.ending, &bytewise.body),
-        (whole.ending, &whole.body)
-    );
-    whole
+    let known = RefCell::new(KnownHead::default());
+    let _ = at_every_cut(wire, |pieces| {
+        let pieces = pieces.iter().copied();
+        let found = read_reply(pieces, is_head, limits, &mut known.borrow_mut());
+        (found.ending, found.body)
+    });
+    read_reply([wire], is_head, limits, &mut KnownHead::default())
 }
 
 fn ending(parts: &[Vec<u8>]) -> Result<Reply, ReplyError> {
@@ -184,43 +177,32 @@ fn some_replies_have_no_body() {
 fn malformed_replies_fail_their_stream() {
     use MalformedReply::{BadContentLength, BadInterim, Head, LongBody, ShortBody};
     let sized = head(&[(":status", "200"), ("content-length", "5")]);
-    for (parts, expected) in [
-        (vec![sized.clone()], malformed(ShortBody)),
-        (vec![sized.clone(), data(4)], malformed(ShortBody)),
-        (vec![sized.clone(), data(6)], malformed(LongBody)),
-        (vec![sized.clone(), data(5), data(1)], malformed(LongBody)),
-        (
-            vec![sized.clone(), data(4), head(&[("a", "b")])],
-            malformed(ShortBody),
-        ),
+    for (parts, why) in [
+        (vec![sized.clone()], ShortBody),
+        (vec![sized.clone(), data(4)], ShortBody),
+        (vec![sized.clone(), data(6)], LongBody),
+        (vec![sized.clone(), data(5), data(1)], LongBody),
+        (vec![sized.clone(), data(4), head(&[("a", "b")])], ShortBody),
         (
             vec![head(&[(":status", "200"), ("content-length", "x")])],
-            malformed(BadContentLength),
+            BadContentLength,
         ),
-        (vec![head(&[])], malformed(Head)),
-        (vec![head(&[(":status", "20")])], malformed(Head)),
-        (
-            vec![head(&[("a", "b"), (":status", "200")])],
-            malformed(Head),
-        ),
+        (vec![head(&[])], Head),
+        (vec![head(&[(":status", "20")])], Head),
+        (vec![head(&[("a", "b"), (":status", "200")])], Head),
         (
             vec![head(&[(":status", "200"), ("connection", "close")])],
-            malformed(Head),
+            Head,
         ),
-        (
-            vec![head(&[(":status", "200"), ("Upper", "x")])],
-            malformed(Head),
-        ),
-        (vec![head(OK), head(OK)], malformed(Head)),
-        (vec![head(&[(":status", "101")])], malformed(BadInterim)),
-        (vec![head(&[(":status", "100")]); 17], malformed(BadInterim)),
-        (vec![], Err(StreamFailure::Incomplete.into())),
-        (vec![unknown(5)], Err(StreamFailure::Incomplete.into())),
-        (
-            vec![head(&[(":status", "103")])],
-            Err(StreamFailure::Incomplete.into()),
-        ),
+        (vec![head(&[(":status", "200"), ("Upper", "x")])], Head),
+        (vec![head(OK), head(OK)], Head),
+        (vec![head(&[(":status", "101")])], BadInterim),
+        (vec![head(&[(":status", "100")]); 17], BadInterim),
     ] {
+        assert_eq!(ending(&parts), malformed(why), "{parts:x?}");
+    }
+    for parts in [vec![], vec![unknown(5)], vec![head(&[(":status", "103")])]] {
+        let expected = Err(StreamFailure::Incomplete.into());
         assert_eq!(ending(&parts), expected, "{parts:x?}");
     }
 }
@@ -387,25 +369,22 @@ fn first_bytes_are_those_of_a_head() {
 fn calls_succeed_by_their_last_field_section() {
     use FailedCall::{Code, NoStatus};
     let (limits, mut known) = (Limits::default(), KnownHead::default());
-    let plain = head(OK);
-    let ok_at_once = head(&[(":status", "200"), ("grpc-status", "0")]);
-    let unimplemented = head(&[(":status", "200"), ("grpc-status", "12")]);
-    let trailers = |status: &str| head(&[("grpc-status", status)]);
+    let grpc = |status: &str| head(&[("grpc-status", status)]);
+    let at_once = |status: &str| head(&[(":status", "200"), ("grpc-status", status)]);
     for (parts, failed) in [
-        (vec![plain.clone(), data(7), trailers("0")], None),
-        (vec![plain.clone(), trailers("0")], None),
-        (vec![plain.clone(), data(7), trailers("13")], Some(Code(13))),
-        (
-            vec![plain.clone(), data(7), head(&[("a", "b")])],
-            Some(NoStatus),
-        ),
-        (vec![plain.clone(), data(7)], Some(NoStatus)),
-        (vec![plain], Some(NoStatus)),
-        (vec![ok_at_once.clone()], None),
-        (vec![ok_at_once.clone(), data(7)], Some(NoStatus)),
-        (vec![ok_at_once, head(&[])], Some(NoStatus)),
-        (vec![unimplemented.clone()], Some(Code(12))),
-        (vec![unimplemented, trailers("0")], None),
+        (vec![head(OK), data(7), grpc("0")], None),
+        (vec![head(OK), grpc("0")], None),
+        (vec![head(OK), data(7), grpc("13")], Some(Code(13))),
+        (vec![head(OK), data(7), head(&[("a", "b")])], Some(NoStatus)),
+        (vec![head(OK), data(7)], Some(NoStatus)),
+        (vec![head(OK)], Some(NoStatus)),
+        (vec![at_once("0")], None),
+        // Nothing but a head that ends the stream stands for trailers.
+        (vec![at_once("0"), data(7)], Some(NoStatus)),
+        (vec![at_once("0"), head(&[])], Some(NoStatus)),
+        (vec![at_once("12")], Some(Code(12))),
+        (vec![at_once("12"), grpc("0")], None),
+        // The status of HTTP says so itself.
         (vec![head(&[(":status", "503")])], None),
     ] {
         for is_call in [true, false] {
@@ -461,15 +440,9 @@ fn failures_have_their_codes() {
 
 /// Reads a request whole, at every cut and byte by byte; gives the common outcome.
 fn request_every_cut(wire: &[u8], content_length: Option<u64>, bytes_max: u32) -> RequestOutcome {
-    let whole = read_request([wire], content_length, bytes_max);
-    for cut in 0..=wire.len() {
-        let (left, right) = wire.split_at(cut);
-        let found = read_request([left, right], content_length, bytes_max);
-        assert_eq!(found, whole, "cut at {cut}");
-    }
-    let bytewise = read_request(wire.chunks(1), content_length, bytes_max);
-    assert_eq!(bytewise, whole);
-    whole
+    at_every_cut(wire, |pieces| {
+        read_request(pieces.iter().copied(), content_length, bytes_max)
+    })
 }
 
 #[test]
@@ -497,52 +470,42 @@ fn requests_are_read() {
 #[test]
 fn what_is_no_request_has_its_code() {
     use ConnectionError::{FrameSize, FrameUnexpected};
+    use RequestReadError::{Connection, ContentLength, HeadTooLarge, Incomplete};
     let get = head(&[(":method", "GET")]);
     for (parts, error, code) in [
-        (
-            vec![],
-            RequestReadError::Incomplete,
-            ErrorCode::RequestIncomplete,
-        ),
+        (vec![], Incomplete, ErrorCode::RequestIncomplete),
         (
             vec![get.clone(), data(4)],
-            RequestReadError::ContentLength,
+            ContentLength,
             ErrorCode::MessageError,
         ),
         (
             vec![get.clone(), data(6)],
-            RequestReadError::ContentLength,
+            ContentLength,
             ErrorCode::MessageError,
         ),
         (
             vec![frame_of(1, 1_001, b"")],
-            RequestReadError::HeadTooLarge,
+            HeadTooLarge,
             ErrorCode::ExcessiveLoad,
         ),
         (
-            vec![data(1)],
-            FrameUnexpected.into(),
-            ErrorCode::FrameUnexpected,
-        ),
-        (
-            vec![get.clone(), raw(5, &[0])],
-            FrameUnexpected.into(),
-            ErrorCode::FrameUnexpected,
-        ),
-        (
-            vec![get.clone(), data(5), head(&[]), head(&[])],
-            FrameUnexpected.into(),
-            ErrorCode::FrameUnexpected,
-        ),
-        (
             vec![get[..2].to_vec()],
-            FrameSize.into(),
+            Connection(FrameSize),
             ErrorCode::FrameError,
         ),
     ] {
         let outcome = request_every_cut(&parts.concat(), Some(5), 1_000);
         assert_eq!(outcome.ending, Some(error), "{parts:x?}");
         assert_eq!(error.code(), code);
+    }
+    for parts in [
+        vec![data(1)],
+        vec![get.clone(), raw(5, &[0])],
+        vec![get.clone(), data(5), head(&[]), head(&[])],
+    ] {
+        let outcome = request_every_cut(&parts.concat(), Some(5), 1_000);
+        assert_eq!(outcome.ending, Some(FrameUnexpected.into()), "{parts:x?}");
     }
     // Without a stated length, any is right.
     let outcome = request_every_cut(&[get, data(4)].concat(), None, 1_000);
@@ -667,36 +630,20 @@ fn what_a_peer_may_not_do_ends_the_connection() {
         (Server, after(raw(3, &[0])), PushId),
         (
             Server,
-            after([raw(0xd, &[5]), raw(0xd, &[5]), raw(0xd, &[4])].concat()),
+            after([5, 5, 4].map(|id| raw(0xd, &[id])).concat()),
             PushId,
         ),
         (Client, vec![(0, vec![0x01])], Push),
         (Server, vec![(0, vec![0x01])], StreamCreation),
         // Streams of which there is one.
-        (
-            Client,
-            vec![(0, vec![0x00]), (1, vec![0x00])],
-            StreamCreation,
-        ),
-        (
-            Client,
-            vec![(0, vec![0x02]), (1, vec![0x02])],
-            StreamCreation,
-        ),
-        (
-            Server,
-            vec![(0, vec![0x03]), (1, vec![0x03])],
-            StreamCreation,
-        ),
+        (Client, vec![(0, vec![0]), (1, vec![0])], StreamCreation),
+        (Client, vec![(0, vec![2]), (1, vec![2])], StreamCreation),
+        (Server, vec![(0, vec![3]), (1, vec![3])], StreamCreation),
         // A dynamic table.
-        (
-            Client,
-            vec![(0, vec![0x02, 0x3f, 0xe1, 0x1f])],
-            EncoderStream,
-        ),
-        (Server, vec![(0, vec![0x02, 0xc0, 0x00])], EncoderStream),
-        (Client, vec![(0, vec![0x03, 0x80])], DecoderStream),
-        (Server, vec![(0, vec![0x03, 0x01])], DecoderStream),
+        (Client, vec![(0, vec![2, 0x3f, 0xe1, 0x1f])], EncoderStream),
+        (Server, vec![(0, vec![2, 0xc0, 0x00])], EncoderStream),
+        (Client, vec![(0, vec![3, 0x80])], DecoderStream),
+        (Server, vec![(0, vec![3, 0x01])], DecoderStream),
     ];
     for kind in [0, 1, 2, 5, 6, 8, 9] {
         cases.push((Client, after(raw(kind, &[0])), FrameUnexpected));
@@ -746,14 +693,6 @@ fn the_connection_needs_some_streams() {
     }
     let code = ConnectionError::ClosedCriticalStream.code();
     assert_eq!(code.number(), 0x104);
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
 }
 
 /// Streams of aioquic 1.7.2: both control streams, a reply after an interim one and with trailers,

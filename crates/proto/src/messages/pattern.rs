@@ -421,6 +421,7 @@ stored_as_text!(Framing, Pattern, Template);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::at_every_cut;
 
     fn texts(pattern: &str) -> Vec<String> {
         let (parsed, taken) = TextPattern::parse_prefix(pattern.as_bytes()).expect(pattern);
@@ -531,17 +532,8 @@ mod tests {
             (b"abcabd", b"abcabcabd", &[9]),
             (b"xyz", b"xyxyxy", &[]),
         ] {
-            assert_eq!(ends(pattern, &[text]), expected, "{text:?}");
-            for cut in 0..=text.len() {
-                let (before, after) = text.split_at(cut);
-                assert_eq!(
-                    ends(pattern, &[before, after]),
-                    expected,
-                    "{text:?} at {cut}"
-                );
-            }
-            let bytes: Vec<&[u8]> = text.chunks(1).collect();
-            assert_eq!(ends(pattern, &bytes), expected, "{text:?} byte by byte");
+            let found = at_every_cut(text, |pieces| ends(pattern, pieces));
+            assert_eq!(found, expected, "{text:?}");
         }
     }
 

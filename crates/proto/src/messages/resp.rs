@@ -353,6 +353,7 @@ fn expect(byte: u8, expected: u8) -> Result<(), RespError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::at_every_cut;
 
     type Messages = Vec<(u64, RespKind)>;
 
@@ -377,18 +378,6 @@ mod tests {
             }
         }
         (messages, Ok(pending))
-    }
-
-    /// Reads `text` whole, cut once at every byte, and byte by byte.
-    fn read_cut(text: &[u8]) -> (Messages, Result<u64, RespError>) {
-        let whole = read(&[text]);
-        for cut in 0..=text.len() {
-            let (before, after) = text.split_at(cut);
-            assert_eq!(read(&[before, after]), whole, "{}", text.escape_ascii());
-        }
-        let bytes: Vec<&[u8]> = text.chunks(1).collect();
-        assert_eq!(read(&bytes), whole, "{}", text.escape_ascii());
-        whole
     }
 
     #[test]
@@ -437,7 +426,7 @@ mod tests {
             let twice = text.repeat(2);
             let length = text.len() as u64;
             let expected = (vec![(length, kind), (length, kind)], Ok(0));
-            assert_eq!(read_cut(twice.as_bytes()), expected, "{twice:?}");
+            assert_eq!(at_every_cut(twice.as_bytes(), read), expected, "{twice:?}");
             // Whatever is missing at its end, it is not complete.
             for end in 1..text.len() {
                 let begun = &text.as_bytes()[..end];
@@ -446,7 +435,10 @@ mod tests {
         }
         let all: String = cases.iter().map(|(text, _)| *text).collect();
         let expected = cases.iter().map(|(text, kind)| (text.len() as u64, *kind));
-        assert_eq!(read_cut(all.as_bytes()), (expected.collect(), Ok(0)));
+        assert_eq!(
+            at_every_cut(all.as_bytes(), read),
+            (expected.collect(), Ok(0))
+        );
     }
 
     #[test]
@@ -483,7 +475,11 @@ mod tests {
             ("*?\r\n*?\r\n*?\r\n*?\r\n*?\r\n", Place),
             ("$?\r\n+a\r\n", Type(b'+')),
         ] {
-            assert_eq!(read_cut(text.as_bytes()), (vec![], Err(error)), "{text:?}");
+            assert_eq!(
+                at_every_cut(text.as_bytes(), read),
+                (vec![], Err(error)),
+                "{text:?}"
+            );
         }
         let long = format!("+{}\r\n", "a".repeat(LINE_BYTES_MAX as usize));
         assert_eq!(read(&[long.as_bytes()]).1, Err(TooLarge));

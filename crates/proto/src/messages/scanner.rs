@@ -248,6 +248,7 @@ impl Scanner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::at_every_cut;
 
     /// The messages in `pieces`, and what is pending behind them or the error.
     fn scan(
@@ -274,6 +275,8 @@ mod tests {
     #[test]
     fn messages_end_where_their_framing_says_wherever_they_are_cut() {
         type Case<'a> = (&'a str, &'a [u8], &'a [u64], Result<u64, ScanError>);
+        let wrong = |at| Err(ScanError::WrongEcho { at });
+        let not_resp = Err(ScanError::Resp(RespError::Type(b'P')));
         let cases: [Case<'_>; 27] = [
             ("line", b"+PONG\r\n\n+x", &[7, 1], Ok(2)),
             ("delim=\\r\\n", b"a\n\r\r\nb\r\n\r", &[5, 3], Ok(1)),
@@ -281,53 +284,23 @@ mod tests {
             ("fixed=1", b"abc", &[1, 1, 1], Ok(0)),
             ("fixed=4", b"abcdefghij", &[4, 4], Ok(2)),
             ("echo", b"hellohellohel", &[5, 5], Ok(3)),
-            (
-                "echo",
-                b"helloHello",
-                &[5],
-                Err(ScanError::WrongEcho { at: 0 }),
-            ),
-            (
-                "echo",
-                b"hellohel_o",
-                &[5],
-                Err(ScanError::WrongEcho { at: 3 }),
-            ),
+            ("echo", b"helloHello", &[5], wrong(0)),
+            ("echo", b"hellohel_o", &[5], wrong(3)),
             ("len8", b"\x02ab\x00\x01c\x05x", &[3, 1, 2], Ok(2)),
             ("len16be", b"\x00\x03abc\x01\x00d", &[5], Ok(3)),
             ("len16le", b"\x03\x00abc\x00\x01d", &[5], Ok(3)),
-            ("len24be", b"\x00\x00\x01a\x00\x00\x00", &[4, 3], Ok(0)),
-            (
-                "len24le+1",
-                b"\x01\x00\x00\x07a\x00\x00\x00\x08",
-                &[5, 4],
-                Ok(0),
-            ),
-            ("len32be", b"\x00\x00\x00\x02ab\x00\x00\x00", &[6], Ok(3)),
-            (
-                "len32le",
-                b"\x02\x00\x00\x00ab\xff\xff\xff\xff",
-                &[6],
-                Ok(4),
-            ),
+            ("len24be", b"\0\0\x01a\0\0\0", &[4, 3], Ok(0)),
+            ("len24le+1", b"\x01\0\0\x07a\0\0\0\x08", &[5, 4], Ok(0)),
+            ("len32be", b"\0\0\0\x02ab\0\0\0", &[6], Ok(3)),
+            ("len32le", b"\x02\0\0\0ab\xff\xff\xff\xff", &[6], Ok(4)),
+            ("len32be-4", b"\0\0\0\x05a\0\0\0\x04", &[5, 4], Ok(0)),
             (
                 "len32be-4",
-                b"\x00\x00\x00\x05a\x00\x00\x00\x04",
-                &[5, 4],
-                Ok(0),
-            ),
-            (
-                "len32be-4",
-                b"\x00\x00\x00\x05a\x00\x00\x00\x03",
+                b"\0\0\0\x05a\0\0\0\x03",
                 &[5],
                 Err(ScanError::Length { value: 3 }),
             ),
-            (
-                "len32be@1-4",
-                b"R\x00\x00\x00\x04Z\x00\x00\x00\x05I",
-                &[5, 6],
-                Ok(0),
-            ),
+            ("len32be@1-4", b"R\0\0\0\x04Z\0\0\0\x05I", &[5, 6], Ok(0)),
             ("len8@2+1", b"..\x01ab..\x00c.", &[5, 4], Ok(1)),
             (
                 "marker=OK",
@@ -341,25 +314,12 @@ mod tests {
             ("none", b"anything\n", &[], Ok(9)),
             ("line", b"", &[], Ok(0)),
             ("resp", b"+OK\r\n*1\r\n$2\r\n\r\n\r\n:1", &[5, 12], Ok(2)),
-            (
-                "resp",
-                b":1\r\nPONG\r\n",
-                &[4],
-                Err(ScanError::Resp(RespError::Type(b'P'))),
-            ),
+            ("resp", b":1\r\nPONG\r\n", &[4], not_resp),
         ];
         for (typed, text, messages, rest) in cases {
             let framing: Framing = typed.parse().expect("a framing");
-            let expected = (messages.to_vec(), rest);
-            let sent = b"hello";
-            assert_eq!(scan(&framing, sent, &[text]), expected, "{typed}");
-            for cut in 0..=text.len() {
-                let (before, after) = text.split_at(cut);
-                let scanned = scan(&framing, sent, &[before, after]);
-                assert_eq!(scanned, expected, "{typed}, cut at {cut}");
-            }
-            let bytes: Vec<&[u8]> = text.chunks(1).collect();
-            assert_eq!(scan(&framing, sent, &bytes), expected, "{typed}, bytewise");
+            let found = at_every_cut(text, |pieces| scan(&framing, b"hello", pieces));
+            assert_eq!(found, (messages.to_vec(), rest), "{typed}");
         }
     }
 

@@ -3,16 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::test_support::hex;
 
 type Fields = Vec<(String, String)>;
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
-}
 
 fn decode(decoder: &mut Decoder<Bytes>, block: &[u8]) -> Result<(Fields, Decoded), HpackError> {
     let mut fields = Fields::new();

@@ -6,16 +6,9 @@ use proptest::prelude::*;
 use super::super::fuzz::fuzz_qpack;
 use super::*;
 use crate::fields::reply::Meaning;
+use crate::test_support::{hex, owned};
 
 type Fields = Vec<(String, String)>;
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    digits
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
-}
 
 fn decoded(section: &[u8]) -> Result<Fields, QpackError> {
     let mut fields = Fields::new();
@@ -27,13 +20,6 @@ fn decoded(section: &[u8]) -> Result<Fields, QpackError> {
         ));
     })?;
     Ok(fields)
-}
-
-fn owned(fields: &[(&str, &str)]) -> Fields {
-    fields
-        .iter()
-        .map(|&(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
 }
 
 fn encoded(fields: &[(&str, &str)], is_secret: bool) -> Vec<u8> {
