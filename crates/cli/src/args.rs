@@ -15,11 +15,11 @@ use brunt_report::Format;
 use clap::{Args, ValueEnum};
 
 use crate::objectives::{Objectives, objectives};
-use crate::source::{Fields, Source};
 use crate::values::{
-    NumberedPart, Stages, TLS_VERSIONS, Unshown, header, length, method, numbered_part, one_of,
-    positive_duration, reply_match, request_timeout, requests, sequence_start, server_counter,
-    server_name, stages, think_time, unix_ns, watch, whole_u32, whole_u64, workers,
+    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, Unshown, header, length, method,
+    numbered_part, one_of, positive_duration, reply_match, request_timeout, requests,
+    sequence_start, server_counter, server_name, stages, think_time, unix_ns, watch, whole_u32,
+    whole_u64, workers,
 };
 
 /// The seed of a plan that is shared out, unless one was typed.

@@ -22,10 +22,9 @@ use crate::args::{
 };
 use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
-use crate::sweep_values::{Varied, body_sizes, largest, varied};
 use crate::values::{
-    TLS_VERSIONS, listed_name, one_of, pairs, positive_duration, requests, sweep_rounds, whole_u32,
-    whole_u64, workers,
+    TLS_VERSIONS, Varied, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
+    requests, sweep_rounds, varied, whole_u32, whole_u64, workers,
 };
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.

@@ -7,8 +7,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use brunt_engine::{Rounds, RunError};
 use brunt_fleet::{Agents, Broker, Credentials, Gathered, NamedBroker, Task};
-use brunt_load::{LoadModel, Plan, Round, Target};
-use brunt_record::{Environment, Run};
+use brunt_io::{clock, threads};
+use brunt_load::{LoadModel, Plan, Round, Stop, Target, Watch};
+use brunt_probe::network::time_wait_sockets;
+use brunt_proto::http1::head_fields;
+use brunt_record::{Environment, RequestLog, Run};
 use brunt_report::Experiment;
 
 use crate::args::LoadArguments;
@@ -16,12 +19,11 @@ use crate::commands::{AgentsArguments, BrokerArguments};
 use crate::output::{Destination, is_standard};
 use crate::plan::{default_workers, set_workers};
 use crate::progress::{Doing, Line};
-use crate::run::{Pipeline, interrupted};
-use crate::server_software::software_of;
+use crate::run::{Keeping, Pipeline, interrupted};
 use crate::session::{SessionOptions, is_interrupt};
 use crate::signals::Interrupts;
-use crate::source::Source;
-use crate::{EXIT_INTERRUPTED, experiment_exit_code, time_wait};
+use crate::values::Source;
+use crate::{EXIT_INTERRUPTED, experiment_exit_code};
 
 /// The job that is meant unless another one is named.
 const JOB: &str = "brunt";
@@ -173,7 +175,7 @@ impl Executor<'_> {
     /// many. Connections that brunt closes leave no such sockets: those that the server closes do.
     pub(crate) fn settle(&self, ports: Option<u64>) -> Result<()> {
         let is_settled = match self {
-            Self::Here(interrupts, _) => time_wait::settle(ports, || interrupts.came()),
+            Self::Here(interrupts, _) => settle(ports, || interrupts.came()),
             Self::Fleet(interrupts, _) => !interrupts.came(),
         };
         match is_settled {
@@ -259,5 +261,129 @@ impl BrokerArguments {
             options.push("--nats-insecure".to_owned());
         }
         options
+    }
+}
+
+/// TIME_WAIT lasts 60 s on Linux: who waits for longer waits for something else.
+const WAIT_NS_MAX: u64 = 61_000_000_000;
+/// How often it is looked whether it is over.
+const LOOK_NS: u64 = 100_000_000;
+/// Local ports where their number is not known: the kernel's own range.
+const PORTS_DEFAULT: u64 = 28_232;
+
+/// Waits until sockets in TIME_WAIT, of this network namespace, hold at most half of the local
+/// ports; gives whether that was waited for, and not `is_interrupted`.
+pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> bool) -> bool {
+    let begun_ns = clock::now_ns();
+    let waited_ns = || clock::now_ns().saturating_sub(begun_ns);
+    while goes_on(ports, waited_ns(), time_wait_sockets()) {
+        if is_interrupted() {
+            return false;
+        }
+        threads::sleep(LOOK_NS);
+    }
+    true
+}
+
+/// Whether there are too many sockets, and they may still become fewer.
+fn goes_on(ports: Option<u64>, waited_ns: u64, sockets: Option<u64>) -> bool {
+    let most = ports.unwrap_or(PORTS_DEFAULT) / 2;
+    sockets.is_some_and(|sockets| sockets > most) && waited_ns <= WAIT_NS_MAX
+}
+
+/// A reply that takes longer than this is not waited for.
+const WAIT_NS: u64 = 2_000_000_000;
+/// Longer names are truncated.
+const CHARACTERS_MAX: usize = 100;
+
+/// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a
+/// reply, over HTTP/2, and where messages are exchanged.
+///
+/// # Errors
+///
+/// As those of a run: there is no server, say.
+pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
+    if !plan.spoken.preferred().carries_http {
+        return Ok(None);
+    }
+    let one = Plan {
+        model: LoadModel::Closed {
+            connect_per_s: None,
+        },
+        connections: NonZeroU32::MIN,
+        workers: NonZeroU32::MIN,
+        pipeline: NonZeroU32::MIN,
+        stop: Stop {
+            duration_ns: None,
+            requests: Some(1),
+        },
+        warmup_ns: 0,
+        halves_warmup: false,
+        keeps_errors: false,
+        logged_requests_max: 1,
+        logged_responses_max: 1,
+        timeout_ns: plan.timeout_ns.min(WAIT_NS),
+        watch: Watch::Off,
+        server_counter: None,
+        ..plan.clone()
+    };
+    let mut log = RequestLog::default();
+    let mut keeping = Keeping {
+        shown: None,
+        log: &mut log,
+    };
+    interrupts.round(one, &mut keeping)?;
+    let first = log.responses().into_iter().next();
+    Ok(first.and_then(|reply| named_in(&reply.head)))
+}
+
+/// What the `Server` field of a head says, without what does not print.
+fn named_in(head: &[u8]) -> Option<String> {
+    let (_, value) = head_fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"server"))?;
+    let text = String::from_utf8_lossy(value);
+    let printed = text.chars().filter(|character| !character.is_control());
+    let text: String = printed.take(CHARACTERS_MAX).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_ports_is_enough_and_a_minute_the_most() {
+        for (ports, waited_s, sockets, expected) in [
+            (Some(1_000), 0, Some(501), true),
+            (Some(1_000), 0, Some(500), false),
+            (Some(1_000), 0, None, false),
+            (Some(1_000), 61, Some(501), true),
+            (Some(1_000), 62, Some(501), false),
+            (None, 0, Some(14_117), true),
+            (None, 0, Some(14_116), false),
+        ] {
+            let found = goes_on(ports, waited_s * 1_000_000_000, sockets);
+            assert_eq!(found, expected, "{ports:?} {waited_s} {sockets:?}");
+        }
+    }
+
+    #[test]
+    fn the_field_is_found_in_any_case() {
+        for (head, named) in [
+            (
+                "HTTP/1.1 200 OK\r\nX: y\r\nSERVER:  nginx/1.22.1\r\n\r\n",
+                Some("nginx/1.22.1"),
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\r\nServer: \r\n\r\n", None),
+            (
+                "HTTP/1.1 200 OK\r\nServer: a\tb\u{1b}[1m\r\n\r\n",
+                Some("ab[1m"),
+            ),
+        ] {
+            assert_eq!(named_in(head.as_bytes()).as_deref(), named, "{head:?}");
+        }
+        let long = format!("HTTP/1.1 200 OK\r\nServer: {}\r\n\r\n", "x".repeat(500));
+        let named = named_in(long.as_bytes()).expect("it is there");
+        assert_eq!(named.len(), CHARACTERS_MAX);
     }
 }

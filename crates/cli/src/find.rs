@@ -11,11 +11,11 @@ use brunt_record::{Environment, Objective, Run};
 use brunt_report::Experiment;
 
 use crate::args::{AnyLoadArguments, LoadArguments};
-use crate::command_line::environment;
 use crate::commands::FindArguments;
 use crate::executor::{self, AskedFleet, Course, Executor};
 use crate::output::Destination;
 use crate::progress::{Doing, Line};
+use crate::redact::environment;
 use crate::refusals::{self, Given};
 use crate::{habits, objectives};
 

@@ -1,27 +1,34 @@
-//! `brunt fleet`: one load made by several agents, and one report of it.
+//! `brunt fleet`: one load made by several agents, and one report of it; and `brunt agent`, which
+//! makes its part of the rounds that a coordinator asks for.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_fleet::{AgentResult, Program, merged};
+use brunt_dropin::wrk;
+use brunt_fleet::{
+    AgentHost, AgentResult, Generators, Host, NamedBroker, Program, Service, merged,
+};
 use brunt_judge::Judged;
-use brunt_load::Plan;
+use brunt_load::{Part, Plan};
+use brunt_record::Run;
 
 use crate::args::{LoadArguments, OutputArguments};
-use crate::commands::{FleetArguments, FleetCommand};
-use crate::executor::{AskedFleet, gather};
+use crate::commands::{AgentArguments, FleetArguments, FleetCommand};
+use crate::executor::{self, AskedFleet, gather};
 use crate::output::{Destination, is_standard};
 use crate::plan::{self, set_workers};
 use crate::progress::Line;
-use crate::redact::redact;
+use crate::redact::{self, redact};
 use crate::refusals::{self, Given};
+use crate::run::Origin;
+use crate::session::of_part;
 use crate::signals::{Interrupts, Second};
 use crate::{
-    EXIT_INTERRUPTED, EXIT_INVALID, command_line, find, habits, message, objectives, script,
-    sessions, sweep,
+    EXIT_INTERRUPTED, EXIT_INVALID, find, habits, message, objectives, script, sessions, sweep,
 };
 
 /// What files are called where no report goes to a file.
@@ -91,7 +98,7 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
     };
     if let Some(first) = run.agents.first_mut() {
         // The agents were called without a load: this is how to make it again.
-        first.command = command_line::here();
+        first.command = redact::here();
     }
     if let Some(asked) = objectives::asked(&typed.output.objective) {
         run.objectives = asked;
@@ -160,6 +167,81 @@ fn store(beside: Option<&Path>, number: u32, bytes: &[u8]) -> io::Result<PathBuf
         }
     }
     Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Joins a job, and does its part.
+pub(crate) fn serve(arguments: &AgentArguments) -> Result<ExitCode> {
+    let named = arguments.broker.named()?;
+    let NamedBroker { broker, job, .. } =
+        named.context("name the broker, as in brunt agent --nats nats://127.0.0.1:4222")?;
+    let interrupts = Interrupts::listen(Second::Reports)?;
+    let service = Service {
+        broker,
+        job,
+        name: match &arguments.name {
+            Some(name) => name.clone(),
+            None => brunt_probe::machine::name(),
+        },
+        allowed: arguments.allow_target.clone(),
+        allows_scripts: arguments.allow_scripts,
+        wait_ns: arguments.wait,
+        keep: arguments.keep.clone(),
+    };
+    let is_done = brunt_fleet::serve(&service, &interrupts)?;
+    Ok(if is_done {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(EXIT_INTERRUPTED)
+    })
+}
+
+impl Host for Interrupts {
+    fn say(&self, words: &dyn Display) {
+        message::print(words);
+    }
+
+    fn signals(&self) -> u32 {
+        self.count()
+    }
+}
+
+impl AgentHost for Interrupts {
+    fn settle(&self, ports: Option<u64>, is_over: &mut dyn FnMut() -> bool) -> bool {
+        executor::settle(ports, is_over)
+    }
+
+    fn generators(
+        &self,
+        program: &Program,
+        plan: &Plan,
+        part: Part,
+        is_over: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Generators>> {
+        let text = match program {
+            Program::Script(text) => text,
+            Program::Sessions(text) => {
+                return Ok(Some(Generators {
+                    generators: sessions::of_agent(text, plan, part.workers())?,
+                    kept: None,
+                }));
+            }
+        };
+        let Some(mut script) = script::of_agent(text, plan, is_over)? else {
+            return Ok(None);
+        };
+        Ok(Some(Generators {
+            generators: of_part(script.generators()?, part),
+            kept: Some(Box::new(script)),
+        }))
+    }
+
+    fn complete(&self, run: &mut Run) -> Result<()> {
+        if let Some(error) = wrk::script_error(run) {
+            bail!("{error}");
+        }
+        Origin::of_command(redact::here()).complete(run);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::LoadArguments;
 use crate::commands::is_command;
-use crate::source::Source;
+use crate::values::Source;
 
 /// Options of other load generators, and what brunt has in their place.
 const ELSEWHERE: [(&[&str], &str); 4] = [

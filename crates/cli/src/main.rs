@@ -1,24 +1,16 @@
 //! The `brunt` binary: arguments in, exit code out.
 
-mod address_space;
-mod agent;
 mod args;
-mod command_line;
 mod commands;
 mod compare;
-mod compare_stored;
-mod compared;
 mod dropin;
 mod executor;
 mod find;
 mod fleet;
 mod generate;
 mod habits;
-mod last_calls;
-mod load;
 mod message;
 mod objectives;
-mod origin;
 mod output;
 mod plan;
 mod progress;
@@ -29,16 +21,12 @@ mod request;
 mod run;
 mod script;
 mod serve;
-mod server_software;
 mod session;
 mod sessions;
 mod side_server;
 mod signals;
-mod source;
 mod stored;
 mod sweep;
-mod sweep_values;
-mod time_wait;
 mod values;
 
 use std::process::ExitCode;
@@ -107,7 +95,7 @@ fn run(arguments: &Arguments, given: &refusals::Given) -> anyhow::Result<ExitCod
     match (&load.script, &load.sessions) {
         (Some(path), _) => script::run(load, path, plan),
         (None, Some(path)) => sessions::run(load, path, plan),
-        (None, None) => load::run(load, plan),
+        (None, None) => run::load(load, plan),
     }
 }
 
@@ -115,7 +103,7 @@ fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
     brunt_io::clock::now_ns();
     signals::outlive_file_limit();
-    if let Err(error) = address_space::fit() {
+    if let Err(error) = signals::fit_address_space() {
         message::print(&error);
         return ExitCode::from(EXIT_SETUP);
     }
@@ -136,12 +124,12 @@ fn main() -> ExitCode {
         Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given, None),
         Some(Command::Find(find)) => find::run(&find, &given, None),
         Some(Command::Tcp(tcp)) => {
-            plan::of_tcp(&tcp, &given).and_then(|plan| load::run(&tcp.load, plan))
+            plan::of_tcp(&tcp, &given).and_then(|plan| run::load(&tcp.load, plan))
         }
         Some(Command::Report(report)) => stored::report(&report, &given),
         Some(Command::Merge(merge)) => stored::merge(&merge),
         Some(Command::Fleet(fleet)) => fleet::run(*fleet, &given),
-        Some(Command::Agent(agent)) => agent::run(&agent),
+        Some(Command::Agent(agent)) => fleet::serve(&agent),
         None if let Some(kind) = &arguments.generate => generate::run(kind),
         None => run(&arguments, &given),
     };

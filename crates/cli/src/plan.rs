@@ -21,7 +21,7 @@ use crate::commands::{Arguments, StreamArguments, TcpArguments};
 use crate::habits;
 use crate::refusals::{self, Given};
 use crate::request::{BODY_BYTES_MAX, listed, request};
-use crate::source::Source;
+use crate::values::Source;
 
 /// Most connections at once, where connections are planned: their number follows from the rate
 /// and the server, and the limit is for when the server is overloaded.

@@ -1,11 +1,14 @@
-//! `--redact` of a run: its URLs lose their queries, and what was typed as a message is not shown.
+//! What may be secret: it is left out of command lines as a report shows them, and, with `--redact`,
+//! out of runs and experiments: their URLs lose their queries, and messages are not shown.
 
 use brunt_judge::{Capacity, RoundRecord};
-use brunt_load::{Plan, message_name, redact_queries};
-use brunt_record::{Evidence, Run};
+use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};
+use brunt_probe::machine;
+use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
+use clap::{ArgAction, Command};
 
-use crate::command_line;
+use crate::commands::described;
 
 /// The name of a request without the query that it may have.
 pub(crate) fn without_query(name: &str) -> &str {
@@ -38,7 +41,7 @@ pub(crate) fn redact(run: &mut Run) {
 
 fn redact_command(command: &mut Option<Vec<String>>) {
     if let Some(words) = command {
-        *words = command_line::redacted(words);
+        *words = redacted(words);
     }
 }
 
@@ -93,5 +96,271 @@ fn redact_evidence(evidence: &mut Evidence) {
     let counts = [&mut evidence.server_count, &mut evidence.server_sent];
     for count in counts.into_iter().flatten() {
         hide(&mut count.url);
+    }
+}
+
+/// Options whose values may be secret, unless they only say where to read them.
+const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
+/// Options whose values are shown unless `--redact` is given.
+const REDACTED: [&str; 6] = [
+    "messages",
+    "subprotocols",
+    "start",
+    "ready",
+    "warmup_command",
+    "stop",
+];
+/// Longer command lines are not shown.
+const BYTES_MAX: usize = 64 << 10;
+
+/// The command line of this process; absent where it is longer than is shown. With `--redact`,
+/// without messages and the queries of URLs.
+pub(crate) fn here() -> Option<Vec<String>> {
+    let typed = std::env::args_os().skip(1);
+    let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
+    let words = shown(&if_short(typed)?, &SECRET);
+    Some(match words.iter().any(|word| word == "--redact") {
+        true => redacted(&words),
+        false => words,
+    })
+}
+
+/// The command and this machine; server and client are added by the rounds.
+pub(crate) fn environment() -> Environment {
+    Environment {
+        command: here(),
+        agents: Vec::new(),
+        machine: machine::description(),
+        server: None,
+        client: None,
+    }
+}
+
+/// A stored command line, with its first word, without messages and the queries of URLs. Those of
+/// other tools hold no messages: they are stored without.
+pub(crate) fn redacted(words: &[String]) -> Vec<String> {
+    let typed = words.get(1..).unwrap_or_default();
+    let mut words = match typed.first() {
+        Some(name) if brunt_dropin::tool_named(name).is_some() => words.to_vec(),
+        _ => shown(typed, &[&SECRET[..], &REDACTED].concat()),
+    };
+    words.iter_mut().for_each(|it| *it = redact_queries(it));
+    words
+}
+
+/// A command line, unless it is longer than is shown.
+pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
+    let bytes: usize = words.iter().map(String::len).sum();
+    (bytes <= BYTES_MAX).then_some(words)
+}
+
+/// The words of a command line without the values of the options `secret`.
+fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
+    let described = described(typed);
+    let mut command = &described;
+    let mut words = vec!["brunt".to_owned()];
+    let mut typed = typed.iter();
+    while let Some(first) = typed.as_slice().first()
+        && let Some(named) = command.find_subcommand(first)
+    {
+        words.push(first.clone());
+        typed.next();
+        command = named;
+    }
+    // A command's are URLs and files; others, behind the first, are a script's.
+    let are_shown = words.len() > 1;
+    let mut free_words = 0;
+    let mut free = |word: &String| {
+        free_words += 1;
+        match free_words > 1 && !are_shown {
+            true => HIDDEN.to_owned(),
+            false => word.clone(),
+        }
+    };
+    while let Some(word) = typed.next() {
+        if word == "--" {
+            // Behind it are words alone.
+            words.push(word.clone());
+            words.extend(typed.by_ref().map(&mut free));
+            break;
+        }
+        let Some((head, id, value)) = option(word, command) else {
+            let is_option = word.starts_with('-') && word.len() > 1;
+            words.push(match is_option {
+                true => word.clone(),
+                false => free(word),
+            });
+            continue;
+        };
+        match value {
+            Some(value) => words.push(format!("{head}{}", without_secret(id, value, secret))),
+            None => {
+                words.push(head.to_owned());
+                words.extend(typed.next().map(|value| without_secret(id, value, secret)));
+            }
+        }
+    }
+    words
+}
+
+/// An option that takes a value: the word up to the value, the option's name in the code, and the
+/// value where it is in the same word.
+fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, Option<&'a str>)> {
+    let takes_value =
+        |argument: &&clap::Arg| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+    if let Some(name) = word.strip_prefix("--") {
+        let (name, value) = match name.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (name, None),
+        };
+        let mut options = command.get_arguments().filter(takes_value);
+        let found = options.find(|it| it.get_long() == Some(name))?;
+        let head = value.map_or(word, |value| &word[..word.len() - value.len()]);
+        return Some((head, found.get_id().as_str(), value));
+    }
+    let shorts = word.strip_prefix('-')?;
+    for (at, short) in shorts.char_indices() {
+        let found = command
+            .get_arguments()
+            .find(|it| it.get_short() == Some(short))?;
+        if takes_value(&found) {
+            let (head, value) = word.split_at(1 + at + short.len_utf8());
+            return Some((
+                head,
+                found.get_id().as_str(),
+                Some(value).filter(|it| !it.is_empty()),
+            ));
+        }
+    }
+    None
+}
+
+/// A value as it may be shown: of a header field the name.
+fn without_secret(id: &str, value: &str, secret: &[&str]) -> String {
+    // An equals sign may stand between a short option and its value.
+    let (sign, value) = match value.strip_prefix('=') {
+        Some(rest) => ("=", rest),
+        None => ("", value),
+    };
+    let shown = match value.split_once(':') {
+        _ if !secret.contains(&id) || value.starts_with('@') => value.to_owned(),
+        Some(_) if id == "headers" => redact_field(value),
+        _ => HIDDEN.to_owned(),
+    };
+    format!("{sign}{shown}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::commands::Arguments;
+
+    #[test]
+    fn secrets_are_hidden_however_they_are_typed() {
+        for (typed, words) in [
+            ("-c 4 http://h/?a=b", "-c 4 http://h/?a=b"),
+            ("-H X-Token:hush http://h/", "-H X-Token: ... http://h/"),
+            ("-HX-Token:hush", "-HX-Token: ..."),
+            ("-H=X-Token:hush", "-H=X-Token: ..."),
+            ("-kqHX-Token:hush", "-kqHX-Token: ..."),
+            ("--header=X-Token:hush", "--header=X-Token: ..."),
+            ("--header X-Token:hush", "--header X-Token: ..."),
+            ("-b hush --body=hush -bhush", "-b ... --body=... -b..."),
+            ("-u a:hush --user a:hush", "-u ... --user ..."),
+            (
+                "-b @file -u @env:USER -H @fields",
+                "-b @file -u @env:USER -H @fields",
+            ),
+            (
+                "-s a.lua http://h/ hush -- -x hush",
+                "-s a.lua http://h/ ... -- ... ...",
+            ),
+            ("-- http://h/ hush", "-- http://h/ ..."),
+            ("-d1s -vq --redact", "-d1s -vq --redact"),
+            ("--no-such hush", "--no-such hush"),
+            (
+                "sweep -c 1..9:2 -H=X-Token:hush http://h/?a=b",
+                "sweep -c 1..9:2 -H=X-Token: ... http://h/?a=b",
+            ),
+            (
+                "compare http://a/ -u a:hush http://b/",
+                "compare http://a/ -u ... http://b/",
+            ),
+        ] {
+            let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+            let found = shown(&typed, &SECRET).join(" ");
+            assert_eq!(found, format!("brunt {words}"));
+        }
+    }
+
+    #[test]
+    fn redacted_command_lines_hold_no_messages() {
+        for (stored, words) in [
+            (
+                "tcp -m hush --message=hush -m@file --first hush --reply line h:1",
+                "tcp -m ... --message=... -m@file --first ... --reply line h:1",
+            ),
+            (
+                "--message hush --subprotocol hush ws://h/?hush",
+                "--message ... --subprotocol ... ws://h/?redacted",
+            ),
+            (
+                "compare --start hush --ready hush --stop=hush http://h/?hush",
+                "compare --start ... --ready ... --stop=... http://h/?redacted",
+            ),
+            (
+                "wrk -t 1 http://h/?hush ...",
+                "wrk -t 1 http://h/?redacted ...",
+            ),
+        ] {
+            let stored: Vec<String> = ["brunt"]
+                .into_iter()
+                .chain(stored.split(' '))
+                .map(str::to_owned)
+                .collect();
+            let found = redacted(&stored);
+            assert_eq!(found.join(" "), format!("brunt {words}"));
+            assert_eq!(redacted(&found), found);
+        }
+    }
+
+    /// What the values of options are: a new one is put where it belongs.
+    #[test]
+    fn of_each_option_it_is_known_whether_it_may_be_secret() {
+        /// Numbers, names of files, machines and CPUs, and words of a fixed list.
+        const HARMLESS: &str = "\
+            agents allow_target alpn arrivals backend bandwidth behind_url body_size budget \
+            cacert cert cert_out client_ca congestion connect_timeout connection_rate \
+            connections connections_max depth drain duration fail_if file files first_reply \
+            format gather generate h2_requests h2_streams hdr_log hgrm idle_timeout input_max \
+            job junit keep key label link_speed listen local max_connections max_rate method \
+            mss name nats nats_ca nats_cert nats_credentials nats_key nodelay objective order \
+            output output_max pairs part ping pipeline preset progress rate rcvbuf \
+            ready_timeout replies reply reply_match requests requests_per_connection \
+            round_warmup rounds script seed seq_from sessions sndbuf sni source_addresses spin \
+            ssh stages stamps start_at step streams targets tcp tcp_delay tcp_listen \
+            tcp_stall think_time threads timeout tls_max tls_min unix_socket until_decided url \
+            urls vary verify_url wait warmup watch";
+        let known = |id: &str| {
+            let harmless = HARMLESS.split_whitespace().any(|it| it == id);
+            let secret = SECRET.contains(&id) || REDACTED.contains(&id);
+            assert!(!(harmless && secret), "{id} is in two lists");
+            harmless || secret
+        };
+        let main = Arguments::command();
+        let mut unknown = Vec::new();
+        let mut commands = vec![&main];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands());
+            for argument in command.get_arguments() {
+                let id = argument.get_id().as_str();
+                if argument.get_action().takes_values() && !known(id) {
+                    unknown.push(id);
+                }
+            }
+        }
+        assert_eq!(unknown, Vec::<&str>::new(), "whether they may be secret");
     }
 }

@@ -14,8 +14,7 @@ use brunt_proto::messages::unescape;
 
 use crate::args::LoadArguments;
 use crate::output::is_standard;
-use crate::source::{FROM_ENVIRONMENT, Fields, Source, read_all, with_environment};
-use crate::values::field;
+use crate::values::{FROM_ENVIRONMENT, Fields, Source, field, read_all, with_environment};
 
 /// Largest body: in HTTP/1.1 it is held in memory once per worker and pipelined request.
 pub(crate) const BODY_BYTES_MAX: u64 = 256 << 20;

@@ -6,19 +6,22 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_engine::RunObserver;
+use brunt_io::cpu::usable_cpus;
 use brunt_judge::Judged;
-use brunt_load::{Plan, RequestGenerator, Round};
-use brunt_record::{RequestLog, Run};
+use brunt_load::{LoadModel, Placement, Plan, RequestGenerator, Round};
+use brunt_record::{Objective, RequestLog, Run};
 use brunt_report::Experiment;
-use brunt_server::Running;
+use brunt_server::{Running, TlsOptions};
 
-use crate::args::LoadArguments;
-use crate::origin::Origin;
+use crate::args::{LoadArguments, OutputArguments};
 use crate::output::Destination;
+use crate::plan::{own_target, refuse_useless_seed, set_workers};
 use crate::progress::Line;
+use crate::redact::{self, redact};
+use crate::serve::{self, Halves};
 use crate::session::{SessionOptions, TakenPart, Wanted};
 use crate::signals::{Interrupts, Second};
-use crate::{EXIT_INTERRUPTED, message};
+use crate::{EXIT_INTERRUPTED, message, objectives};
 
 /// A run to be made.
 pub(crate) struct Job {
@@ -205,4 +208,82 @@ impl RunObserver for Keeping<'_> {
 pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
     message::print(&words);
     Ok(ExitCode::from(EXIT_INTERRUPTED))
+}
+
+/// What a command knows of its run.
+#[derive(Debug, Default)]
+pub(crate) struct Origin {
+    /// The command line as it may be shown.
+    command: Option<Vec<String>>,
+    objectives: Vec<Objective>,
+    /// What may be secret is left out of the record.
+    redacts: bool,
+}
+
+impl Origin {
+    /// The origin of a run that a command of brunt makes.
+    pub(crate) fn new(output: &OutputArguments) -> Self {
+        Self {
+            command: redact::here(),
+            objectives: objectives::asked(&output.objective).unwrap_or_default(),
+            redacts: output.redact,
+        }
+    }
+
+    /// The origin of a run of which nothing but a command line is known here: that of another tool,
+    /// or of an agent.
+    pub(crate) fn of_command(command: Option<Vec<String>>) -> Self {
+        Self {
+            command,
+            ..Self::default()
+        }
+    }
+
+    /// Completes the record of a run that was just made.
+    pub(crate) fn complete(self, run: &mut Run) {
+        let origin = brunt_engine::Origin {
+            command: self.command,
+            objectives: self.objectives,
+        };
+        brunt_engine::complete(run, &origin);
+        if self.redacts {
+            redact(run);
+        }
+    }
+}
+
+/// Runs the load of `plan`, which was typed as `arguments`.
+pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
+    let carries_http = plan.spoken.preferred().carries_http;
+    if carries_http {
+        refuse_useless_seed(arguments, plan.requests.draws_numbers())?;
+    }
+    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
+    let is_own = carries_http && !arguments.has_server();
+    let own_server = is_own.then(|| own_server(arguments, &mut plan));
+    let own_server = own_server.transpose()?;
+    let (job, mut line) = Job::typed(arguments, plan)?;
+    pipeline.run(Job { own_server, ..job }, &mut line)
+}
+
+/// Starts brunt's own server, and has the plan load it.
+fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
+    let halves = Halves::of(usable_cpus(), arguments.threads.is_none());
+    let http3 = arguments.protocol.http3;
+    // QUIC has no clear text.
+    let tls = http3.then(TlsOptions::default);
+    let server = serve::own_server(&halves, serve::backend_of(arguments.backend), tls, http3)?;
+    let address = server.address().to_string();
+    plan.target = own_target(plan.target.scheme.name(), &address)?;
+    let workers = |model: &LoadModel| brunt_engine::default_workers(model, halves.workers);
+    set_workers(plan, arguments, workers);
+    if let Some(cpus) = halves.of_workers {
+        plan.placement = Placement::Bound(cpus);
+    }
+    plan.tls.roots_der = server
+        .certificates()
+        .iter()
+        .map(|der| der.to_vec())
+        .collect();
+    Ok(server)
 }

@@ -4,8 +4,9 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use anyhow::{Context, Result};
-use brunt_io::{clock, process_group, threads};
+use anyhow::{Context, Result, bail};
+use brunt_io::{clock, heap, process_group, threads};
+use brunt_probe::memory;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -113,6 +114,32 @@ fn ignored_in(status: &str) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// What brunt needs with one worker: stacks of its threads, certificates, buffers, histograms.
+const NEEDED_BYTES: u64 = 56 << 20;
+
+/// Makes the most of the address space, where it is limited.
+///
+/// # Errors
+///
+/// It is too small for any run.
+pub(crate) fn fit_address_space() -> Result<()> {
+    let Some(space) = memory::address_space() else {
+        return Ok(());
+    };
+    heap::use_one_arena();
+    if space.left_bytes() < NEEDED_BYTES {
+        let needed = space.used_bytes + NEEDED_BYTES;
+        bail!(
+            "{} MB of address space are allowed (RLIMIT_AS), and brunt needs {} MB at least; raise \
+             the limit with `ulimit -v {}`, or limit memory by a cgroup in its place",
+            space.limit_bytes >> 20,
+            needed.div_ceil(1 << 20),
+            needed.div_ceil(1 << 10)
+        );
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,14 +12,14 @@ use brunt_record::{Environment, counted};
 use brunt_report::Experiment;
 
 use crate::args::{LoadArguments, fresh_seed};
-use crate::command_line::environment;
 use crate::commands::{SweepArguments, SweepPreset};
 use crate::executor::{self, AskedFleet, Course, Executor};
 use crate::habits;
 use crate::output::Destination;
 use crate::progress::{Doing, Line};
+use crate::redact::environment;
 use crate::refusals::{self, Given};
-use crate::sweep_values::{OPTIONS, Varied, of_option, varied};
+use crate::values::{SWEEP_OPTIONS, Varied, of_option, varied};
 
 /// Length of a round's window where none is typed, and of the window of the warm-up.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -207,7 +207,7 @@ fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> 
     }
     let mut all = arguments.vary.clone();
     all.extend(arguments.body_size.clone());
-    for (id, axis) in OPTIONS {
+    for (id, axis) in SWEEP_OPTIONS {
         let typed = given.text(id).and_then(|typed| of_option(axis, typed));
         all.extend(typed.transpose().map_err(|error| anyhow!(error))?);
     }

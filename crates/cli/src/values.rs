@@ -1,10 +1,18 @@
-//! Single values of options: what was typed, read and checked.
+//! Values of options: what was typed, or read from files, standard input and the environment, so
+//! that secrets need not stand among the arguments, and checked. Those of a sweep are several:
+//! `1..1000:10`, `1..10k:x2`, `1,10,100`.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::Ipv6Addr;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
 
-use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX};
+use anyhow::{Context, Result, bail};
+use brunt_io::files::{self, FileError};
+use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, SweepAxis};
 use brunt_load::{
     ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, TlsVersion,
     Watch, units,
@@ -13,8 +21,6 @@ use brunt_proto::messages::{Pattern, unescape};
 use brunt_record::WORKERS_MAX;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-
-use crate::source::{Fields, Source};
 
 /// Numbers of a sequence have 12 digits.
 const SEQUENCE_START_MAX: u64 = 100_000_000_000;
@@ -192,7 +198,7 @@ impl<F, V, E> TypedValueParser for Unshown<F>
 where
     F: Fn(&str) -> Result<V, E> + Clone + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
-    E: std::fmt::Display,
+    E: Display,
 {
     type Value = V;
 
@@ -348,6 +354,253 @@ pub(crate) fn unix_ns(typed: &str) -> Result<u64, String> {
     })
 }
 
+/// Largest body of a request.
+const BODY_BYTES_MAX: f64 = (64_u32 << 20) as f64;
+
+/// What is varied, and its values, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Varied {
+    pub(crate) axis: SweepAxis,
+    pub(crate) values: Vec<f64>,
+}
+
+/// The options whose values may be several, by their names in the code.
+pub(crate) const SWEEP_OPTIONS: [(&str, SweepAxis); 5] = [
+    ("connections", SweepAxis::Connections),
+    ("rate", SweepAxis::Rate),
+    ("threads", SweepAxis::Workers),
+    ("streams", SweepAxis::Streams),
+    ("requests", SweepAxis::Requests),
+];
+
+/// What such an option varies; absent where it has one value.
+pub(crate) fn of_option(axis: SweepAxis, typed: &str) -> Option<Result<Varied, String>> {
+    let has_several = typed.contains("..") || typed.contains(',');
+    has_several.then(|| sweep_values(axis, typed))
+}
+
+/// The largest value of such an option, as `parse` reads it where it is the only one.
+pub(crate) fn largest<T, E: Display>(
+    axis: SweepAxis,
+    typed: &str,
+    parse: fn(&str) -> Result<T, E>,
+) -> Result<T, String> {
+    let largest = match of_option(axis, typed).transpose()? {
+        Some(varied) => varied.values.last().map(f64::to_string),
+        None => None,
+    };
+    parse(largest.as_deref().unwrap_or(typed)).map_err(|error| error.to_string())
+}
+
+/// `NAME=VALUES`.
+pub(crate) fn varied(typed: &str) -> Result<Varied, String> {
+    let (name, values) = typed.split_once('=').ok_or_else(|| {
+        "write what is varied and its values, as in connections=1..1000:10".to_owned()
+    })?;
+    let mut known = SWEEP_OPTIONS
+        .into_iter()
+        .chain([("body-size", SweepAxis::BodyBytes)]);
+    let (_, axis) = known.find(|(known, _)| *known == name).ok_or_else(|| {
+        format!(
+            "`{name}` cannot be varied; there are connections, rate, threads, streams, body-size \
+             and requests"
+        )
+    })?;
+    sweep_values(axis, values)
+}
+
+/// Sizes of bodies.
+pub(crate) fn body_sizes(typed: &str) -> Result<Varied, String> {
+    sweep_values(SweepAxis::BodyBytes, typed)
+}
+
+fn sweep_values(axis: SweepAxis, typed: &str) -> Result<Varied, String> {
+    let mut values = Vec::new();
+    for part in typed.split(',') {
+        if part.trim().is_empty() {
+            return Err(format!(
+                "`{typed}` has no value where one is expected; write values with one comma \
+                 between them, as in 1,10,100"
+            ));
+        }
+        add_values(axis, part, &mut values)?;
+        if values.len() > SWEEP_VALUES_MAX {
+            return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
+        }
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
+    let most = match axis {
+        SweepAxis::Connections | SweepAxis::Streams => f64::from(u32::MAX),
+        SweepAxis::Workers => f64::from(WORKERS_MAX),
+        SweepAxis::BodyBytes => BODY_BYTES_MAX,
+        SweepAxis::Rate | SweepAxis::Requests => f64::INFINITY,
+    };
+    if let Some(&last) = values.last().filter(|&&last| last > most) {
+        return Err(format!("{last} is too large; {most} is the most"));
+    }
+    Ok(Varied { axis, values })
+}
+
+/// Adds a number, or `FROM..TO:STEP` or `FROM..TO:xFACTOR`.
+fn add_values(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String> {
+    let number = |typed: &str| match axis {
+        SweepAxis::Rate => units::rate(typed).map_err(|error| error.to_string()),
+        _ => match units::count(typed).map_err(|error| error.to_string())? {
+            0 if axis != SweepAxis::BodyBytes => Err("0 is not a value to measure at".to_owned()),
+            count => Ok(count as f64),
+        },
+    };
+    let Some((from, rest)) = typed.split_once("..") else {
+        values.push(number(typed)?);
+        return Ok(());
+    };
+    let no_step = || {
+        format!(
+            "`{typed}` has no step; write 1..1000:10 for steps of 10, 1..1000:x2 for twice as \
+             much each time, or a list such as 1,10,100"
+        )
+    };
+    let (to, step) = match rest.split_once(':') {
+        Some((to, step)) => (to, Some(step)),
+        None => (rest, None),
+    };
+    if from.is_empty() || to.is_empty() {
+        return Err(format!(
+            "`{typed}` has two ends, as in 1..1000:10; write both"
+        ));
+    }
+    let (from, to) = (number(from)?, number(to)?);
+    if from > to {
+        return Err(format!(
+            "`{typed}` goes down; write the smaller value first"
+        ));
+    }
+    let step = step.ok_or_else(no_step)?;
+    let is_whole = axis != SweepAxis::Rate;
+    let (factor, step) = match step.strip_prefix('x') {
+        Some(factor) => (factor.parse().map_err(|_| no_step())?, 0.0),
+        None => (1.0, number(step)?),
+    };
+    if step == 0.0 && !(f64::is_finite(factor) && factor > 1.0 && from > 0.0) {
+        return Err(format!(
+            "`{typed}`: a step is above 0, a factor above 1, and what it multiplies above 0"
+        ));
+    }
+    let mut value = from;
+    // What rounding takes from the last value does not leave it out.
+    while value <= to * (1.0 + 1e-9) && values.len() <= SWEEP_VALUES_MAX {
+        values.push(if is_whole { value.round() } else { value });
+        value = value * factor + step;
+    }
+    Ok(())
+}
+
+/// Largest file of header fields or credentials.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+/// What a value of the environment is asked for with.
+pub(crate) const FROM_ENVIRONMENT: &str = "@env:";
+
+/// Where the value of an option comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The value was typed.
+    Typed(String),
+    /// The value is read from a file.
+    File(PathBuf),
+    /// The value is read from standard input.
+    StandardInput,
+    /// The value is that of this environment variable.
+    Variable(String),
+}
+
+/// A header field, as typed, or where to read some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fields {
+    /// Name and value.
+    One(String, String),
+    /// One field per line.
+    From(Source),
+}
+
+impl Source {
+    /// Reads `TEXT`, `@FILE`, `@-` or `@env:NAME`.
+    pub(crate) fn of(typed: &str) -> Result<Self, String> {
+        if let Some(name) = typed.strip_prefix(FROM_ENVIRONMENT) {
+            return Ok(Self::Variable(name.to_owned()));
+        }
+        match typed.strip_prefix('@') {
+            None => Ok(Self::Typed(typed.to_owned())),
+            Some("") => Err("a file is missing after @; @- is standard input".to_owned()),
+            Some("-") => Ok(Self::StandardInput),
+            Some(path) => Ok(Self::File(path.into())),
+        }
+    }
+
+    /// The bytes of the source, at most `bytes_max`; `what` names the value in messages.
+    pub(crate) fn read(&self, what: &str, bytes_max: u64) -> Result<Vec<u8>> {
+        match self {
+            Self::Typed(text) => Ok(text.clone().into_bytes()),
+            Self::Variable(name) => variable(name).map(String::into_bytes),
+            Self::File(path) => {
+                let name = path.display().to_string();
+                let file =
+                    File::open(path).with_context(|| format!("cannot read {what} from {name}"))?;
+                read_all(file, &name, what, bytes_max)
+            }
+            Self::StandardInput => read_all(io::stdin().lock(), "standard input", what, bytes_max),
+        }
+    }
+
+    /// Reads text in UTF-8; `what` names it in errors.
+    pub(crate) fn read_text(&self, what: &str) -> Result<String> {
+        let bytes = self.read(what, TEXT_BYTES_MAX)?;
+        String::from_utf8(bytes).with_context(|| format!("{what} is not text in UTF-8"))
+    }
+}
+
+pub(crate) fn read_all(
+    input: impl Read,
+    name: &str,
+    what: &str,
+    bytes_max: u64,
+) -> Result<Vec<u8>> {
+    match files::read_bounded(input, bytes_max) {
+        Err(FileError::TooLarge { bytes_max }) => {
+            let most_mb = bytes_max >> 20;
+            bail!("{name} is too large: {what} may have {most_mb} MiB");
+        }
+        read => read.with_context(|| format!("cannot read {what} from {name}")),
+    }
+}
+
+/// `text` with each `@env:NAME` replaced by the value of the variable.
+pub(crate) fn with_environment(text: &str) -> Result<String> {
+    let mut value = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(FROM_ENVIRONMENT) {
+        value.push_str(before);
+        let is_in_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let length = after
+            .find(|character| !is_in_name(character))
+            .unwrap_or(after.len());
+        let (name, after) = after.split_at(length);
+        value.push_str(&variable(name)?);
+        rest = after;
+    }
+    value.push_str(rest);
+    Ok(value)
+}
+
+fn variable(name: &str) -> Result<String> {
+    if name.is_empty() {
+        bail!("the name of a variable is missing after {FROM_ENVIRONMENT}");
+    }
+    std::env::var(name)
+        .ok()
+        .with_context(|| format!("{FROM_ENVIRONMENT}{name}: there is no such variable, or no text"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -486,6 +739,107 @@ mod tests {
         assert_eq!(unix_ns("1.000000001"), Ok(1_000_000_001));
         for wrong in "|.|-1|+1|now|1.0000000001|1e9|99999999999999|1.-5".split('|') {
             assert!(unix_ns(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_are_linear_geometric_or_listed() {
+        for (typed, values) in [
+            ("connections=1..31:10", vec![1.0, 11.0, 21.0, 31.0]),
+            ("connections=1..10:x2", vec![1.0, 2.0, 4.0, 8.0]),
+            ("connections=1..5:x1.5", vec![1.0, 2.0, 3.0]),
+            ("connections=100,1,10,10", vec![1.0, 10.0, 100.0]),
+            ("threads=1,4..8:4", vec![1.0, 4.0, 8.0]),
+            ("rate=0.5..2:x2", vec![0.5, 1.0, 2.0]),
+            ("rate=1k..3k:1k", vec![1_000.0, 2_000.0, 3_000.0]),
+            ("body-size=0,1k", vec![0.0, 1_000.0]),
+        ] {
+            assert_eq!(varied(typed).expect(typed).values, values, "{typed}");
+        }
+        let classic = varied("connections=1..1000:10").expect("values").values;
+        assert_eq!((classic.len(), classic[99]), (100, 991.0));
+    }
+
+    #[test]
+    fn what_is_no_values() {
+        for (typed, words) in [
+            ("1..10", "as in connections="),
+            ("speed=1..10:1", "cannot be varied"),
+            ("connections=1..10", "no step"),
+            ("connections=10..1:1", "goes down"),
+            ("connections=10..1", "goes down"),
+            ("connections=1..", "write both"),
+            ("connections=..9:1", "write both"),
+            ("connections=1..:2", "write both"),
+            ("connections=", "no value"),
+            ("connections=1,,2", "no value"),
+            ("connections=1,", "no value"),
+            ("connections=1..10:x1", "above 1"),
+            ("connections=1..10:0", "0 is not a value"),
+            ("connections=0..10:1", "0 is not a value"),
+            ("connections=1..1000000:1", "10000 values"),
+            ("connections=x", "is not a count"),
+            ("connections=1,5g", "too large"),
+            ("body-size=0..10:x2", "above 0"),
+            ("rate=1..2:x", "no step"),
+        ] {
+            let error = varied(typed).expect_err(typed);
+            assert!(error.contains(words), "{typed}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_option_with_several_values_has_the_largest() {
+        let read = |typed| largest(SweepAxis::Connections, typed, units::count);
+        for (typed, expected) in [("7", 7), ("1,9", 9), ("1..5:2", 5), ("1..6:2", 5)] {
+            assert_eq!(read(typed), Ok(expected), "{typed}");
+        }
+        for typed in ["1..x", "x", "1..9", ""] {
+            assert!(read(typed).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn where_a_value_comes_from() {
+        for (typed, source) in [
+            ("text", Source::Typed("text".to_owned())),
+            ("", Source::Typed(String::new())),
+            ("a@b", Source::Typed("a@b".to_owned())),
+            ("@file", Source::File("file".into())),
+            ("@./-", Source::File("./-".into())),
+            ("@@", Source::File("@".into())),
+            ("@-", Source::StandardInput),
+            ("@env:NAME", Source::Variable("NAME".to_owned())),
+            ("x@env:NAME", Source::Typed("x@env:NAME".to_owned())),
+        ] {
+            assert_eq!(Source::of(typed), Ok(source), "{typed}");
+        }
+        assert!(Source::of("@").is_err());
+    }
+
+    #[test]
+    fn variables_are_put_in_their_places() {
+        let path = std::env::var("PATH").expect("cargo needs it");
+        for (typed, value) in [
+            ("Bearer x".to_owned(), "Bearer x".to_owned()),
+            ("Bearer @env:PATH".to_owned(), format!("Bearer {path}")),
+            (
+                "a @env:PATH, @env:PATH.".to_owned(),
+                format!("a {path}, {path}."),
+            ),
+        ] {
+            assert_eq!(with_environment(&typed).expect("it is set"), value);
+        }
+        for (typed, words) in [
+            ("@env:", "name of a variable is missing"),
+            ("@env: PATH", "name of a variable is missing"),
+            (
+                "x @env:BRUNT_NO_SUCH_VARIABLE",
+                "@env:BRUNT_NO_SUCH_VARIABLE",
+            ),
+        ] {
+            let error = with_environment(typed).expect_err(typed).to_string();
+            assert!(error.contains(words), "{error}");
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{EXIT_FAILED, failed, job, open_outputs, print};
 use crate::message;
 use crate::request::LIST_BYTES_MAX;
 use crate::run::{FrontEnd, Job};
-use crate::source::read_all;
+use crate::values::read_all;
 
 /// Runs the command line `words` of httperf, called as `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {

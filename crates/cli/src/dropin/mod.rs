@@ -7,8 +7,6 @@ mod httperf;
 mod nuttcp;
 mod oha;
 mod tcpkali;
-mod tcpkali_listen;
-mod tcpkali_live;
 mod weighttp;
 mod wrk;
 
@@ -25,12 +23,11 @@ use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
 use brunt_load::Plan;
 
-use crate::origin::Origin;
 use crate::output::Destination;
 use crate::request::BODY_BYTES_MAX;
-use crate::run::{Job, Pipeline};
+use crate::run::{Job, Origin, Pipeline};
 use crate::session::is_interrupt;
-use crate::{EXIT_INTERRUPTED, command_line, message, replace};
+use crate::{EXIT_INTERRUPTED, message, redact, replace};
 
 /// The variable that names a file for brunt's own record of the run.
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
@@ -94,7 +91,7 @@ impl Called {
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);
-        command_line::if_short(head.into_iter().chain(words).collect())
+        redact::if_short(head.into_iter().chain(words).collect())
     }
 }
 

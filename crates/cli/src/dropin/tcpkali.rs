@@ -1,24 +1,27 @@
-//! brunt in place of tcpkali.
+//! brunt in place of tcpkali: its text, what is shown while a run lasts, and its listening side.
 
 use std::io;
-use std::net::ToSocketAddrs;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
-use anyhow::Result;
-use brunt_dropin::tcpkali::{self, Options};
-use brunt_engine::RunObserver;
+use anyhow::{Context, Result, bail};
+use brunt_dropin::tcpkali::{self, Interval, Options, Taken};
+use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
+use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
+use brunt_io::{clock, threads};
 use brunt_load::Target;
-use brunt_record::{RequestLog, Run};
+use brunt_record::{Histogram, RequestLog, Run, SparseHistogram};
+use brunt_server::{ListenAddress, Running, TcpOptions, TcpService};
 
-use super::tcpkali_listen::Listening;
-use super::tcpkali_live::Live;
 use super::{EXIT_FAILED, cpus, job, open_outputs, print};
 use crate::args::fresh_seed;
 use crate::message;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::FrontEnd;
 use crate::session::is_interrupt;
+use crate::signals::{Interrupts, Second};
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
@@ -89,4 +92,254 @@ fn destinations(target: &Target) -> String {
     addresses
         .map(|address| tcpkali::destination(&address))
         .collect()
+}
+
+/// Shortest time from one interval to the next.
+const INTERVAL_NS: u64 = 250_000_000;
+
+/// What looks on while a run lasts.
+struct Live {
+    connections: u32,
+    percentiles: Vec<String>,
+    is_ramped_up: bool,
+    /// A line is drawn over and over.
+    draws: bool,
+    /// Where metrics go, and the namespace of their names.
+    statsd: Option<(UdpSocket, String)>,
+    /// Response times are of parts of the run, each so long.
+    window_ns: Option<u64>,
+    window_from_ns: u64,
+    wants_times: bool,
+    times: SparseHistogram,
+    from_ns: u64,
+    from: Progress,
+}
+
+impl Live {
+    /// The live output that the command line asks for. Metrics are sent from now on.
+    fn new(options: &Options, has_replies: bool) -> Result<Self> {
+        let statsd = options.statsd().map(|statsd| {
+            let socket = UdpSocket::bind("0.0.0.0:0")
+                .and_then(|socket| {
+                    socket.connect((statsd.host.as_str(), statsd.port))?;
+                    Ok(socket)
+                })
+                .with_context(|| format!("StatsD at {}:{}", statsd.host, statsd.port))?;
+            Ok::<_, anyhow::Error>((socket, statsd.namespace.clone()))
+        });
+        let draws = message::is_output_terminal() && message::is_live();
+        let now_ns = clock::now_ns();
+        let live = Self {
+            connections: options.connections,
+            percentiles: options.percentiles.clone(),
+            is_ramped_up: false,
+            draws,
+            statsd: statsd.transpose()?,
+            window_ns: options.statsd().and_then(|statsd| statsd.latency_window_ns),
+            window_from_ns: now_ns,
+            wants_times: has_replies && (draws || options.statsd().is_some()),
+            times: SparseHistogram::default(),
+            from_ns: now_ns,
+            from: Progress::default(),
+        };
+        live.send(&Interval::default(), &[]);
+        Ok(live)
+    }
+
+    /// The run is over: times that are known now, and zeros.
+    fn end(&mut self, options: &Options, run: Option<&Run>) {
+        self.erase();
+        if let Some(run) = run {
+            let asked = [
+                ("connect", options.latency_connect, &run.latencies.connect),
+                (
+                    "firstbyte",
+                    options.latency_first_byte,
+                    &run.latencies.first_byte,
+                ),
+            ];
+            let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
+            let asked: Vec<_> = asked.map(|(kind, _, times)| (kind, times)).collect();
+            if !asked.is_empty() {
+                self.send(&Interval::default(), &asked);
+            }
+        }
+        self.send(&Interval::default(), &[]);
+    }
+
+    fn erase(&self) {
+        if self.draws {
+            message::erase();
+        }
+    }
+
+    /// Sends metrics. Nobody may be there to take them.
+    fn send(&self, interval: &Interval, latencies: &[(&str, &Histogram)]) {
+        let Some((socket, namespace)) = &self.statsd else {
+            return;
+        };
+        for datagram in tcpkali::datagrams(namespace, interval, latencies, &self.percentiles) {
+            let _ = socket.send(datagram.as_bytes());
+        }
+    }
+
+    fn show(&mut self, now_ns: u64, progress: &Progress) {
+        let from = &self.from;
+        let done = |progress: &Progress| progress.successes + progress.errors;
+        let interval = Interval {
+            seconds: now_ns.saturating_sub(self.from_ns) as f64 / 1e9,
+            opened: progress.live.saturating_sub(from.live),
+            live: progress.live,
+            bytes_received: progress.bytes_received.saturating_sub(from.bytes_received),
+            bytes_sent: progress.bytes_sent.saturating_sub(from.bytes_sent),
+            messages: done(progress).saturating_sub(done(from)),
+        };
+        (self.from_ns, self.from) = (now_ns, *progress);
+        let is_window_over = self
+            .window_ns
+            .is_none_or(|window_ns| now_ns.saturating_sub(self.window_from_ns) >= window_ns);
+        let times = self.times.expand();
+        if self.draws {
+            let times = self.wants_times.then_some(&times);
+            let line = tcpkali::status(&interval, self.connections, times);
+            message::draw(&line);
+        }
+        match self.wants_times && is_window_over {
+            true => self.send(&interval, &[("message", &times)]),
+            false => self.send(&interval, &[]),
+        }
+        if self.window_ns.is_some() && is_window_over {
+            self.times = SparseHistogram::default();
+            self.window_from_ns = now_ns;
+        }
+    }
+}
+
+impl RunObserver for Live {
+    fn progress(&mut self, phase: Phase, progress: &Progress) {
+        if phase > Phase::SetUp && !self.is_ramped_up {
+            self.is_ramped_up = true;
+            self.erase();
+            message::print_lines(&tcpkali::ramped_up(self.connections));
+        }
+        let now_ns = clock::now_ns();
+        if (self.draws || self.statsd.is_some()) && now_ns >= self.from_ns + INTERVAL_NS {
+            self.show(now_ns, progress);
+        }
+    }
+
+    fn wants_response_times(&mut self) -> bool {
+        self.wants_times
+    }
+
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        self.times.merge(&snapshot.response);
+    }
+}
+
+/// What tcpkali exits with after a signal.
+const EXIT_AFTER_SIGNAL: u8 = 64;
+/// Attempts to listen, and the pause between them: the kernel closes what another process had there
+/// a while after its end.
+const STARTS_MAX: u32 = 20;
+const START_PAUSE_NS: u64 = 50_000_000;
+/// How often the end is looked for.
+const WATCH_NS: u64 = 20_000_000;
+
+/// Connections are taken.
+struct Listening {
+    server: Running,
+}
+
+impl Listening {
+    /// Listens, where the command line says so, and says where.
+    fn start(options: &Options) -> Result<Option<Self>> {
+        let Some((host, port)) = &options.listen else {
+            return Ok(None);
+        };
+        let addresses: Vec<SocketAddr> = match host {
+            Some(host) => {
+                let found = (host.as_str(), *port).to_socket_addrs();
+                found.with_context(|| host.clone())?.collect()
+            }
+            // That of IPv6 takes both.
+            None => vec![
+                (Ipv6Addr::UNSPECIFIED, *port).into(),
+                (Ipv4Addr::UNSPECIFIED, *port).into(),
+            ],
+        };
+        let (server, address) = serve_at(&addresses)?;
+        let mut shown = vec![address];
+        if host.is_none() && address.is_ipv6() {
+            shown.insert(0, (Ipv4Addr::UNSPECIFIED, *port).into());
+        }
+        message::print_lines(&tcpkali::listening(&shown));
+        Ok(Some(Self { server }))
+    }
+
+    /// Listens for as long as the command line says, or up to a signal, and reports.
+    fn run(self, options: &Options) -> Result<ExitCode> {
+        let interrupts = Interrupts::listen(Second::Ends)?;
+        let from_ns = clock::now_ns();
+        let passed_ns = || clock::now_ns() - from_ns;
+        while passed_ns() < options.duration_ns && !interrupts.came() {
+            let left_ns = options.duration_ns.saturating_sub(passed_ns());
+            threads::sleep(left_ns.min(WATCH_NS));
+        }
+        let seconds = passed_ns() as f64 / 1e9;
+        let taken = self.end()?;
+        print(&tcpkali::report_of_listening(taken, seconds));
+        Ok(match interrupts.came() {
+            true => ExitCode::from(EXIT_AFTER_SIGNAL),
+            false => ExitCode::SUCCESS,
+        })
+    }
+
+    /// Listens no longer.
+    fn end(self) -> Result<Taken> {
+        let connections = self
+            .server
+            .counters()
+            .tcp
+            .map_or(0, |tcp| tcp.connections_live);
+        let counters = self
+            .server
+            .stop()
+            .context("the listening side did not end well")?;
+        Ok(Taken {
+            connections,
+            bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
+        })
+    }
+}
+
+/// Serves at the first of the addresses that can be had.
+fn serve_at(addresses: &[SocketAddr]) -> Result<(Running, SocketAddr)> {
+    let mut attempts = 1;
+    loop {
+        let mut failure = None;
+        for &address in addresses {
+            match serve(address) {
+                Ok(server) => return Ok((server, address)),
+                Err(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) if attempts == STARTS_MAX => return Err(error),
+            None => bail!("there is no address to listen on"),
+            Some(_) => attempts += 1,
+        }
+        threads::sleep(START_PAUSE_NS);
+    }
+}
+
+fn serve(address: SocketAddr) -> Result<Running> {
+    // What it has besides, counters over HTTP, nobody is to see.
+    let local = (Ipv4Addr::LOCALHOST, 0).into();
+    let mut options = brunt_server::Options::new(ListenAddress::Tcp(local));
+    options.workers = NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN);
+    options.idle_timeout_ns = None;
+    let service: TcpService = "sink".parse().context("a service")?;
+    options.tcp = Some(TcpOptions::new(ListenAddress::Tcp(address), service));
+    brunt_server::start(&options).with_context(|| format!("cannot listen on {address}"))
 }

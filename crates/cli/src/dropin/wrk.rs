@@ -8,10 +8,9 @@ use brunt_dropin::wrk::{self, Options, Program, Scripted};
 use brunt_record::{RequestLog, Run};
 
 use super::{EXIT_FAILED, failed, job, open_outputs, print};
-use crate::last_calls::LastCalls;
+use crate::message;
 use crate::run::{FrontEnd, Job};
-use crate::script::of_drop_in;
-use crate::{last_calls, message};
+use crate::script::{self, LastCalls, of_drop_in};
 
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn run(program: Program, name: &str, words: &[String]) -> Result<ExitCode> {
@@ -66,6 +65,6 @@ impl FrontEnd for Wrk<'_> {
         };
         let torn_down = script.tear_down();
         let done = script.done(run);
-        last_calls::exit_code(torn_down.and(done), code)
+        script::exit_code(torn_down.and(done), code)
     }
 }
