@@ -2,10 +2,11 @@
 //! and printed in every form, and never a panic.
 
 use brunt_judge::Judged;
-use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog, write_junit};
+use brunt_report::{Format, ReadError, Style, read, write, write_hgrm, write_hlog};
 use serde_json::{Value, json};
 
 use crate::fixtures;
+use crate::golden::{junit_of, written};
 
 /// Each check tries one in so many of the values, and the next others.
 const PARTS: usize = 4;
@@ -233,18 +234,12 @@ fn texts_of_strangers_are_inert_in_every_form() {
                         verbose,
                         ..Style::default()
                     };
-                    let mut bytes = Vec::new();
-                    write(&judged, format, &style, &mut bytes).expect(name);
-                    assert_inert(&bytes, format);
+                    assert_inert(written(&judged, format, &style).as_bytes(), format);
                 }
             }
-            let mut bytes = Vec::new();
-            write_junit(&judged, &mut bytes).expect(name);
-            let text = String::from_utf8(bytes).expect("UTF-8");
-            assert!(
-                !text.contains("<script>x") && !text.contains('\u{1b}'),
-                "{text}"
-            );
+            let text = junit_of(&judged);
+            let is_harmful = text.contains("<script>x") || text.contains('\u{1b}');
+            assert!(!is_harmful, "{name}: {text}");
         }
     }
     assert!(replaced_texts > 200, "{replaced_texts}");

@@ -2,21 +2,14 @@
 
 use brunt_judge::Judged;
 use brunt_record::Run;
-use brunt_report::{Format, ReadError, Style, read, write};
+use brunt_report::{Format, ReadError, read};
 use serde_json::{Value, json};
 
 use crate::fixtures;
+use crate::golden::{PIPED, written};
 
 fn stored() -> String {
-    let mut bytes = Vec::new();
-    write(
-        &Judged::of(&fixtures::few()),
-        Format::Json,
-        &Style::default(),
-        &mut bytes,
-    )
-    .unwrap();
-    String::from_utf8(bytes).unwrap()
+    written(&Judged::of(&fixtures::few()), Format::Json, &PIPED)
 }
 
 fn error(json: &str) -> ReadError {

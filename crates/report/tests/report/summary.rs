@@ -1,65 +1,20 @@
 //! The derived figures of whole runs agree with what the run holds.
 
 use brunt_judge::{Judged, OwnPart};
-use brunt_record::{FailureKind, Run, SeriesPoint};
-use brunt_report::{Format, Style, write};
+use brunt_record::{FailureKind, Run};
+use brunt_report::Format;
 use serde_json::Value;
 
 use crate::fixtures;
-
-/// The sum over all workers of what `count` reads of each.
-fn sum(run: &Run, count: impl Fn(&brunt_record::WorkerRecord) -> u64) -> u64 {
-    run.workers().map(count).sum()
-}
-
-#[test]
-fn statuses_failures_and_series_are_the_sums_over_the_workers() {
-    for (name, run) in fixtures::all() {
-        let judged = Judged::of(&run);
-        let figures = figures_of(&judged);
-        let count = |list: &str, name: &str| figures[list][name].as_u64().unwrap_or(0);
-        for status in 100..=999 {
-            let of = |counts: &brunt_record::StatusCounts| {
-                let found = counts.iter().find(|&(it, _)| it == status);
-                found.map_or(0, |(_, count)| count)
-            };
-            let workers = sum(&run, |worker| of(&worker.tallies.measure.replies));
-            assert_eq!(
-                count("statuses", &status.to_string()),
-                workers,
-                "{name} {status}"
-            );
-        }
-        for &kind in FailureKind::ALL {
-            let workers = sum(&run, |worker| worker.tallies.measure.failures.get(kind));
-            let of = serde_json::to_value(kind).unwrap();
-            let found = count("failures", of.as_str().unwrap());
-            assert_eq!(found, workers, "{name} {kind:?}");
-        }
-        let points = |count: fn(&SeriesPoint) -> u64| {
-            let whole: u64 = judged.summary.series.points.iter().map(count).sum();
-            let workers = sum(&run, |worker| worker.series.points.iter().map(count).sum());
-            assert_eq!(whole, workers, "{name}");
-            whole
-        };
-        assert_eq!(points(|it| it.successes), figures["replies"]["successes"]);
-        assert_eq!(points(|it| it.errors), figures["replies"]["errors"]);
-        points(|it| it.failures);
-        points(|it| it.bytes_received);
-    }
-}
+use crate::golden::{PIPED, junit_of, written};
 
 #[test]
 fn the_table_is_the_summary() {
     for (name, run) in fixtures::all() {
-        let bytes = |format| {
-            let mut bytes = Vec::new();
-            write(&Judged::of(&run), format, &Style::default(), &mut bytes).unwrap();
-            bytes
-        };
-        let summary: Value = serde_json::from_slice(&bytes(Format::Summary)).unwrap();
-        let table = bytes(Format::Csv);
-        let mut table = csv::Reader::from_reader(table.as_slice());
+        let text = |format| written(&Judged::of(&run), format, &PIPED);
+        let summary: Value = serde_json::from_str(&text(Format::Summary)).unwrap();
+        let table = text(Format::Csv);
+        let mut table = csv::Reader::from_reader(table.as_bytes());
         let names = table.headers().unwrap().clone();
         let row = table.records().next().unwrap().unwrap();
         assert_eq!(names.len(), summary.as_object().unwrap().len(), "{name}");
@@ -92,17 +47,7 @@ fn a_set_up_that_fell_short_is_told() {
             ..Default::default()
         });
     }
-    let text = |run: &Run| {
-        let mut bytes = Vec::new();
-        write(
-            &Judged::of(run),
-            Format::Text,
-            &Style::default(),
-            &mut bytes,
-        )
-        .expect("it is written to memory");
-        String::from_utf8(bytes).expect("it is text")
-    };
+    let text = |run: &Run| written(&Judged::of(run), Format::Text, &PIPED);
     assert!(!text(&run).contains("when set-up"));
     let set_up = run.agents[0].workers[0].set_up.as_mut().expect("set above");
     (set_up.open, set_up.timed_out, set_up.failures) = (2, true, failures);
@@ -115,11 +60,7 @@ fn a_set_up_that_fell_short_is_told() {
 #[test]
 fn what_is_not_open_when_the_window_begins_is_said_first() {
     let mut run = fixtures::normal();
-    let written = |run: &Run, format| {
-        let mut bytes = Vec::new();
-        write(&Judged::of(run), format, &Style::default(), &mut bytes).expect("it is written");
-        String::from_utf8(bytes).expect("it is text")
-    };
+    let written = |run: &Run, format| written(&Judged::of(run), format, &PIPED);
     let says = "5 of 64 connections were not open when the window began";
     run.plan.connections = fixtures::nonzero(64);
     for count in [None, Some(0)] {
@@ -187,27 +128,18 @@ fn stages_behind_the_window_have_no_rate() {
 
 /// The figures of the stored form.
 fn figures_of(judged: &Judged<'_>) -> Value {
-    let mut bytes = Vec::new();
-    write(judged, Format::Json, &Style::default(), &mut bytes).unwrap();
-    serde_json::from_slice::<Value>(&bytes).unwrap()["summary"].take()
+    let text = written(judged, Format::Json, &PIPED);
+    serde_json::from_str::<Value>(&text).unwrap()["summary"].take()
 }
 
 /// One in 200 packets that are lost is no accident.
 #[test]
 fn lost_packets_are_told_unless_they_are_few() {
-    let style = Style {
-        colour: false,
-        width: 80,
-        verbose: false,
-        spectrum: false,
-    };
     for (lost, is_told) in [(0, false), (2, false), (3, true)] {
         let mut run = fixtures::normal();
         let quic = &mut run.agents[0].workers[0].tallies.measure.quic;
         (quic.packets_sent, quic.packets_lost, quic.bytes_lost) = (410, lost, 3_600);
-        let mut bytes = Vec::new();
-        write(&Judged::of(&run), Format::Text, &style, &mut bytes).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
+        let text = written(&Judged::of(&run), Format::Text, &PIPED);
         let words = format!("{lost} lost of 410 packets sent");
         assert_eq!(text.contains(&words), is_told, "{text}");
     }
@@ -217,16 +149,7 @@ fn lost_packets_are_told_unless_they_are_few() {
 fn a_reader_sees_first_what_the_verdict_rests_on_and_where_that_is_brunts_own() {
     let run = fixtures::stolen();
     let mut judged = Judged::of(&run);
-    let page = |judged: &Judged<'_>, format| {
-        let mut bytes = Vec::new();
-        write(judged, format, &Style::default(), &mut bytes).unwrap();
-        String::from_utf8(bytes).unwrap()
-    };
-    let junit = |judged: &Judged<'_>| {
-        let mut bytes = Vec::new();
-        brunt_report::write_junit(judged, &mut bytes).unwrap();
-        String::from_utf8(bytes).unwrap()
-    };
+    let page = |judged: &Judged<'_>, format| written(judged, format, &PIPED);
     let summary = |judged: &Judged<'_>| -> Value {
         serde_json::from_str(&page(judged, Format::Summary)).unwrap()
     };
@@ -236,7 +159,7 @@ fn a_reader_sees_first_what_the_verdict_rests_on_and_where_that_is_brunts_own() 
     assert!(of("latency_p99_us") < of("latency_p99_whole_us"));
     assert_eq!(found["latency_valid"], true);
     assert!(page(&judged, Format::Html).contains("class=\"verdict sound\""));
-    assert!(junit(&judged).contains("skipped=\"0\""));
+    assert!(junit_of(&judged).contains("skipped=\"0\""));
     judged.judgement.mostly_own = Some(OwnPart {
         of: "p99",
         share: 0.97,
@@ -248,5 +171,5 @@ fn a_reader_sees_first_what_the_verdict_rests_on_and_where_that_is_brunts_own() 
         (&false.into(), &true.into())
     );
     assert!(page(&judged, Format::Html).contains("class=\"verdict warning\""));
-    assert!(junit(&judged).contains("<skipped message="));
+    assert!(junit_of(&judged).contains("<skipped message="));
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use brunt_report::{Format, Style, write};
+use brunt_report::Format;
 use serde_json::Value;
 
 use crate::fixtures;
+use crate::golden::{PIPED, written};
 
 /// Checks `value` against the parts of `schema` that the types can give: references, properties,
 /// items, alternatives and plain types.
@@ -79,9 +80,7 @@ fn every_summary_is_one_flat_object_of_the_same_34_keys() {
     assert_eq!(keys.len(), 34);
     for (name, run) in fixtures::all().into_iter().chain(fixtures::complete()) {
         let judged = brunt_judge::Judged::of(&run);
-        let mut bytes = Vec::new();
-        write(&judged, Format::Summary, &Style::default(), &mut bytes).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
+        let text = written(&judged, Format::Summary, &PIPED);
         assert_eq!(text.find('\n'), Some(text.len() - 1), "{name}: {text}");
         let summary: Value = serde_json::from_str(&text).unwrap();
         conforms(&schema, &schema, &summary, name).unwrap();
