@@ -8,7 +8,7 @@ use brunt_judge::{
 use brunt_record::{Objective, ReplyOutcome};
 
 use super::comparison::{half, outcome};
-use super::{environment, per_s};
+use super::{environment, known, per_s};
 use crate::figures::Object;
 use crate::foreign::word;
 use crate::objective::{self, Case, Ending};
@@ -402,22 +402,18 @@ fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
     }
 }
 
-fn ns(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |ns| units::duration(ns as u64))
-}
-
 fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
     let (value, bound) = measured(step, q);
     let share = step.record.error_share();
     let rate = step.record.successes_per_s;
-    let unknown = || "-".to_owned();
+    let ns = |value| known(value, |ns: f64| units::duration(ns as u64));
     [
         units::rate(step.rate_per_s),
         units::duration(step.record.window_ns),
-        rate.map_or_else(unknown, units::rate),
+        known(rate, units::rate),
         ns(value),
         ns(bound),
-        share.map_or_else(unknown, units::percent),
+        known(share, units::percent),
     ]
 }
 

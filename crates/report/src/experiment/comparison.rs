@@ -10,7 +10,7 @@ use brunt_judge::{
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::{capacity, csv, described_server, environment, figure, load_of, per_s};
+use super::{capacity, csv, described_server, environment, figure, known, load_of, per_s};
 use crate::figures::Object;
 use crate::figures::data_name;
 use crate::foreign::word;
@@ -173,14 +173,13 @@ fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
     }
     let heads = [per_s, "p50", "p99"].map(str::to_owned);
     page.table_head(WIDE, "round", &heads, "verdict");
-    let ns = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), units::duration);
+    let ns = |ns| known(ns, units::duration);
     for place in 0..most {
         for (side, it) in compared.sides.iter().enumerate() {
             let Some(round) = it.rounds.get(place) else {
                 continue;
             };
-            let rate = round.successes_per_s;
-            let rate = rate.map_or_else(|| "-".to_owned(), units::rate);
+            let rate = known(round.successes_per_s, units::rate);
             let cells = [rate, ns(round.response.p50_ns), ns(round.response.p99_ns)];
             let label = format!("{} {}", place + 1, side_name(side));
             page.table_row(WIDE, &label, &cells, round.verdict.name(), Tone::Plain);

@@ -152,6 +152,11 @@ fn csv(
     Ok(writer.flush()?)
 }
 
+/// A value in a table that people read; a dash where it is not known.
+fn known<T>(value: Option<T>, say: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), say)
+}
+
 /// A figure in a table; empty where it is not known.
 fn figure(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())

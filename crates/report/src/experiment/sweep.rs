@@ -5,7 +5,7 @@ use std::io;
 
 use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
-use super::{csv, environment, figure, load_of, per_s};
+use super::{csv, environment, figure, known, load_of, per_s};
 use crate::ReportError;
 use crate::figures::Object;
 use crate::figures::data_name;
@@ -155,34 +155,6 @@ fn shortfall(sweep: &Sweep) -> Option<String> {
     (!sweep.is_complete()).then(|| format!("{rounds} of {planned} measured{reason}"))
 }
 
-fn ns(spread: Option<Spread>) -> String {
-    spread.map_or_else(|| "-".to_owned(), |it| units::duration(it.median as u64))
-}
-
-fn cpus(spread: Option<Spread>) -> String {
-    spread.map_or_else(|| "-".to_owned(), |it| units::cpus(it.median))
-}
-
-fn bytes(spread: Option<Spread>) -> String {
-    spread.map_or_else(|| "-".to_owned(), |it| units::bytes(it.max as u64))
-}
-
-fn rates(spread: Option<Spread>) -> [String; 3] {
-    let text = |of: fn(&Spread) -> f64| {
-        let spread = spread.as_ref();
-        spread.map_or_else(|| "-".to_owned(), |it| units::rate(of(it)))
-    };
-    [text(|it| it.min), text(|it| it.median), text(|it| it.max)]
-}
-
-fn errors(point: &SweepPoint) -> String {
-    match point.error_share {
-        Some(share) if share.max > 0.0 => units::percent(share.max),
-        Some(_) => "0 %".to_owned(),
-        None => "-".to_owned(),
-    }
-}
-
 fn verdict(point: &SweepPoint) -> &'static str {
     point.verdict.map_or("-", |verdict| verdict.name())
 }
@@ -207,8 +179,15 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let cells = heads(&["min", "median", "max", "p50", "p99"]);
     page.table_head(RATES, "", &cells, "verdict");
     for point in &points {
-        let mut cells: Vec<String> = rates(point.successes_per_s).into();
-        cells.extend([ns(point.p50_ns), ns(point.p99_ns)]);
+        let rate = |of: fn(Spread) -> f64| known(point.successes_per_s, |it| units::rate(of(it)));
+        let ns = |spread| known(spread, |it: Spread| units::duration(it.median as u64));
+        let cells = [
+            rate(|it| it.min),
+            rate(|it| it.median),
+            rate(|it| it.max),
+            ns(point.p50_ns),
+            ns(point.p99_ns),
+        ];
         let label = value(axis, point.value);
         page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
     }
@@ -225,11 +204,14 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         page.table_head(USES, "", &heads(&cells), "");
     }
     for point in &points {
-        let mut cells = vec![errors(point)];
+        let cpus = |spread| known(spread, |it: Spread| units::cpus(it.median));
+        let mut cells = vec![known(point.error_share, |it| match it.max {
+            0.0 => "0 %".to_owned(),
+            share => units::percent(share),
+        })];
         for used in [&point.server, &point.client] {
-            cells.push(cpus(used.user_cpus));
-            cells.push(cpus(used.system_cpus));
-            cells.push(bytes(used.resident_bytes));
+            cells.extend([used.user_cpus, used.system_cpus].map(cpus));
+            cells.push(known(used.resident_bytes, |it| units::bytes(it.max as u64)));
         }
         page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
     }

@@ -129,17 +129,11 @@ fn key_figures(figures: &[KeyFigure]) -> String {
 
 impl KeyFigure {
     fn html(&self) -> String {
-        let parts = self.value.split_once(" (").map(|(first, rest)| {
-            let rest = rest.trim_end_matches(')');
-            (first, rest.to_owned())
-        });
-        let with_precision = || {
-            let (first, rest) = self.value.split_once(" ±")?;
-            Some((first, format!("±{rest}")))
+        let (value, more) = match (self.value.split_once(" ("), self.value.split_once(" ±")) {
+            (Some((value, rest)), _) => (value, rest.trim_end_matches(')').to_owned()),
+            (None, Some((value, rest))) => (value, format!("±{rest}")),
+            (None, None) => (&*self.value, String::new()),
         };
-        let (value, more) = parts
-            .or_else(with_precision)
-            .unwrap_or((&self.value, String::new()));
         let mut beside = vec![more, self.beside.clone()];
         beside.retain(|words| !words.is_empty());
         format!(

@@ -168,23 +168,26 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
         let [server, own] = [server, own].map(units::count);
         format!("{verb} {server} bytes over the whole run of {own} {own_words}{off}")
     };
-    let (up, by_server) = (
-        &bandwidth.up_bytes_per_s,
-        &bandwidth.server_read_bytes_per_s,
-    );
-    let rate = in_window(by_server, up, "sender").filter(|_| sends);
-    let counts = bandwidth.up_counts.as_ref();
-    let counts = counts.map(|counts| whole_run("read", counts, "acknowledged"));
-    let receiver: Vec<String> = rate.into_iter().chain(counts).collect();
-    let (down, by_server) = (
-        &bandwidth.down_bytes_per_s,
-        &bandwidth.server_sent_bytes_per_s,
-    );
-    let rate = in_window(by_server, down, "receiver").filter(|_| receives);
-    let counts = bandwidth.down_counts.as_ref();
-    let counts = counts.map(|counts| whole_run("sent", counts, "received"));
-    let sender: Vec<String> = rate.into_iter().chain(counts).collect();
-    for (label, items) in [("receiver", receiver), ("sender", sender)] {
+    let up = sends.then(|| {
+        in_window(
+            &bandwidth.server_read_bytes_per_s,
+            &bandwidth.up_bytes_per_s,
+            "sender",
+        )
+    });
+    let down = receives.then(|| {
+        let rate = &bandwidth.server_sent_bytes_per_s;
+        in_window(rate, &bandwidth.down_bytes_per_s, "receiver")
+    });
+    let up_counts = bandwidth.up_counts.as_ref();
+    let up_counts = up_counts.map(|counts| whole_run("read", counts, "acknowledged"));
+    let down_counts = bandwidth.down_counts.as_ref();
+    let down_counts = down_counts.map(|counts| whole_run("sent", counts, "received"));
+    for (label, rate, counts) in [
+        ("receiver", up.flatten(), up_counts),
+        ("sender", down.flatten(), down_counts),
+    ] {
+        let items: Vec<String> = rate.into_iter().chain(counts).collect();
         if !items.is_empty() {
             page.row(label, &items, Tone::Plain);
         }
