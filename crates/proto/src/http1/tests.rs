@@ -10,6 +10,7 @@ use super::{
     KnownHead, MAX_HEADER_FIELDS, MethodKind, Reply, ReplyError, ReplyParser, RequestKind,
 };
 use crate::Limits;
+use crate::test_support::at_every_cut;
 
 /// What a connection gave from its first byte to its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,17 +22,9 @@ struct Outcome {
 }
 
 /// Hands the pieces to a parser, then ends the connection; checks the account of bytes after each
-/// call. Stops at the first error, as the engine does.
+/// call. Stops at the first error, as the engine does. Where it `discards`, the parser does not see
+/// what nobody reads.
 fn run<'a>(
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-    limits: &Limits,
-    kind: RequestKind,
-) -> Outcome {
-    run_as(pieces, limits, kind, false)
-}
-
-/// Runs a parser as [`run`] does. Where it `discards`, the parser does not see what nobody reads.
-fn run_as<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
     kind: RequestKind,
@@ -98,34 +91,18 @@ fn run_cut<'a>(
     limits: &Limits,
     kind: RequestKind,
 ) -> (Vec<Reply>, Result<(), ReplyError>) {
-    let outcome = run(pieces.clone(), limits, kind);
-    let discarding = run_as(pieces, limits, kind, true);
-    assert_eq!(
-        (&discarding.replies, discarding.ending),
-        (&outcome.replies, outcome.ending),
-        "discarding"
-    );
-    (outcome.replies, outcome.ending)
+    let [seen, discarding] = [false, true].map(|discards| {
+        let outcome = run(pieces.clone(), limits, kind, discards);
+        (outcome.replies, outcome.ending)
+    });
+    assert_eq!(discarding, seen, "discarding");
+    seen
 }
 
-/// Runs the wire whole, in two pieces at every cut and byte by byte; gives the common outcome.
+/// Runs the wire at every cut; gives the common outcome.
 fn run_every_cut(wire: &[u8], limits: &Limits, kind: RequestKind) -> Outcome {
-    let whole = run([wire], limits, kind);
-    let expected = (whole.replies.clone(), whole.ending);
-    for cut in 0..=wire.len() {
-        let (left, right) = wire.split_at(cut);
-        assert_eq!(
-            run_cut([left, right], limits, kind),
-            expected,
-            "cut at {cut}"
-        );
-    }
-    assert_eq!(
-        run_cut(wire.chunks(1), limits, kind),
-        expected,
-        "byte by byte"
-    );
-    whole
+    let _ = at_every_cut(wire, |pieces| run_cut(pieces.iter().copied(), limits, kind));
+    run([wire], limits, kind, false)
 }
 
 /// What a fixture's reply must be; its head's size follows from the account of bytes.
@@ -565,7 +542,7 @@ fn bytes_after_an_error_are_counted_until_reset() {
 #[test]
 fn an_error_counts_all_bytes_of_its_call_but_no_earlier_reply() {
     let wire = b"HTTP/1.1 204 N\r\n\r\ngarbage";
-    let outcome = run([&wire[..]], &Limits::default(), GET);
+    let outcome = run([&wire[..]], &Limits::default(), GET, false);
     assert_eq!((outcome.replies.len(), outcome.discarded_bytes), (1, 7));
 }
 
@@ -739,7 +716,7 @@ fn the_number_of_fields_has_a_ceiling() {
     ] {
         let fields = "A: b\r\n".repeat(fields);
         let wire = format!("HTTP/1.1 204 N\r\n{fields}\r\n");
-        assert_eq!(run([wire.as_bytes()], &limits, GET).ending, expected);
+        assert_eq!(run([wire.as_bytes()], &limits, GET, false).ending, expected);
         assert_eq!(run_cut(wire.as_bytes().chunks(7), &limits, GET).1, expected);
     }
 }

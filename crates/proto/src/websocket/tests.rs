@@ -6,6 +6,7 @@ use super::frame::{frame_head_bytes, mask, put_frame, put_head};
 use super::fuzz::{Outcome, answer_to, read, same_up_to_fault};
 use super::*;
 use crate::http1::ReplyError;
+use crate::test_support::at_every_cut;
 
 const CLIENT: Rules = Rules {
     side: Side::Client,
@@ -18,13 +19,9 @@ const SERVER: Rules = Rules {
 
 /// What comes of `bytes`, whole, in two pieces cut anywhere, and byte by byte.
 fn outcome(bytes: &[u8], rules: Rules) -> Outcome {
-    let whole = same_up_to_fault(read([bytes], rules));
-    for cut in 0..=bytes.len() {
-        let (a, b) = bytes.split_at(cut);
-        assert_eq!(same_up_to_fault(read([a, b], rules)), whole, "at {cut}");
-    }
-    assert_eq!(same_up_to_fault(read(bytes.chunks(1), rules)), whole);
-    whole
+    at_every_cut(bytes, |pieces| {
+        same_up_to_fault(read(pieces.iter().copied(), rules))
+    })
 }
 
 fn message(kind: Kind, payload: &[u8], wire_bytes: u64) -> (Event, Vec<u8>) {
@@ -316,114 +313,87 @@ fn answer(replaced: &str, by: &str) -> Vec<u8> {
 
 #[test]
 fn answers_to_an_upgrade() {
-    let none: &[&str] = &[];
-    let (chat, both) = (&["chat"][..], &["chat", "v2"][..]);
+    use HandshakeError::{
+        Extension, NoSubprotocol, NotHttp, NotUpgraded, OtherSubprotocol, WrongAccept,
+    };
+    let (none, chat, both) = (&[][..], &["chat"][..], &["chat", "v2"][..]);
     let end = "\r\n\r\n";
     let open = Ok(Some(ClientEvent::Open));
     let refused = |error: HandshakeError| Err(ClientError::Handshake(error));
+    let to = |status, location: Option<&str>| {
+        let location = location.map(str::to_owned);
+        refused(HandshakeError::Refused { status, location })
+    };
     let with = |line: &str| answer(end, &format!("\r\n{line}{end}"));
+    let wants = |name: &str| with(&format!("Sec-WebSocket-Protocol: {name}"));
+    let (connection, switching) = ("Connection: Upgrade", "101 Switching Protocols");
+    let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101";
+    let elsewhere = "302 Found\r\nlocation: wss://b/a";
+    let deflate = "permessage-deflate; a=1";
     let accept = "Sec-WebSocket-Accept: ";
+    let extensions = |value: &str| with(&format!("Sec-WebSocket-Extensions: {value}"));
     for (bytes, names, expected) in [
         (answer(end, end), none, open.clone()),
         (answer("websocket", "WebSocket"), none, open.clone()),
         (
-            answer("Connection: Upgrade", "connection: keep-alive, upgrade"),
+            answer(connection, "connection: keep-alive, upgrade"),
             none,
             open.clone(),
         ),
+        (answer("HTTP/1.1 101", interim), none, open.clone()),
+        (wants("chat"), chat, open.clone()),
+        (wants("v2"), both, open.clone()),
+        (extensions(""), none, open),
+        (answer(switching, "404 Not Found"), none, to(404, None)),
         (
-            answer("HTTP/1.1 101", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101"),
+            answer(switching, elsewhere),
             none,
-            open.clone(),
+            to(302, Some("wss://b/a")),
         ),
-        (with("Sec-WebSocket-Protocol: chat"), chat, open.clone()),
-        (with("Sec-WebSocket-Protocol: v2"), both, open.clone()),
-        (with("Sec-WebSocket-Extensions: "), none, open),
-        (
-            answer("101 Switching Protocols", "404 Not Found"),
-            none,
-            refused(HandshakeError::Refused {
-                status: 404,
-                location: None,
-            }),
-        ),
-        (
-            answer(
-                "101 Switching Protocols",
-                "302 Found\r\nlocation: wss://b/a",
-            ),
-            none,
-            refused(HandshakeError::Refused {
-                status: 302,
-                location: Some("wss://b/a".to_owned()),
-            }),
-        ),
-        (
-            answer("101", "200"),
-            none,
-            refused(HandshakeError::Refused {
-                status: 200,
-                location: None,
-            }),
-        ),
+        (answer("101", "200"), none, to(200, None)),
         (
             answer("Upgrade: websocket", "Upgrade: h2c"),
             none,
-            refused(HandshakeError::NotUpgraded),
+            refused(NotUpgraded),
         ),
         (
-            answer("Connection: Upgrade", "Connection: close"),
+            answer(connection, "Connection: close"),
             none,
-            refused(HandshakeError::NotUpgraded),
+            refused(NotUpgraded),
         ),
         (
             answer(accept, "Sec-WebSocket-Accept: x"),
             none,
-            refused(HandshakeError::WrongAccept),
+            refused(WrongAccept),
         ),
+        (answer(accept, "X-Accept: "), none, refused(WrongAccept)),
         (
-            answer(accept, "X-Accept: "),
+            extensions(deflate),
             none,
-            refused(HandshakeError::WrongAccept),
+            refused(Extension(deflate.to_owned())),
         ),
         (
-            with("Sec-WebSocket-Extensions: permessage-deflate; a=1"),
+            wants("chat"),
             none,
-            refused(HandshakeError::Extension(
-                "permessage-deflate; a=1".to_owned(),
-            )),
+            refused(OtherSubprotocol("chat".to_owned())),
         ),
         (
-            with("Sec-WebSocket-Protocol: chat"),
-            none,
-            refused(HandshakeError::OtherSubprotocol("chat".to_owned())),
-        ),
-        (
-            with("Sec-WebSocket-Protocol: chat, v2"),
+            wants("chat, v2"),
             both,
-            refused(HandshakeError::OtherSubprotocol("chat, v2".to_owned())),
+            refused(OtherSubprotocol("chat, v2".to_owned())),
         ),
-        (
-            answer(end, end),
-            chat,
-            refused(HandshakeError::NoSubprotocol),
-        ),
+        (answer(end, end), chat, refused(NoSubprotocol)),
         (
             b"SSH-2.0-OpenSSH_9\r\n".to_vec(),
             none,
-            refused(HandshakeError::NotHttp(ReplyError::MalformedHead)),
+            refused(NotHttp(ReplyError::MalformedHead)),
         ),
         (b"HTTP/1.1 101 ".to_vec(), none, Ok(None)),
     ] {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let offer = Offer::new("/", "h", &[], &names).expect("good");
-        let shown = String::from_utf8_lossy(&bytes);
-        assert_eq!(handshake(&offer, [&bytes[..]]), expected, "{shown}");
-        assert_eq!(handshake(&offer, bytes.chunks(1)), expected, "{shown}");
-        for cut in 0..=bytes.len() {
-            let (a, b) = bytes.split_at(cut);
-            assert_eq!(handshake(&offer, [a, b]), expected, "{shown} at {cut}");
-        }
+        let found = at_every_cut(&bytes, |pieces| handshake(&offer, pieces.iter().copied()));
+        assert_eq!(found, expected, "{}", bytes.escape_ascii());
     }
 }
 

@@ -55,8 +55,7 @@ fn expect_accounted(world: &mut World, overhead_bytes: u64) {
 
 #[test]
 fn requests_are_answered_and_every_byte_has_a_place() {
-    let mut world = World::new(2, Faults::NONE, Behaviour::default());
-    world.run_until(|world| world.client.is_ready());
+    let mut world = ready(Behaviour::default(), 2);
     assert_eq!(world.events, [Event::Ready]);
     assert_eq!((world.client.depth(), world.client.in_flight()), (2, 0));
     let places = [
@@ -136,8 +135,7 @@ fn a_body_waits_for_the_windows_of_the_server() {
         window_bytes: 20_000,
         ..Behaviour::default()
     };
-    let mut world = World::new(1, Faults::NONE, behaviour);
-    world.run_until(|world| world.client.is_ready());
+    let mut world = ready(behaviour, 1);
     world.client.request(&template("/0", 1 << 20));
     world.run_until(|world| world.events.len() == 2);
     assert_eq!(world.server.bodies, [1 << 20]);
@@ -150,8 +148,7 @@ fn a_server_allows_so_many_streams_and_more_when_some_have_ended() {
         streams_max: 3,
         ..Behaviour::default()
     };
-    let mut world = World::new(8, Faults::NONE, behaviour);
-    world.run_until(|world| world.client.is_ready());
+    let mut world = ready(behaviour, 8);
     assert_eq!(world.client.depth(), 3);
     load(&mut world, 40, &template("/10", 0));
     assert_eq!(statuses(&world.events), [200; 40]);
@@ -161,8 +158,7 @@ fn a_server_allows_so_many_streams_and_more_when_some_have_ended() {
 
 #[test]
 fn a_cancelled_request_leaves_the_others_alone() {
-    let mut world = World::new(2, Faults::NONE, Behaviour::default());
-    world.run_until(|world| world.client.is_ready());
+    let mut world = ready(Behaviour::default(), 2);
     let silent = world.client.request(&template("/silent", 0));
     let other = world.client.request(&template("/100", 0));
     world.run_until(|world| world.events.len() == 2);
@@ -217,16 +213,12 @@ fn go_away_refuses_what_it_names_and_what_is_to_come() {
     }
     world.run_until(|world| world.events.len() == 5);
     assert_eq!(world.events[1], Event::GoAway { code: None });
-    let refused = |event: &Event| {
-        matches!(
-            event,
-            Event::Failed {
-                why: StreamFailure::NotProcessed,
-                ..
-            }
-        )
-    };
-    assert!(world.events[2..].iter().all(refused), "{:?}", world.events);
+    for event in &world.events[2..] {
+        let Event::Failed { why, .. } = event else {
+            panic!("{event:?}");
+        };
+        assert_eq!(*why, StreamFailure::NotProcessed);
+    }
     assert_eq!(
         (world.client.in_flight(), world.client.is_spent()),
         (1, true)
