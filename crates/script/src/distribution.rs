@@ -88,21 +88,18 @@ impl Distribution {
     /// `percentile / 100 × total + 0.5` values, rounded, do not exceed. 0 where there is none.
     pub fn percentile(&self, percentile: f64) -> u64 {
         let rank = (percentile / 100.0 * self.total as f64 + 0.5).round() as u64;
-        let mut below = 0_u64;
-        for (value, count) in &self.values {
-            below = below.saturating_add(*count);
-            if below >= rank {
-                return *value;
-            }
-        }
-        0
+        self.ranked(rank)
     }
 
     /// The value at a percentile, 0 to 100, by the rank of HDR histograms, which wrk2 has: that of
     /// `percentile / 100 × total`, rounded. 0 where there is none.
     pub fn percentile_by_hdr(&self, percentile: f64) -> u64 {
         let rank = (percentile.min(100.0) / 100.0 * self.total as f64 + 0.5) as u64;
-        let rank = rank.max(1);
+        self.ranked(rank.max(1))
+    }
+
+    /// The smallest value that at least `rank` values do not exceed; 0 where there is none.
+    fn ranked(&self, rank: u64) -> u64 {
         let mut below = 0_u64;
         for (value, count) in &self.values {
             below = below.saturating_add(*count);

@@ -9,7 +9,7 @@ use brunt_load::{
 };
 
 use crate::lua::{Beside, Requested, ResponseArguments, State, TEXT_BYTES_MAX};
-use crate::script::Names;
+use crate::script::{Names, too_long};
 use crate::shared::Shared;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -137,12 +137,7 @@ impl RequestGenerator for Generator {
             Requested::Nothing => Ok(Batch::Nothing),
             Requested::Same => Ok(Batch::Same { tag, name }),
             Requested::New => Ok(Batch::New { tag, name }),
-            Requested::TooLong(bytes) => Err(GeneratorError {
-                message: format!(
-                    "request() gave a text of {bytes} bytes; at most {TEXT_BYTES_MAX} are sent at \
-                     once"
-                ),
-            }),
+            Requested::TooLong(bytes) => Err(error(too_long(bytes))),
         }
     }
 

@@ -177,10 +177,7 @@ impl Script {
         state.forget(1);
         match set_up(&self.shared, requested)? {
             Requested::TooLong(bytes) => Err(ScriptError::SetUp {
-                message: format!(
-                    "request() gave a text of {bytes} bytes; at most {TEXT_BYTES_MAX} are sent at \
-                     once"
-                ),
+                message: too_long(bytes),
             }),
             Requested::New | Requested::Same | Requested::Nothing => Ok(text),
         }
@@ -406,6 +403,11 @@ fn set_up<T>(shared: &Shared, called: Result<T, String>) -> Result<T, ScriptErro
         Some(known) if known.to_string() == message => known,
         _ => ScriptError::SetUp { message },
     })
+}
+
+/// Why a text of `request` is not sent.
+pub(crate) fn too_long(bytes: usize) -> String {
+    format!("request() gave a text of {bytes} bytes; at most {TEXT_BYTES_MAX} are sent at once")
 }
 
 /// The lines of a request, in an order of their own: Lua's tables have none.

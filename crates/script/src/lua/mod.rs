@@ -11,15 +11,13 @@
 //! - **A state is used by one thread at a time.** [`State`] is an owner, and not `Sync`.
 
 mod copy;
-mod hot;
 mod native;
-mod owner;
 mod state;
 mod text;
 
-pub(crate) use hot::{Beside, Requested, ResponseArguments};
-pub(crate) use owner::{Interrupter, State};
-pub(crate) use state::{Answer, Argument, Function, Settings};
+pub(crate) use state::{
+    Answer, Argument, Beside, Function, Interrupter, Requested, ResponseArguments, Settings, State,
+};
 pub(crate) use text::TEXT_BYTES_MAX;
 
 /// Writes out what scripts have printed so far. Scripts print through C's buffers, brunt through

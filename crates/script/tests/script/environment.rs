@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use brunt_script::{Flavour, ScriptError, ScriptTarget};
 
-use crate::support::{Trial, only, said_at_load};
+use crate::support::{Trial, only, said_at_load, said_with};
 
 #[test]
 fn a_script_finds_the_parts_of_its_url() {
@@ -35,15 +35,14 @@ fn the_table_is_a_module_and_has_the_keys_of_wrk() {
 
 #[test]
 fn headers_are_there_before_the_script_runs() {
-    let trial = Trial::with("say(wrk.headers['X-A'], wrk.headers['X-C'])", |options| {
+    let said = said_with("say(wrk.headers['X-A'], wrk.headers['X-C'])", |options| {
         options.headers = vec![
             ("X-A".to_owned(), "1".to_owned()),
             ("X-C".to_owned(), " 3 ".to_owned()),
             ("X-A".to_owned(), "2".to_owned()),
         ];
     });
-    trial.load();
-    assert_eq!(trial.said()[0], "2  3 ");
+    assert_eq!(said[0], "2  3 ");
 }
 
 #[test]
@@ -62,14 +61,14 @@ fn method_and_body_may_be_given() {
 fn init_has_the_words_of_the_command_line_and_the_host() {
     let source = "function init(args) say(#args, args[0], args[1], args[2], args[3], args[-1]) \
                   say(wrk.headers.Host, type(wrk.thread), wrk.thread.nothing, wrk.thread[7]) end";
-    let trial = Trial::with(source, |options| {
-        options.arguments = vec!["one".to_owned(), "--two".to_owned()];
+    let said = said_with(source, |options| {
+        // As they were typed, whatever is in them.
+        options.arguments = vec!["one".to_owned(), "--two \t'\"%s\u{e9}\u{1f600}".to_owned()];
     });
-    trial.load();
     assert_eq!(
-        trial.said(),
+        said,
         [
-            "2 http://127.0.0.1:8123/p/a?q=1#frag one --two nil nil",
+            "2 http://127.0.0.1:8123/p/a?q=1#frag one --two \t'\"%s\u{e9}\u{1f600} nil nil",
             "127.0.0.1:8123 userdata nothing 7"
         ]
     );
@@ -77,27 +76,24 @@ fn init_has_the_words_of_the_command_line_and_the_host() {
 
 #[test]
 fn hosts_that_are_addresses_get_brackets() {
-    let trial = Trial::with("function init() say(wrk.headers.Host) end", |options| {
+    let said = said_with("function init() say(wrk.headers.Host) end", |options| {
         options.target = ScriptTarget::from_url("http://[::1]:80/").expect("a URL");
     });
-    trial.load();
-    assert_eq!(trial.said(), ["[::1]:80"]);
-    let trial = Trial::with("function init() say(wrk.headers.Host) end", |options| {
+    assert_eq!(said, ["[::1]:80"]);
+    let said = said_with("function init() say(wrk.headers.Host) end", |options| {
         options.target = ScriptTarget::from_url("http://host/").expect("a URL");
         options.headers = vec![("Host".to_owned(), "other".to_owned())];
     });
-    trial.load();
-    assert_eq!(trial.said(), ["other"]);
+    assert_eq!(said, ["other"]);
 }
 
 #[test]
 fn threads_are_set_up_one_after_the_other() {
     let source = "say('load') local n = 0 function setup(t) n = n + 1 say('setup', n) \
                   t:set('id', n) end function init() say('init', id) end";
-    let trial = Trial::with(source, |options| options.workers = 2);
-    trial.load();
+    let said = said_with(source, |options| options.workers = 2);
     assert_eq!(
-        trial.said(),
+        said,
         [
             "load", "load", "setup 1", "init 1", "load", "setup 2", "init 2"
         ]
@@ -221,26 +217,4 @@ fn modules_that_do_not_load_have_stand_ins() {
         said[1].starts_with("false ") && said[1].ends_with("another"),
         "{said:?}"
     );
-}
-
-proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-
-    /// Arguments reach `init` as they were typed, whatever is in them.
-    #[test]
-    fn arguments_are_those_that_were_typed(
-        arguments in proptest::collection::vec(proptest::string::string_regex("(?s).{0,40}")
-            .expect("a pattern"), 0..20),
-    ) {
-        let source = "function init(args) for i = 0, 99 do if not args[i] then break end \
-                      say((args[i]:gsub('.', function(c) return ('%02x'):format(c:byte()) end))) \
-                      end end";
-        let trial = Trial::with(source, |options| options.arguments = arguments.clone());
-        let _script = trial.load();
-        let typed = std::iter::once(crate::support::URL.to_owned()).chain(arguments);
-        let expected: Vec<String> = typed
-            .map(|argument| argument.bytes().map(|byte| format!("{byte:02x}")).collect())
-            .collect();
-        proptest::prop_assert_eq!(trial.said(), expected);
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brunt_script::ScriptError;
 
-use crate::support::{Trial, next, only, respond};
+use crate::support::{Trial, next, only, respond, started};
 
 #[test]
 fn a_script_that_cannot_be_loaded_says_why() {
@@ -61,9 +61,7 @@ fn what_fails_in_the_run_says_where() {
     let source = "function request()\nn = (n or 0) + 1 if n == 3 then local x = nil; return x.y \
                   end return wrk.format() end\nfunction response(s)\nerror('boom') end\n\
                   function delay()\nreturn nil + 1 end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, mut script, mut generator) = started(source);
     next(&mut generator).expect("a request");
     let error = next(&mut generator).expect_err("the third call");
     assert_eq!(
@@ -86,8 +84,7 @@ fn an_error_for_the_caller_names_no_place() {
     let source = "function request() n = (n or 0) + 1 if n > 1 then error('no request', 2) end \
                   return wrk.format() end function response(s) error('no response', 2) end \
                   function delay() error('no delay', 2) end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     let error = next(&mut generator).expect_err("the second call");
     assert_eq!(error.message, "no request");
     let error = respond(&mut generator, 200, &[], b"").expect_err("a response");
@@ -101,8 +98,7 @@ fn errors_of_functions_in_rust_are_caught_by_lua() {
     let source = "function request() for i = 1, 100 do local is_fine, message = pcall(function() \
                   wrk.thread:set('f', print) end) if is_fine or not message:find('cannot \
                   transfer') then error('not caught') end end return wrk.format() end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     for _ in 0..50 {
         next(&mut generator).expect("a request");
     }

@@ -1,6 +1,6 @@
 //! Values that go from state to state: `thread:get` and `thread:set`.
 
-use crate::support::{Trial, next, only, said_at_load};
+use crate::support::{Trial, next, said_at_load, started};
 
 #[test]
 fn values_are_copied() {
@@ -62,9 +62,7 @@ fn a_thread_may_ask_for_its_own_values() {
     let source = "id = 5 function request() wrk.thread:set('next_id', wrk.thread:get('id') + 1) \
                   wrk.thread:set('t', {1, {2}}) if next_id ~= 6 or t[2][1] ~= 2 then error('no') \
                   end return wrk.format() end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     for _ in 0..3 {
         next(&mut generator).expect("a request");
     }
@@ -109,8 +107,7 @@ fn the_main_state_sees_what_threads_counted() {
 fn a_thread_stops_itself_while_it_runs() {
     let source = "function setup(t) t:stop() end function request() n = (n or 0) + 1 \
                   if n == 3 then wrk.thread:stop() end return wrk.format() end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     assert!(!generator.is_stopped(), "before the run it has no effect");
     next(&mut generator).expect("a request");
     assert!(!generator.is_stopped());

@@ -2,7 +2,7 @@
 
 use brunt_load::{Batch, BatchOutcome, BatchTag, ConnectionNumber, ResponseParts};
 
-use crate::support::{Trial, lines, next, only, respond, said_at_load};
+use crate::support::{Trial, lines, next, only, respond, said_at_load, started};
 
 /// The request that `expression` gives, with `Host: h` and nothing else set.
 fn formatted(expression: &str) -> (String, Vec<String>, String) {
@@ -68,8 +68,7 @@ fn functions_leave_nothing_constant() {
 fn an_unchanged_text_is_given_once() {
     let source = "local a, b = wrk.format(nil, '/a'), wrk.format(nil, '/b') local n = 0 \
                   function request() n = n + 1 return n < 4 and a or b end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     let (tag, name) = (BatchTag(0), None);
     let batches: Vec<_> = (0..4)
         .map(|_| next(&mut generator).expect("a request"))
@@ -101,8 +100,7 @@ fn no_text_parks_the_connection() {
             "function request() n = (n or 0) + 1 if n == 3 then return {nothing} end \
              return wrk.format() end"
         );
-        let mut script = Trial::new(&source).load();
-        let mut generator = only(&mut script);
+        let (_trial, _script, mut generator) = started(&source);
         let batches: Vec<_> = (0..3)
             .map(|_| next(&mut generator).expect("a call").0)
             .collect();
@@ -124,8 +122,7 @@ fn a_number_is_a_text() {
 fn a_function_that_goes_away_is_replaced_by_the_request_of_init() {
     let source = "function request() n = (n or 0) + 1 if n == 2 then request = nil end \
                   return wrk.format(nil, '/n' .. n) end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     let first = next(&mut generator).expect("a request").1;
     assert!(first.starts_with("GET /n2 "));
     let second = next(&mut generator).expect("a request").1;
@@ -145,9 +142,7 @@ fn a_second_result_comes_back_with_the_response() {
                   if n == 4 then return wrk.format(), {n} end return wrk.format(), 'name ' .. n \
                   end function response(status, headers, body, tag) say(status, type(tag) == \
                   'table' and tag[1] or tag) end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, _script, mut generator) = started(source);
     let mut batches: Vec<Batch> = Vec::new();
     for _ in 0..3 {
         batches.push(next(&mut generator).expect("a request").0);
@@ -189,9 +184,7 @@ fn a_second_result_comes_back_with_the_response() {
 #[test]
 fn responses_without_a_tag_have_three_arguments() {
     let source = "function response(...) say(select('#', ...)) end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, _script, mut generator) = started(source);
     respond(&mut generator, 200, &[], b"").expect("a response");
     assert_eq!(trial.said(), ["3"]);
     assert_eq!(generator.wanted(), ResponseParts::Body);
@@ -289,8 +282,7 @@ fn what_cannot_be_put_together_is_an_error() {
 fn texts_are_bounded() {
     let source = "function request() n = (n or 0) + 1 if n == 2 then \
                   return string.rep('x', 17 * 1024 * 1024) end return wrk.format() end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     let error = next(&mut generator).expect_err("a text that is too long");
     assert_eq!(
         error.message,

@@ -2,40 +2,27 @@
 
 use brunt_load::ResponseParts;
 
-use crate::support::{Trial, next, only, respond};
-
-fn wanted(source: &str) -> ResponseParts {
-    only(&mut Trial::new(source).load()).wanted()
-}
+use crate::support::{Trial, next, only, respond, started};
 
 #[test]
 fn the_parameters_tell_what_is_wanted() {
-    assert_eq!(wanted(""), ResponseParts::Nothing);
-    assert_eq!(wanted("function response() end"), ResponseParts::Status);
-    assert_eq!(wanted("function response(s) end"), ResponseParts::Status);
-    assert_eq!(
-        wanted("function response(s, h) end"),
-        ResponseParts::Headers
-    );
-    assert_eq!(
-        wanted("function response(s, h, b) end"),
-        ResponseParts::Body
-    );
-    assert_eq!(
-        wanted("function response(s, h, b, t) end"),
-        ResponseParts::Body
-    );
-    assert_eq!(wanted("function response(...) end"), ResponseParts::Body);
-    assert_eq!(wanted("response = print"), ResponseParts::Body);
-    // As in wrk: it is decided before the run whether there is one.
-    assert_eq!(
-        wanted("function request() response = print return 'x' end"),
-        ResponseParts::Body
-    );
-    assert_eq!(
-        wanted("response = setmetatable({}, {__call = print})"),
-        ResponseParts::Nothing
-    );
+    use ResponseParts::{Body, Headers, Nothing, Status};
+    for (source, wanted) in [
+        ("", Nothing),
+        ("function response() end", Status),
+        ("function response(s) end", Status),
+        ("function response(s, h) end", Headers),
+        ("function response(s, h, b) end", Body),
+        ("function response(s, h, b, t) end", Body),
+        ("function response(...) end", Body),
+        ("response = print", Body),
+        // As in wrk: it is decided before the run whether there is one.
+        ("function request() response = print return 'x' end", Body),
+        ("response = setmetatable({}, {__call = print})", Nothing),
+    ] {
+        let generator = only(&mut Trial::new(source).load());
+        assert_eq!(generator.wanted(), wanted, "{source}");
+    }
 }
 
 #[test]
@@ -43,9 +30,7 @@ fn a_response_has_status_headers_and_body() {
     let source = "function response(status, headers, body) local t = {} for k, v in pairs(headers) \
                   do t[#t + 1] = k .. '=' .. v end table.sort(t) say(type(status), status, \
                   table.concat(t, ','), #body, body) end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, _script, mut generator) = started(source);
     let headers: [(&[u8], &[u8]); 3] = [
         (b"Content-Length", b"3"),
         (b"set-cookie", b"a=1"),
@@ -70,9 +55,7 @@ fn a_response_has_status_headers_and_body() {
 fn another_function_may_want_something_else() {
     let source = "function response() m = (m or 0) + 1 if m == 2 then \
                   response = function(s, h) say('other', s, h.A) end end end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, _script, mut generator) = started(source);
     respond(&mut generator, 200, &[], b"").expect("a response");
     assert_eq!(generator.wanted(), ResponseParts::Status);
     respond(&mut generator, 200, &[], b"").expect("a response");
@@ -95,8 +78,7 @@ fn request_may_set_it_too() {
 #[test]
 fn without_the_function_a_response_is_an_error() {
     let source = "function response() response = nil end";
-    let mut script = Trial::new(source).load();
-    let mut generator = only(&mut script);
+    let (_trial, _script, mut generator) = started(source);
     respond(&mut generator, 200, &[], b"").expect("a response");
     let error = respond(&mut generator, 200, &[], b"").expect_err("no function");
     assert_eq!(error.message, "attempt to call a nil value");
@@ -107,9 +89,7 @@ fn garbage_does_not_pile_up() {
     let source = "function response(s, h, b) end function request() return wrk.format(nil, '/' .. \
                   math.random(), {A = ('x'):rep(100)}) end function done() collectgarbage() \
                   collectgarbage() say(collectgarbage('count') < 1000) end";
-    let trial = Trial::new(source);
-    let mut script = trial.load();
-    let mut generator = only(&mut script);
+    let (trial, mut script, mut generator) = started(source);
     for i in 0..20_000_u32 {
         let (batch, _) = next(&mut generator).expect("a request");
         assert!(matches!(batch, brunt_load::Batch::New { .. }));

@@ -81,9 +81,22 @@ impl Trial {
 
 /// What a script says while it is loaded.
 pub(crate) fn said_at_load(source: &str) -> Vec<String> {
-    let trial = Trial::new(source);
+    said_with(source, |_| {})
+}
+
+/// The same, with other options.
+pub(crate) fn said_with(source: &str, change: impl FnOnce(&mut ScriptOptions)) -> Vec<String> {
+    let trial = Trial::with(source, change);
     let _script = trial.load();
     trial.said()
+}
+
+/// A script of one worker, loaded, and its generator.
+pub(crate) fn started(source: &str) -> (Trial, Script, Box<dyn RequestGenerator>) {
+    let trial = Trial::new(source);
+    let mut script = trial.load();
+    let generator = only(&mut script);
+    (trial, script, generator)
 }
 
 /// A batch and its text, where that is new.
