@@ -1,6 +1,5 @@
 //! Who speaks to whom: names of jobs and of agents, and the subjects of NATS made of them.
 
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
 
@@ -22,8 +21,7 @@ pub struct NameError(String);
 pub struct Job(String);
 
 /// Tells an agent from all others.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(String);
 
 /// Tells what one coordinator does with its agents from all else, under the same job, too.
@@ -160,26 +158,6 @@ impl TryFrom<String> for SessionId {
 impl From<SessionId> for String {
     fn from(id: SessionId) -> Self {
         id.0
-    }
-}
-
-impl TryFrom<String> for AgentId {
-    type Error = NameError;
-
-    fn try_from(name: String) -> Result<Self, NameError> {
-        name.parse()
-    }
-}
-
-impl From<AgentId> for String {
-    fn from(id: AgentId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for AgentId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
     }
 }
 

@@ -43,23 +43,6 @@ pub struct Agreed {
     pub bound_ns: f64,
 }
 
-/// How an agent's window lay to the common one, by the coordinator's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentClocks {
-    /// How much later it began, nanoseconds.
-    pub start_skew_ns: i64,
-    /// How far off that may be, nanoseconds.
-    pub start_bound_ns: u64,
-    /// How much later it ended, nanoseconds.
-    pub end_skew_ns: i64,
-    /// How far off that may be, nanoseconds.
-    pub end_bound_ns: u64,
-    /// Exchanges between the clocks.
-    pub exchanges: u32,
-    /// The shortest round trip, nanoseconds.
-    pub round_trip_ns_min: u64,
-}
-
 /// What exchanges with another clock say.
 #[derive(Clone, Debug, Default)]
 pub struct ClockAgreement {

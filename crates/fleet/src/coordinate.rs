@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use brunt_io::clock;
 use brunt_load::Part;
+use brunt_record::{AgreedClock, LostAgent};
 use thiserror::Error;
 
 use crate::address::{Direction, Job, Topic};
-use crate::agreement::AgentClocks;
 use crate::broker::{Broker, BrokerError, Connected};
 use crate::coordinator::{Coordinator, Settings, Stage, Timing};
 use crate::member::MemberView;
@@ -19,17 +19,6 @@ use crate::messages::FromAgent;
 const BATCH: usize = 256;
 /// What has come is read whatever is due.
 const PAUSE_NS_MIN: u64 = 1_000_000;
-
-/// What is handed out to the agents for a round.
-#[derive(Clone, Debug)]
-pub struct Deal {
-    /// The plan, as agents read it.
-    pub plan: Vec<u8>,
-    /// The workers of each, in the order of [`Fleet::members`].
-    pub parts: Vec<Part>,
-    /// Its lengths.
-    pub timing: Timing,
-}
 
 /// What whoever asked for the load wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,18 +46,6 @@ pub trait Overseer {
     fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Wish;
 }
 
-/// Why a fleet measured nothing.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum CoordinateError {
-    /// There is no way to the agents.
-    #[error(transparent)]
-    Broker(#[from] BrokerError),
-    /// Something happened to them.
-    #[error(transparent)]
-    Fleet(#[from] FleetError),
-}
-
 /// Agents that are all there, and make one round after the other. Dropping it lets them go.
 pub struct Fleet {
     connected: Connected,
@@ -87,7 +64,7 @@ impl Fleet {
         job: &Job,
         settings: Settings,
         overseer: &mut dyn Overseer,
-    ) -> Result<Self, CoordinateError> {
+    ) -> Result<Self, FleetError> {
         let nobody = Coordinator::new(settings.clone(), clock::now_ns());
         let is_over = || matches!(overseer.look(&nobody, true), Wish::End { .. });
         let subject = job.all_from_agents();
@@ -104,12 +81,10 @@ impl Fleet {
         };
         match fleet.until_idle(overseer)? {
             Stage::Gathered => Ok(fleet),
-            _ => Err(fleet
-                .coordinator
-                .outcome()
-                .err()
-                .unwrap_or(FleetError::Interrupted)
-                .into()),
+            _ => {
+                let error = fleet.coordinator.outcome().err();
+                Err(error.unwrap_or(FleetError::Interrupted))
+            }
         }
     }
 
@@ -125,17 +100,14 @@ impl Fleet {
     /// Nothing was measured.
     pub fn round(
         &mut self,
-        deal: Deal,
+        plan: Vec<u8>,
+        parts: &[Part],
+        timing: Timing,
         overseer: &mut dyn Overseer,
-    ) -> Result<Outcome, CoordinateError> {
-        let Deal {
-            plan,
-            parts,
-            timing,
-        } = deal;
-        self.coordinator.deal(clock::now_ns(), plan, &parts, timing);
+    ) -> Result<Outcome, FleetError> {
+        self.coordinator.deal(clock::now_ns(), plan, parts, timing);
         self.until_idle(overseer)?;
-        Ok(self.coordinator.outcome()?)
+        self.coordinator.outcome()
     }
 
     /// Lets the agents go because what is to be done cannot be done by them, for this reason.
@@ -145,12 +117,46 @@ impl Fleet {
 
     /// Goes on until there is a result, or there will be none, or a plan is wanted.
     fn until_idle(&mut self, overseer: &mut dyn Overseer) -> Result<Stage, BrokerError> {
-        run(
-            &mut self.connected,
-            &self.job,
-            &mut self.coordinator,
-            overseer,
-        )
+        let Self {
+            connected,
+            job,
+            coordinator,
+        } = self;
+        loop {
+            coordinator.look(clock::now_ns());
+            match overseer.look(coordinator, connected.is_up()) {
+                Wish::GoOn => {}
+                Wish::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
+                Wish::Gone { name, reason } => coordinator.is_gone(clock::now_ns(), &name, &reason),
+            }
+            send_all(coordinator, connected, job);
+            let stage = coordinator.stage();
+            if let Stage::Gathered | Stage::Collected | Stage::Over = stage {
+                return Ok(stage);
+            }
+            if let Some(refusal) = connected.refusal.take() {
+                return Err(BrokerError::Permission(refusal));
+            }
+            let now_ns = clock::now_ns();
+            let pause_ns = coordinator.due_ns(now_ns).saturating_sub(now_ns);
+            let mut next = connected.next(Duration::from_nanos(pause_ns.max(PAUSE_NS_MIN)));
+            for _ in 0..BATCH {
+                let Some(message) = next else {
+                    break;
+                };
+                let topic = Topic::parse(&message.subject);
+                let read = FromAgent::decode(&message.payload);
+                // What is not a message of an agent of this job is none of ours.
+                if let (Some(topic), Ok((session, read))) = (topic, read)
+                    && topic.direction == Direction::FromAgent
+                    && topic.job == *job
+                {
+                    let now_ns = clock::now_ns();
+                    coordinator.receive(now_ns, &topic.agent, session.as_ref(), read);
+                }
+                next = connected.next(Duration::ZERO);
+            }
+        }
     }
 }
 
@@ -170,49 +176,6 @@ impl fmt::Debug for Fleet {
     }
 }
 
-fn run(
-    connected: &mut Connected,
-    job: &Job,
-    coordinator: &mut Coordinator,
-    overseer: &mut dyn Overseer,
-) -> Result<Stage, BrokerError> {
-    loop {
-        coordinator.look(clock::now_ns());
-        match overseer.look(coordinator, connected.is_up()) {
-            Wish::GoOn => {}
-            Wish::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
-            Wish::Gone { name, reason } => coordinator.is_gone(clock::now_ns(), &name, &reason),
-        }
-        send_all(coordinator, connected, job);
-        let stage = coordinator.stage();
-        if let Stage::Gathered | Stage::Collected | Stage::Over = stage {
-            return Ok(stage);
-        }
-        if let Some(refusal) = connected.refusal.take() {
-            return Err(BrokerError::Permission(refusal));
-        }
-        let now_ns = clock::now_ns();
-        let pause_ns = coordinator.due_ns(now_ns).saturating_sub(now_ns);
-        let mut next = connected.next(Duration::from_nanos(pause_ns.max(PAUSE_NS_MIN)));
-        for _ in 0..BATCH {
-            let Some(message) = next else {
-                break;
-            };
-            let topic = Topic::parse(&message.subject);
-            let read = FromAgent::decode(&message.payload);
-            // What is not a message of an agent of this job is none of ours.
-            if let (Some(topic), Ok((session, read))) = (topic, read)
-                && topic.direction == Direction::FromAgent
-                && topic.job == *job
-            {
-                let now_ns = clock::now_ns();
-                coordinator.receive(now_ns, &topic.agent, session.as_ref(), read);
-            }
-            next = connected.next(Duration::ZERO);
-        }
-    }
-}
-
 fn send_all(coordinator: &mut Coordinator, connected: &mut Connected, job: &Job) {
     while let Some((agent, message)) = coordinator.outgoing() {
         let topic = Topic {
@@ -225,19 +188,6 @@ fn send_all(coordinator: &mut Coordinator, connected: &mut Connected, job: &Job)
     }
 }
 
-/// An agent of which there is no result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostAgent {
-    /// What it is called.
-    pub name: String,
-    /// Its workers.
-    pub part: Part,
-    /// Why.
-    pub reason: String,
-    /// When that was known, nanoseconds from the start of the window.
-    pub at_ns: i64,
-}
-
 /// What an agent measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentResult {
@@ -248,7 +198,7 @@ pub struct AgentResult {
     /// As it sent it.
     pub bytes: Vec<u8>,
     /// How its window lay; absent where its clock contradicts itself.
-    pub clocks: Option<AgentClocks>,
+    pub clocks: Option<AgreedClock>,
 }
 
 /// What all measured.
@@ -266,6 +216,9 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FleetError {
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
     /// Not all agents came.
     #[error("{here} of {wanted} agents are there after {waited_s} s{refused}")]
     TooFew {

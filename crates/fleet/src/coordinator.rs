@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 
 use brunt_load::Part;
+use brunt_record::LostAgent;
 
 use crate::address::{AgentId, SessionId};
-use crate::coordinate::{AgentResult, FleetError, LostAgent, Outcome};
+use crate::coordinate::{AgentResult, FleetError, Outcome};
 use crate::member::{EXCHANGES_LEAST, Member, MemberView, REPEAT_LONG_NS, REPEAT_ORDER_NS};
 use crate::messages::{FromAgent, Hello, Phase, Start, Stop, ToAgent, Version, shortened};
 use crate::nats::Chunks;
@@ -163,7 +164,10 @@ impl Coordinator {
     /// When to look again, at the latest.
     pub fn due_ns(&self, now_ns: u64) -> u64 {
         let pings = self.members.iter().filter(|member| member.lost.is_none());
-        let ping_ns = pings.map(Member::ping_due_ns).min().unwrap_or(u64::MAX);
+        let ping_ns = pings
+            .map(|member| member.ping_due_ns)
+            .min()
+            .unwrap_or(u64::MAX);
         ping_ns.min(now_ns + LOOK_NS).max(now_ns)
     }
 
@@ -328,9 +332,11 @@ impl Coordinator {
                 }),
                 (_, lost, Some(part)) => {
                     let (reason, at_ns) = lost.unwrap_or_default();
+                    let workers = part.workers();
                     outcome.lost.push(LostAgent {
                         name,
-                        part,
+                        first_worker: workers.start,
+                        workers: workers.end - workers.start,
                         reason,
                         at_ns: at_ns.cast_signed() - window.0.cast_signed(),
                     });
@@ -517,7 +523,7 @@ impl Coordinator {
         let here = self.members.len() as u32;
         let waited_ns = now_ns.saturating_sub(self.began_ns);
         // One that has not answered yet may be that of another coordinator.
-        if self.has_all() && self.members.iter().all(Member::has_answered) {
+        if self.has_all() && self.members.iter().all(|it| it.answered.is_some()) {
             self.stage = Stage::Gathered;
         } else if waited_ns > self.settings.gather_limit_ns {
             let error = FleetError::TooFew {
@@ -542,10 +548,7 @@ impl Coordinator {
             {
                 let round = self.round;
                 let message = ToAgent::Plan { round, part, chunk };
-                self.outgoing.push_back((member.id.clone(), message));
-                let ping = member.ping(now_ns, true);
-                self.outgoing
-                    .extend(ping.map(|ping| (member.id.clone(), ping)));
+                order(&mut self.outgoing, member, message, now_ns);
             }
         }
         let is_ready = |member: &Member| {
@@ -590,10 +593,7 @@ impl Coordinator {
                 round: self.round,
                 load_ns: agreed.theirs_ns(load_ns),
             });
-            self.outgoing.push_back((member.id.clone(), start));
-            let ping = member.ping(now_ns, true);
-            self.outgoing
-                .extend(ping.map(|ping| (member.id.clone(), ping)));
+            order(&mut self.outgoing, member, start, now_ns);
         }
         if let Some(name) = contradictory {
             let reason = "its clock contradicts itself: it was set, or drifts".to_owned();
@@ -639,18 +639,14 @@ impl Coordinator {
                 (_, Some(stop)) if !member.knows(stop) => Some(ToAgent::Stop(stop.clone())),
                 _ => None,
             };
-            let is_order = matches!(message, Some(ToAgent::Stop(_)));
-            let pause_ns = match is_order {
-                true => REPEAT_ORDER_NS,
-                false => REPEAT_LONG_NS,
-            };
-            if let Some(message) = message
-                && member.may_say(now_ns, pause_ns)
-            {
-                self.outgoing.push_back((member.id.clone(), message));
-                let ping = is_order.then(|| member.ping(now_ns, true)).flatten();
-                self.outgoing
-                    .extend(ping.map(|ping| (member.id.clone(), ping)));
+            match message {
+                Some(stop @ ToAgent::Stop(_)) if member.may_say(now_ns, REPEAT_ORDER_NS) => {
+                    order(&mut self.outgoing, member, stop, now_ns);
+                }
+                Some(fetch @ ToAgent::Fetch { .. }) if member.may_say(now_ns, REPEAT_LONG_NS) => {
+                    self.outgoing.push_back((member.id.clone(), fetch));
+                }
+                _ => {}
             }
             let limit_ns = match member.status.phase {
                 Phase::Finished { .. } => late_ns,
@@ -711,7 +707,7 @@ impl Coordinator {
         let is_other = self.window() != before;
         for member in &mut self.members {
             if is_other {
-                member.forget_end();
+                member.end = None;
             }
             member.was_heard(now_ns);
         }
@@ -746,10 +742,7 @@ impl Coordinator {
                 && member.may_say(now_ns, REPEAT_ORDER_NS)
             {
                 let stop = ToAgent::Stop(stop.clone());
-                self.outgoing.push_back((member.id.clone(), stop));
-                let ping = member.ping(now_ns, true);
-                self.outgoing
-                    .extend(ping.map(|ping| (member.id.clone(), ping)));
+                order(&mut self.outgoing, member, stop, now_ns);
             }
         }
         let has_stopped = |member: &Member| member.is_settled() || member.knows(stop);
@@ -761,4 +754,16 @@ impl Coordinator {
             self.end();
         }
     }
+}
+
+/// Has a member told to do something, and asked at once how it stands.
+fn order(
+    outgoing: &mut VecDeque<(AgentId, ToAgent)>,
+    member: &mut Member,
+    message: ToAgent,
+    now_ns: u64,
+) {
+    outgoing.push_back((member.id.clone(), message));
+    let ping = member.ping(now_ns, true);
+    outgoing.extend(ping.map(|ping| (member.id.clone(), ping)));
 }

@@ -14,8 +14,8 @@ use crate::host::{Board, Host};
 use crate::launch::{Agents, Started};
 use crate::merged::merged;
 use crate::{
-    Assignment, CHUNK_BYTES_MAX, CoordinateError, Coordinator, Counts, Deal, Fleet, FleetError,
-    MemberView, Outcome, Overseer, Program, Settings, Stage, Timing, Version, Wish,
+    Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, MemberView, Outcome,
+    Overseer, Program, Settings, Stage, Timing, Version, Wish,
 };
 
 /// From one line about who is there to the next.
@@ -94,8 +94,8 @@ impl<'a> Gathered<'a> {
         is_whole_wanted: bool,
         board: &mut dyn Board,
     ) -> Result<Outcome> {
-        let deal = match self.deal(plan, program) {
-            Ok(deal) => deal,
+        let (assignment, parts) = match self.deal(plan, program) {
+            Ok(dealt) => dealt,
             Err(error) => {
                 self.fleet.dismiss(&format!("{error:#}"));
                 return Err(error);
@@ -104,28 +104,25 @@ impl<'a> Gathered<'a> {
         let mut overseeing = Overseeing::new(self.host, &self.started, self.task.is_quiet);
         overseeing.board = Some(board);
         overseeing.is_whole_wanted = is_whole_wanted;
-        self.fleet.round(deal, &mut overseeing).map_err(worded)
-    }
-
-    fn deal(&self, plan: &Plan, program: Option<&Program>) -> Result<Deal> {
-        let parts = self.parts(plan)?;
-        let mut plan = plan.clone();
-        tls_config::read_files(&mut plan.tls)?;
         let timing = Timing {
             warmup_ns: plan.warmup_ns,
             window_ns: plan.stop.duration_ns,
             is_counted: plan.stop.requests.is_some(),
             drain_ns: plan.drain_limit_ns,
         };
-        let assignment = Assignment {
-            plan,
-            program: program.cloned(),
-        };
-        Ok(Deal {
-            plan: serde_json::to_vec(&assignment)?,
-            parts,
-            timing,
-        })
+        let outcome = self
+            .fleet
+            .round(assignment, &parts, timing, &mut overseeing);
+        outcome.map_err(worded)
+    }
+
+    fn deal(&self, plan: &Plan, program: Option<&Program>) -> Result<(Vec<u8>, Vec<Part>)> {
+        let parts = self.parts(plan)?;
+        let mut plan = plan.clone();
+        tls_config::read_files(&mut plan.tls)?;
+        let program = program.cloned();
+        let assignment = serde_json::to_vec(&Assignment { plan, program })?;
+        Ok((assignment, parts))
     }
 
     /// Workers of each agent where no number is typed.
@@ -204,9 +201,9 @@ impl<'a> Gathered<'a> {
 }
 
 /// An interrupt as all commands know it.
-fn worded(error: CoordinateError) -> anyhow::Error {
+fn worded(error: FleetError) -> anyhow::Error {
     match error {
-        CoordinateError::Fleet(FleetError::Interrupted) => RunError::Interrupted.into(),
+        FleetError::Interrupted => RunError::Interrupted.into(),
         error => error.into(),
     }
 }
@@ -220,17 +217,12 @@ struct Overseeing<'a> {
     board: Option<&'a mut dyn Board>,
     /// By agent, what was shown of its counts.
     shown: Vec<Progress>,
-    here: Here,
+    /// Agents that were said to be there, and when that was said.
+    here: usize,
+    here_said_ns: u64,
     /// When it was looked last for agents that ended.
     gone_ns: u64,
     is_connected: bool,
-}
-
-/// Agents that are there, as it was said last, and when.
-#[derive(Clone, Copy, Debug, Default)]
-struct Here {
-    count: usize,
-    said_ns: u64,
 }
 
 impl<'a> Overseeing<'a> {
@@ -242,7 +234,8 @@ impl<'a> Overseeing<'a> {
             is_whole_wanted: false,
             board: None,
             shown: Vec::new(),
-            here: Here::default(),
+            here: 0,
+            here_said_ns: 0,
             gone_ns: 0,
             is_connected: true,
         }
@@ -251,12 +244,11 @@ impl<'a> Overseeing<'a> {
     /// Says how many agents are there, while others are waited for.
     fn say_who_is_here(&mut self, coordinator: &Coordinator) {
         let count = coordinator.members().count();
-        let is_new = coordinator.stage() == Stage::Gathering && count != self.here.count;
+        let is_new = coordinator.stage() == Stage::Gathering && count != self.here;
         let now_ns = clock::now_ns();
-        let is_due = now_ns.saturating_sub(self.here.said_ns) >= HERE_NS;
+        let is_due = now_ns.saturating_sub(self.here_said_ns) >= HERE_NS;
         if is_new && is_due && !self.is_quiet {
-            let said_ns = now_ns;
-            self.here = Here { count, said_ns };
+            (self.here, self.here_said_ns) = (count, now_ns);
             let wanted = self.started.count;
             self.host
                 .say(&format_args!("{count} of {wanted} agents are there"));

@@ -20,7 +20,6 @@ mod coordinator;
 mod gathered;
 mod host;
 mod launch;
-mod local_broker;
 mod member;
 mod merged;
 mod messages;
@@ -33,11 +32,9 @@ pub use agent::{
     AdmissionError, Agent, AgentError, AgentEvent, AllowedTarget, AllowedTargetError, admit,
 };
 pub use agent_link::{AgentLink, join};
-pub use agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
+pub use agreement::{Agreed, ClockAgreement, Exchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
-pub use coordinate::{
-    AgentResult, CoordinateError, Deal, Fleet, FleetError, LostAgent, Outcome, Overseer, Wish,
-};
+pub use coordinate::{AgentResult, Fleet, FleetError, Outcome, Overseer, Wish};
 pub use coordinator::{Coordinator, Settings, Stage, Timing};
 pub use gathered::{Gathered, Task};
 pub use host::{AgentHost, Board, Generators, Host};

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use brunt_load::Part;
+use brunt_record::AgreedClock;
 
 use crate::address::AgentId;
-use crate::agreement::{AgentClocks, Agreed, ClockAgreement, Exchange};
+use crate::agreement::{Agreed, ClockAgreement, Exchange};
 use crate::messages::{Hello, Phase, Pong, Status, Stop, ToAgent};
 use crate::nats::Assembly;
 
@@ -45,13 +46,13 @@ pub struct Member {
     sequence: u64,
     /// Pings without an answer: their numbers, and when they were sent.
     pings: VecDeque<(u64, u64)>,
-    answered: Option<u64>,
-    ping_due_ns: u64,
+    pub(crate) answered: Option<u64>,
+    pub(crate) ping_due_ns: u64,
     /// When something may be said again that was said.
     repeat_ns: u64,
     /// How its clock stood at the edges of the window.
     start: Option<Agreed>,
-    end: Option<Agreed>,
+    pub(crate) end: Option<Agreed>,
     /// It was told that all is well.
     pub(crate) is_dismissed: bool,
 }
@@ -117,12 +118,6 @@ impl Member {
             is_settled: self.is_settled(),
         }
     }
-
-    /// It has answered: it is the agent of this coordinator.
-    pub(crate) fn has_answered(&self) -> bool {
-        self.answered.is_some()
-    }
-
     /// Nothing more is wanted of it.
     pub(crate) fn is_settled(&self) -> bool {
         self.lost.is_some() || self.result.is_some()
@@ -155,12 +150,6 @@ impl Member {
             sent_ns: now_ns,
         })
     }
-
-    /// When the next ping is due.
-    pub(crate) fn ping_due_ns(&self) -> u64 {
-        self.ping_due_ns
-    }
-
     /// Whether something that was not heard may be said now; then not again for this long.
     pub(crate) fn may_say(&mut self, now_ns: u64, pause_ns: u64) -> bool {
         let may = now_ns >= self.repeat_ns;
@@ -209,12 +198,6 @@ impl Member {
             }
         }
     }
-
-    /// The end of the window changed.
-    pub(crate) fn forget_end(&mut self) {
-        self.end = None;
-    }
-
     /// Whether it knows of this end of the load.
     pub(crate) fn knows(&self, stop: &Stop) -> bool {
         self.status.stop.as_ref() == Some(stop)
@@ -225,11 +208,11 @@ impl Member {
         &self,
         (start_ns, end_ns): (u64, u64),
         warmup_ns: u64,
-    ) -> Option<AgentClocks> {
+    ) -> Option<AgreedClock> {
         let own_start_ns = self.status.start_ns?.checked_add(warmup_ns)?;
         let own_end_ns = own_start_ns.checked_add(end_ns.checked_sub(start_ns)?)?;
         let (start, end) = (self.start?, self.end?);
-        Some(AgentClocks {
+        Some(AgreedClock {
             start_skew_ns: start.later_ns(own_start_ns, start_ns),
             start_bound_ns: start.bound_ns.ceil() as u64,
             end_skew_ns: end.later_ns(own_end_ns, end_ns),

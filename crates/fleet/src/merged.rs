@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use brunt_io::tls_config;
 use brunt_judge::{Finding, InvariantStatus, Judged, ResponseQuantiles};
 use brunt_load::{Part, Plan};
-use brunt_record::{AgentRecord, AgreedClock, FleetAgent, LostAgent, Run};
+use brunt_record::{AgentRecord, FleetAgent, LostAgent, Run};
 
 use crate::{AgentResult, Outcome};
 
@@ -20,20 +20,7 @@ const BATCH: usize = 16;
 ///
 /// What was measured is not one run, or not what was dealt.
 pub fn merged(plan: &Plan, outcome: &Outcome) -> Result<Run> {
-    let mut lost: Vec<LostAgent> = outcome
-        .lost
-        .iter()
-        .map(|agent| {
-            let workers = agent.part.workers();
-            LostAgent {
-                name: agent.name.clone(),
-                first_worker: workers.start,
-                workers: workers.end - workers.start,
-                reason: agent.reason.clone(),
-                at_ns: agent.at_ns,
-            }
-        })
-        .collect();
+    let mut lost = outcome.lost.clone();
     let mut sums = by_window(plan, &outcome.results)?;
     // That of most agents is the window of all.
     sums.sort_by_key(|run| (run.agents.len(), run.window_ns));
@@ -121,14 +108,6 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     if !is_dealt(dealt, *part, &run) {
         bail!("agent {name} measured another load than that which it was given");
     }
-    let clock = clocks.map(|clocks| AgreedClock {
-        start_skew_ns: clocks.start_skew_ns,
-        start_bound_ns: clocks.start_bound_ns,
-        end_skew_ns: clocks.end_skew_ns,
-        end_bound_ns: clocks.end_bound_ns,
-        exchanges: clocks.exchanges,
-        round_trip_ns_min: clocks.round_trip_ns_min,
-    });
     let judged = Judged::of(&run);
     let verdict = judged.judgement.verdict.name().to_owned();
     let is_broken = |finding: &&Finding| finding.status == InvariantStatus::Broken;
@@ -139,7 +118,7 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     if let Some(agent) = run.agents.first_mut() {
         agent.fleet = Some(FleetAgent {
             name: name.clone(),
-            clock,
+            clock: *clocks,
             response_p99_ns,
             own_share,
             verdict,

@@ -79,9 +79,7 @@ fn a_load_by_count_may_be_interrupted() {
     world.until_measuring();
     let began_ns = world.now_ns;
     world.until(|world| world.now_ns > began_ns + 10 * SECOND);
-    let own_ns = world.now_ns + world.ahead_ns;
-    let coordinator = world.coordinator.as_mut().expect("it is there");
-    coordinator.interrupt(own_ns, false);
+    world.interrupt(false);
     let outcome = world.outcome().expect("an outcome");
     assert!(outcome.was_interrupted);
     let lengths = lengths(&outcome);

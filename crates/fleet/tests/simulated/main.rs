@@ -39,6 +39,16 @@ fn version() -> Version {
     }
 }
 
+/// An agent by itself.
+fn east() -> Agent {
+    let hello = Hello {
+        version: version(),
+        name: "east".to_owned(),
+        usable_cpus: 1,
+    };
+    Agent::new(hello, None, 0)
+}
+
 /// The plan of a round.
 fn plan(round: u32) -> Vec<u8> {
     vec![round as u8; 1_050]
@@ -187,6 +197,20 @@ impl World {
         self.until(|world| world.machines.iter().all(|machine| machine.is_measuring));
     }
 
+    /// Until a stage; of the load, until all measure.
+    fn until_within(&mut self, stage: Stage) {
+        self.until_stage(stage);
+        if stage == Stage::Loading {
+            self.until_measuring();
+        }
+    }
+
+    fn interrupt(&mut self, is_hurried: bool) {
+        let own_ns = self.now_ns + self.ahead_ns;
+        let coordinator = self.coordinator.as_mut().expect("it is there");
+        coordinator.interrupt(own_ns, is_hurried);
+    }
+
     fn stage(&self) -> Option<Stage> {
         self.coordinator.as_ref().map(Coordinator::stage)
     }
@@ -309,6 +333,10 @@ impl Machine {
         let (session, message) = ToAgent::decode(message).expect("a message");
         self.agent
             .receive(now_ns + self.ahead_ns, &session, message);
+    }
+
+    fn was_refused(&self) -> bool {
+        matches!(self.left, Some(Err(AgentError::Refused(_))))
     }
 
     /// What the engine does.
@@ -517,14 +545,10 @@ fn an_agent_that_dies_in_the_window_ends_that_of_all_at_one_instant() {
 fn whoever_asked_ends_the_window_of_all_at_one_instant() {
     let mut world = World::new(3);
     world.until_measuring();
-    let own_ns = world.now_ns + world.ahead_ns;
-    let coordinator = world.coordinator.as_mut().expect("it is there");
-    coordinator.interrupt(own_ns, false);
+    world.interrupt(false);
     world.until_stage(Stage::Collected);
     // It is said as long as the process lasts.
-    let own_ns = world.now_ns + world.ahead_ns;
-    let coordinator = world.coordinator.as_mut().expect("it is there");
-    coordinator.interrupt(own_ns, false);
+    world.interrupt(false);
     let outcome = world.outcome().expect("an outcome");
     let lengths = lengths(&outcome);
     assert!(outcome.was_interrupted);
@@ -537,9 +561,7 @@ fn whoever_asked_ends_the_window_of_all_at_one_instant() {
 fn before_the_window_there_is_nothing_to_interrupt() {
     let mut world = World::new(2);
     world.until_stage(Stage::SettingUp);
-    let own_ns = world.now_ns + world.ahead_ns;
-    let coordinator = world.coordinator.as_mut().expect("it is there");
-    coordinator.interrupt(own_ns, false);
+    world.interrupt(false);
     assert_eq!(world.outcome(), Err(FleetError::Interrupted));
     assert!(world.machines.iter().all(|machine| machine.was_aborted));
 }
@@ -562,10 +584,7 @@ fn a_short_silence_is_no_loss_and_a_long_one_is() {
 fn agents_end_by_themselves_when_the_coordinator_is_gone() {
     for stage in [Stage::SettingUp, Stage::Starting, Stage::Loading] {
         let mut world = World::new(3);
-        world.until_stage(stage);
-        if stage == Stage::Loading {
-            world.until_measuring();
-        }
+        world.until_within(stage);
         world.coordinator = None;
         let gone_ns = world.now_ns;
         world.until(|world| world.machines.iter().all(|machine| machine.left.is_some()));
@@ -589,10 +608,7 @@ fn nobody_waits_for_ever_for_a_coordinator() {
 fn a_broker_that_restarts_is_survived() {
     for stage in [Stage::SettingUp, Stage::Starting, Stage::Loading] {
         let mut world = World::new(3);
-        world.until_stage(stage);
-        if stage == Stage::Loading {
-            world.until_measuring();
-        }
+        world.until_within(stage);
         let down_ns = match stage {
             // All must hear of the start before it.
             Stage::Starting => SECOND,
@@ -638,13 +654,7 @@ fn other_versions_are_refused_and_named() {
     ] {
         assert!(error.contains(words), "{words}: {error}");
     }
-    for machine in &world.machines {
-        let left = &machine.left;
-        assert!(
-            matches!(left, Some(Err(AgentError::Refused(_)))),
-            "{left:?}"
-        );
-    }
+    assert!(world.machines.iter().all(Machine::was_refused));
 }
 
 #[test]
@@ -654,11 +664,7 @@ fn late_comers_are_refused_and_change_nothing() {
     world.add("late", version());
     let outcome = world.outcome().expect("an outcome");
     assert_eq!(outcome.results.len(), 2);
-    let left = &world.machines[2].left;
-    assert!(
-        matches!(left, Some(Err(AgentError::Refused(_)))),
-        "{left:?}"
-    );
+    assert!(world.machines[2].was_refused());
 }
 
 #[test]
@@ -667,8 +673,7 @@ fn only_so_many_are_taken_as_are_needed_when_more_come_at_once() {
     world.add("third", version());
     let outcome = world.outcome().expect("an outcome");
     assert_eq!((outcome.results.len(), outcome.lost.len()), (2, 0));
-    let lefts = world.machines.iter().map(|machine| machine.left.clone());
-    let refused = lefts.filter(|left| matches!(left, Some(Err(AgentError::Refused(_)))));
+    let refused = world.machines.iter().filter(|it| it.was_refused());
     assert_eq!(refused.count(), 1);
 }
 
@@ -716,14 +721,8 @@ fn an_agent_whose_result_was_not_taken_says_so() {
         (&[0, 1], Err(AgentError::Unwanted)),
         (&[0, 1, 2], Ok(())),
     ] {
-        let hello = Hello {
-            version: version(),
-            name: "east".to_owned(),
-            usable_cpus: 1,
-        };
-        let mut agent = Agent::new(hello, None, 0);
+        let (mut agent, session) = (east(), SessionId::fresh());
         agent.finished(vec![7; 10], 4);
-        let session = SessionId::fresh();
         for &number in fetched {
             agent.receive(1, &session, ToAgent::Fetch { round: 0, number });
         }
@@ -734,20 +733,18 @@ fn an_agent_whose_result_was_not_taken_says_so() {
 
 #[test]
 fn an_agent_that_is_let_go_before_it_has_a_result_says_so() {
-    let window_ns = 1;
-    for (phase, expected) in [
-        (Phase::Idle, Ok(())),
-        (Phase::SetUp, Err(AgentError::Unwanted)),
-        (Phase::Measure, Err(AgentError::Unwanted)),
-        (Phase::Drain, Err(AgentError::Unwanted)),
-        (Phase::Done { window_ns }, Err(AgentError::Unwanted)),
+    for phase in [
+        Phase::Idle,
+        Phase::SetUp,
+        Phase::Measure,
+        Phase::Drain,
+        Phase::Done { window_ns: 1 },
     ] {
-        let hello = Hello {
-            version: version(),
-            name: "east".to_owned(),
-            usable_cpus: 1,
+        let mut agent = east();
+        let expected = match phase {
+            Phase::Idle => Ok(()),
+            _ => Err(AgentError::Unwanted),
         };
-        let mut agent = Agent::new(hello, None, 0);
         agent.has_come(phase, Counts::default());
         agent.receive(1, &SessionId::fresh(), ToAgent::Done);
         // It is too late for a result.

@@ -49,10 +49,7 @@ fn an_agent_that_dies_in_a_later_round_leaves_the_earlier_ones_whole() {
         let first = world.round().expect("an outcome");
         assert_eq!(lengths(&first), [WINDOW; 3]);
         world.deal_again();
-        world.until_stage(stage);
-        if stage == Stage::Loading {
-            world.until_measuring();
-        }
+        world.until_within(stage);
         world.kill(1);
         let killed_ns = world.now_ns;
         match (stage, world.outcome()) {
@@ -116,12 +113,7 @@ fn a_later_round_may_be_interrupted() {
     world.round().expect("an outcome");
     world.deal_again();
     world.until_measuring();
-    let own_ns = world.now_ns + world.ahead_ns;
-    world
-        .coordinator
-        .as_mut()
-        .expect("it is there")
-        .interrupt(own_ns, true);
+    world.interrupt(true);
     let outcome = world.outcome().expect("an outcome");
     assert!(outcome.was_interrupted);
     assert!(lengths(&outcome)[0] < SECOND, "{:?}", lengths(&outcome));

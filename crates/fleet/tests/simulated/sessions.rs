@@ -10,12 +10,7 @@ fn an_agent_serves_one_of_two_coordinators_of_its_job_and_the_other_knows() {
         gather_limit_ns: 5 * SECOND,
         chunk_bytes: 100,
     };
-    let hello = Hello {
-        version: version(),
-        name: "east".to_owned(),
-        usable_cpus: 1,
-    };
-    let (id, mut agent) = (AgentId::fresh(), Agent::new(hello, None, 0));
+    let (id, mut agent) = (AgentId::fresh(), east());
     let mut coordinators = [0, 1].map(|_| Coordinator::new(settings.clone(), 0));
     let mut plans = Vec::new();
     for now_ns in (0..6 * SECOND).step_by(STEP as usize) {

@@ -14,9 +14,7 @@ fn interrupted(at_ns: u64, again_ns: Option<u64>) -> (Result<Outcome, FleetError
     let mut interrupt = |after_ns: u64, is_hurried: bool| {
         let until_ns = world.now_ns + after_ns;
         world.until(|world| world.now_ns >= until_ns);
-        let own_ns = world.now_ns + world.ahead_ns;
-        let coordinator = world.coordinator.as_mut().expect("it is there");
-        coordinator.interrupt(own_ns, is_hurried);
+        world.interrupt(is_hurried);
     };
     interrupt(at_ns, false);
     if let Some(again_ns) = again_ns {
@@ -43,11 +41,6 @@ fn a_signal_ends_the_wait_for_an_agent_that_never_ends() {
 
 #[test]
 fn a_start_that_is_far_off_is_not_waited_for() {
-    let hello = Hello {
-        version: version(),
-        name: "east".to_owned(),
-        usable_cpus: 1,
-    };
     for (load_ns, expected) in [
         (
             60 * SECOND,
@@ -60,7 +53,7 @@ fn a_start_that_is_far_off_is_not_waited_for() {
             AgentEvent::Leave(Err(AgentError::FarStart(2_400))),
         ),
     ] {
-        let mut agent = Agent::new(hello.clone(), None, 0);
+        let mut agent = east();
         let start = ToAgent::Start(Start { round: 0, load_ns });
         agent.receive(0, &SessionId::fresh(), start);
         assert_eq!(agent.event(), Some(expected));
