@@ -221,7 +221,8 @@ pub fn bind_thread(cpu: u32) -> io::Result<()> {
 }
 
 /// How many CPUs a list of the kernel names, as in `0-3,8`.
-fn count_listed(list: &str) -> Option<u32> {
+/// How many CPUs a list of the kernel's names, such as `0-3,5`.
+pub fn count_listed(list: &str) -> Option<u32> {
     list.trim().split(',').try_fold(0, |count, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);

@@ -74,20 +74,34 @@ fn backend(kernel: Kernel) -> Box<dyn ClientBackend<Transport = Datagram>> {
     }
 }
 
-/// The next event that is no `Sent`.
-fn event(backend: &mut dyn ClientBackend<Transport = Datagram>) -> Event {
+/// The next event.
+fn any_event(backend: &mut dyn ClientBackend<Transport = Datagram>) -> Event {
     let limit_ns = clock::now_ns() + LIMIT_NS;
     loop {
-        match backend.next_event() {
-            Some(Event::Sent(_)) => {}
-            Some(event) => return event,
-            None => {
-                let now_ns = clock::now_ns();
-                assert!(now_ns < limit_ns, "nothing happens");
-                backend.wait(Some(now_ns + S / 10)).expect("a backend");
-            }
+        if let Some(event) = backend.next_event() {
+            return event;
+        }
+        let now_ns = clock::now_ns();
+        assert!(now_ns < limit_ns, "nothing happens");
+        backend.wait(Some(now_ns + S / 10)).expect("a backend");
+    }
+}
+
+/// The next event that is no `Sent`.
+fn event(backend: &mut dyn ClientBackend<Transport = Datagram>) -> Event {
+    loop {
+        match any_event(backend) {
+            Event::Sent(_) => {}
+            event => return event,
         }
     }
+}
+
+/// A peer gets these bytes as one datagram.
+fn expect(peer: &UdpSocket, bytes: &[u8]) {
+    let mut buffer = [0; 1_000];
+    let length = peer.recv(&mut buffer).expect("a datagram");
+    assert_eq!(&buffer[..length], bytes);
 }
 
 fn bind(address: &str) -> UdpSocket {
@@ -118,15 +132,7 @@ fn connect(backend: &mut dyn ClientBackend<Transport = Datagram>, slot: Slot, pe
     let (bytes, from) = peer.recv_from(&mut [0; 16]).expect("a datagram");
     assert_eq!(bytes, 5);
     peer.connect(from).expect("a socket");
-    loop {
-        match backend.next_event() {
-            Some(Event::Sent(sent)) if sent == slot => return,
-            Some(other) => panic!("{other:?}"),
-            None => backend
-                .wait(Some(clock::now_ns() + S / 10))
-                .expect("a backend"),
-        }
-    }
+    assert_eq!(any_event(backend), Event::Sent(slot));
 }
 
 fn datagrams(bytes: &[u8], segment_bytes: u16, ecn: Option<Ecn>) -> OutgoingDatagrams {
@@ -161,10 +167,8 @@ fn borders_are_kept_both_ways(kernel: Kernel) {
     let bytes = [numbered(3, 100), vec![9; 50]].concat();
     backend.send(Slot(0), datagrams(&bytes, 100, None));
     backend.wait(Some(0)).expect("a backend");
-    let mut buffer = [0; 1_000];
     for (number, length) in [(0, 100), (1, 100), (2, 100), (9, 50)] {
-        assert_eq!(peer.recv(&mut buffer).expect("a datagram"), length);
-        assert_eq!(buffer[..length], vec![number; length]);
+        expect(&peer, &vec![number; length]);
     }
     for text in ["one", "two and more", "3"] {
         // It is passed over.
@@ -189,14 +193,12 @@ fn more_than_one_call_takes_are_sent_in_order(kernel: Kernel) {
     let (mut backend, peer) = connected(kernel, "127.0.0.1:0");
     let bytes = numbered(150, 100);
     backend.send(Slot(0), datagrams(&bytes, 100, None));
-    let mut buffer = [0; 1_000];
     for number in 0..150 {
         backend.wait(Some(0)).expect("a backend");
         while let Some(event) = backend.next_event() {
             assert_eq!(event, Event::Sent(Slot(0)));
         }
-        assert_eq!(peer.recv(&mut buffer).expect("a datagram"), 100);
-        assert_eq!(buffer[..100], [number; 100]);
+        expect(&peer, &[number; 100]);
     }
 }
 
@@ -252,32 +254,21 @@ fn quiet_sends_arrive_and_nothing_is_heard_of_them(kernel: Kernel) {
             backend.wait(Some(0)).expect("a backend");
             assert_eq!(backend.next_event(), None);
             for number in number - 49..=number {
-                let mut bytes = [0; 2];
-                assert_eq!(unstamped.recv(&mut bytes).expect("a datagram"), 2);
-                assert_eq!(u16::from_le_bytes(bytes), number);
+                expect(&unstamped, &number.to_le_bytes());
             }
         }
     }
     // The time of the call is to be known.
     assert!(!backend.send_quietly(Slot(0), datagrams(b"hello", 5, None)));
-    loop {
-        match backend.next_event() {
-            Some(sent) => break assert_eq!(sent, Event::Sent(Slot(0))),
-            None => backend
-                .wait(Some(clock::now_ns() + S / 10))
-                .expect("a backend"),
-        }
-    }
-    assert_eq!(stamped.recv(&mut [0; 16]).expect("a datagram"), 5);
+    assert_eq!(any_event(&mut *backend), Event::Sent(Slot(0)));
+    expect(&stamped, b"hello");
 }
 
 fn what_was_sent_quietly_survives_its_slot(kernel: Kernel) {
     let (mut backend, peer) = connected(kernel, "127.0.0.1:0");
     assert!(backend.send_quietly(Slot(0), datagrams(b"bye", 3, None)));
     backend.close(Slot(0));
-    let mut bytes = [0; 16];
-    assert_eq!(peer.recv(&mut bytes).expect("a datagram"), 3);
-    assert_eq!(&bytes[..3], b"bye");
+    expect(&peer, b"bye");
     let other = bind("127.0.0.1:0");
     connect(&mut *backend, Slot(0), &other);
     other.send(b"new").expect("a send");
@@ -362,22 +353,10 @@ fn a_flood_does_not_keep_others_waiting(kernel: Kernel) {
 fn what_is_too_large_is_lost(kernel: Kernel) {
     let (mut backend, peer) = connected(kernel, "127.0.0.1:0");
     backend.send(Slot(0), datagrams(&vec![1; 65_535], 65_535, None));
-    let limit_ns = clock::now_ns() + LIMIT_NS;
-    loop {
-        match backend.next_event() {
-            Some(event) => break assert_eq!(event, Event::Sent(Slot(0))),
-            None => {
-                assert!(clock::now_ns() < limit_ns);
-                backend
-                    .wait(Some(clock::now_ns() + S / 10))
-                    .expect("a backend");
-            }
-        }
-    }
+    assert_eq!(any_event(&mut *backend), Event::Sent(Slot(0)));
     backend.send(Slot(0), datagrams(b"next", 4, None));
     backend.wait(Some(0)).expect("a backend");
-    let mut buffer = [0; 16];
-    assert_eq!(peer.recv(&mut buffer).expect("a datagram"), 4);
+    expect(&peer, b"next");
 }
 
 fn a_slot_may_be_used_again(kernel: Kernel) {

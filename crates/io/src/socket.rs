@@ -53,7 +53,7 @@ pub fn client(
         Peer::Unix(_) => return Ok(socket),
     }
     if let Some(source) = source {
-        bind_address_no_port(&socket)?;
+        enable(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
         socket.bind(&source.into())?;
     }
     Ok(socket)
@@ -148,7 +148,7 @@ pub fn check_options(target: SocketAddr, options: &SocketOptions) -> Result<(), 
         })?;
     }
     if let Some(bytes) = options.segment_bytes {
-        set_segment_bytes(&socket, bytes).map_err(refused("--mss"))?;
+        set_bytes(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes).map_err(refused("--mss"))?;
     }
     if let Some(bytes_per_s) = options.paced_bytes_per_s {
         set_pacing(&socket, bytes_per_s).map_err(refused("--bandwidth"))?;
@@ -198,7 +198,7 @@ fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     socket.set_out_of_band_inline(true)?;
     set_buffers(socket, options)?;
     if let Some(bytes) = options.segment_bytes {
-        set_segment_bytes(socket, bytes)?;
+        set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)?;
     }
     if let Some(name) = &options.congestion {
         set_congestion(socket, name)?;
@@ -207,19 +207,15 @@ fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
         set_pacing(socket, bytes_per_s)?;
     }
     if let Some(bytes) = options.receive_bytes_min {
-        set_receive_bytes_min(socket, bytes)?;
+        set_bytes(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)?;
     }
     Ok(())
 }
 
-fn set_receive_bytes_min(socket: &Socket, bytes: NonZeroU32) -> io::Result<()> {
+/// An option that takes a number of bytes.
+fn set_bytes(socket: &Socket, level: i32, option: i32, bytes: NonZeroU32) -> io::Result<()> {
     let bytes = libc::c_int::try_from(bytes.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    set(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
-}
-
-fn set_segment_bytes(socket: &Socket, bytes: NonZeroU32) -> io::Result<()> {
-    let bytes = libc::c_int::try_from(bytes.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
+    set(socket, level, option, bytes)
 }
 
 fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
@@ -340,13 +336,6 @@ pub fn enable_receive_stamps(socket: &Socket, peer: &Peer) -> io::Result<bool> {
         outcome => outcome.map(|()| true),
     }
 }
-
-/// Lets the kernel choose the port at `connect`, when it knows the peer: then a port is taken per
-/// pair of addresses and not per source address (IP_BIND_ADDRESS_NO_PORT).
-fn bind_address_no_port(socket: &Socket) -> io::Result<()> {
-    enable(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)
-}
-
 /// Sets an option that is on or off.
 fn enable(socket: &Socket, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
     let on: libc::c_int = 1;

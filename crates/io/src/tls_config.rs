@@ -131,10 +131,7 @@ const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` co
 ///
 /// A file cannot be used, there are no roots, or the settings do not go together.
 pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
-    let is_secure = plan.target.scheme.is_secure();
-    is_secure
-        .then(|| client_side(&plan.tls, &plan.target.host, &offered(&plan.spoken)))
-        .transpose()
+    side_of(plan, &plan.tls)
 }
 
 /// What all TLS sessions with a simulated server share; absent in clear text. Nobody vouches for
@@ -145,10 +142,14 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
         insecure: true,
         ..plan.tls.clone()
     };
-    let is_secure = plan.target.scheme.is_secure();
-    is_secure
-        .then(|| client_side(&spec, &plan.target.host, &offered(&plan.spoken)))
-        .transpose()
+    side_of(plan, &spec)
+}
+
+fn side_of(plan: &Plan, spec: &TlsSpec) -> Result<Option<ClientSide>, TlsConfigError> {
+    if !plan.target.scheme.is_secure() {
+        return Ok(None);
+    }
+    client_side(spec, &plan.target.host, &offered(&plan.spoken)).map(Some)
 }
 
 /// What is offered (ALPN) where this is to be spoken, in the order of preference.

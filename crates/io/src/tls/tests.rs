@@ -4,45 +4,55 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
-use brunt_proto::tls::{ClientOptions, ServerOptions, Version};
-use rcgen::{CertificateParams, KeyPair};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use brunt_proto::tls::{ClientOptions, Version};
 
 use super::{HANDSHAKE_NS_MAX, SILENCE_NS_MAX, *};
 use crate::epoll::Epoll;
+use crate::tls_peer::{self, Authority};
 use crate::uring::Uring;
 
 const SLOT: Slot = Slot(3);
 const MS: u64 = 1_000_000;
 
+/// A server's identity, of which its clients trust the authority.
 struct Identity {
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
+    authority: Authority,
+    own: tls_peer::Identity,
 }
 
 impl Identity {
     fn new() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        Self {
-            certificate: params.self_signed(&key).unwrap().der().clone(),
-            key: PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
-        }
+        let authority = Authority::new("authority");
+        let own = authority.identity("localhost");
+        Self { authority, own }
     }
 
     fn client(&self, change: impl FnOnce(&mut ClientOptions)) -> ClientSide {
         let mut options = ClientOptions::new("localhost");
-        options.roots = vec![self.certificate.clone()];
+        options.roots = vec![self.authority.certificate()];
         change(&mut options);
         ClientSide::new(options).unwrap()
     }
 
     fn server(&self, alpn: &[&[u8]]) -> ServerSide {
-        let chain = vec![self.certificate.clone()];
-        let mut options = ServerOptions::new(chain, self.key.clone_key());
-        options.alpn = alpn.iter().map(|name| name.to_vec()).collect();
-        ServerSide::new(options).unwrap()
+        ServerSide::new(self.own.options(alpn)).unwrap()
     }
+}
+
+/// A client whose connection is established but for its handshake, and a server at its far end.
+fn connecting() -> (Tls<Script>, Far) {
+    let identity = Identity::new();
+    let backend = opened(identity.client(|_| {}), None);
+    let far = Far::new(Session::server(&identity.server(&[])));
+    (backend, far)
+}
+
+/// As [`connecting`], the other way round.
+fn accepting() -> (Tls<Script>, Far) {
+    let identity = Identity::new();
+    let backend = accepted(identity.server(&[]));
+    let far = Far::new(Session::client(&identity.client(|_| {})));
+    (backend, far)
 }
 
 /// A backend whose events are pushed by the test, and whose sends are kept.
@@ -227,9 +237,7 @@ fn accepted(side: ServerSide) -> Tls<Script> {
 
 /// A client with its connection established, and the server at its far end.
 fn established() -> (Tls<Script>, Far) {
-    let identity = Identity::new();
-    let mut backend = opened(identity.client(|_| {}), None);
-    let mut far = Far::new(Session::server(&identity.server(&[])));
+    let (mut backend, mut far) = connecting();
     assert_eq!(converse(&mut backend, &mut far).0, [Event::Connected(SLOT)]);
     backend.take_overhead(SLOT);
     (backend, far)
@@ -237,18 +245,14 @@ fn established() -> (Tls<Script>, Far) {
 
 /// As [`established`], the other way round.
 fn established_server() -> (Tls<Script>, Far) {
-    let identity = Identity::new();
-    let mut backend = accepted(identity.server(&[]));
-    let mut far = Far::new(Session::client(&identity.client(|_| {})));
+    let (mut backend, mut far) = accepting();
     assert_eq!(converse(&mut backend, &mut far).0, [Event::Accepted(SLOT)]);
     (backend, far)
 }
 
 #[test]
 fn a_connection_counts_when_its_handshake_is_complete() {
-    let identity = Identity::new();
-    let mut backend = opened(identity.client(|_| {}), None);
-    let mut far = Far::new(Session::server(&identity.server(&[])));
+    let (mut backend, mut far) = connecting();
     assert_eq!(events(&mut backend), []);
     assert_eq!(backend.secured(SLOT), None);
     backend.inner.now_ns = 7 * MS;
@@ -335,9 +339,7 @@ fn every_send_is_answered_once_and_in_order() {
 
 #[test]
 fn the_first_send_takes_the_end_of_the_handshake_along() {
-    let identity = Identity::new();
-    let mut backend = opened(identity.client(|_| {}), None);
-    let mut far = Far::new(Session::server(&identity.server(&[])));
+    let (mut backend, mut far) = connecting();
     assert_eq!(events(&mut backend), []);
     far.take(&backend.inner.take_sent()).unwrap();
     backend.inner.complete();
@@ -348,8 +350,7 @@ fn the_first_send_takes_the_end_of_the_handshake_along() {
     far.take(&backend.inner.take_sent()).unwrap();
     assert_eq!(far.plain, b"question");
     // Both ways: the server's tickets and its answer.
-    let mut server = accepted(identity.server(&[]));
-    let mut far = Far::new(Session::client(&identity.client(|_| {})));
+    let (mut server, mut far) = accepting();
     server.inner.arrive(std::mem::take(&mut far.out));
     assert_eq!(events(&mut server), []);
     far.take(&server.inner.take_sent()).unwrap();
@@ -467,8 +468,7 @@ fn handshakes_fail_by_kind() {
     };
     let only_13 = || identity.client(|options| options.version_min = Version::Tls13);
     let only_12 = {
-        let mut options =
-            ServerOptions::new(vec![identity.certificate.clone()], identity.key.clone_key());
+        let mut options = identity.own.options(&[]);
         options.version_max = Version::Tls12;
         ServerSide::new(options).unwrap()
     };
@@ -754,22 +754,10 @@ fn check_echo<B: ClientBackend + ServerBackend>(make: impl FnMut() -> B, version
 }
 
 #[test]
-fn epoll_carries_tls() {
+fn every_backend_carries_tls() {
     for version in [Version::Tls12, Version::Tls13] {
         check_echo(|| Epoll::new().unwrap(), version);
-    }
-}
-
-#[test]
-fn epoll_without_pwait2_carries_tls() {
-    for version in [Version::Tls12, Version::Tls13] {
         check_echo(|| Epoll::new().unwrap().without_pwait2(), version);
-    }
-}
-
-#[test]
-fn uring_carries_tls() {
-    for version in [Version::Tls12, Version::Tls13] {
         check_echo(|| Uring::new(16).unwrap(), version);
     }
 }
