@@ -365,114 +365,92 @@ mod tests {
          rw,cpu,cpuacct
 ";
 
-    /// The cgroup that decides on a limit, and where it is; `Err`: it cannot be seen.
-    fn found(
-        memberships: &str,
-        mounts: &str,
-        controller: Controller,
-    ) -> Result<Option<(Version, String, String)>, String> {
+    /// The version of the cgroup that decides on a limit, with its folder and the top of those;
+    /// or that it cannot be seen, or is none.
+    fn found(memberships: &str, mounts: &str, controller: Controller) -> String {
         let memberships =
             ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
         let mounts = MountInfos::from_buf_read(mounts.as_bytes()).expect("mounts");
-        let shown = |path: &Path| path.display().to_string();
-        deciding(&memberships.0, controller)
-            .map(|membership| {
-                lineage(membership, &mounts.0, controller)
-                    .map(|lineage| {
-                        let (folder, top) = (shown(&lineage.folder), shown(&lineage.top));
-                        (lineage.version, folder, top)
-                    })
-                    .ok_or_else(|| membership.pathname.clone())
-            })
-            .transpose()
+        let Some(membership) = deciding(&memberships.0, controller) else {
+            return "none".to_owned();
+        };
+        let Some(lineage) = lineage(membership, &mounts.0, controller) else {
+            return format!("unseen {}", membership.pathname);
+        };
+        let Lineage {
+            version,
+            folder,
+            top,
+        } = lineage;
+        format!("{version:?} {} {}", folder.display(), top.display())
     }
 
     #[test]
     fn the_cgroup_of_a_process_is_found_below_a_mount() {
-        type Expected<'a> = Result<Option<(Version, &'a str, &'a str)>, &'a str>;
-        let (one, two) = (Version::One, Version::Two);
-        let cases: [(&str, &str, Expected<'_>); 11] = [
+        use Controller::{Cpu, Memory};
+        for (memberships, mounts, controller, expected) in [
             // The controller is in one of the two hierarchies; here, in the first.
             (
                 "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
                 HYBRID,
-                Ok(Some((one, "/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu"))),
+                Cpu,
+                "One /sys/fs/cgroup/cpu/a/b /sys/fs/cgroup/cpu",
             ),
             (
                 "4:memory:/a\n0::/x\n",
                 HYBRID,
-                Ok(Some((
-                    two,
-                    "/sys/fs/cgroup/unified/x",
-                    "/sys/fs/cgroup/unified",
-                ))),
+                Cpu,
+                "Two /sys/fs/cgroup/unified/x /sys/fs/cgroup/unified",
             ),
             (
                 "0::/user.slice/run-1.scope\n",
                 UNIFIED,
-                Ok(Some((
-                    two,
-                    "/sys/fs/cgroup/user.slice/run-1.scope",
-                    "/sys/fs/cgroup",
-                ))),
+                Cpu,
+                "Two /sys/fs/cgroup/user.slice/run-1.scope /sys/fs/cgroup",
+            ),
+            // That of memory may be another one.
+            (
+                "4:memory:/a/b\n1:cpu:/c\n0::/x\n",
+                HYBRID,
+                Memory,
+                "One /sys/fs/cgroup/memory/a/b /sys/fs/cgroup/memory",
+            ),
+            (
+                "1:cpu:/c\n0::/x\n",
+                HYBRID,
+                Memory,
+                "Two /sys/fs/cgroup/unified/x /sys/fs/cgroup/unified",
             ),
             // In a container without a cgroup namespace, paths are the host's.
             (
                 "4:cpu,cpuacct:/docker/ab12\n",
                 DOCKER,
-                Ok(Some((
-                    one,
-                    "/sys/fs/cgroup/cpu,cpuacct",
-                    "/sys/fs/cgroup/cpu,cpuacct",
-                ))),
+                Cpu,
+                "One /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup/cpu,cpuacct",
             ),
             (
                 "4:cpu,cpuacct:/docker/ab12/x\n",
                 DOCKER,
-                Ok(Some((
-                    one,
-                    "/sys/fs/cgroup/cpu,cpuacct/x",
-                    "/sys/fs/cgroup/cpu,cpuacct",
-                ))),
+                Cpu,
+                "One /sys/fs/cgroup/cpu,cpuacct/x /sys/fs/cgroup/cpu,cpuacct",
             ),
             // Other cgroups cannot be seen from inside.
             (
                 "4:cpu,cpuacct:/docker/ab123\n",
                 DOCKER,
-                Err("/docker/ab123"),
+                Cpu,
+                "unseen /docker/ab123",
             ),
-            ("4:cpu,cpuacct:/\n", DOCKER, Err("/")),
-            ("0::/../other\n", UNIFIED, Err("/../other")),
-            ("0::/\n", "", Err("/")),
+            ("4:cpu,cpuacct:/\n", DOCKER, Cpu, "unseen /"),
+            ("0::/../other\n", UNIFIED, Cpu, "unseen /../other"),
+            ("0::/\n", "", Cpu, "unseen /"),
             // Without the controller, there is no quota.
-            ("4:memory:/a\n", HYBRID, Ok(None)),
-            ("", UNIFIED, Ok(None)),
-        ];
-        for (memberships, mounts, expected) in cases {
-            let expected = expected
-                .map(|found| {
-                    found.map(|(version, folder, top)| (version, folder.to_owned(), top.to_owned()))
-                })
-                .map_err(str::to_owned);
-            let found = found(memberships, mounts, Controller::Cpu);
+            ("4:memory:/a\n", HYBRID, Cpu, "none"),
+            ("", UNIFIED, Cpu, "none"),
+        ] {
+            let found = found(memberships, mounts, controller);
             assert_eq!(found, expected, "{memberships:?}");
         }
-    }
-
-    #[test]
-    fn the_cgroup_of_memory_may_be_another_one() {
-        let memberships = "4:memory:/a/b\n1:cpu:/c\n0::/x\n";
-        let folder = "/sys/fs/cgroup/memory/a/b".to_owned();
-        let top = "/sys/fs/cgroup/memory".to_owned();
-        assert_eq!(
-            found(memberships, HYBRID, Controller::Memory),
-            Ok(Some((Version::One, folder, top)))
-        );
-        let unified = found("1:cpu:/c\n0::/x\n", HYBRID, Controller::Memory);
-        assert!(
-            matches!(unified, Ok(Some((Version::Two, ..)))),
-            "{unified:?}"
-        );
     }
 
     #[test]
@@ -558,47 +536,39 @@ mod tests {
         }
     }
 
+    fn throttling(periods: u64, throttled_periods: u64, throttled_ns: u64) -> Throttling {
+        Throttling {
+            periods,
+            throttled_periods,
+            throttled_ns,
+        }
+    }
+
     #[test]
     fn throttling_is_read_in_both_versions() {
-        for (text, periods, throttled_periods, throttled_ns) in [
+        for (text, expected) in [
             (
                 "nr_periods 30\nnr_throttled 4\nthrottled_time 81234567\n\
                  nr_bursts 0\nburst_time 0\n",
-                30,
-                4,
-                81_234_567,
+                throttling(30, 4, 81_234_567),
             ),
             (
                 "usage_usec 9\nuser_usec 5\nnr_periods 7\nnr_throttled 2\nthrottled_usec 1500\n",
-                7,
-                2,
-                1_500_000,
+                throttling(7, 2, 1_500_000),
             ),
-            ("usage_usec 9\nuser_usec 5\n", 0, 0, 0),
+            ("usage_usec 9\nuser_usec 5\n", throttling(0, 0, 0)),
             (
                 "nr_periods x\nnr_throttled\nthrottled_usec 18446744073709551615",
-                0,
-                0,
-                u64::MAX,
+                throttling(0, 0, u64::MAX),
             ),
-            ("", 0, 0, 0),
+            ("", throttling(0, 0, 0)),
         ] {
-            let expected = Throttling {
-                periods,
-                throttled_periods,
-                throttled_ns,
-            };
             assert_eq!(parse_stat(text), expected, "{text:?}");
         }
     }
 
     #[test]
     fn the_cgroup_that_was_held_back_longest_counts() {
-        let throttling = |periods, throttled_periods, throttled_ns| Throttling {
-            periods,
-            throttled_periods,
-            throttled_ns,
-        };
         let own = since(throttling(14, 4, 705), throttling(10, 1, 5));
         assert_eq!(own, throttling(4, 3, 700));
         let above = since(throttling(9, 0, 0), throttling(10, 40, 9_000));

@@ -10,9 +10,12 @@ use brunt_record::{CpuTimes, HostEvidence, HostPoint};
 
 use super::cgroup::{self, CpuQuota, SeenQuota};
 use super::series::Readings;
+use super::server::proc_files::tick_ns;
 
+/// Times of all CPUs.
+pub(crate) const STAT: &str = "/proc/stat";
 /// Room for `/proc/stat` at first, and at most: a line per CPU has up to 120 bytes.
-const STAT_BYTES: usize = 16 * 1024;
+pub(crate) const STAT_BYTES: usize = 16 * 1024;
 const STAT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Room for the first line of `/proc/stat`, which sums over all CPUs.
 const SUMS_BYTES: usize = 256;
@@ -55,14 +58,14 @@ impl HostReader {
         let of_cgroup =
             cgroup::own_unified_folder().map(|folder| File::open(folder.join("cpu.pressure")));
         Self {
-            stat: open_stat(),
+            stat: File::open(STAT),
             pressure: match of_cgroup {
                 Some(Ok(file)) => Ok(file),
                 _ => File::open("/proc/pressure/cpu"),
             },
             quota: CpuQuota::of(None),
-            ns_per_tick: ns_per_tick(),
-            text: stat_buffer(),
+            ns_per_tick: tick_ns(),
+            text: vec![0; STAT_BYTES],
             start: Start::default(),
             latest: HostPoint::default(),
             series: Readings::default(),
@@ -187,21 +190,6 @@ impl HostReader {
     fn read_cpus(&mut self) -> io::Result<Vec<CpuTimes>> {
         read_cpus(&self.stat, &mut self.text, self.ns_per_tick)
     }
-}
-
-/// Opens the file that tells how the CPUs spent their time.
-pub(crate) fn open_stat() -> io::Result<File> {
-    File::open("/proc/stat")
-}
-
-/// Room for what is read of it at first.
-pub(crate) fn stat_buffer() -> Vec<u8> {
-    vec![0; STAT_BYTES]
-}
-
-/// Length of the ticks that it counts in, nanoseconds.
-pub(crate) fn ns_per_tick() -> u64 {
-    1_000_000_000 / procfs::ticks_per_second().max(1)
 }
 
 /// Reads each CPU's times.

@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use brunt_io::cpu::count_listed;
 use brunt_record::MachineDescription;
+
+use crate::memory::kilobytes_in;
 
 /// The name of this machine in the network.
 pub fn name() -> String {
@@ -19,31 +22,11 @@ pub fn description() -> MachineDescription {
     let kernel = text("/proc/sys/kernel/osrelease").trim().to_owned();
     MachineDescription {
         processor: processor_model(&text("/proc/cpuinfo")),
-        cpus: online_cpus(&text("/sys/devices/system/cpu/online")),
-        memory_bytes: memory_bytes(&text("/proc/meminfo")),
+        cpus: count_listed(&text("/sys/devices/system/cpu/online")),
+        memory_bytes: kilobytes_in(&text("/proc/meminfo"), "MemTotal:"),
         kernel: Some(kernel).filter(|kernel| !kernel.is_empty()),
         distribution: distribution(&text("/etc/os-release")),
     }
-}
-
-/// The number of CPUs in a list such as `0-3,8`.
-fn online_cpus(list: &str) -> Option<u32> {
-    let mut count = 0_u32;
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
-    }
-    Some(count)
-}
-
-/// All memory, by `/proc/meminfo`, bytes.
-fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    kib.checked_mul(1_024)
 }
 
 /// The name in `/etc/os-release`.
@@ -73,18 +56,6 @@ mod tests {
 
     #[test]
     fn what_the_system_says_is_read() {
-        for (list, count) in [
-            ("0\n", Some(1)),
-            ("0-3,8\n", Some(5)),
-            ("", None),
-            ("3-1", None),
-            ("0-4294967295", None),
-        ] {
-            assert_eq!(online_cpus(list), count, "{list:?}");
-        }
-        let memory = memory_bytes("MemFree: 1 kB\nMemTotal:       16384 kB\n");
-        assert_eq!(memory, Some(16_777_216));
-        assert_eq!(memory_bytes("MemTotal: much"), None);
         let name = distribution("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n");
         assert_eq!(name.as_deref(), Some("Debian GNU/Linux 12"));
         assert_eq!(distribution("PRETTY_NAME=\n"), None);

@@ -25,18 +25,18 @@ impl AddressSpace {
 pub fn address_space() -> Option<AddressSpace> {
     Some(AddressSpace {
         limit_bytes: getrlimit(Resource::As).current?,
-        used_bytes: kilobytes_in("/proc/self/status", "VmSize:")?,
+        used_bytes: of_file("/proc/self/status", "VmSize:")?,
     })
 }
 
 /// Memory that this process has resident now, bytes; absent where /proc says nothing.
 pub fn resident_bytes() -> Option<u64> {
-    kilobytes_in("/proc/self/status", "VmRSS:")
+    of_file("/proc/self/status", "VmRSS:")
 }
 
 /// Most memory that this process had resident at any time, bytes; absent where /proc says nothing.
 pub fn peak_resident_bytes() -> Option<u64> {
-    kilobytes_in("/proc/self/status", "VmHWM:")
+    of_file("/proc/self/status", "VmHWM:")
 }
 
 /// Resets the peak of resident memory to what is resident now. Where the kernel does
@@ -50,7 +50,7 @@ pub fn reset_peak_resident() {
 /// Memory that new work can have without swapping, bytes: of the machine, or of the cgroup where
 /// that is less; absent where /proc says nothing.
 pub fn available_memory_bytes() -> Option<u64> {
-    let machine = kilobytes_in("/proc/meminfo", "MemAvailable:")?;
+    let machine = of_file("/proc/meminfo", "MemAvailable:")?;
     let cgroup = cgroup::memory_left_bytes().unwrap_or(u64::MAX);
     Some(machine.min(cgroup))
 }
@@ -63,9 +63,25 @@ pub fn open_descriptors() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(GUESS, |files| files.count().saturating_sub(1) as u64)
 }
 
-fn kilobytes_in(file: &str, field: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(file).ok()?;
+/// What a field of these lines says, which is given in kilobytes, as bytes.
+pub(crate) fn kilobytes_in(text: &str, field: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(field))?;
     let kilobytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    kilobytes.checked_mul(1_024)
+}
+
+fn of_file(path: &str, field: &str) -> Option<u64> {
+    kilobytes_in(&std::fs::read_to_string(path).ok()?, field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kilobytes_are_read_by_their_field() {
+        let text = "MemFree: 1 kB\nMemTotal:       16384 kB\n";
+        assert_eq!(kilobytes_in(text, "MemTotal:"), Some(16_777_216));
+        assert_eq!(kilobytes_in("MemTotal: much", "MemTotal:"), None);
+    }
 }

@@ -7,6 +7,7 @@ use brunt_record::{CpuTimes, Stolen};
 
 use crate::host;
 use crate::series::Pace;
+use crate::server::proc_files::tick_ns;
 
 /// Shortest and longest time between two readings. A burst of steal is some tens of milliseconds
 /// long, and what lies between two readings is lost with it.
@@ -39,9 +40,9 @@ impl StealReader {
     /// Opens what is to be read.
     pub(crate) fn new() -> Self {
         Self {
-            stat: host::open_stat(),
-            ns_per_tick: host::ns_per_tick(),
-            text: host::stat_buffer(),
+            stat: File::open(host::STAT),
+            ns_per_tick: tick_ns(),
+            text: vec![0; host::STAT_BYTES],
             pace: Pace::new(PAUSE_MIN_NS, PAUSE_MAX_NS),
             origin_ns: 0,
             latest: Vec::new(),

@@ -278,28 +278,6 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_as_podman_and_older_engines_frame_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let body = format!(r#"{{"Id":"{ID}","Created":"","State":{{}}}}"#);
-        for (number, answer) in [
-            format!("HTTP/1.0 200 OK\r\nServer: Docker\r\n\r\n{body}"),
-            format!(
-                "HTTP/1.1 200 OK\r\nServer: Libpod\r\nTransfer-Encoding: chunked\r\n\r\n\
-                 {:x}\r\n{body}\r\n0\r\n\r\n",
-                body.len()
-            ),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let socket = folder.path().join(number.to_string());
-            let engine = engine(&socket, &answer);
-            assert_eq!(id_by("web", &[socket], ANSWER_NS_MAX).unwrap(), ID);
-            engine.join().unwrap();
-        }
-    }
-
-    #[test]
     fn an_engine_that_cannot_be_asked_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let [silent, refused, knows, knows_not] =

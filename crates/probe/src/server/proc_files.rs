@@ -21,7 +21,7 @@ const STAT_BYTES: usize = 2_048;
 const NAME_BYTES: usize = 15;
 
 /// Length of the tick in which CPU is counted.
-pub(super) fn tick_ns() -> u64 {
+pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / ticks_per_second().max(1)
 }
 
