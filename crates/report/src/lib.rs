@@ -16,7 +16,6 @@ mod page;
 mod progress;
 mod run;
 mod store;
-mod summary;
 
 use std::fmt;
 use std::io;
@@ -146,8 +145,8 @@ pub fn write(
     match format {
         Format::Text => out.write_all(run::text(judged, style).as_bytes())?,
         Format::Json => store::write(judged, out)?,
-        Format::Summary => summary::write(&summary::of(judged), out)?,
-        Format::Csv => summary::write_table(summary::of(judged), out)?,
+        Format::Summary => figures::write_summary(&figures::summary(judged), out)?,
+        Format::Csv => figures::write_summary_table(figures::summary(judged), out)?,
         Format::Markdown => return Err(ReportError::MarkdownOfComparison),
         Format::Html => out.write_all(run::html(judged)?.as_bytes())?,
     }

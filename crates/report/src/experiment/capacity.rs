@@ -13,7 +13,7 @@ use crate::figures::Object;
 use crate::foreign::word;
 use crate::objective::{self, Case, Ending};
 use crate::page::{Grid, Page, Role, Tone};
-use crate::{ReportError, summary, units};
+use crate::{ReportError, figures, units};
 
 /// Outcomes of requests that are told of a step.
 const OUTCOMES_TOLD: usize = 3;
@@ -69,7 +69,7 @@ fn found(capacity: &Capacity) -> String {
 
 /// The answer as the summary of a run has it.
 pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
-    summary::of_search(capacity, &found(capacity)).ok_or(ReportError::SummaryOfOneRun)
+    figures::summary_of_search(capacity, &found(capacity)).ok_or(ReportError::SummaryOfOneRun)
 }
 
 /// The answer as test results: each objective has passed where a rate holds, or brunt was the

@@ -18,7 +18,7 @@ use crate::layout::html::Head;
 use crate::page::{Page, Tone};
 use crate::run::load::command;
 use crate::units::counted;
-use crate::{Format, ReportError, Style, foreign, layout, summary, units};
+use crate::{Format, ReportError, Style, figures, foreign, layout, units};
 
 pub use comparison::{exceeded_limits, limits_not_judged, limits_open, side_name};
 
@@ -69,13 +69,13 @@ pub fn write_experiment(
         (Format::Json, Experiment::Comparison(it)) => json(&comparison::stored(it), out)?,
         (Format::Json, Experiment::Capacity(it)) => json(&capacity::stored(it), out)?,
         (Format::Summary, Experiment::Capacity(it)) => {
-            summary::write(&capacity::summary(it)?, out)?;
+            figures::write_summary(&capacity::summary(it)?, out)?;
         }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
         (Format::Csv, Experiment::Sweep(it)) => sweep::table(it, out)?,
         (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
         (Format::Csv, Experiment::Capacity(it)) => {
-            summary::write_table(capacity::summary(it)?, out)?;
+            figures::write_summary_table(capacity::summary(it)?, out)?;
         }
     }
     Ok(out.flush()?)

@@ -16,32 +16,9 @@ const PAGE_BYTES_MAX: usize = 400_000;
 /// The page of a sweep of 100 values has fewer bytes than this.
 const SWEEP_BYTES_MAX: usize = 2_000_000;
 /// What elements may have: nothing that runs, looks or loads.
-const ATTRIBUTES: [&str; 24] = [
-    "aria-hidden",
-    "aria-label",
-    "aria-labelledby",
-    "charset",
-    "class",
-    "colspan",
-    "content",
-    "data-group",
-    "height",
-    "href",
-    "http-equiv",
-    "id",
-    "lang",
-    "name",
-    "preserveAspectRatio",
-    "rel",
-    "role",
-    "scope",
-    "type",
-    "viewBox",
-    "width",
-    "x",
-    "y",
-    "html",
-];
+const ATTRIBUTES: &str = "aria-hidden aria-label aria-labelledby charset class colspan content \
+                          data-group height href http-equiv id lang name preserveAspectRatio rel \
+                          role scope type viewBox width x y html";
 /// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "link", "rect", "br"];
 
@@ -135,10 +112,8 @@ fn assert_whole(name: &str, page: &str) {
         }
         // Neither styles nor scripts but those that the policy names, and nothing from outside.
         for attribute in attribute_names(attributes) {
-            assert!(
-                ATTRIBUTES.contains(&attribute),
-                "{name}: {tag} {attributes}"
-            );
+            let is_allowed = ATTRIBUTES.split(' ').any(|it| it == attribute);
+            assert!(is_allowed, "{name}: {tag} {attributes}");
         }
     }
     assert_eq!(open, [""; 0], "{name}");
