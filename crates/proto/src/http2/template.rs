@@ -323,6 +323,15 @@ mod tests {
         };
     }
 
+    fn template(headers: &[(String, String)], body: &[u8]) -> Template {
+        let request = Request {
+            headers,
+            body,
+            ..PLAIN
+        };
+        Template::new(&request).unwrap()
+    }
+
     fn specific(name: &str) -> RequestError {
         RequestError::ConnectionSpecific(name.into())
     }
@@ -346,15 +355,11 @@ mod tests {
         let short = headers(&[("authorization", "x"), ("cookie", "1234567890123456789")]);
         let long = headers(&[("cookie", "12345678901234567890")]);
         for (headers, is_inserted) in [(&short, false), (&long, true)] {
-            let template = Template::new(&Request { headers, ..PLAIN }).unwrap();
+            let template = template(headers, b"");
             let host_bytes = 32 + ":authority".len() + "example.org".len();
             assert_eq!(template.table_bytes() as usize > host_bytes, is_inserted);
         }
-        let template = Template::new(&Request {
-            headers: &short,
-            ..PLAIN
-        })
-        .unwrap();
+        let template = template(&short, b"");
         for form in [&template.stateless, &template.inserting, &template.indexed] {
             // Never indexed, by the static table's names 23 and 32.
             assert!(form.block.windows(2).any(|bytes| bytes == [0x1f, 23 - 15]));
@@ -366,11 +371,7 @@ mod tests {
     #[test]
     fn large_fields_stay_out_of_the_table() {
         let value = |bytes| "v".repeat(bytes);
-        let fields = vec![
-            ("a".to_owned(), value(3_900)),
-            ("b".to_owned(), value(200)),
-            ("c".to_owned(), value(10)),
-        ];
+        let fields = headers(&[("a", &value(3_900)), ("b", &value(200)), ("c", &value(10))]);
         let request = Request {
             headers: &fields,
             ..PLAIN
@@ -385,11 +386,7 @@ mod tests {
     #[test]
     fn nothing_to_insert_needs_no_table() {
         let headers = headers(&[("host", "")]);
-        let template = Template::new(&Request {
-            headers: &headers,
-            ..PLAIN
-        })
-        .unwrap();
+        let template = template(&headers, b"");
         assert_eq!(template.table_bytes(), 0);
         assert!(!template.form(TABLE_BYTES, false).1);
     }
@@ -398,12 +395,7 @@ mod tests {
     fn large_heads_take_several_frames() {
         let fields = vec![("a".to_owned(), "!".repeat(40_000))];
         let body = vec![b'x'; 16_385];
-        let template = Template::new(&Request {
-            headers: &fields,
-            body: &body,
-            ..PLAIN
-        })
-        .unwrap();
+        let template = template(&fields, &body);
         let mut out = vec![1, 2, 3];
         template.indexed.write(&mut out, 0x0102_0305);
         let mut rest = &out[3..];

@@ -472,31 +472,23 @@ fn what_is_no_request_has_its_code() {
     use ConnectionError::{FrameSize, FrameUnexpected};
     use RequestReadError::{Connection, ContentLength, HeadTooLarge, Incomplete};
     let get = head(&[(":method", "GET")]);
-    for (parts, error, code) in [
-        (vec![], Incomplete, ErrorCode::RequestIncomplete),
-        (
-            vec![get.clone(), data(4)],
-            ContentLength,
-            ErrorCode::MessageError,
-        ),
-        (
-            vec![get.clone(), data(6)],
-            ContentLength,
-            ErrorCode::MessageError,
-        ),
-        (
-            vec![frame_of(1, 1_001, b"")],
-            HeadTooLarge,
-            ErrorCode::ExcessiveLoad,
-        ),
-        (
-            vec![get[..2].to_vec()],
-            Connection(FrameSize),
-            ErrorCode::FrameError,
-        ),
+    for (parts, error) in [
+        (vec![], Incomplete),
+        (vec![get.clone(), data(4)], ContentLength),
+        (vec![get.clone(), data(6)], ContentLength),
+        (vec![frame_of(1, 1_001, b"")], HeadTooLarge),
+        (vec![get[..2].to_vec()], Connection(FrameSize)),
     ] {
         let outcome = request_every_cut(&parts.concat(), Some(5), 1_000);
         assert_eq!(outcome.ending, Some(error), "{parts:x?}");
+    }
+    for (error, code) in [
+        (Incomplete, ErrorCode::RequestIncomplete),
+        (ContentLength, ErrorCode::MessageError),
+        (HeadTooLarge, ErrorCode::ExcessiveLoad),
+        (Connection(FrameSize), ErrorCode::FrameError),
+        (Connection(FrameUnexpected), ErrorCode::FrameUnexpected),
+    ] {
         assert_eq!(error.code(), code);
     }
     for parts in [

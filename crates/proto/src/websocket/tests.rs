@@ -332,56 +332,32 @@ fn answers_to_an_upgrade() {
     let deflate = "permessage-deflate; a=1";
     let accept = "Sec-WebSocket-Accept: ";
     let extensions = |value: &str| with(&format!("Sec-WebSocket-Extensions: {value}"));
+    let extension = refused(Extension(deflate.to_owned()));
+    let other = |name: &str| refused(OtherSubprotocol(name.to_owned()));
+    let (not_upgraded, wrong_accept) = (refused(NotUpgraded), refused(WrongAccept));
+    let moved = to(302, Some("wss://b/a"));
+    let kept = "connection: keep-alive, upgrade";
+    let h2c = answer("Upgrade: websocket", "Upgrade: h2c");
+    let closing = answer(connection, "Connection: close");
+    let x = "Sec-WebSocket-Accept: x";
     for (bytes, names, expected) in [
         (answer(end, end), none, open.clone()),
         (answer("websocket", "WebSocket"), none, open.clone()),
-        (
-            answer(connection, "connection: keep-alive, upgrade"),
-            none,
-            open.clone(),
-        ),
+        (answer(connection, kept), none, open.clone()),
         (answer("HTTP/1.1 101", interim), none, open.clone()),
         (wants("chat"), chat, open.clone()),
         (wants("v2"), both, open.clone()),
         (extensions(""), none, open),
         (answer(switching, "404 Not Found"), none, to(404, None)),
-        (
-            answer(switching, elsewhere),
-            none,
-            to(302, Some("wss://b/a")),
-        ),
+        (answer(switching, elsewhere), none, moved),
         (answer("101", "200"), none, to(200, None)),
-        (
-            answer("Upgrade: websocket", "Upgrade: h2c"),
-            none,
-            refused(NotUpgraded),
-        ),
-        (
-            answer(connection, "Connection: close"),
-            none,
-            refused(NotUpgraded),
-        ),
-        (
-            answer(accept, "Sec-WebSocket-Accept: x"),
-            none,
-            refused(WrongAccept),
-        ),
-        (answer(accept, "X-Accept: "), none, refused(WrongAccept)),
-        (
-            extensions(deflate),
-            none,
-            refused(Extension(deflate.to_owned())),
-        ),
-        (
-            wants("chat"),
-            none,
-            refused(OtherSubprotocol("chat".to_owned())),
-        ),
-        (
-            wants("chat, v2"),
-            both,
-            refused(OtherSubprotocol("chat, v2".to_owned())),
-        ),
+        (h2c, none, not_upgraded.clone()),
+        (closing, none, not_upgraded),
+        (answer(accept, x), none, wrong_accept.clone()),
+        (answer(accept, "X-Accept: "), none, wrong_accept),
+        (extensions(deflate), none, extension),
+        (wants("chat"), none, other("chat")),
+        (wants("chat, v2"), both, other("chat, v2")),
         (answer(end, end), chat, refused(NoSubprotocol)),
         (
             b"SSH-2.0-OpenSSH_9\r\n".to_vec(),

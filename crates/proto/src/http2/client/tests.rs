@@ -122,19 +122,21 @@ fn talk_every_cut(wire: &[u8], how: &Use) -> Outcome {
     talk([wire], how)
 }
 
-fn reply(place: u32, status: u16, head_bytes: usize, body_bytes: usize) -> Event {
-    Event::Reply {
-        place,
-        reply: Reply {
-            status,
-            retry_after: false,
-            failed_call: None,
-            interim: 0,
-            head_bytes: head_bytes as u64,
-            body_bytes: body_bytes as u64,
-            first_byte_ns: 7,
-        },
+fn plain(status: u16, head_bytes: usize, body_bytes: usize) -> Reply {
+    Reply {
+        status,
+        retry_after: false,
+        failed_call: None,
+        interim: 0,
+        head_bytes: head_bytes as u64,
+        body_bytes: body_bytes as u64,
+        first_byte_ns: 7,
     }
+}
+
+fn reply(place: u32, status: u16, head_bytes: usize, body_bytes: usize) -> Event {
+    let reply = plain(status, head_bytes, body_bytes);
+    Event::Reply { place, reply }
 }
 
 fn failed(place: u32, why: impl Into<StreamFailure>, discarded_bytes: usize) -> Event {
@@ -251,23 +253,12 @@ fn interim_replies_come_before_the_final_one() {
         &two_gets(),
         &[interim.clone(), interim.clone(), last.clone()],
     );
-    let head_bytes = (2 * interim.len() + last.len()) as u64;
-    let expected = Reply {
-        status: 503,
+    let reply = Reply {
         retry_after: true,
-        failed_call: None,
         interim: 2,
-        head_bytes,
-        body_bytes: 0,
-        first_byte_ns: 7,
+        ..plain(503, 2 * interim.len() + last.len(), 0)
     };
-    assert_eq!(
-        found,
-        [Event::Reply {
-            place: 0,
-            reply: expected
-        }]
-    );
+    assert_eq!(found, [Event::Reply { place: 0, reply }]);
 
     let limits = Limits {
         interim_replies: 1,
@@ -995,14 +986,12 @@ fn bodies_wait_for_the_windows() {
     open.receive(&settings(&[Setting::InitialWindowSize(30_000)]));
     assert_eq!(open.sent_data(), [(3, 20_000, false), (5, 19_999, false)]);
     // A reply may come before all of the body was sent: the rest is not needed.
-    let events = open.receive(&head(3, END, &[(":status", "413")]));
-    assert_eq!(
-        events,
-        [Event::Reply {
-            place: 1,
-            reply: reply_at_0(413)
-        }]
-    );
+    let early = head(3, END, &[(":status", "413")]);
+    let reply = Reply {
+        first_byte_ns: 0,
+        ..plain(413, early.len(), 0)
+    };
+    assert_eq!(open.receive(&early), [Event::Reply { place: 1, reply }]);
     assert_eq!(open.sent(), [(Kind::RstStream, 0, 3, 4)]);
     open.receive(&window(5, 100_000));
     assert_eq!(open.sent_data(), [(5, 40_001, true)]);
@@ -1010,18 +999,6 @@ fn bodies_wait_for_the_windows() {
     open.receive(&head(1, END, &[(":status", "200")]));
     assert_eq!(open.sent(), []);
     assert_eq!(open.client.in_flight(), 1);
-}
-
-fn reply_at_0(status: u16) -> Reply {
-    Reply {
-        status,
-        retry_after: false,
-        failed_call: None,
-        interim: 0,
-        head_bytes: head(1, END, &[(":status", &status.to_string())]).len() as u64,
-        body_bytes: 0,
-        first_byte_ns: 0,
-    }
 }
 
 #[test]
@@ -1180,7 +1157,7 @@ impl RandomReply {
                 [first, raw(Kind::Continuation, WHOLE, stream, last)].concat()
             }
         });
-        let head_bytes = frames.iter().map(Vec::len).sum::<usize>() as u64;
+        let head_bytes = frames.iter().map(Vec::len).sum();
         let heads = frames.len();
         for (at, (content, padding)) in self.pieces.iter().enumerate() {
             let is_last = at + 1 == self.pieces.len() && !self.has_trailers;
@@ -1197,15 +1174,10 @@ impl RandomReply {
         if self.has_trailers {
             frames.push(head(stream, END, &[("x-checksum", "1")]));
         }
-        let body_bytes = frames[heads..].iter().map(Vec::len).sum::<usize>() as u64;
+        let body_bytes = frames[heads..].iter().map(Vec::len).sum();
         let reply = Reply {
-            status: self.status,
-            retry_after: false,
-            failed_call: None,
             interim: self.interim as u32,
-            head_bytes,
-            body_bytes,
-            first_byte_ns: 7,
+            ..plain(self.status, head_bytes, body_bytes)
         };
         (frames, Event::Reply { place, reply })
     }
