@@ -76,20 +76,17 @@ pub(crate) fn fields(request: &Request<'_>) -> Result<Vec<Field>, RequestError> 
         }
     }
     // The rules for the parts are the same in all versions.
-    http1::Request {
+    let parts = http1::Request {
         method: request.method,
         path: request.path,
         host: request.authority,
         headers: request.headers,
         body: request.body,
         close: false,
-    }
-    .encode()?;
-
-    let is_named =
-        |name: &'static str| move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
-    let host = request.headers.iter().find(is_named("host"));
-    let authority = host.map_or(request.authority, |(_, value)| trimmed(value));
+    };
+    parts.check()?;
+    let host = parts.values("Host").next();
+    let authority = host.map_or(request.authority, trimmed);
     let mut fields = vec![
         Field::new(":method", request.method),
         Field::new(":scheme", request.scheme),
@@ -101,13 +98,7 @@ pub(crate) fn fields(request: &Request<'_>) -> Result<Vec<Field>, RequestError> 
             fields.push(Field::new(&name.to_ascii_lowercase(), trimmed(value)));
         }
     }
-    let wants_length =
-        !request.body.is_empty() || matches!(request.method, "POST" | "PUT" | "PATCH");
-    let has_length = request
-        .headers
-        .iter()
-        .any(|field| is_named("content-length")(&field));
-    if wants_length && !has_length {
+    if parts.wants_length() {
         let length = request.body.len().to_string();
         fields.push(Field::new("content-length", &length));
     }

@@ -116,8 +116,7 @@ impl Request<'_> {
             note(RequestPart::Value(index), wire.len() + name.len() + 2);
             put_field(&mut wire, name, value);
         }
-        let wants_length = !self.body.is_empty() || matches!(self.method, "POST" | "PUT" | "PATCH");
-        if wants_length && !self.has("Content-Length") && !self.has("Transfer-Encoding") {
+        if self.wants_length() {
             put_field(&mut wire, "Content-Length", &self.body.len().to_string());
         }
         if self.close && !self.values("Connection").any(holds_close) {
@@ -129,7 +128,14 @@ impl Request<'_> {
         Ok(wire)
     }
 
-    fn check(&self) -> Result<(), RequestError> {
+    /// Whether a `Content-Length` is to be added.
+    pub(crate) fn wants_length(&self) -> bool {
+        let has_body = !self.body.is_empty() || matches!(self.method, "POST" | "PUT" | "PATCH");
+        has_body && !self.has("Content-Length") && !self.has("Transfer-Encoding")
+    }
+
+    /// Whether all parts can be HTTP, of whatever version.
+    pub(crate) fn check(&self) -> Result<(), RequestError> {
         if !is_token(self.method) {
             return Err(RequestError::Method(self.method.to_owned()));
         }
@@ -188,7 +194,7 @@ impl Request<'_> {
     }
 
     /// The values of the user's fields of this name.
-    fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         let same_name = move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
         self.headers
             .iter()

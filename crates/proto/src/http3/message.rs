@@ -54,6 +54,17 @@ enum Stage {
     PassedOver(u64),
 }
 
+impl Stage {
+    /// Within a payload of which so many bytes are to come, or behind it.
+    #[inline]
+    fn of_left(left: u64, payload: impl Fn(u64) -> Self) -> Self {
+        match left {
+            0 => Self::Kind,
+            _ => payload(left),
+        }
+    }
+}
+
 /// Which of the frames of a message may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
@@ -147,20 +158,14 @@ impl MessageReader {
                             self.stage = Stage::Fields(length);
                         }
                         Kind::Data => {
-                            self.stage = match length {
-                                0 => Stage::Kind,
-                                _ => Stage::Data(length),
-                            };
+                            self.stage = Stage::of_left(length, Stage::Data);
                             return Ok(Some(Part::DataHeader {
                                 payload_bytes: length,
                                 wire_bytes: std::mem::take(&mut self.pending_bytes),
                             }));
                         }
                         _ => {
-                            self.stage = match length {
-                                0 => Stage::Kind,
-                                _ => Stage::PassedOver(length),
-                            };
+                            self.stage = Stage::of_left(length, Stage::PassedOver);
                             let bytes = std::mem::take(&mut self.pending_bytes);
                             return Ok(Some(Part::PassedOver(bytes)));
                         }
@@ -184,18 +189,12 @@ impl MessageReader {
                 }
                 Stage::Data(left) => {
                     let (piece, left) = take_piece(rest, left);
-                    self.stage = match left {
-                        0 => Stage::Kind,
-                        _ => Stage::Data(left),
-                    };
+                    self.stage = Stage::of_left(left, Stage::Data);
                     return Ok(Some(Part::Data(piece)));
                 }
                 Stage::PassedOver(left) => {
                     let (piece, left) = take_piece(rest, left);
-                    self.stage = match left {
-                        0 => Stage::Kind,
-                        _ => Stage::PassedOver(left),
-                    };
+                    self.stage = Stage::of_left(left, Stage::PassedOver);
                     return Ok(Some(Part::PassedOver(piece.len() as u64)));
                 }
             }

@@ -95,19 +95,22 @@ fn without_limit(suite: &Tls12CipherSuite) -> SupportedCipherSuite {
     SupportedCipherSuite::Tls12(Box::leak(Box::new(Tls12CipherSuite { common, ..*suite })))
 }
 
-fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
-    let mut suites = CIPHER_SUITES.iter();
-    let found = suites.find(|suite| cipher_suite_name(suite.suite()).eq_ignore_ascii_case(name));
-    found
+/// The one of this name; names have no case.
+fn find<T: Copy>(all: &[T], name: &str, name_of: impl Fn(&T) -> &'static str) -> Option<T> {
+    let mut all = all.iter();
+    all.find(|one| name_of(one).eq_ignore_ascii_case(name))
         .copied()
-        .ok_or_else(|| ConfigError::CipherSuite(name.to_owned()))
+}
+
+fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
+    find(&CIPHER_SUITES, name, |suite| {
+        cipher_suite_name(suite.suite())
+    })
+    .ok_or_else(|| ConfigError::CipherSuite(name.to_owned()))
 }
 
 fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> {
-    let mut groups = ALL_KX_GROUPS.iter();
-    let found = groups.find(|group| group_name(group.name()).eq_ignore_ascii_case(name));
-    found
-        .copied()
+    find(ALL_KX_GROUPS, name, |group| group_name(group.name()))
         .ok_or_else(|| ConfigError::Group(name.to_owned()))
 }
 

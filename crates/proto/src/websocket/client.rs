@@ -9,7 +9,7 @@ use super::frame::{
     ClientError, CloseCode, Fault, HandshakeError, MaskKey, OfferError, Opcode, put_close,
     put_frame,
 };
-use super::reader::{Event, Kind, Piece, Reader, Rules, Side};
+use super::reader::{Event, Kind, Piece, Progress, Reader, Rules, Side};
 use crate::Limits;
 use crate::field_value::{is_token_byte, list};
 use crate::http1::{Gathered, ReplyError, Request, head_fields, head_status};
@@ -52,16 +52,6 @@ pub enum ClientEvent {
         /// Why, where it says so.
         code: Option<CloseCode>,
     },
-}
-
-/// What [`Client::receive`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct ClientProgress {
-    /// Bytes taken. Without an event: all of them.
-    pub consumed: usize,
-    /// What the last of these bytes completed.
-    pub event: Option<ClientEvent>,
 }
 
 /// One connection. What it writes is masked with the `key` that the caller gives, which is to be
@@ -115,7 +105,7 @@ impl Client {
         key: MaskKey,
         out: &mut Vec<u8>,
         data: impl FnMut(Piece<'_>),
-    ) -> Result<ClientProgress, ClientError> {
+    ) -> Result<Progress<ClientEvent>, ClientError> {
         match &mut self.stage {
             Stage::Open => {}
             Stage::Offered(awaited) => {
@@ -128,7 +118,7 @@ impl Client {
                     self.answer_bytes = 0;
                     self.overhead_bytes += before + consumed as u64;
                 }
-                return Ok(ClientProgress {
+                return Ok(Progress {
                     consumed,
                     event: is_open.then_some(ClientEvent::Open),
                 });
@@ -136,7 +126,7 @@ impl Client {
             // Nothing is to come, and what does has no meaning (RFC 6455 section 5.5.1).
             Stage::Down | Stage::Closed => {
                 self.overhead_bytes += bytes.len() as u64;
-                return Ok(ClientProgress {
+                return Ok(Progress {
                     consumed: bytes.len(),
                     event: None,
                 });
@@ -146,7 +136,7 @@ impl Client {
             .reader
             .receive(bytes, RULES, data)
             .map_err(|fault| self.refuse(fault, key, out))?;
-        Ok(ClientProgress {
+        Ok(Progress {
             consumed: progress.consumed,
             event: progress.event.map(|event| self.answer(event, key, out)),
         })

@@ -9,9 +9,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use client::{
-    ACCEPT_BYTES, Client, ClientEvent, ClientProgress, Offer, Settings, accept_of, is_key,
-};
+pub use client::{ACCEPT_BYTES, Client, ClientEvent, Offer, Settings, accept_of, is_key};
 pub use frame::{
     CONTROL_BYTES_MAX, ClientError, CloseCode, Fault, HandshakeError, MaskKey, OfferError, Opcode,
     frame_head_bytes, mask, put_close, put_frame, put_head,

@@ -85,14 +85,14 @@ pub enum Event {
     },
 }
 
-/// What [`Reader::receive`] did.
+/// What [`Reader::receive`] did, or that of a [client](super::Client).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Progress {
+pub struct Progress<E = Event> {
     /// Bytes taken. Without an event: all of them.
     pub consumed: usize,
     /// What the last of these bytes completed.
-    pub event: Option<Event>,
+    pub event: Option<E>,
 }
 
 /// The state of what is received on one connection.
