@@ -6,15 +6,15 @@
 //! an [`Instant`] since quinn-proto calculates with such. Nothing here reads a clock.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
+    ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, EcnCodepoint,
     Endpoint, EndpointConfig, EndpointEvent, Event, IdleTimeout, NoneTokenStore,
     RandomConnectionIdGenerator, ServerConfig, TransportConfig, VarInt,
 };
@@ -115,13 +115,13 @@ fn transport_config(options: TransportOptions) -> TransportConfig {
 /// What all connections of a client share.
 #[derive(Clone, Debug)]
 pub struct ClientTransport {
-    endpoint: Arc<EndpointConfig>,
-    client: ClientConfig,
-    server_name: Arc<str>,
+    pub(crate) endpoint: Arc<EndpointConfig>,
+    pub(crate) client: ClientConfig,
+    pub(crate) server_name: Arc<str>,
     /// The window of a connection.
     pub(crate) window_bytes: u64,
     /// The instant 0.
-    origin: Instant,
+    pub(crate) origin: Instant,
 }
 
 impl ClientTransport {
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    fn instant(&self, now_ns: u64) -> Instant {
+    pub(crate) fn instant(&self, now_ns: u64) -> Instant {
         self.origin + Duration::from_nanos(now_ns)
     }
 
@@ -378,67 +378,6 @@ impl Connection {
                 self.inner.handle_event(answer);
             }
         }
-    }
-}
-
-/// Where a peer is, for quinn-proto: connections have connected sockets, and neither they nor their
-/// peers move (RFC 5737).
-const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
-
-/// The client's side of one connection.
-///
-/// It has an endpoint of its own, and an id of length zero: its socket says whose datagrams are.
-#[derive(Debug)]
-pub(crate) struct ClientConnection {
-    endpoint: Endpoint,
-    pub(crate) connection: Connection,
-}
-
-impl ClientConnection {
-    /// Begins a handshake at `now_ns`. What is random in packets follows from `seed`. Absent where
-    /// `transport` has a name that no certificate can have.
-    pub(crate) fn open(transport: &ClientTransport, seed: [u8; 32], now_ns: u64) -> Option<Self> {
-        let origin = transport.origin;
-        let config = Arc::clone(&transport.endpoint);
-        let mut endpoint = Endpoint::new(config, None, true, Some(seed));
-        let now = origin + Duration::from_nanos(now_ns);
-        let client = transport.client.clone();
-        let begun = endpoint.connect(now, client, REMOTE, &transport.server_name);
-        let (handle, inner) = begun.ok()?;
-        Some(Self {
-            endpoint,
-            connection: Connection::new(handle, inner, origin),
-        })
-    }
-
-    /// Takes a datagram that came.
-    pub(crate) fn receive(&mut self, datagram: &[u8], ecn: Option<Ecn>, now_ns: u64) {
-        let now = self.connection.instant(now_ns);
-        let ecn = ecn.map(Ecn::codepoint);
-        // A client has no answer to what belongs to no connection.
-        let mut answer = Vec::new();
-        let bytes = BytesMut::from(datagram);
-        let event = self
-            .endpoint
-            .handle(now, REMOTE, None, ecn, bytes, &mut answer);
-        if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
-            self.connection.take(event);
-            self.connection.tell(&mut self.endpoint);
-        }
-    }
-
-    /// Appends what is to be sent next to `out`, which is empty; absent for nothing. To be called
-    /// after anything that happens on the connection, until there is nothing.
-    pub(crate) fn transmit(&mut self, now_ns: u64, out: &mut Vec<u8>) -> Option<Sent> {
-        let (_, sent) = self.connection.transmit(now_ns, out)?;
-        self.connection.tell(&mut self.endpoint);
-        Some(sent)
-    }
-
-    /// A timer is due.
-    pub(crate) fn expire(&mut self, now_ns: u64) {
-        self.connection.expire(now_ns);
-        self.connection.tell(&mut self.endpoint);
     }
 }
 

@@ -4,8 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use bytes::Bytes;
-use quinn_proto::{Dir, ReadError, StreamEvent, StreamId, WriteError};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{DatagramEvent, Dir, Endpoint, ReadError, StreamEvent, StreamId, WriteError};
 
 use super::error::{ConnectionError, Ended, ErrorCode, ReplyError, StreamFailure};
 use super::frame::Side;
@@ -13,8 +17,12 @@ use super::message::ReplyReader;
 use super::peer::{PeerStreams, code_of, open_control, request_stream};
 use super::template::WorkerTemplate;
 use crate::fields::reply::{self, KnownHead};
-use crate::quic::{ClientConnection, ClientTransport, Ecn, PathFigures, Sent};
+use crate::quic::{self, ClientTransport, Ecn, PathFigures, Sent};
 use crate::{Body, Limits};
+
+/// Where a peer is, for quinn-proto: connections have connected sockets, and neither they nor their
+/// peers move (RFC 5737).
+const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
 
 /// Streams that a client can open on one connection (RFC 9000 section 2.1).
 pub const STREAMS_MAX: u64 = 1 << 60;
@@ -30,7 +38,10 @@ pub type Event = reply::Event<ErrorCode>;
 /// at the end by [`rest_bytes`](Self::rest_bytes).
 #[derive(Debug)]
 pub struct Client {
-    quic: ClientConnection,
+    /// The connection has one of its own, and an id of length zero: its socket says whose datagrams
+    /// are.
+    endpoint: Endpoint,
+    quic: quic::Connection,
     places: Places,
     peer: PeerStreams,
     /// Requests that may be in flight at most.
@@ -62,8 +73,16 @@ impl Client {
         seed: [u8; 32],
         now_ns: u64,
     ) -> Option<Self> {
+        let origin = transport.origin;
+        let config = Arc::clone(&transport.endpoint);
+        let mut endpoint = Endpoint::new(config, None, true, Some(seed));
+        let now = origin + Duration::from_nanos(now_ns);
+        let client = transport.client.clone();
+        let begun = endpoint.connect(now, client, REMOTE, &transport.server_name);
+        let (handle, inner) = begun.ok()?;
         Some(Self {
-            quic: ClientConnection::open(transport, seed, now_ns)?,
+            endpoint,
+            quic: quic::Connection::new(handle, inner, origin),
             places: Places::new(depth),
             peer: PeerStreams::new(Side::Client),
             depth,
@@ -82,7 +101,18 @@ impl Client {
     #[inline]
     pub fn receive(&mut self, datagram: &[u8], ecn: Option<Ecn>, now_ns: u64) {
         self.received_bytes += datagram.len() as u64;
-        self.quic.receive(datagram, ecn, now_ns);
+        let now = self.quic.instant(now_ns);
+        let bytes = BytesMut::from(datagram);
+        let ecn = ecn.map(Ecn::codepoint);
+        // A client has no answer to what belongs to no connection.
+        let mut answer = Vec::new();
+        let event = self
+            .endpoint
+            .handle(now, REMOTE, None, ecn, bytes, &mut answer);
+        if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+            self.quic.take(event);
+            self.quic.tell(&mut self.endpoint);
+        }
     }
 
     /// What happened since this was last asked; to be called until there is nothing, after
@@ -105,7 +135,7 @@ impl Client {
                 }
                 self.refuses = false;
             }
-            let Some(polled) = self.quic.connection.poll() else {
+            let Some(polled) = self.quic.poll() else {
                 return Ok(None);
             };
             let event = match polled.map_err(Ended::Lost)? {
@@ -148,25 +178,27 @@ impl Client {
 
     /// Ends the connection; what says so to the server is still to be sent.
     pub fn close(&mut self, code: ErrorCode, now_ns: u64) {
-        let quic = &mut self.quic.connection;
-        quic.close(code.number(), String::new(), now_ns);
+        self.quic.close(code.number(), String::new(), now_ns);
     }
 
     /// Appends what is to be sent next to `out`, which is empty; absent for nothing.
     #[inline]
     pub fn transmit(&mut self, now_ns: u64, out: &mut Vec<u8>) -> Option<Sent> {
-        self.quic.transmit(now_ns, out)
+        let (_, sent) = self.quic.transmit(now_ns, out)?;
+        self.quic.tell(&mut self.endpoint);
+        Some(sent)
     }
 
     /// When [`expire`](Self::expire) is to be called; [`u64::MAX`] for never.
     #[inline]
     pub fn deadline_ns(&mut self) -> u64 {
-        self.quic.connection.deadline_ns()
+        self.quic.deadline_ns()
     }
 
     /// A timer of QUIC is due.
     pub fn expire(&mut self, now_ns: u64) {
         self.quic.expire(now_ns);
+        self.quic.tell(&mut self.endpoint);
     }
 
     /// Requests that may be in flight at once: as many as were asked for, or as the server allows.
@@ -185,7 +217,7 @@ impl Client {
 
     /// Packets of the connection that were sent and lost so far, and its round trip.
     pub fn path_figures(&self) -> PathFigures {
-        self.quic.connection.path_figures()
+        self.quic.path_figures()
     }
 
     /// Whether the handshake is complete.
@@ -240,8 +272,8 @@ impl Client {
 
     /// The handshake is complete.
     fn connected(&mut self, now_ns: u64) -> Result<Option<Event>, Ended> {
-        if open_control(&mut self.quic.connection.inner, &[]).is_none() {
-            if self.quic.connection.inner.is_closed() {
+        if open_control(&mut self.quic.inner, &[]).is_none() {
+            if self.quic.inner.is_closed() {
                 // The server closed it at once. That comes next.
                 return Ok(None);
             }
@@ -266,7 +298,7 @@ impl Client {
             StreamEvent::Readable { id } => return self.read_peer(id, now_ns),
             StreamEvent::Opened { dir: Dir::Uni } => {
                 let mut went_away = None;
-                while let Some(id) = self.quic.connection.inner.streams().accept(Dir::Uni) {
+                while let Some(id) = self.quic.inner.streams().accept(Dir::Uni) {
                     self.peer.opened(id);
                     went_away = self.read_peer(id, now_ns)?.or(went_away);
                 }
@@ -283,7 +315,7 @@ impl Client {
                     let place = self.places.get_mut(place);
                     (place.unsent, place.is_sent) = (Bytes::new(), true);
                 }
-                let _ = self.quic.connection.inner.send_stream(id).reset(error_code);
+                let _ = self.quic.inner.send_stream(id).reset(error_code);
             }
             StreamEvent::Available { dir: Dir::Bi } => self.open_streams(),
             StreamEvent::Opened { .. }
@@ -306,7 +338,7 @@ impl Client {
             return Ok(None);
         };
         let reader = &mut self.places.get_mut(at).reader;
-        let mut stream = self.quic.connection.inner.recv_stream(id);
+        let mut stream = self.quic.inner.recv_stream(id);
         let (mut read_bytes, mut end) = (0, None);
         // One that was stopped is not read any more.
         if let Ok(mut chunks) = stream.read(true) {
@@ -366,7 +398,7 @@ impl Client {
     /// Reads what came on a unidirectional stream of the server.
     fn read_peer(&mut self, id: StreamId, now_ns: u64) -> Result<Option<Event>, Ended> {
         let went_before = self.peer.go_away_stream().is_some();
-        match self.peer.read(&mut self.quic.connection.inner, id) {
+        match self.peer.read(&mut self.quic.inner, id) {
             Ok(false) => Ok(None),
             Ok(true) => {
                 self.refuses = true;
@@ -396,7 +428,7 @@ impl Client {
     fn write(&mut self, place: u32) {
         let place = self.places.get_mut(place);
         let id = request_stream(place.stream);
-        let mut stream = self.quic.connection.inner.send_stream(id);
+        let mut stream = self.quic.inner.send_stream(id);
         if place.is_sent {
             return;
         }
@@ -418,9 +450,9 @@ impl Client {
         let place = self.places.get_mut(place);
         let id = request_stream(place.stream);
         // What the server has ended already needs neither.
-        let _ = self.quic.connection.inner.recv_stream(id).stop(code);
+        let _ = self.quic.inner.recv_stream(id).stop(code);
         if !place.is_sent {
-            let _ = self.quic.connection.inner.send_stream(id).reset(code);
+            let _ = self.quic.inner.send_stream(id).reset(code);
         }
     }
 
@@ -432,7 +464,7 @@ impl Client {
             // section 4.1).
             let id = request_stream(was_sent.stream);
             let code = code_of(ErrorCode::RequestCancelled.number());
-            let _ = self.quic.connection.inner.send_stream(id).reset(code);
+            let _ = self.quic.inner.send_stream(id).reset(code);
         }
         self.open_streams();
         discarded_bytes
@@ -442,7 +474,7 @@ impl Client {
     #[inline]
     fn open_streams(&mut self) {
         while self.depth() < self.depth {
-            if self.quic.connection.inner.streams().open(Dir::Bi).is_none() {
+            if self.quic.inner.streams().open(Dir::Bi).is_none() {
                 return;
             }
             self.opened_streams += 1;
