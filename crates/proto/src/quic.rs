@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, EcnCodepoint,
-    Endpoint, EndpointConfig, EndpointEvent, Event, IdleTimeout, NoneTokenStore,
-    RandomConnectionIdGenerator, ServerConfig, TransportConfig, VarInt,
+    ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, EcnCodepoint, Endpoint,
+    EndpointConfig, EndpointEvent, Event, IdleTimeout, NoneTokenStore, RandomConnectionIdGenerator,
+    ServerConfig, TransportConfig, VarInt,
 };
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::quic::{Suite, Version};

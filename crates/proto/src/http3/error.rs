@@ -1,5 +1,5 @@
-//! Why a connection or a stream of HTTP/3 fails: error codes of HTTP/3 and QPACK, and which rule was
-//! broken.
+//! Why a connection or a stream of HTTP/3 fails: error codes of HTTP/3 and QPACK, and which rule
+//! was broken.
 
 use thiserror::Error;
 
