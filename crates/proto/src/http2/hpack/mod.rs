@@ -27,7 +27,7 @@ pub struct Decoder<K> {
 
 impl<K: Keep> Decoder<K> {
     /// A decoder whose table may have up to `table_bytes`: the SETTINGS_HEADER_TABLE_SIZE of its
-    /// side, or [`TABLE_BYTES`](TABLE_BYTES). It takes memory as entries come.
+    /// side, or [`TABLE_BYTES`]. It takes memory as entries come.
     pub fn new(table_bytes: u32) -> Self {
         Self {
             table: Table::new(table_bytes),
