@@ -526,6 +526,13 @@ mod tests {
 
     use super::*;
 
+    fn broker(url: &str) -> Broker {
+        Broker {
+            url: url.to_owned(),
+            ..Broker::default()
+        }
+    }
+
     #[test]
     fn a_broker_elsewhere_is_spoken_to_in_secret() {
         let credentials: Credentials = "me:it\n".parse().expect("credentials");
@@ -540,9 +547,8 @@ mod tests {
             ("nats://localhost.example:4222", true, false),
         ] {
             let broker = Broker {
-                url: url.to_owned(),
                 credentials: is_known.then(|| credentials.clone()),
-                ..Broker::default()
+                ..broker(url)
             };
             assert_eq!(broker.check().is_ok(), may, "{url}: {:?}", broker.check());
             let open = Broker {
@@ -560,11 +566,7 @@ mod tests {
             ("localhost:7", &["127.0.0.1", "::1"]),
             ("nats://127.0.0.1:7", &["127.0.0.1"]),
         ] {
-            let broker = Broker {
-                url: url.to_owned(),
-                ..Broker::default()
-            };
-            let place = broker.place().expect("a URL");
+            let place = broker(url).place().expect("a URL");
             let addresses = place.addresses().expect("they are known");
             assert!(addresses.iter().all(|it| it.port() == 7));
             let found: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
@@ -577,11 +579,10 @@ mod tests {
         let [trusted, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("free"));
         other.set_nonblocking(true).expect("ours");
         let place = |listener: &TcpListener| listener.local_addr().expect("bound");
-        let (url, named) = (format!("nats://{}", place(&trusted)), place(&other));
+        let named = place(&other);
         let broker = Broker {
-            url,
             credentials: Some("me:it".parse().expect("credentials")),
-            ..Broker::default()
+            ..broker(&format!("nats://{}", place(&trusted)))
         };
         // It greets once, names another one, and then turns away whoever comes.
         let turned_away = threads::spawn("broker", move || {
@@ -616,14 +617,7 @@ mod tests {
 
     #[test]
     fn what_is_no_broker_is_refused() {
-        let check = |url: &str| {
-            let url = url.to_owned();
-            let broker = Broker {
-                url,
-                ..Broker::default()
-            };
-            broker.check().expect_err("it is none")
-        };
+        let check = |url: &str| broker(url).check().expect_err("it is none");
         for wrong in ["http://127.0.0.1", "ws://127.0.0.1", "nats://"] {
             assert!(matches!(check(wrong), BrokerError::Url(_)), "{wrong}");
         }

@@ -366,6 +366,16 @@ mod tests {
 
     use super::*;
 
+    fn pong(status: Status) -> FromAgent {
+        FromAgent::Pong(Pong {
+            sequence: 1,
+            sent_ns: 2,
+            received_ns: 3,
+            replied_ns: 4,
+            status,
+        })
+    }
+
     #[test]
     fn messages_are_read_as_they_were_written() {
         let session = SessionId::fresh();
@@ -406,18 +416,12 @@ mod tests {
             let read = ToAgent::decode(&message.encode(&session)).expect("a message");
             assert_eq!(read, (session.clone(), message));
         }
-        let pong = Pong {
-            sequence: 1,
-            sent_ns: 2,
-            received_ns: 3,
-            replied_ns: 4,
-            status: Status {
-                phase: Phase::Finished { chunks: 2 },
-                stop: Some(stop),
-                ..Status::default()
-            },
+        let finished = Status {
+            phase: Phase::Finished { chunks: 2 },
+            stop: Some(stop),
+            ..Status::default()
         };
-        for message in [FromAgent::Pong(pong), FromAgent::Result { round: 1, chunk }] {
+        for message in [pong(finished), FromAgent::Result { round: 1, chunk }] {
             for session in [None, Some(&session)] {
                 let read = FromAgent::decode(&message.encode(session)).expect("a message");
                 assert_eq!(read, (session.cloned(), message.clone()));
@@ -463,17 +467,8 @@ mod tests {
             ..Status::default()
         };
         for status in [counted, done] {
-            let pong = FromAgent::Pong(Pong {
-                sequence: 1,
-                sent_ns: 2,
-                received_ns: 3,
-                replied_ns: 4,
-                status,
-            });
-            assert!(matches!(
-                FromAgent::decode(&pong.encode(None)),
-                Err(DecodeError::LargeCount(_))
-            ));
+            let read = FromAgent::decode(&pong(status).encode(None));
+            assert!(matches!(read, Err(DecodeError::LargeCount(_))));
         }
         assert_eq!(shortened(&"ä".repeat(TEXT_BYTES_MAX)).len(), TEXT_BYTES_MAX);
     }

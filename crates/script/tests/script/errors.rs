@@ -9,11 +9,19 @@ use crate::support::{Trial, next, only, respond, started};
 
 #[test]
 fn a_script_that_cannot_be_loaded_says_why() {
-    let trial = Trial::new("\nwrk.body = {\"message\":\"Hi\"}");
-    assert!(matches!(trial.try_load(), Err(ScriptError::Load { .. })));
-    assert_eq!(trial.refusal(), "script.lua:2: '}' expected near ':'");
-    let trial = Trial::new("\n\nerror('not today')");
-    assert_eq!(trial.refusal(), "script.lua:3: not today");
+    for (source, message) in [
+        (
+            "\nwrk.body = {\"message\":\"Hi\"}",
+            "script.lua:2: '}' expected near ':'",
+        ),
+        ("\n\nerror('not today')", "script.lua:3: not today"),
+        ("error({})", "the script raised a table value as an error"),
+        ("error()", "the script raised a nil value as an error"),
+    ] {
+        let trial = Trial::new(source);
+        assert!(matches!(trial.try_load(), Err(ScriptError::Load { .. })));
+        assert_eq!(trial.refusal(), message);
+    }
     let trial = Trial::with("", |options| options.path = "/nonexistent/x.lua".into());
     assert_eq!(
         trial.refusal(),
@@ -21,17 +29,6 @@ fn a_script_that_cannot_be_loaded_says_why() {
     );
     let trial = Trial::with("", |options| options.path = "a\0b".into());
     assert_eq!(trial.try_load().expect_err("a name"), ScriptError::Name);
-}
-
-#[test]
-fn an_error_that_is_no_text_has_a_name() {
-    let trial = Trial::new("error({})");
-    assert_eq!(
-        trial.refusal(),
-        "the script raised a table value as an error"
-    );
-    let trial = Trial::new("error()");
-    assert_eq!(trial.refusal(), "the script raised a nil value as an error");
 }
 
 #[test]
@@ -61,7 +58,7 @@ fn what_fails_in_the_run_says_where() {
     let source = "function request()\nn = (n or 0) + 1 if n == 3 then local x = nil; return x.y \
                   end return wrk.format() end\nfunction response(s)\nerror('boom') end\n\
                   function delay()\nreturn nil + 1 end";
-    let (trial, mut script, mut generator) = started(source);
+    let (trial, _script, mut generator) = started(source);
     next(&mut generator).expect("a request");
     let error = next(&mut generator).expect_err("the third call");
     assert_eq!(
