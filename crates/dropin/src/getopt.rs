@@ -413,9 +413,13 @@ impl<T> Found<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::shell::words;
+
+    /// The words of a line without quotes.
+    pub(crate) fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
 
     const ROWS: &[Row<String>] = &[
         text("t", "threads", |to, typed| {

@@ -6,7 +6,7 @@ use brunt_record::RequestLog;
 
 use crate::Ending;
 use crate::getopt::*;
-use crate::numbers::digits;
+use crate::libraries::digits;
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
@@ -402,7 +402,7 @@ impl Url {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         let words = words(line);

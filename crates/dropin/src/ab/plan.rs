@@ -10,9 +10,9 @@ use brunt_load::{
 use super::options::Options;
 use crate::Ending;
 use crate::ending::strerror;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
+use crate::libraries::{SUITES, SUITES_OF_1_3, iana_suite};
 use crate::request::{basic, only_request};
-use crate::tls_names::{SUITES, SUITES_OF_1_3, iana_suite};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// ab begins at once.
@@ -262,7 +262,7 @@ fn request(options: &Options, body: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn spec(line: &str) -> Result<TlsSpec, Ending> {
         let words = words(line);

@@ -11,8 +11,8 @@ use time::OffsetDateTime;
 use super::options::{Html, Options, banner};
 use crate::Ending;
 use crate::ending::Cause;
-use crate::numbers::{Times, short_us};
-use crate::tls_names::{openssl_suite, temporary_key};
+use crate::libraries::{Times, short_us};
+use crate::libraries::{openssl_suite, temporary_key};
 
 const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
@@ -596,7 +596,7 @@ mod tests {
     use brunt_record::{Answer, LogPlace, Recorder, ReplyOutcome, RequestTiming, Window};
 
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);

@@ -6,8 +6,8 @@ use brunt_load::{HttpChoice, TlsSpec};
 use brunt_proto::http2::ClientSettings;
 
 use crate::getopt::*;
-use crate::tls_names::{GROUPS, SUITES, SUITES_OF_1_3, iana_suite};
-use crate::{Ending, numbers};
+use crate::libraries::{GROUPS, SUITES, SUITES_OF_1_3, iana_suite};
+use crate::{Ending, libraries};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const VERSION: &str = "h2load nghttp2/1.52.0\n";
@@ -407,7 +407,7 @@ pub(super) fn number(name: &str, typed: &str) -> Result<u64, Ending> {
 
 /// Digits at the beginning, within 63 bits, and what is behind them.
 fn digits(typed: &str) -> Option<(u64, &str)> {
-    let (number, rest) = numbers::digits(typed);
+    let (number, rest) = libraries::digits(typed);
     let number = number.filter(|&number| i64::try_from(number).is_ok());
     Some((number?, rest))
 }
@@ -622,7 +622,7 @@ fn iana_names(option: &str, list: &str, known: &[(&str, String)]) -> Result<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         let words = words(line);

@@ -9,7 +9,7 @@ use brunt_load::{
 use brunt_record::RequestLog;
 
 use super::options::{Options, error, is_absolute, path_of};
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 use crate::{Ending, request};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -358,7 +358,7 @@ fn invalid(uri: &str) -> Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn plan(line: &str, data: Option<&[u8]>) -> Plan {
         let words = words(line);

@@ -9,8 +9,8 @@ use brunt_record::{FailureKind, FailureScope, LoggedEnd, RequestLog, Run, Tally}
 use super::options::Options;
 use crate::Ending;
 use crate::ending::strerror;
-use crate::numbers::{deviation, share};
-use crate::tls_names::{openssl_suite, temporary_key};
+use crate::libraries::{deviation, share};
+use crate::libraries::{openssl_suite, temporary_key};
 
 /// What is printed when a load of so many requests begins.
 pub fn heading(options: &Options, requests: u64) -> String {
@@ -444,7 +444,7 @@ fn tls_lines(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::Ending;
 use crate::getopt::*;
-use crate::numbers::digits;
+use crate::libraries::digits;
 
 /// Exit code of options that do not go together.
 const EXIT_CONFLICT: u8 = 255;
@@ -517,7 +517,7 @@ fn steps(typed: &str) -> Result<Period, Ending> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         let words = words(line);

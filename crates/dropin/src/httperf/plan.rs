@@ -13,7 +13,7 @@ use brunt_load::{
 
 use super::options::{Options, Period, Uris, Workload, unfit};
 use crate::Ending;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 use crate::request::only_request;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -336,7 +336,7 @@ fn path_in_set(prefix: &str, number: u32, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn planned(line: &str) -> Plan {
         let words = words(line);

@@ -9,7 +9,7 @@ use super::options::{Options, Period, Uris, Workload};
 use super::plan::CONNECTIONS_MAX;
 use crate::Ending;
 use crate::ending::Cause;
-use crate::numbers::{deviation, general};
+use crate::libraries::{deviation, general};
 
 /// The version, which runs print that are asked for it.
 const VERSION: &str = "httperf: httperf-0.9.0 compiled without DEBUG without TIME_SYSCALLS.\n";
@@ -359,7 +359,7 @@ mod tests {
     use brunt_load::sessions::Lifetimes;
 
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);

@@ -134,7 +134,7 @@ impl ServerReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);

@@ -7,7 +7,7 @@ use brunt_load::{Plan, RequestSet, SocketOptions, Streams, Target};
 
 use crate::Ending;
 use crate::getopt::*;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 
 /// The version whose client brunt stands in for.
 pub(super) const VERSION: &str = "6.1.2";
@@ -368,7 +368,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         let words = words(line);

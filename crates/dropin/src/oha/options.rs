@@ -314,8 +314,8 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+    use crate::getopt::tests::words;
     use crate::oha::plan;
-    use crate::shell::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         Options::parse(&words(line))

@@ -10,7 +10,7 @@ use brunt_load::{
 use super::VERSION;
 use super::options::{Options, invalid, wrong};
 use crate::Ending;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 use crate::request::{self, basic};
 
 /// Requests of a run, unless something else is asked for.
@@ -135,7 +135,7 @@ fn request(options: &Options, target: &Target, body: &[u8]) -> Result<RequestSpe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn plan_of(line: &str, body: &[u8]) -> Plan {
         let options = Options::parse(&words(line)).expect(line);

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::{Form, Options};
-use crate::numbers;
+use crate::libraries;
 
 /// Bins of a histogram.
 const BINS: usize = 11;
@@ -156,7 +156,7 @@ fn rates_json(rates: &[f64]) -> Json {
     let count = sorted.len() as f64;
     let mean = (count > 0.0).then(|| sorted.iter().sum::<f64>() / count);
     let deviation = mean.filter(|_| count > 1.0);
-    let deviation = deviation.map(|mean| numbers::deviation(sorted.iter().copied(), mean));
+    let deviation = deviation.map(|mean| libraries::deviation(sorted.iter().copied(), mean));
     let percentiles = PERCENTILES.into_iter().map(|percent| {
         let place = (percent / 100.0 * count) as usize;
         (format!("p{percent}"), value_of(sorted.get(place)))

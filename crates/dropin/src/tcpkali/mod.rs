@@ -1,6 +1,5 @@
 //! tcpkali.
 
-mod content;
 mod expression;
 mod options;
 mod plan;

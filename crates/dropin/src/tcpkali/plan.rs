@@ -10,10 +10,10 @@ use brunt_load::{
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
-use super::content::{MARKER, Sent};
+use super::expression::{MARKER, Sent};
 use super::options::{Options, Rate, error};
 use crate::Ending;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 
 /// Messages that may wait for a connection, at least and at most.
 const QUEUE_LEAST: u64 = 1_000_000;
@@ -336,7 +336,7 @@ mod tests {
     use brunt_load::Spoken;
 
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn plan(line: &str) -> Result<Plan, Ending> {
         let words = words(line);

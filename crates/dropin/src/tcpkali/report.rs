@@ -7,7 +7,7 @@ use brunt_judge::RunFigures;
 use brunt_record::{Histogram, Run};
 
 use super::options::Options;
-use crate::numbers::general;
+use crate::libraries::general;
 
 /// What tcpkali takes for the payload of a packet, bytes.
 const SEGMENT_BYTES: u64 = 1_460;

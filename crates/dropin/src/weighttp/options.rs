@@ -6,7 +6,7 @@ use brunt_record::RequestLog;
 
 use crate::Ending;
 use crate::getopt::*;
-use crate::numbers::digits;
+use crate::libraries::digits;
 
 const EXIT_ERROR: u8 = 1;
 /// What `-s` sets the number of requests to, where there is none before it.
@@ -346,7 +346,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn parse(line: &str) -> Result<Options, Ending> {
         let words = words(line);

@@ -9,7 +9,7 @@ use brunt_load::{HttpChoice, Plan, RequestSet, Reuse, Scheme, Stop, Target};
 use super::options::{Options, Proxy, wrong};
 use crate::Ending;
 use crate::ending::strerror;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 use crate::request::{basic, only_request};
 
 const SECOND_NS: u64 = 1_000_000_000;

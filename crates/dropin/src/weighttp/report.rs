@@ -6,7 +6,7 @@ use brunt_judge::RunFigures;
 use brunt_record::{FailureScope, LoggedEnd, RequestLog, Run};
 
 use super::options::{Form, Options, version};
-use crate::numbers::{self, share, short_us};
+use crate::libraries::{self, share, short_us};
 
 /// What is printed when the load begins.
 pub fn heading(options: &Options) -> String {
@@ -40,14 +40,14 @@ pub fn progress(percent: u64) -> String {
 /// Times, and how weighttp finds percentiles among them.
 #[derive(Clone, Debug, Default)]
 struct Times {
-    sorted: numbers::Times,
+    sorted: libraries::Times,
     /// Places of an even number of them count one less.
     is_lowered: bool,
 }
 
 impl Times {
     fn of(us: Vec<u32>, is_lowered: bool) -> Self {
-        let sorted = numbers::Times::of(us);
+        let sorted = libraries::Times::of(us);
         Self { sorted, is_lowered }
     }
 
@@ -266,7 +266,7 @@ pub fn csv(measured: &Measured) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::words;
+    use crate::getopt::tests::words;
 
     fn options(line: &str) -> Options {
         let words = words(line);

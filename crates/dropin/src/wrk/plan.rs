@@ -4,7 +4,7 @@ use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, RequestSet, Reques
 
 use super::{Options, Program};
 use crate::Ending;
-use crate::numbers::at_least_1;
+use crate::libraries::at_least_1;
 use crate::request::{self, NoRequest};
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -8,9 +8,8 @@ use brunt_load::{HttpChoice, Interrupt, Plan, RequestGenerator, RequestSet};
 use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{Flavour, Outcome, Script, ScriptError, ScriptOptions, ScriptTarget, Summary};
 
-use super::latencies::{of_us, per_thread};
 use super::plan::typed_headers;
-use super::report::Counts;
+use super::report::{Counts, of_us, per_thread};
 use super::{Options, Program};
 use crate::Ending;
 
