@@ -69,4 +69,4 @@ pub use protocol::{
 };
 pub use run::{LoadError, Origin, complete, run};
 pub use session::{Rounds, Session};
-pub use simulate::{Machine, SimulatedSession};
+pub use simulate::Machine;

@@ -15,11 +15,12 @@ use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{Backend, Run, RunEdges, SetUp, Window};
+use brunt_record::{Backend, Evidence, Run, RunEdges, SetUp, Window};
 
+use crate::backlog::Budgets;
 use crate::failure::RunError;
 use crate::generated::{Generated, Generators, GeneratorsError};
-use crate::observer::{Control, Phase, RunObserver, Snapshots, snapshots};
+use crate::observer::{Control, Phase, RunObserver, SnapshotSender, Snapshots, snapshots};
 use crate::prepare::Prepared;
 use crate::probes::Probes;
 use crate::protocol::{
@@ -38,17 +39,93 @@ const IDLE_NS: u64 = 5_000_000;
 const LEAVE_NS: u64 = 1_000_000;
 
 /// Workers, and the connections that they hold.
-#[derive(Debug)]
-pub struct Session {
-    prepared: Prepared,
-    control: Arc<Control>,
-    own_server: bool,
+pub struct Session<'m> {
+    pub(crate) prepared: Prepared,
+    pub(crate) control: Arc<Control>,
+    pub(crate) own_server: bool,
+    pub(crate) workers: Box<dyn Workers + 'm>,
+    pub(crate) generators: Generators,
+}
+
+/// A round that is being measured.
+pub(crate) struct AtHand<'a> {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) control: &'a Arc<Control>,
+    pub(crate) own_server: bool,
+    pub(crate) generators: &'a mut Generators,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) observer: &'a mut dyn RunObserver,
+}
+
+impl AtHand<'_> {
+    /// Shows what workers counted, and how far the round is.
+    pub(crate) fn show(&mut self, phase: Phase) {
+        self.snapshots.deliver(self.observer);
+        self.observer.progress(phase, &self.snapshots.progress());
+    }
+}
+
+/// How a round began whose workers are ready.
+pub(crate) struct Begun {
+    pub(crate) setup_start_ns: u64,
+    /// Wall clock (ms) and monotonic clock (ns) at one and the same time; none in virtual time.
+    pub(crate) wall_start: Option<(u64, u64)>,
+    /// Memory of the process before connections were opened; none in virtual time.
+    pub(crate) resident_before_bytes: Option<u64>,
+    pub(crate) set_up: SetUp,
+}
+
+/// How the load of a round ended, all of whose workers have left.
+pub(crate) struct Loaded {
+    pub(crate) ended: Vec<Ended>,
+    /// Requests of a run by count that no worker drew.
+    pub(crate) unsent: u64,
+    pub(crate) watched: Watched,
+}
+
+/// The workers of a session: threads of this machine, or those of a simulated one.
+pub(crate) trait Workers {
+    /// Has all of them open what is missing for a round. Each gives snapshots to a clone of
+    /// `sender`.
+    fn set_up(&mut self, round: &mut AtHand<'_>, sender: SnapshotSender)
+    -> Result<Begun, RunError>;
+
+    /// When the load begins, all of whose workers are ready.
+    fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError>;
+
+    /// Has all of them make the load, and waits for their ends.
+    fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError>;
+
+    /// How the window of all agents ends, a share of whose requests was done here by `own`.
+    fn agreed_ending(
+        &mut self,
+        _round: &mut AtHand<'_>,
+        own: Ending,
+        _window: Window,
+    ) -> Result<Ending, RunError> {
+        Ok(own)
+    }
+
+    /// What was read beside the load.
+    fn evidence(&mut self, round: &mut AtHand<'_>) -> Evidence;
+
+    /// A round failed.
+    fn fail(&mut self, _control: &Control) {}
+
+    /// The last round is over: has them leave; once `is_hurried`, without waiting for servers.
+    fn leave(&mut self, _control: &Control, _is_hurried: &dyn Fn() -> bool) {}
+}
+
+/// Workers on threads of this machine.
+struct Threads {
     /// To each worker; none before the first round. A worker whose sender is gone leaves.
     orders: Vec<Sender<Order>>,
     reports: Receiver<(u32, Report)>,
     reporter: Sender<(u32, Report)>,
     threads: Vec<JoinHandle<()>>,
-    generators: Generators,
+    /// What the workers of the round at hand draw from, and what is read beside it.
+    budgets: Option<Budgets>,
+    probes: Option<Probes>,
 }
 
 /// An order to a worker.
@@ -87,16 +164,20 @@ enum Report {
 impl Prepared {
     /// A session on this machine. `own_server` says that the target lives in this process. Workers
     /// start, and connections are opened, with the first round.
-    pub fn open(self, control: &Arc<Control>, own_server: bool) -> Session {
+    pub fn open(self, control: &Arc<Control>, own_server: bool) -> Session<'static> {
         let (reporter, reports) = mpsc::channel();
         Session {
             prepared: self,
             control: Arc::clone(control),
             own_server,
-            orders: Vec::new(),
-            reports,
-            reporter,
-            threads: Vec::new(),
+            workers: Box::new(Threads {
+                orders: Vec::new(),
+                reports,
+                reporter,
+                threads: Vec::new(),
+                budgets: None,
+                probes: None,
+            }),
             generators: Generators::default(),
         }
     }
@@ -145,18 +226,17 @@ pub trait Rounds {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError>;
 }
 
-impl Rounds for Session {
+impl Rounds for Session<'_> {
     fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let outcome = self.measure(round, observer);
         if outcome.is_err() {
-            self.control.abort();
-            self.orders.clear();
+            self.workers.fail(&self.control);
         }
         outcome
     }
 }
 
-impl Session {
+impl Session<'_> {
     /// Has the requests of all rounds made by these, one for each worker in order: those of the
     /// plan are not sent. They are dropped with the session.
     ///
@@ -179,67 +259,49 @@ impl Session {
         self.generators.error()
     }
 
+    /// Has the workers leave, as dropping it does; once `is_hurried`, without waiting for servers.
+    pub fn leave(mut self, is_hurried: impl Fn() -> bool) {
+        self.workers.leave(&self.control, &is_hurried);
+    }
+
     fn measure(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
-        let wall_start = (clock::unix_ms(), clock::now_ns());
-        let mut edges = RunEdges::default();
-        edges.setup_start.set(clock::now_ns());
-        memory::reset_peak_resident();
-        let resident_before_bytes = memory::resident_bytes();
         let prepared = self.prepared.of_round(round);
         self.generators.check(&prepared.plan)?;
-        let workers = prepared.workers.len() as u32;
-        let control = Arc::clone(&self.control);
-        control.begin_round();
-        let probes = Probes::start(&prepared, self.own_server, &control, observer)?;
-        let budgets = prepared.budgets();
-        let (sender, mut snapshots) = snapshots(prepared.workers.clone(), observer);
-        self.start_workers()?;
-        for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
-            let budget = budgets.as_ref().and_then(|budgets| budgets.of(place));
-            let task = prepared.task(worker, budget, &control, &sender);
-            // Whoever is gone has said why.
-            let _ = orders.send(Order::Prepare(Box::new(Preparation {
-                task,
-                // A server in this process needs as many CPUs again.
-                threads_that_poll: if self.own_server {
-                    2 * workers
-                } else {
-                    workers
-                },
-                is_observed: prepared.plan.observe,
-                holds_start: control.holds_start(),
-                generated: self.generators.take(place),
-            })));
-        }
-        drop(sender);
-        let set_up = self.await_ready(&mut snapshots, observer)?;
-        if let Some(error) = unopened(&set_up) {
+        self.control.begin_round();
+        let (sender, snapshots) = snapshots(prepared.workers.clone(), observer);
+        let workers = &mut self.workers;
+        let round = &mut AtHand {
+            prepared: Arc::clone(&prepared),
+            control: &self.control,
+            own_server: self.own_server,
+            generators: &mut self.generators,
+            snapshots,
+            observer,
+        };
+        let begun = workers.set_up(round, sender)?;
+        if let Some(error) = unopened(&begun.set_up) {
             return Err(error);
         }
-        let load_ns = self.start_of_load(&mut snapshots, observer)?;
+        let load_ns = workers.start_of_load(round)?;
         let window = prepared.window_from(load_ns);
+        let mut edges = RunEdges::default();
+        edges.setup_start.set(begun.setup_start_ns);
         edges.warmup_start.set(load_ns);
-        probes.begin(load_ns, window);
-        for orders in &self.orders {
-            let _ = orders.send(Order::Start(Start { load_ns, window }));
-        }
-        let (mut ended, watched) = self.watch(window, &mut snapshots, observer)?;
-        hand_over_log(&prepared.plan, window.start_ns, &mut ended, observer);
-        let unsent = budgets.map_or(0, |budgets| budgets.left());
-        let ending = prepared.ending(&control, &mut ended, unsent, window);
-        let ending = match prepared.plan.stop.requests {
-            Some(_) if control.holds_end() => {
-                self.agreed_ending(ending, window, &mut snapshots, observer)?
-            }
-            _ => ending,
-        };
-        let progress = snapshots.progress();
-        let evidence = probes.finish(&control, &progress, observer);
+        let loaded = workers.run(round, Start { load_ns, window })?;
+        let Loaded {
+            mut ended,
+            unsent,
+            watched,
+        } = loaded;
+        hand_over_log(&prepared.plan, window.start_ns, &mut ended, round.observer);
+        let ending = prepared.ending(round.control, &mut ended, unsent, window);
+        let ending = workers.agreed_ending(round, ending, window)?;
+        let evidence = workers.evidence(round);
         Ok(prepared.conclude(Conclusion {
-            control: &control,
+            control: round.control,
             own_server: self.own_server,
-            wall_start: Some(wall_start),
-            resident_before_bytes,
+            wall_start: begun.wall_start,
+            resident_before_bytes: begun.resident_before_bytes,
             edges,
             window,
             ended,
@@ -249,31 +311,175 @@ impl Session {
             evidence,
         }))
     }
+}
 
-    /// Why a round ended before there was a measurement.
-    fn nothing_measured(&self) -> RunError {
-        let error = self.generators.error().cloned();
-        error.map_or(RunError::Interrupted, RunError::Generator)
+impl Workers for Threads {
+    fn set_up(
+        &mut self,
+        round: &mut AtHand<'_>,
+        sender: SnapshotSender,
+    ) -> Result<Begun, RunError> {
+        let wall_start = (clock::unix_ms(), clock::now_ns());
+        let setup_start_ns = clock::now_ns();
+        memory::reset_peak_resident();
+        let resident_before_bytes = memory::resident_bytes();
+        let prepared = Arc::clone(&round.prepared);
+        let control = round.control;
+        let probes = Probes::start(&prepared, round.own_server, control, round.observer)?;
+        self.probes = Some(probes);
+        self.budgets = prepared.budgets();
+        self.start(&prepared)?;
+        let workers = prepared.workers.len() as u32;
+        for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
+            let budget = self.budgets.as_ref().and_then(|budgets| budgets.of(place));
+            let task = prepared.task(worker, budget, control, &sender);
+            // Whoever is gone has said why.
+            let _ = orders.send(Order::Prepare(Box::new(Preparation {
+                task,
+                // A server in this process needs as many CPUs again.
+                threads_that_poll: if round.own_server {
+                    2 * workers
+                } else {
+                    workers
+                },
+                is_observed: prepared.plan.observe,
+                holds_start: control.holds_start(),
+                generated: round.generators.take(place),
+            })));
+        }
+        drop(sender);
+        Ok(Begun {
+            setup_start_ns,
+            wall_start: Some(wall_start),
+            resident_before_bytes,
+            set_up: self.await_ready(round)?,
+        })
     }
 
-    fn start_workers(&mut self) -> Result<(), RunError> {
+    /// Soon, unless somebody else says when.
+    fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError> {
+        let control = round.control;
+        if !control.holds_start() {
+            return Ok(clock::now_ns() + START_MARGIN_NS);
+        }
+        loop {
+            round.show(Phase::Ready);
+            if control.is_interrupted() {
+                return Err(RunError::Interrupted);
+            }
+            if let Some(load_ns) = control.take_start() {
+                let earliest_ns = clock::now_ns() + START_MARGIN_NS;
+                return match earliest_ns.checked_sub(load_ns) {
+                    None | Some(0) => Ok(load_ns),
+                    Some(late_ns) => Err(RunError::StartMissed { late_ns }),
+                };
+            }
+            if let Ok(report) = self.reports.recv_timeout(WATCH) {
+                // Whoever says something now has failed.
+                heard(report)?;
+            }
+        }
+    }
+
+    fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError> {
+        if let Some(probes) = &self.probes {
+            probes.begin(start.load_ns, start.window);
+        }
+        for orders in &self.orders {
+            let _ = orders.send(Order::Start(start));
+        }
+        let (ended, watched) = self.watch(round, start.window)?;
+        Ok(Loaded {
+            ended,
+            unsent: self.budgets.take().map_or(0, |budgets| budgets.left()),
+            watched,
+        })
+    }
+
+    /// With the agent that takes longest.
+    fn agreed_ending(
+        &mut self,
+        round: &mut AtHand<'_>,
+        own: Ending,
+        window: Window,
+    ) -> Result<Ending, RunError> {
+        let control = round.control;
+        if round.prepared.plan.stop.requests.is_none() || !control.holds_end() {
+            return Ok(own);
+        }
+        let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
+        control.is_done_after(own_window_ns);
+        loop {
+            round
+                .observer
+                .progress(Phase::Drain, &round.snapshots.progress());
+            if let Some(agreed_ns) = control.agreed_end_ns() {
+                // Nothing that was measured here lies outside.
+                let end_ns = agreed_ns.max(own.end_ns);
+                return Ok(Ending {
+                    end_ns,
+                    is_early: own.is_early || end_ns > own.end_ns,
+                    ..own
+                });
+            }
+            if control.is_interrupted() {
+                // Nobody says it any more.
+                let is_cut_short = true;
+                return Ok(Ending {
+                    is_cut_short,
+                    ..own
+                });
+            }
+            if let Ok(report) = self.reports.recv_timeout(WATCH) {
+                // Whoever says something now has failed.
+                heard(report)?;
+            }
+        }
+    }
+
+    fn evidence(&mut self, round: &mut AtHand<'_>) -> Evidence {
+        let progress = round.snapshots.progress();
+        let probes = self.probes.take();
+        probes.map_or_else(Evidence::default, |probes| {
+            probes.finish(round.control, &progress, round.observer)
+        })
+    }
+
+    fn fail(&mut self, control: &Control) {
+        control.abort();
+        self.orders.clear();
+        self.probes = None;
+    }
+
+    fn leave(&mut self, control: &Control, is_hurried: &dyn Fn() -> bool) {
+        self.orders.clear();
+        while !self.threads.iter().all(JoinHandle::is_finished) {
+            if is_hurried() {
+                control.hurry();
+            }
+            threads::sleep(LEAVE_NS);
+        }
+    }
+}
+
+impl Threads {
+    fn start(&mut self, prepared: &Prepared) -> Result<(), RunError> {
         if !self.threads.is_empty() {
             return Ok(());
         }
-        let body = match self.prepared.backend {
-            Backend::Uring => self.prepared.worker_body(OnUring),
-            Backend::Epoll => self.prepared.worker_body(OnEpoll),
+        let body = match prepared.backend {
+            Backend::Uring => prepared.worker_body(OnUring),
+            Backend::Epoll => prepared.worker_body(OnEpoll),
             Backend::Sim => return Err(RunError::OfSimulation),
         };
         let cpus = Cpus::of_process();
-        for (place, worker) in self.prepared.workers.clone().enumerate() {
+        for (place, worker) in prepared.workers.clone().enumerate() {
             let (sender, orders) = mpsc::channel();
             let reporter = Reporter {
                 worker,
                 reports: self.reporter.clone(),
             };
-            let cpus_of_workers = &self.prepared.placed.cpus;
-            let cpu = cpus_of_workers.get(place).copied();
+            let cpu = prepared.placed.cpus.get(place).copied();
             let body = Arc::clone(&body);
             let body = move || {
                 // Where it may not be bound, the scheduler chooses, and the report says so.
@@ -292,19 +498,14 @@ impl Session {
     }
 
     /// Waits for all workers to be ready, and gives what their set-up came to.
-    fn await_ready(
-        &mut self,
-        snapshots: &mut Snapshots,
-        observer: &mut dyn RunObserver,
-    ) -> Result<SetUp, RunError> {
+    fn await_ready(&mut self, round: &mut AtHand<'_>) -> Result<SetUp, RunError> {
         let (mut set_up, mut ready) = (SetUp::default(), 0);
         while ready < self.orders.len() {
             if let Report::Ready(of_worker) = match self.reports.recv_timeout(WATCH) {
                 Ok(report) => heard(report)?,
                 Err(RecvTimeoutError::Timeout) => {
-                    snapshots.deliver(observer);
-                    observer.progress(Phase::SetUp, &snapshots.progress());
-                    if self.control.is_interrupted() {
+                    round.show(Phase::SetUp);
+                    if round.control.is_interrupted() {
                         // After an interrupt it says nothing that no connection is open.
                         return Err(RunError::Interrupted);
                     }
@@ -316,95 +517,15 @@ impl Session {
                 ready += 1;
             }
         }
-        snapshots.deliver(observer);
-        observer.progress(Phase::SetUp, &snapshots.progress());
-        if self.control.is_interrupted() {
+        round.show(Phase::SetUp);
+        if round.control.is_interrupted() {
             return Err(RunError::Interrupted);
         }
         Ok(set_up)
     }
-
-    /// How the window of all agents ends, a share of whose requests was done here by `own`: with
-    /// the agent that takes longest.
-    fn agreed_ending(
-        &mut self,
-        own: Ending,
-        window: Window,
-        snapshots: &mut Snapshots,
-        observer: &mut dyn RunObserver,
-    ) -> Result<Ending, RunError> {
-        let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
-        self.control.is_done_after(own_window_ns);
-        loop {
-            observer.progress(Phase::Drain, &snapshots.progress());
-            if let Some(agreed_ns) = self.control.agreed_end_ns() {
-                // Nothing that was measured here lies outside.
-                let end_ns = agreed_ns.max(own.end_ns);
-                return Ok(Ending {
-                    end_ns,
-                    is_early: own.is_early || end_ns > own.end_ns,
-                    ..own
-                });
-            }
-            if self.control.is_interrupted() {
-                // Nobody says it any more.
-                let is_cut_short = true;
-                return Ok(Ending {
-                    is_cut_short,
-                    ..own
-                });
-            }
-            if let Ok(report) = self.reports.recv_timeout(WATCH) {
-                // Whoever says something now has failed.
-                heard(report)?;
-            }
-        }
-    }
-
-    /// When the load begins, all of whose workers are ready: soon, unless somebody else says when.
-    fn start_of_load(
-        &mut self,
-        snapshots: &mut Snapshots,
-        observer: &mut dyn RunObserver,
-    ) -> Result<u64, RunError> {
-        if !self.control.holds_start() {
-            return Ok(clock::now_ns() + START_MARGIN_NS);
-        }
-        loop {
-            snapshots.deliver(observer);
-            observer.progress(Phase::Ready, &snapshots.progress());
-            if self.control.is_interrupted() {
-                return Err(RunError::Interrupted);
-            }
-            if let Some(load_ns) = self.control.take_start() {
-                let earliest_ns = clock::now_ns() + START_MARGIN_NS;
-                return match earliest_ns.checked_sub(load_ns) {
-                    None | Some(0) => Ok(load_ns),
-                    Some(late_ns) => Err(RunError::StartMissed { late_ns }),
-                };
-            }
-            if let Ok(report) = self.reports.recv_timeout(WATCH) {
-                // Whoever says something now has failed.
-                heard(report)?;
-            }
-        }
-    }
 }
 
-impl Session {
-    /// Has the workers leave, as dropping it does; once `is_hurried`, without waiting for servers.
-    pub fn leave(mut self, is_hurried: impl Fn() -> bool) {
-        self.orders.clear();
-        while !self.threads.iter().all(JoinHandle::is_finished) {
-            if is_hurried() {
-                self.control.hurry();
-            }
-            threads::sleep(LEAVE_NS);
-        }
-    }
-}
-
-impl Drop for Session {
+impl Drop for Threads {
     /// Workers leave, and close their connections: where the protocol has it so, when the servers
     /// have heard of it.
     fn drop(&mut self) {
@@ -574,19 +695,18 @@ where
 /// How often the thread that runs a round looks around while the next edge is known.
 const WATCH_SELDOM_NS: u64 = 50_000_000;
 
-impl Session {
+impl Threads {
     /// Watches the round from the start of load until all workers are done: reads the process's CPU
     /// at the window's edges, shows progress, passes on an interrupt.
     fn watch(
         &mut self,
+        round: &mut AtHand<'_>,
         window: Window,
-        snapshots: &mut Snapshots,
-        observer: &mut dyn RunObserver,
     ) -> Result<(Vec<Ended>, Watched), RunError> {
-        let control = Arc::clone(&self.control);
+        let (prepared, control) = (Arc::clone(&round.prepared), round.control);
         // An agreed start may be seconds away.
         let load_ns = if control.holds_start() {
-            window.start_ns - self.prepared.plan.warmup_ns
+            window.start_ns - prepared.plan.warmup_ns
         } else {
             0
         };
@@ -608,11 +728,11 @@ impl Session {
                 end_ns
             };
             let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if let Some(place) = self.generators.look(now_ns, over_ns, is_done) {
+            if let Some(place) = round.generators.look(now_ns, over_ns, is_done) {
                 // Nobody waits for the thread.
                 self.threads.clear();
                 return Err(RunError::LeftBehind {
-                    worker: self.prepared.workers.start + place as u32,
+                    worker: prepared.workers.start + place as u32,
                 });
             }
             if before.is_none() && now_ns >= window.start_ns {
@@ -630,17 +750,16 @@ impl Session {
             } else {
                 (Phase::Drain, u64::MAX)
             };
-            snapshots.deliver(observer);
-            observer.progress(phase, &snapshots.progress());
+            round.show(phase);
             // A worker that polls on the same CPU is not to be disturbed more often than needed;
             // but the end of the window must not be slept through.
             let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
             match self.reports.recv_timeout(Duration::from_nanos(pause_ns)) {
                 Ok(report) => {
-                    let worker = (report.0 - self.prepared.workers.start) as usize;
+                    let worker = (report.0 - prepared.workers.start) as usize;
                     if let Report::Ended(mut end) = heard(report)? {
                         let generated = end.finished.generated.take();
-                        self.generators.put_back(worker, generated);
+                        round.generators.put_back(worker, generated);
                         ended[worker] = Some(*end);
                     }
                 }
@@ -651,17 +770,21 @@ impl Session {
         let watched = watched
             .or_else(|| Watched::since(before))
             .unwrap_or_default();
-        snapshots.deliver(observer);
+        round.snapshots.deliver(round.observer);
         let ended: Vec<Ended> = ended.into_iter().flatten().collect();
         for end in &ended {
             if let Some(rest) = &end.finished.rest {
-                snapshots.take(rest, observer);
+                round.snapshots.take(rest, round.observer);
             }
         }
         if control.is_aborted() {
-            return Err(self.nothing_measured());
+            // A generator may have ended the round before there was a measurement.
+            let error = round.generators.error().cloned();
+            return Err(error.map_or(RunError::Interrupted, RunError::Generator));
         }
-        observer.progress(Phase::Drain, &snapshots.progress());
+        round
+            .observer
+            .progress(Phase::Drain, &round.snapshots.progress());
         Ok((ended, watched))
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_io::backend::{Peer, Slot};
-use brunt_load::{Arrivals, LoadModel, Plan, Reuse, Schedule, SocketOptions, Spin, share};
+use brunt_load::{LoadModel, Plan, Reuse, SocketOptions, Spin, share};
 use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
@@ -16,38 +16,12 @@ use crate::prepare::Prepared;
 /// lets a thread wait as long.
 pub(crate) const PAUSE_NS_LEAST: u64 = 200_000_000;
 
-/// What makes requests due, as far as one worker is concerned.
-#[derive(Clone, Debug)]
-pub(crate) enum Pace {
-    /// Replies.
-    Closed {
-        /// Set-up opens a connection every so many nanoseconds; 0: as fast as it can.
-        connect_gap_ns: f64,
-    },
-    /// Nothing: connections are kept open.
-    Held {
-        /// As above.
-        connect_gap_ns: f64,
-    },
-    /// Planned instants of requests.
-    Open {
-        arrivals: Arrivals,
-        /// Lengths of the stages that the window has, nanoseconds; empty without stages.
-        stages_ns: Vec<u64>,
-        connections_max: u32,
-        queue_max: u32,
-    },
-    /// Planned instants of connections.
-    Sessions { arrivals: Arrivals, queue_max: u32 },
-}
-
 /// What one worker is to do in a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) prepared: Arc<Prepared>,
     /// Its number among all workers of the plan.
     pub(crate) worker: u32,
-    pub(crate) pace: Pace,
     /// Its share of the connections: to hold; with planned connections, most at once.
     pub(crate) connections: u32,
     /// Requests in flight per connection, and their time-out: each request asks for them.
@@ -74,9 +48,11 @@ impl Task {
 
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(crate) fn held(&self) -> u32 {
-        match self.pace {
-            Pace::Closed { .. } | Pace::Held { .. } | Pace::Open { .. } => self.connections,
-            Pace::Sessions { .. } => 0,
+        match self.plan().model {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Open { .. } => {
+                self.connections
+            }
+            LoadModel::Sessions { .. } => 0,
         }
     }
 }
@@ -213,7 +189,6 @@ impl Prepared {
         Task {
             prepared: Arc::clone(self),
             worker,
-            pace: self.pace(worker),
             connections: share(plan.connections.get(), plan.workers.get(), worker),
             depth: self.negotiated.depth,
             requests_per_connection: self.requests_per_connection(),
@@ -351,47 +326,6 @@ impl Prepared {
         self.plan.model.schedule().is_some_and(|schedule| {
             schedule.rate_max() / f64::from(self.plan.workers.get()) <= SLOW_RATE_MAX_PER_S
         })
-    }
-
-    fn pace(&self, worker: u32) -> Pace {
-        let plan = &self.plan;
-        let workers = plan.workers.get();
-        let arrivals = |schedule: &Schedule| {
-            let from_load = schedule.clone().after(plan.warmup_ns);
-            from_load.arrivals(worker, workers)
-        };
-        let connect_per_s = plan.model.connect_per_s();
-        let connect_gap_ns =
-            connect_per_s.map_or(0.0, |rate_per_s| f64::from(workers) * 1e9 / rate_per_s);
-        match &plan.model {
-            LoadModel::Closed { .. } => Pace::Closed { connect_gap_ns },
-            LoadModel::Held { .. } => Pace::Held { connect_gap_ns },
-            LoadModel::Open {
-                schedule,
-                connections_max,
-                queue_max,
-            } => Pace::Open {
-                arrivals: arrivals(schedule),
-                stages_ns: schedule
-                    .stages()
-                    .iter()
-                    .map(|stage| stage.duration_ns)
-                    .collect(),
-                connections_max: share(
-                    connections_max.max(&plan.connections).get(),
-                    workers,
-                    worker,
-                ),
-                queue_max: share(queue_max.get(), workers, worker).max(1),
-            },
-            LoadModel::Sessions {
-                schedule,
-                queue_max,
-            } => Pace::Sessions {
-                arrivals: arrivals(schedule),
-                queue_max: share(queue_max.get(), workers, worker).max(1),
-            },
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::http2::{Http2, Http2Requests};
 use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
-use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut};
+use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes, TimedOut};
 use crate::workload::{Attempts, Requests, StreamPayload, Streams, Workload};
 
 /// What a run is over each protocol.
@@ -116,35 +116,6 @@ impl EncodedRequests {
             Encoded::WebSocket(protocol) => what.run(protocol.clone(), Requests),
             Encoded::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
             Encoded::Connections => what.run(Unread, Attempts),
-        }
-    }
-}
-
-/// Bytes of what a run sends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sizes {
-    /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
-    /// longest, of streams what they send at a time.
-    pub(crate) request: usize,
-    /// The same of a request that is the last one on its connection.
-    pub(crate) last_request: usize,
-    /// Further copies of a request that may follow itself on a connection.
-    pub(crate) copies: usize,
-    /// What each connection has beside those at most: of a request that is filled in, and of such
-    /// as follow each other and do not lie so.
-    pub(crate) of_connection: usize,
-    /// What is held of them all.
-    pub(crate) held: usize,
-}
-
-impl Sizes {
-    /// Of requests of which the last one is as long as the others.
-    pub(super) fn of(request: usize, held: usize) -> Self {
-        Self {
-            request,
-            last_request: request,
-            held,
-            ..Self::default()
         }
     }
 }

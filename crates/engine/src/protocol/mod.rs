@@ -24,7 +24,7 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 
 #[cfg(test)]
 pub(crate) use encoded::Unread;
-pub(crate) use encoded::{EncodedRequests, ForProtocol, Sizes};
+pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub(crate) use exchange::answer;
 pub use filled::{HoleInFraming, RawRequestsError, VerbatimError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
@@ -32,6 +32,35 @@ pub(crate) use out::{
     Backends, OnEpoll, OnUring, Out, Outbox, OverTls, Part, TlsClient, WorkerTransport, Written,
 };
 pub(crate) use websocket::offer_of;
+
+/// Bytes of what a run sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sizes {
+    /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
+    /// longest, of streams what they send at a time.
+    pub(crate) request: usize,
+    /// The same of a request that is the last one on its connection.
+    pub(crate) last_request: usize,
+    /// Further copies of a request that may follow itself on a connection.
+    pub(crate) copies: usize,
+    /// What each connection has beside those at most: of a request that is filled in, and of such
+    /// as follow each other and do not lie so.
+    pub(crate) of_connection: usize,
+    /// What is held of them all.
+    pub(crate) held: usize,
+}
+
+impl Sizes {
+    /// Of requests of which the last one is as long as the others.
+    fn of(request: usize, held: usize) -> Self {
+        Self {
+            request,
+            last_request: request,
+            held,
+            ..Self::default()
+        }
+    }
+}
 
 /// In a place of a connection where no request is in flight.
 pub(crate) const FREE_PLACE: RequestTiming = RequestTiming {

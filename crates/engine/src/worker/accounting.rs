@@ -1,19 +1,18 @@
 //! What a worker keeps of its requests: the record, what is shown while it runs, how long the
 //! server takes at present; and what it looks at more closely than it counts: connections with
-//! stamps, the beginnings of responses, the kernel's accounts of some connections.
+//! stamps, the beginnings of responses.
 
 use std::num::NonZeroU32;
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{
-    Answer, ErrorBody, FailureKind, FailureScope, Histogram, Instants, KernelSample, LogPlace,
-    LoggedResponse, Misplaced, Parts, Recorder, RequestTiming, Skip,
+    Answer, ErrorBody, FailureKind, FailureScope, Histogram, Instants, LogPlace, LoggedResponse,
+    Misplaced, Parts, Recorder, RequestTiming, Skip,
 };
 
 use super::Worker;
-use super::connections::ConnectionTable;
-use crate::connection::{Connection, SendTime, State};
+use crate::connection::{Connection, SendTime};
 use crate::observer::Progress;
 use crate::protocol::ClientProtocol;
 use crate::workload::Workload;
@@ -304,9 +303,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 const FIRST_ERROR: u16 = 400;
 /// Error responses that are looked at: a server that has but one kind of error is asked no further.
 const ERRORS_READ_MAX: u32 = 64;
-/// The kernel's account is read for one connection in this many, and this many in all.
-const KERNEL_SAMPLE_EVERY: usize = 64;
-const KERNEL_SAMPLE_MAX: u32 = 16;
 
 /// What is still to be looked at in a round.
 #[derive(Debug)]
@@ -458,44 +454,6 @@ impl Reception {
         accounting.split(timing.due_ns, (parts, misplaced), is_recorded);
         timing.due_ns.saturating_add(parts.rest_ns())
     }
-}
-
-/// The kernel's accounts of a sample of connections, to be set beside brunt's own.
-pub(super) fn kernel_sample<B: ClientBackend, P: ClientProtocol>(
-    connections: &ConnectionTable<P>,
-    protocol: &P,
-    backend: &B,
-) -> KernelSample {
-    let mut sample = KernelSample::default();
-    for slot in connections.slots().step_by(KERNEL_SAMPLE_EVERY) {
-        let connection = &connections[slot];
-        // Only connections at rest: bytes of a reply in flight may be anywhere between the kernel
-        // and here.
-        let at_rest = connection.state == State::Open
-            && connection.in_flight == 0
-            && !protocol.may_still_hear(&connection.protocol);
-        if !at_rest || sample.connections == KERNEL_SAMPLE_MAX {
-            continue;
-        }
-        let Some(info) = backend.tcp_info(slot) else {
-            continue;
-        };
-        sample.merge(&KernelSample {
-            connections: 1,
-            kernel_bytes_received: info.bytes_received,
-            own_bytes_received: connection.received_bytes + info.bytes_unread,
-            min_rtt_ns: info.min_rtt_ns,
-            segments_sent: info.segments_sent,
-            segments_retransmitted: info.segments_retransmitted,
-            segments_received: info.segments_received,
-            segments_out_of_order: info.segments_out_of_order,
-            busy_ns: info.busy_ns,
-            receive_window_limited_ns: info.receive_window_limited_ns,
-            send_buffer_limited_ns: info.send_buffer_limited_ns,
-            receive_rtt_ns_max: info.receive_rtt_ns,
-        });
-    }
-    sample
 }
 
 #[cfg(test)]

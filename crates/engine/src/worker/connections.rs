@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-use brunt_io::backend::Slot;
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::timers::Timers;
 use brunt_load::share_u64;
-use brunt_record::{FailureKind, RequestTiming};
+use brunt_record::{FailureKind, KernelSample, RequestTiming};
 
 use super::accounting::Accounting;
 use crate::connection::{Connection, State};
@@ -25,6 +25,9 @@ const RETRY_NS_MAX: u64 = 1_000_000_000;
 const PROBE_PART: u64 = 8;
 /// A server that says nothing for so long has nothing more to say.
 pub(super) const QUIET_NS: u64 = 1_000_000_000;
+/// The kernel's account is read for one connection in this many, and this many in all.
+const KERNEL_SAMPLE_EVERY: usize = 64;
+const KERNEL_SAMPLE_MAX: u32 = 16;
 
 /// All connections with what is known of opening and ending them.
 #[derive(Debug)]
@@ -778,6 +781,40 @@ impl<P: ClientProtocol> ConnectionTable<P> {
         self.in_flight -= 1;
         let place = index * self.depth + place as usize;
         std::mem::replace(&mut self.places[place], FREE_PLACE)
+    }
+
+    /// The kernel's accounts of a sample of connections, to be set beside brunt's own.
+    pub(super) fn kernel_sample(&self, protocol: &P, backend: &impl ClientBackend) -> KernelSample {
+        let mut sample = KernelSample::default();
+        for slot in self.slots().step_by(KERNEL_SAMPLE_EVERY) {
+            let connection = &self[slot];
+            // Only connections at rest: bytes of a reply in flight may be anywhere between the kernel
+            // and here.
+            let at_rest = connection.state == State::Open
+                && connection.in_flight == 0
+                && !protocol.may_still_hear(&connection.protocol);
+            if !at_rest || sample.connections == KERNEL_SAMPLE_MAX {
+                continue;
+            }
+            let Some(info) = backend.tcp_info(slot) else {
+                continue;
+            };
+            sample.merge(&KernelSample {
+                connections: 1,
+                kernel_bytes_received: info.bytes_received,
+                own_bytes_received: connection.received_bytes + info.bytes_unread,
+                min_rtt_ns: info.min_rtt_ns,
+                segments_sent: info.segments_sent,
+                segments_retransmitted: info.segments_retransmitted,
+                segments_received: info.segments_received,
+                segments_out_of_order: info.segments_out_of_order,
+                busy_ns: info.busy_ns,
+                receive_window_limited_ns: info.receive_window_limited_ns,
+                send_buffer_limited_ns: info.send_buffer_limited_ns,
+                receive_rtt_ns_max: info.receive_rtt_ns,
+            });
+        }
+        sample
     }
 
     /// When the first of the requests in flight was due; [`u64::MAX`] for none.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::spin::Spinner;
-use brunt_load::RequestSource;
+use brunt_load::{LoadModel, RequestSource};
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Recorder, SetUp};
 
@@ -27,9 +27,9 @@ use crate::connection::State;
 use crate::generated::Generated;
 use crate::observer::Shown;
 use crate::protocol::{ClientProtocol, WorkerTransport};
-use crate::task::{Finished, Mode, Pace, Start, Task, Timeline};
+use crate::task::{Finished, Mode, Start, Task, Timeline};
 use crate::workload::{Carried, Workload};
-use accounting::{Accounting, Sampling, kernel_sample};
+use accounting::{Accounting, Sampling};
 use again::Repeats;
 use connections::{ConnectionTable, Connections, QUIET_NS};
 use output::Output;
@@ -135,9 +135,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let held = task.held();
         let mut recorder = Recorder::new(task.worker, held, slots);
         recorder.plan_names(Arc::clone(&prepared.name_of), plan.requests.names().len());
-        if let Pace::Open { stages_ns, .. } = &task.pace {
+        if let LoadModel::Open { schedule, .. } = &plan.model {
             recorder.plan_requests();
-            recorder.plan_stages(stages_ns);
+            let stages = schedule.stages().iter();
+            let stages_ns: Vec<u64> = stages.map(|stage| stage.duration_ns).collect();
+            recorder.plan_stages(&stages_ns);
         }
         workload.begin_round(slots, &mut recorder);
         if logged_max > 0 {
@@ -197,10 +199,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// often enough, when no more of them were opened for a while, or when the limit is over: the
     /// run then begins with those that are open.
     pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
-        let gap_ns = match self.task.pace {
-            Pace::Closed { connect_gap_ns } | Pace::Held { connect_gap_ns } => connect_gap_ns,
-            Pace::Open { .. } | Pace::Sessions { .. } => 0.0,
-        };
+        let plan = self.task.plan();
+        let workers = f64::from(plan.workers.get());
+        let connect_per_s = plan.model.connect_per_s();
+        let gap_ns = connect_per_s.map_or(0.0, |rate_per_s| workers * 1e9 / rate_per_s);
         let from_ns = self.backend.now_ns();
         self.connections.start_set_up(from_ns, gap_ns);
         let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
@@ -446,7 +448,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.settle_send(slot);
         }
         self.count_output(now_ns);
-        let kernel = kernel_sample(&self.connections, &self.protocol, &self.backend);
+        let kernel = self
+            .connections
+            .kernel_sample(&self.protocol, &self.backend);
         for slot in self.connections.slots() {
             let is_open = self.connections[slot].state == State::Open;
             if is_open && self.workload.gives_up(slot, &mut self.backend) {

@@ -2,10 +2,11 @@
 //! connections it may take.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use brunt_io::backend::Slot;
-use brunt_load::{ThinkTime, ThinkTimes};
+use brunt_load::{LoadModel, Schedule, ThinkTime, ThinkTimes, share};
 use brunt_record::{Halving, Skip, Window};
 
 use super::accounting::Accounting;
@@ -13,7 +14,7 @@ use super::connections::ConnectionTable;
 use crate::backlog::{Arrival, Backlog, Quota};
 use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
-use crate::task::{Pace, Task};
+use crate::task::Task;
 
 /// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
 /// held up.
@@ -64,27 +65,33 @@ pub(super) struct Pacing {
 impl Pacing {
     /// The pacing of a task, with the number of slots that it needs.
     pub(super) fn new(task: &Task) -> (Self, u32) {
-        let (model, backlog, slots) = match &task.pace {
-            Pace::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
-            Pace::Held { .. } => (Model::Held, Backlog::none(), task.connections),
-            Pace::Open {
-                arrivals,
+        let plan = task.plan();
+        let (worker, workers) = (task.worker, plan.workers.get());
+        let backlog = |schedule: &Schedule, queue_max: &NonZeroU32| {
+            let from_load = schedule.clone().after(plan.warmup_ns);
+            let waiting_max = share(queue_max.get(), workers, worker).max(1);
+            Backlog::new(from_load.arrivals(worker, workers), waiting_max)
+        };
+        let (model, backlog, slots) = match &plan.model {
+            LoadModel::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
+            LoadModel::Held { .. } => (Model::Held, Backlog::none(), task.connections),
+            LoadModel::Open {
+                schedule,
                 connections_max,
                 queue_max,
-                ..
             } => {
-                let backlog = Backlog::new(arrivals.clone(), *queue_max);
-                (Model::Open, backlog, *connections_max)
+                let most = connections_max.max(&plan.connections).get();
+                let slots = share(most, workers, worker);
+                (Model::Open, backlog(schedule, queue_max), slots)
             }
-            Pace::Sessions {
-                arrivals,
+            LoadModel::Sessions {
+                schedule,
                 queue_max,
             } => {
-                let backlog = Backlog::new(arrivals.clone(), *queue_max);
+                let backlog = backlog(schedule, queue_max);
                 (Model::Sessions, backlog, task.connections)
             }
         };
-        let plan = task.plan();
         let think_time = ThinkTime {
             mean_ns: plan.think_time_ns,
             spread: plan.think_spread,

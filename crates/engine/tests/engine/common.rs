@@ -2,9 +2,11 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_engine::{RunError, prepare, prepare_simulated};
+use brunt_engine::{Rounds, RunError, Session, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
-use brunt_load::{BackendChoice, Plan, RequestOrder, RequestSet, RequestSpec, Target, Watch};
+use brunt_load::{
+    BackendChoice, Plan, RequestOrder, RequestSet, RequestSpec, Round, Target, Watch,
+};
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{Http2Options, ListenAddress, Options, Running};
 use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
@@ -182,24 +184,62 @@ pub(crate) struct Served {
     pub(crate) connections: u64,
 }
 
-/// Runs against the reference server's `path`; where brunt is simulated, the network is, too.
-pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
-    match kind {
-        Kind::Sim => {
-            let mut plan = plan(&format!("http://simulated{path}"), BackendChoice::Auto);
-            change(&mut plan);
-            simulate_reference(plan, Http2Options::default())
-        }
-        Kind::Uring | Kind::Epoll => {
-            let serving = serve(kind);
-            let mut plan = plan(&url(&serving, path), choice(kind));
-            change(&mut plan);
-            let prepared = prepare(plan).expect("a plan that fits");
-            let control = prepared.control();
-            let run = prepared.run(&control, true, &mut |_, _: &_| {});
-            (run.expect("a run"), served(serving))
+/// A server to load.
+pub(crate) enum Server {
+    Real(Running),
+    Simulated(SimSettings),
+}
+
+impl Server {
+    /// The reference server; where brunt is simulated, the network is, too.
+    pub(crate) fn reference(kind: Kind) -> Self {
+        match kind {
+            Kind::Sim => Self::Simulated(reference(Http2Options::default())),
+            Kind::Uring | Kind::Epoll => Self::Real(serve(kind)),
         }
     }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        match self {
+            Self::Real(serving) => url(serving, path),
+            Self::Simulated(_) => format!("http://simulated{path}"),
+        }
+    }
+
+    /// Does `body` in one session of the plan. Gives what comes of that, and what the server
+    /// counted in all.
+    pub(crate) fn session<T>(
+        self,
+        plan: &Plan,
+        body: impl FnOnce(&mut Session<'_>) -> T,
+    ) -> (T, Served) {
+        match self {
+            Self::Simulated(settings) => {
+                let mut machine = SimMachine::new(settings);
+                let prepared = prepare_simulated(plan.clone(), &mut machine);
+                let prepared = prepared.expect("a plan that fits");
+                let control = prepared.control();
+                let outcome = body(&mut prepared.open_in(&mut machine, &control));
+                (outcome, served_on(&machine))
+            }
+            Self::Real(serving) => {
+                let prepared = prepare(plan.clone()).expect("a plan that fits");
+                let control = prepared.control();
+                let outcome = body(&mut prepared.open(&control, true));
+                (outcome, served(serving))
+            }
+        }
+    }
+}
+
+/// Runs against the reference server's `path`.
+pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
+    let server = Server::reference(kind);
+    let mut plan = plan(&server.url(path), choice(kind));
+    change(&mut plan);
+    let round = Round::of(&plan);
+    let (run, served) = server.session(&plan, |session| session.round(&round, &mut |_, _: &_| {}));
+    (run.expect("a run"), served)
 }
 
 /// Runs in simulation.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use brunt_engine::{GeneratorsError, Rounds, RunError, prepare, prepare_simulated};
+use brunt_engine::{GeneratorsError, Rounds, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator,
@@ -14,11 +14,11 @@ use brunt_load::{
 };
 use brunt_record::{GeneratorUse, Run};
 use brunt_server::{Http2Options, ListenAddress};
-use brunt_testkit::{SimMachine, SimServer, SimSettings};
+use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, choice, expect_equal_counts, expect_valid, failures, lifetime, many,
-    many_long, on_every_backend, plan, reference, serve, serve_at, served, served_on, url,
+    Kind, MS, S, Served, Server, choice, expect_equal_counts, expect_valid, failures, lifetime,
+    many, many_long, on_every_backend, plan, reference, serve, serve_at, served, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
@@ -116,48 +116,29 @@ fn rounds_in(
 ) -> Outcome {
     let log = Arc::clone(&maker.log);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(maker)];
-    let serving = (kind != Kind::Sim).then(|| match unix {
-        Some(path) => serve_at(kind, ListenAddress::Unix(path.to_owned())),
-        None => serve(kind),
-    });
-    let target = match &serving {
-        Some(serving) if unix.is_none() => url(serving, "/never"),
-        _ => "http://simulated/".to_owned(),
+    let server = match unix {
+        _ if kind == Kind::Sim => Server::Simulated(settings),
+        Some(path) => Server::Real(serve_at(kind, ListenAddress::Unix(path.to_owned()))),
+        None => Server::Real(serve(kind)),
+    };
+    let target = match unix {
+        Some(_) => "http://simulated/".to_owned(),
+        None => server.url("/never"),
     };
     let mut plan = plan(&target, choice(kind));
     plan.warmup_ns = 0;
     plan.workers = many(1);
     change(&mut plan);
-    let ignore = &mut |_, _: &_| {};
-    let (run, error, counted) = match serving {
-        None => {
-            let mut machine = SimMachine::new(settings);
-            let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
-            let control = prepared.control();
-            let mut session = prepared.open_in(&mut machine, &control);
-            session.set_generators(generators).expect("as many");
-            let mut run = session.round(&Round::of(&plan), ignore);
-            for _ in 1..count {
-                run = session.round(&Round::of(&plan), ignore);
-            }
-            let error = session.generator_error().cloned();
-            drop(session);
-            (run, error, served_on(&machine))
+    let round = Round::of(&plan);
+    let ((run, error), counted) = server.session(&plan, |session| {
+        session.set_generators(generators).expect("as many");
+        let ignore = &mut |_, _: &_| {};
+        let mut run = session.round(&round, ignore);
+        for _ in 1..count {
+            run = session.round(&round, ignore);
         }
-        Some(serving) => {
-            let prepared = prepare(plan.clone()).expect("it fits");
-            let control = prepared.control();
-            let mut session = prepared.open(&control, true);
-            session.set_generators(generators).expect("as many");
-            let mut run = session.round(&Round::of(&plan), ignore);
-            for _ in 1..count {
-                run = session.round(&Round::of(&plan), ignore);
-            }
-            let error = session.generator_error().cloned();
-            drop(session);
-            (run, error, served(serving))
-        }
-    };
+        (run, session.generator_error().cloned())
+    });
     let log = std::mem::take(&mut *log.lock().expect("whole"));
     Outcome {
         run,

@@ -1,19 +1,19 @@
 //! HTTP/2, TLS below it and HTTP/1.1, and HTTP/3, on every backend: what brunt counts is what the
 //! server counts, in closed and open loops, however connections and streams end.
 
-use brunt_engine::{Rounds, prepare, prepare_simulated};
+use brunt_engine::{Rounds, prepare};
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Round, Schedule, Spin, Stamps, Target,
     TlsVersion,
 };
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
-use brunt_server::{Http2Options, ListenAddress, Options, TlsOptions};
-use brunt_testkit::{Framing, SimMachine, SimServer, SimSettings};
+use brunt_server::{ListenAddress, Options, TlsOptions};
+use brunt_testkit::{Framing, SimServer, SimSettings};
 
 use crate::common::{
-    self, Kind, MS, Served, ask, change_request, choice, expect_valid, failures, lifetime, many,
-    many_long, plan, served, simulate_reference,
+    self, Kind, MS, Served, Server, ask, change_request, choice, expect_valid, failures, lifetime,
+    many, many_long, plan, served, simulate_reference,
 };
 
 /// What is spoken.
@@ -329,50 +329,33 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
 }
 
 fn connections_go_on_in_later_rounds(kind: Kind, wire: Wire) {
-    let expect = |plan: &Plan, measure: &mut dyn FnMut(&Round) -> Run| {
+    let mut plan = plan("http://127.0.0.1/", choice(kind));
+    plan.connections = many(4);
+    let server = if kind == Kind::Sim {
+        speak(&mut plan, wire, "simulated", "/delay/1ms");
+        Server::reference(kind)
+    } else {
+        let serving = serve_over(kind, wire, |_| {});
+        let address = serving.address().to_string();
+        speak(&mut plan, wire, &address, "/delay/1ms");
+        trust(&mut plan, &serving);
+        Server::Real(serving)
+    };
+    server.session(&plan, |session| {
         // (connections, those opened, those kept)
         for (connections, opened, kept) in [(4, 4, 0), (4, 0, 4), (2, 0, 2), (4, 2, 2)] {
             let round = Round {
                 connections: many(connections),
-                ..Round::of(plan)
+                ..Round::of(&plan)
             };
-            let run = measure(&round);
+            let run = session.round(&round, &mut |_, _: &_| {}).expect("a round");
             expect_valid(&run, "a round");
             assert_eq!(failures(&run), [], "{wire:?}");
             let kept_on = run.workers().map(|worker| worker.connections_kept).sum();
             assert_eq!((lifetime(&run).connections_opened, kept_on), (opened, kept));
             assert!(run.latencies.response.count() > 0);
         }
-    };
-    let mut plan = plan("http://127.0.0.1/", choice(kind));
-    plan.connections = many(4);
-    if kind == Kind::Sim {
-        speak(&mut plan, wire, "simulated", "/delay/1ms");
-        let mut machine = SimMachine::new(common::reference(Http2Options::default()));
-        let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
-        let control = prepared.control();
-        let mut session = prepared.open_in(&mut machine, &control);
-        expect(&plan, &mut |round| {
-            session.round(round, &mut |_, _: &_| {}).expect("a round")
-        });
-        return;
-    }
-    let serving = serve_over(kind, wire, |_| {});
-    speak(
-        &mut plan,
-        wire,
-        &serving.address().to_string(),
-        "/delay/1ms",
-    );
-    trust(&mut plan, &serving);
-    let prepared = prepare(plan.clone()).expect("a plan that fits");
-    let control = prepared.control();
-    let mut session = prepared.open(&control, true);
-    expect(&plan, &mut |round| {
-        session.round(round, &mut |_, _: &_| {}).expect("a round")
     });
-    drop(session);
-    served(serving);
 }
 
 fn heads_have_no_bodies(kind: Kind, wire: Wire) {

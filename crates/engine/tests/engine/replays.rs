@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use brunt_engine::{Rounds, prepare, prepare_simulated};
+use brunt_engine::Rounds;
 use brunt_load::sessions::{
     LoggedSteps, Replay, SessionFigures, SessionLog, SessionReplay, SessionTexts,
 };
@@ -12,12 +12,11 @@ use brunt_load::{
     GeneratorResponse, LoadModel, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
 };
 use brunt_record::{FailureKind, Run};
-use brunt_server::Http2Options;
-use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, choice, expect_equal_connections, expect_equal_counts, expect_valid,
-    failures, lifetime, many, on_every_backend, plan, reference, serve, served, served_on, url,
+    Kind, MS, S, Served, Server, choice, expect_equal_connections, expect_equal_counts,
+    expect_valid, failures, lifetime, many, on_every_backend, plan,
 };
 
 on_every_backend! {
@@ -194,15 +193,12 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
     plan.warmup_ns = 0;
     plan.workers = many(1);
     plan.pipeline = many(3);
-    let mut machine = SimMachine::new(settings);
-    let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
-    let control = prepared.control();
-    let mut session = prepared.open_in(&mut machine, &control);
-    session
-        .set_generators(vec![Box::new(noting)])
-        .expect("one worker");
-    let run = session.round(&Round::of(&plan), &mut |_, _: &_| {});
-    drop(session);
+    let (run, _) = Server::Simulated(settings).session(&plan, |session| {
+        session
+            .set_generators(vec![Box::new(noting)])
+            .expect("one worker");
+        session.round(&Round::of(&plan), &mut |_, _: &_| {})
+    });
     expect_valid(&run.expect("a run"), "twenty sessions");
     let counts = place.lock().expect("whole").counts;
     assert_eq!((counts.begun, counts.completed, counts.failed), (20, 20, 0));
@@ -242,38 +238,16 @@ fn load(kind: Kind, (text, replay): (&str, Replay), change: impl FnOnce(&mut Pla
     let log = SessionLog::parse(text.as_bytes()).expect(text);
     let (generator, place) = replay_of(&log, 0, replay);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(generator)];
-    let serving = (kind != Kind::Sim).then(|| serve(kind));
-    let target = match &serving {
-        Some(serving) => url(serving, "/never"),
-        None => "http://simulated/".to_owned(),
-    };
-    let mut plan = plan(&target, choice(kind));
+    let server = Server::reference(kind);
+    let mut plan = plan(&server.url("/never"), choice(kind));
     plan.warmup_ns = 0;
     plan.workers = many(1);
     plan.pipeline = many(4);
     change(&mut plan);
-    let ignore = &mut |_, _: &_| {};
-    let (run, served) = match serving {
-        None => {
-            let mut machine = SimMachine::new(reference(Http2Options::default()));
-            let prepared = prepare_simulated(plan.clone(), &mut machine).expect("it fits");
-            let control = prepared.control();
-            let mut session = prepared.open_in(&mut machine, &control);
-            session.set_generators(generators).expect("as many");
-            let run = session.round(&Round::of(&plan), ignore);
-            drop(session);
-            (run, served_on(&machine))
-        }
-        Some(serving) => {
-            let prepared = prepare(plan.clone()).expect("it fits");
-            let control = prepared.control();
-            let mut session = prepared.open(&control, true);
-            session.set_generators(generators).expect("as many");
-            let run = session.round(&Round::of(&plan), ignore);
-            drop(session);
-            (run, served(serving))
-        }
-    };
+    let (run, served) = server.session(&plan, |session| {
+        session.set_generators(generators).expect("as many");
+        session.round(&Round::of(&plan), &mut |_, _: &_| {})
+    });
     let figures = std::mem::take(&mut *place.lock().expect("whole"));
     Outcome {
         run: run.expect("a run"),

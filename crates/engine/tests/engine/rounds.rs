@@ -1,15 +1,12 @@
 //! Rounds of one session: connections are kept from one to the next, everything else begins anew.
 
-use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot, prepare, prepare_simulated};
+use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot};
 use brunt_judge::RunFigures;
 use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
 use brunt_record::{Run, SparseHistogram};
-use brunt_server::Http2Options;
-use brunt_testkit::SimMachine;
 
 use crate::common::{
-    Kind, MS, Served, choice, expect_valid, lifetime, many, on_every_backend, plan, reference,
-    serve, served, served_on, url,
+    Kind, MS, Served, Server, choice, expect_valid, lifetime, many, on_every_backend, plan,
 };
 
 on_every_backend! {
@@ -29,30 +26,15 @@ fn in_session(
     change: impl FnOnce(&mut Plan),
     body: impl FnOnce(&Plan, &mut Measure<'_>),
 ) -> Served {
-    if kind == Kind::Sim {
-        let mut plan = plan(&format!("http://simulated{path}"), choice(kind));
-        change(&mut plan);
-        let mut machine = SimMachine::new(reference(Http2Options::default()));
-        let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
-        let control = prepared.control();
-        let mut session = prepared.open_in(&mut machine, &control);
+    let server = Server::reference(kind);
+    let mut plan = plan(&server.url(path), choice(kind));
+    change(&mut plan);
+    let (_, served) = server.session(&plan, |session| {
         body(&plan, &mut |round, observer| {
             session.round(round, observer).expect("a round")
         });
-        drop(session);
-        return served_on(&machine);
-    }
-    let serving = serve(kind);
-    let mut plan = plan(&url(&serving, path), choice(kind));
-    change(&mut plan);
-    let prepared = prepare(plan.clone()).expect("a plan that fits");
-    let control = prepared.control();
-    let mut session = prepared.open(&control, true);
-    body(&plan, &mut |round, observer| {
-        session.round(round, observer).expect("a round")
     });
-    drop(session);
-    served(serving)
+    served
 }
 
 /// Looks on without interest.

@@ -1,13 +1,13 @@
 //! The log of single requests beside the record: the same sums, and the same instants.
 
-use brunt_engine::{Rounds, RunObserver, prepare_simulated};
+use brunt_engine::{Rounds, RunObserver};
 use brunt_judge::RunFigures;
 use brunt_load::{Plan, Reuse, Round};
 use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
-use brunt_testkit::{SimFaults, SimMachine, SimServer, SimSettings};
+use brunt_testkit::{SimFaults, SimServer, SimSettings};
 
 use super::{plan, textbook};
-use crate::common::{MS, US, many, many_long};
+use crate::common::{MS, Server, US, many, many_long};
 
 struct Keeping(Option<RequestLog>);
 
@@ -19,13 +19,10 @@ impl RunObserver for Keeping {
 
 fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
     let round = Round::of(&plan);
-    let mut machine = SimMachine::new(settings.clone());
-    let prepared = prepare_simulated(plan, &mut machine).expect("it fits");
-    let control = prepared.control();
     let mut keeping = Keeping(None);
-    let mut session = prepared.open_in(&mut machine, &control);
-    let run = session.round(&round, &mut keeping).expect("a run");
-    (run, keeping.0)
+    let server = Server::Simulated(settings.clone());
+    let (run, _) = server.session(&plan, |session| session.round(&round, &mut keeping));
+    (run.expect("a run"), keeping.0)
 }
 
 #[test]
