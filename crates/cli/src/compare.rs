@@ -9,7 +9,7 @@ use brunt_engine::RunObserver;
 use brunt_experiment::{capacity_plan, compare, turns};
 use brunt_io::clock;
 use brunt_judge::{
-    ChangeLimit, Compared, ComparedRounds, ComparedSide, ComparisonKind, Course, EndedEarly,
+    ChangeLimit, Compared, ComparedRounds, ComparedSide, Course, EndedEarly, ExperimentKind,
     Judged, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
 };
 use brunt_load::{Plan, Round};
@@ -358,7 +358,7 @@ fn compared(has_schedule: bool, limits: &[ChangeLimit]) -> Vec<Compared> {
 /// A comparison of which nothing is measured yet.
 fn new_comparison(compared: Vec<Compared>, limits: &[ChangeLimit]) -> ComparedRounds {
     ComparedRounds {
-        kind: ComparisonKind::Comparison,
+        kind: ExperimentKind::Comparison,
         format: ComparedRounds::FORMAT,
         brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
         load: None,

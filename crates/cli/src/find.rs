@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_experiment::{Finder, capacity_plan};
-use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityKind, CapacityPlan};
+use brunt_judge::{CAPACITY_STEPS_MAX, Capacity, CapacityPlan, ExperimentKind};
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{Environment, Objective, Run};
 use brunt_report::Experiment;
@@ -62,7 +62,7 @@ impl Search {
         Self {
             finder: Finder::new(plan.clone(), wanted.clone()),
             capacity: Capacity {
-                kind: CapacityKind::Capacity,
+                kind: ExperimentKind::Capacity,
                 format: Capacity::FORMAT,
                 brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
                 plan: wanted,

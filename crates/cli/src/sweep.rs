@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_experiment::{is_within_session, plan_at, sweep_order};
 use brunt_io::clock;
-use brunt_judge::{Judged, RoundRecord, Sweep, SweepAxis, SweepKind, SweepPlan, SweepRound};
+use brunt_judge::{ExperimentKind, Judged, RoundRecord, Sweep, SweepAxis, SweepPlan, SweepRound};
 use brunt_load::{Plan, RequestRef, RequestSet, Stop};
 use brunt_record::{Environment, counted};
 use brunt_report::Experiment;
@@ -38,7 +38,7 @@ pub(crate) fn run(
     executor::run(typed, fleet, destination, plan, |plan, executor| {
         check(executor, plan, &mut sweep_plan, is_preset)?;
         Ok(Sweep {
-            kind: SweepKind::Sweep,
+            kind: ExperimentKind::Sweep,
             format: Sweep::FORMAT,
             brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: sweep_plan,

@@ -71,29 +71,19 @@ impl Finder {
 
     /// The plan of the next round; absent when there is a result.
     pub fn next_plan(&self) -> Option<Plan> {
-        let CapacityNext::Step {
-            rate_per_s,
-            window_ns,
-            ..
-        } = self.search.next()
-        else {
-            return None;
-        };
+        let next = self.search.next()?;
         let mut plan = self.plan.clone();
-        set_rate(&mut plan, rate_per_s);
-        plan.stop.duration_ns = Some(window_ns);
+        set_rate(&mut plan, next.rate_per_s);
+        plan.stop.duration_ns = Some(next.window_ns);
         plan.drain_limit_ns = plan.drain_limit_ns.min(CAPACITY_DRAIN_NS_MAX);
         Some(plan)
     }
 
     /// Takes the run of the next plan, and gives the step that it makes.
     pub fn take(&mut self, mut run: Run) -> Option<CapacityStep> {
-        let CapacityNext::Step {
+        let CapacityNext {
             stage, rate_per_s, ..
-        } = self.search.next()
-        else {
-            return None;
-        };
+        } = self.search.next()?;
         run.objectives.clone_from(&self.capacity.objectives);
         let judged = Judged::of(&run);
         let is_at_low_load = stage.is_at_low_load();
@@ -115,11 +105,11 @@ impl Finder {
             outcome,
             because,
             is_disturbed: disturbed.is_some(),
-            objectives: objectives.into_iter().map(Into::into).collect(),
+            objectives,
             took_ns: took_ns(&run),
             record: RoundRecord::of(&judged),
         };
-        self.search.tell((&step).into());
+        self.search.tell(&step);
         Some(step)
     }
 }

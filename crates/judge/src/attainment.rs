@@ -2,9 +2,10 @@
 //! against it, so that a run that is too short to tell has not reached it.
 
 use brunt_record::{Histogram, NameRecord, Objective, Share, count};
+use serde::{Deserialize, Serialize};
 
 use crate::precision::{Limits, Sample, is_planned_to_vary, mean_at_most_ns, worth_of};
-use crate::statistics::binomial::{is_share_below, share_at_most};
+use crate::statistics::{is_share_below, share_at_most};
 use crate::verdict::undisturbed_told;
 use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
 
@@ -12,7 +13,7 @@ use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
 const NAMES_TOLD: usize = 8;
 
 /// Whether a run reached an objective.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectiveOutcome {
     /// What was asked.
     pub objective: Objective,

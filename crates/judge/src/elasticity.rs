@@ -4,7 +4,7 @@
 use brunt_record::Halving;
 use serde::Serialize;
 
-use crate::statistics::student_t::{Mean, quantile_975};
+use crate::statistics::{Mean, quantile_975};
 
 /// Replies of a stretch below which its rate is chance.
 const REPLIES_LEAST: f64 = 20.0;

@@ -3,7 +3,7 @@
 use brunt_load::LoadModel;
 use brunt_record::{AgentRecord, Histogram, Run, WorkerRecord};
 
-use crate::behaviour::overload::overload_of;
+use crate::behaviour::steadiness::overload_of;
 use crate::{Overload, Summary};
 
 /// A run with what is derived from it, for all of its agents or for one of them.
@@ -98,28 +98,6 @@ impl<'a> Facts<'a> {
     /// Whether the run was cut short before there was a window.
     pub(crate) fn no_window(&self) -> bool {
         self.window_ns() == 0
-    }
-
-    /// The histograms with their names in words.
-    pub(crate) fn histograms(&self) -> [(&'static str, &'a Histogram); 14] {
-        let [success, error] = self.latencies();
-        let latencies = &self.run.latencies;
-        [
-            success,
-            error,
-            ("service time", &latencies.service),
-            ("time without an end", &latencies.unfinished),
-            ("schedule lag", &latencies.lag),
-            ("time to connect", &latencies.connect),
-            ("time of the TLS handshake", &latencies.tls),
-            ("time to the HTTP/2 settings", &latencies.greeting),
-            ("response time with connecting", &latencies.with_connect),
-            ("time to first byte", &latencies.first_byte),
-            ("time of transfer", &latencies.transfer),
-            ("time to first reply", &latencies.first_reply),
-            ("own share", &latencies.split.own),
-            ("response time without it", &latencies.split.rest),
-        ]
     }
 
     /// The histograms of response time.

@@ -18,6 +18,24 @@ pub(crate) const DISTURBED: &str = "others took CPUs that it needed";
 pub const ROUND_QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
+/// The place of a quantile in [`ROUND_QUANTILES`].
+pub(crate) fn round_quantile(q: f64) -> Option<usize> {
+    let mut quantiles = ROUND_QUANTILES.iter();
+    quantiles.position(|(_, known)| (known - q).abs() < 1e-9)
+}
+
+/// What kind of experiment a stored file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExperimentKind {
+    /// A sweep: rounds at several values of one setting.
+    Sweep,
+    /// A comparison of servers.
+    Comparison,
+    /// A search for the highest rate that holds objectives.
+    Capacity,
+}
+
 /// One round. A figure that is not known is null, and `missing` says why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
@@ -109,6 +127,13 @@ pub struct RoundUse {
     pub resident_bytes: Option<u64>,
 }
 
+impl RoundUse {
+    /// CPUs used on average; absent where a part of them is not known.
+    pub fn cpus(&self) -> Option<f64> {
+        Some(self.user_cpus? + self.system_cpus?)
+    }
+}
+
 /// Whether all was sent and answered as planned, and brunt is the limit by its own part of the
 /// response times alone.
 fn is_late(judged: &Judged<'_>) -> bool {
@@ -130,10 +155,7 @@ fn parts_of(run: &Run) -> BTreeMap<String, String> {
 impl RoundResponse {
     /// A quantile of [`ROUND_QUANTILES`], nanoseconds.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
-        let place = ROUND_QUANTILES
-            .iter()
-            .position(|(_, known)| (known - q).abs() < 1e-9)?;
-        [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns][place]
+        [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns][round_quantile(q)?]
     }
 }
 
@@ -222,8 +244,7 @@ impl RoundRecord {
 
     /// CPU time of the server per successful reply, nanoseconds; absent where either is unknown.
     pub fn server_cpu_ns_per_reply(&self) -> Option<f64> {
-        let server = self.server?;
-        let cpus = server.user_cpus? + server.system_cpus?;
+        let cpus = self.server?.cpus()?;
         // The CPU time is that of the whole window.
         let per_s = match self.undisturbed_ns {
             Some(_) => self.successes as f64 * 1e9 / self.window_ns as f64,

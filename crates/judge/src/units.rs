@@ -551,12 +551,5 @@ mod tests {
         ] {
             assert_eq!(exact::time(ns), text);
         }
-        for (rate, text) in [
-            (0.0, "0 B/s"),
-            (1_500.0, "1.500 kB/s"),
-            (122.5e6, "122.5 MB/s"),
-        ] {
-            assert_eq!(exact::bytes_per_s(rate), text);
-        }
     }
 }

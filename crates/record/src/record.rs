@@ -116,8 +116,8 @@ pub struct MissingConnections {
     pub unneeded_ns: u64,
 }
 
-fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
-    *count == T::default()
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 merges!(MissingConnections: opening_ns retrying_ns thinking_ns unneeded_ns);
@@ -473,31 +473,22 @@ impl WorkerRecord {
     }
 }
 
-/// A write-once instant, nanoseconds. A second `set` changes nothing and is counted, so that
-/// invariant W3 can see it. While a run is recorded it is one of the clock of the process; in a run
-/// it counts from the start of the window.
+/// A write-once instant, nanoseconds. A second `set` changes nothing. While a run is recorded it is
+/// one of the clock of the process; in a run it counts from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Once {
     ns: Option<i64>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    rewrites: u32,
 }
 
 impl Once {
     /// An edge that is already written.
     pub fn at(ns: i64) -> Self {
-        Self {
-            ns: Some(ns),
-            rewrites: 0,
-        }
+        Self { ns: Some(ns) }
     }
 
     /// Writes the instant, unless it was written before.
     pub fn set(&mut self, ns: u64) {
-        match self.ns {
-            None => self.ns = Some(i64::try_from(ns).unwrap_or(i64::MAX)),
-            Some(_) => self.rewrites = self.rewrites.saturating_add(1),
-        }
+        self.ns.get_or_insert(i64::try_from(ns).unwrap_or(i64::MAX));
     }
 
     /// The instant; absent where it was never written.
@@ -510,13 +501,7 @@ impl Once {
     pub fn since(self, origin_ns: u64) -> Self {
         Self {
             ns: self.ns.map(|ns| since_ns(ns, origin_ns)),
-            rewrites: self.rewrites,
         }
-    }
-
-    /// How often something tried to write it again.
-    pub fn rewrites(&self) -> u32 {
-        self.rewrites
     }
 }
 
@@ -669,11 +654,10 @@ mod tests {
     #[test]
     fn only_the_first_write_counts() {
         let mut edge = Once::default();
-        assert_eq!((edge.get(), edge.rewrites()), (None, 0));
+        assert_eq!(edge.get(), None);
         edge.set(5);
         edge.set(7);
-        assert_eq!((edge.get(), edge.rewrites()), (Some(5), 1));
-        assert_eq!((Once::at(5).get(), Once::at(5).rewrites()), (Some(5), 0));
+        assert_eq!(edge, Once::at(5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use brunt_judge::{Capacity, ComparedRounds, Judged, Sweep};
+use brunt_judge::{Capacity, ComparedRounds, ExperimentKind, Judged, Sweep};
 use brunt_record::{Run, UnsoundRun};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -185,11 +185,13 @@ pub(crate) fn stored_in(bytes: &[u8]) -> Result<Stored, ReadError> {
             run.check_sound().map_err(ReadError::Unsound)?;
             return Ok(Stored::Run(Box::new(run)));
         }
-        Some(Kind::Sweep) => Experiment::Sweep(of_format(bytes, found, Sweep::FORMAT)?),
-        Some(Kind::Comparison) => {
+        Some(ExperimentKind::Sweep) => Experiment::Sweep(of_format(bytes, found, Sweep::FORMAT)?),
+        Some(ExperimentKind::Comparison) => {
             Experiment::Comparison(of_format(bytes, found, ComparedRounds::FORMAT)?)
         }
-        Some(Kind::Capacity) => Experiment::Capacity(of_format(bytes, found, Capacity::FORMAT)?),
+        Some(ExperimentKind::Capacity) => {
+            Experiment::Capacity(of_format(bytes, found, Capacity::FORMAT)?)
+        }
     };
     Ok(Stored::Experiment(Box::new(experiment)))
 }
@@ -241,17 +243,8 @@ fn is_at_the_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
 #[derive(Deserialize)]
 struct Envelope {
     /// Absent in a run.
-    kind: Option<Kind>,
+    kind: Option<ExperimentKind>,
     format: Option<u64>,
-}
-
-/// What a file holds that is no run.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Sweep,
-    Comparison,
-    Capacity,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_experiment::compare;
 use brunt_judge::{
-    Claim, Compared, ComparedRounds, ComparedSide, Comparison, ComparisonKind, Course, Judged,
+    Claim, Compared, ComparedRounds, ComparedSide, Comparison, Course, ExperimentKind, Judged,
     RoundRecord, SingleRun,
 };
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
@@ -67,7 +67,7 @@ fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
         single_run: None,
     };
     ComparedRounds {
-        kind: ComparisonKind::Comparison,
+        kind: ExperimentKind::Comparison,
         format: ComparedRounds::FORMAT,
         brunt_version: String::new(),
         load: None,

@@ -4,7 +4,7 @@
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::shuffled;
 use brunt_judge::{
-    Bound, Claim, Compared, ComparedRounds, ComparedSide, ComparisonKind, Course, Judged,
+    Bound, Claim, Compared, ComparedRounds, ComparedSide, Course, ExperimentKind, Judged,
     RoundRecord, Verdict,
 };
 use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
@@ -165,7 +165,7 @@ fn comparison(like: &RoundRecord, planted: Planted, machine: &mut Machine) -> Co
     };
     let sides = planted.ratios.len();
     let mut found = ComparedRounds {
-        kind: ComparisonKind::Comparison,
+        kind: ExperimentKind::Comparison,
         format: ComparedRounds::FORMAT,
         brunt_version: String::new(),
         load: None,

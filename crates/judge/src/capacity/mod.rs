@@ -1,27 +1,17 @@
 //! The search for the highest rate that holds objectives, as it is stored: its steps. What they
-//! come to is worked out when it is read.
+//! come to is worked out when it is read. How long steps are follows from the samples that
+//! objectives need, and from the budget.
 
-pub(crate) mod rates;
 pub(crate) mod search;
-pub(crate) mod windows;
 
 use brunt_load::Plan;
 use brunt_record::{Environment, Objective};
 use serde::{Deserialize, Serialize};
 
-use crate::{ObjectiveOutcome, RoundRecord};
+use crate::{ExperimentKind, ObjectiveOutcome, RoundRecord, samples_needed};
 
 /// Most steps of a search.
 pub const CAPACITY_STEPS_MAX: usize = 1_000;
-
-/// What kind of stored file it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CapacityKind {
-    /// A search for a capacity.
-    #[default]
-    #[serde(rename = "capacity")]
-    Capacity,
-}
 
 /// What a step of the search is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,21 +58,6 @@ pub enum CapacityOutcome {
     Invalid,
 }
 
-/// One objective of a step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CapacityObjective {
-    /// What was asked.
-    pub objective: Objective,
-    /// What was measured: nanoseconds, a share, or per second.
-    pub measured: Option<f64>,
-    /// The pessimistic end of its 95 % interval.
-    pub bound: Option<f64>,
-    /// Whether the objective was met.
-    pub is_met: bool,
-    /// Why nothing was compared, or why without an interval.
-    pub reason: Option<String>,
-}
-
 /// One step of the search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CapacityStep {
@@ -97,7 +72,7 @@ pub struct CapacityStep {
     /// Whether other programs or the hypervisor took CPU time that brunt or the server needed.
     pub is_disturbed: bool,
     /// The objectives, one by one.
-    pub objectives: Vec<CapacityObjective>,
+    pub objectives: Vec<ObjectiveOutcome>,
     /// How long it took with set-up, warm-up and drain, nanoseconds.
     pub took_ns: u64,
     /// The figures of the step.
@@ -107,7 +82,7 @@ pub struct CapacityStep {
 impl CapacityStep {
     /// Whether what was measured keeps all limits, be it with certainty or without.
     pub fn keeps_limits(&self) -> bool {
-        self.objectives.iter().all(|it| it.outcome().keeps_limit())
+        self.objectives.iter().all(|it| it.keeps_limit())
     }
 
     /// Whether this step, as undecided as `before` at the same rate, counts as met: what was
@@ -152,7 +127,7 @@ const DISTURBED_LEAST: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
     /// `capacity`.
-    pub kind: CapacityKind,
+    pub kind: ExperimentKind,
     /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
@@ -253,31 +228,6 @@ impl CapacityResult {
     }
 }
 
-impl From<ObjectiveOutcome> for CapacityObjective {
-    fn from(outcome: ObjectiveOutcome) -> Self {
-        Self {
-            objective: outcome.objective,
-            measured: outcome.measured,
-            bound: outcome.bound,
-            is_met: outcome.is_met,
-            reason: outcome.reason,
-        }
-    }
-}
-
-impl CapacityObjective {
-    /// The outcome of the objective, as it was judged.
-    pub fn outcome(&self) -> ObjectiveOutcome {
-        ObjectiveOutcome {
-            objective: self.objective.clone(),
-            measured: self.measured,
-            bound: self.bound,
-            is_met: self.is_met,
-            reason: self.reason.clone(),
-        }
-    }
-}
-
 impl Capacity {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
@@ -303,4 +253,82 @@ impl Capacity {
         let spoilt = self.steps.iter().filter(is_spoilt).count();
         (spoilt as f64 > DISTURBED_LEAST * self.steps.len() as f64).then_some(spoilt)
     }
+}
+
+/// What a step leaves behind is not waited for longer.
+pub const CAPACITY_DRAIN_NS_MAX: u64 = 2_000_000_000;
+
+/// Factor on the least number of samples that an interval needs. With only the least the interval
+/// is wide, all the more where requests that wait together are alike.
+const SAMPLES_MARGIN: f64 = 10.0;
+/// Without any error the least number is enough. A step with some is made once more, for longer.
+const ERRORS_MARGIN: f64 = 1.25;
+/// Longest window of a step without a budget, before it is lengthened to decide.
+const WINDOW_NS_MAX: u64 = 300_000_000_000;
+/// Longest window with a budget, as a part of the budget, so that it holds a search.
+const WINDOWS_OF_BUDGET: u64 = 9;
+/// A confirmation, and a step that is made once more since it was undecided, is so many times as
+/// long as a step.
+const LONGER: u64 = 3;
+
+impl CapacityPlan {
+    /// How long a step takes whose drain is short, nanoseconds.
+    fn step_ns(&self, window_ns: u64) -> u64 {
+        self.warmup_ns.saturating_add(window_ns)
+    }
+
+    /// A window is as long as it takes to have samples enough, nanoseconds; `is_longer`: to confirm
+    /// a rate, or to decide what was undecided.
+    fn window_for(&self, rate_per_s: f64, is_longer: bool) -> u64 {
+        let samples_ns = samples(&self.objectives) / rate_per_s * 1e9;
+        let most_ns = window_ns_max(self.budget_ns).max(self.window_ns);
+        let step_ns = self.window_ns.max(samples_ns as u64).min(most_ns);
+        match (is_longer, self.budget_ns) {
+            (false, _) => step_ns,
+            (true, None) => step_ns.saturating_mul(LONGER),
+            (true, Some(_)) => step_ns.saturating_mul(LONGER).min(most_ns),
+        }
+    }
+
+    /// What of the budget is left for the window of a step, nanoseconds.
+    fn room_ns(&self, left_ns: u64) -> u64 {
+        let others_ns = self.warmup_ns.saturating_add(CAPACITY_DRAIN_NS_MAX);
+        left_ns.saturating_sub(others_ns)
+    }
+}
+
+/// Longest window of a step, before it is lengthened to decide.
+fn window_ns_max(budget_ns: Option<u64>) -> u64 {
+    budget_ns.map_or(WINDOW_NS_MAX, |budget_ns| budget_ns / WINDOWS_OF_BUDGET)
+}
+
+/// Requests of which all of these can be judged well.
+fn samples(objectives: &[Objective]) -> f64 {
+    most_of(objectives, SAMPLES_MARGIN, ERRORS_MARGIN)
+}
+
+/// The lowest rate at which these can be judged at all, and the rate from which on the shortest
+/// window is long enough to judge them well.
+pub fn rates_to_judge(
+    objectives: &[Objective],
+    window_ns: u64,
+    budget_ns: Option<u64>,
+) -> (f64, f64) {
+    let seconds = |ns: u64| ns.max(1) as f64 / 1e9;
+    let longest_s = seconds(window_ns_max(budget_ns).max(window_ns));
+    let least_per_s = most_of(objectives, 1.0, 1.0) / longest_s;
+    (
+        least_per_s.max(1.0),
+        samples(objectives) / seconds(window_ns),
+    )
+}
+
+/// The most samples that one of them needs, times its margin.
+fn most_of(objectives: &[Objective], of_quantile: f64, of_errors: f64) -> f64 {
+    let of = |objective: &Objective| match *objective.plain() {
+        Objective::ResponseQuantile { q, .. } => of_quantile * samples_needed(q) as f64,
+        Objective::Errors { below } => of_errors * samples_needed(below) as f64,
+        _ => 0.0,
+    };
+    objectives.iter().map(of).fold(1.0, f64::max)
 }

@@ -1,7 +1,9 @@
-//! The search for the highest rate that holds objectives: which step is next, and what all steps
-//! come to.
+//! The search for the highest rate that holds objectives: which step is next, which rates held and
+//! which missed, and what all steps come to.
 
-use super::rates::{CONFIRMATIONS, CapacityStepReport, LateLooks, Rates};
+#[cfg(test)]
+mod tests;
+
 use crate::{Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
 
 /// Rates and windows at which it is seen whether the objectives can be met at all. The next is
@@ -30,20 +32,19 @@ const UNDECIDED_AGAIN: usize = 1;
 const REPEATED_MOST: usize = 2;
 /// How often one in which brunt was the limit is, where it was the limit at another rate before.
 const LIMITED_AGAIN: usize = 1;
-/// What is to be done next.
+/// Steps that it takes to find a rate that misses, and from there on: to tell how long it takes.
+const STEPS_TO_BRACKET: u64 = 3;
+const STEPS_TO_BISECT: u64 = 5;
+
+/// The step that is next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CapacityNext {
-    /// A step at this rate.
-    Step {
-        /// What the step is for.
-        stage: CapacityStage,
-        /// Requests per second.
-        rate_per_s: f64,
-        /// Length of its window, nanoseconds.
-        window_ns: u64,
-    },
-    /// Nothing: there is a result.
-    Done,
+pub struct CapacityNext {
+    /// What the step is for.
+    pub stage: CapacityStage,
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// Length of its window, nanoseconds.
+    pub window_ns: u64,
 }
 
 /// The steps in a row that told nothing.
@@ -68,7 +69,7 @@ struct ToldNothing {
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     plan: CapacityPlan,
-    next: CapacityNext,
+    next: Option<CapacityNext>,
     /// The place in [`LOW_LOADS`].
     low_load: usize,
     rates: Rates,
@@ -87,7 +88,7 @@ impl CapacitySearch {
         plan.first_per_s = plan.first_per_s.min(plan.most_per_s).max(plan.least_per_s);
         let mut search = Self {
             plan,
-            next: CapacityNext::Done,
+            next: None,
             low_load: 0,
             rates: Rates::default(),
             recoveries: 0,
@@ -106,17 +107,17 @@ impl CapacitySearch {
     /// A search after these steps.
     pub(crate) fn after(plan: &CapacityPlan, steps: &[CapacityStep]) -> Self {
         let mut search = Self::new(plan);
-        steps.iter().for_each(|step| search.tell(step.into()));
+        steps.iter().for_each(|step| search.tell(step));
         search
     }
 
-    /// What is to be done next.
-    pub fn next(&self) -> CapacityNext {
+    /// What is to be done next; nothing where there is a result.
+    pub fn next(&self) -> Option<CapacityNext> {
         self.next
     }
 
     /// Takes the outcome of a step.
-    pub fn tell(&mut self, step: CapacityStepReport) {
+    pub fn tell(&mut self, step: &CapacityStep) {
         self.elapsed_ns = self.elapsed_ns.saturating_add(step.took_ns);
         match step.stage {
             CapacityStage::LowLoad => return self.tell_low_load(step),
@@ -129,7 +130,7 @@ impl CapacitySearch {
             }
             _ => {}
         }
-        let keeps_limits = step.outcome == CapacityOutcome::Undecided && step.keeps_limits;
+        let keeps_limits = step.outcome == CapacityOutcome::Undecided && step.keeps_limits();
         let kept_limits_before =
             std::mem::replace(&mut self.told_nothing.kept_limits, keeps_limits);
         self.told_nothing.was_disturbed |= step.is_disturbed;
@@ -158,8 +159,8 @@ impl CapacitySearch {
         }
         self.decide();
         // What it holds after less than that is worked off in the drain.
-        let is_overloaded = step.outcome != CapacityOutcome::Met && step.is_overloaded();
-        if self.next != CapacityNext::Done && is_overloaded {
+        let is_overloaded = step.outcome != CapacityOutcome::Met && is_overloaded(step);
+        if self.next.is_some() && is_overloaded {
             self.recoveries = 0;
             self.recover();
         }
@@ -191,7 +192,7 @@ impl CapacitySearch {
     }
 
     /// Takes the outcome of a step at low load. There, only a miss tells something about all rates.
-    fn tell_low_load(&mut self, step: CapacityStepReport) {
+    fn tell_low_load(&mut self, step: &CapacityStep) {
         match (step.outcome, self.low_load) {
             (CapacityOutcome::Missed, place) if place + 1 < LOW_LOADS.len() => {
                 self.low_load += 1;
@@ -215,16 +216,16 @@ impl CapacitySearch {
         self.go_on_with(CapacityStage::Bracket, self.plan.first_per_s);
     }
 
-    fn hold(&mut self, step: CapacityStepReport) {
+    fn hold(&mut self, step: &CapacityStep) {
         let is_long = self.is_longer(step.stage);
         self.told_nothing = ToldNothing::default();
-        self.rates.hold(&step, is_long);
+        self.rates.hold(step, is_long);
     }
 
-    fn miss(&mut self, step: CapacityStepReport) {
+    fn miss(&mut self, step: &CapacityStep) {
         let is_long = self.is_longer(step.stage);
         self.told_nothing = ToldNothing::default();
-        self.rates.miss(&step, is_long);
+        self.rates.miss(step, is_long);
     }
 
     /// Whether the window of such a step is as long as that of a confirmation: it is one, it is
@@ -325,7 +326,7 @@ impl CapacitySearch {
                     < self
                         .plan
                         .step_ns(window_ns)
-                        .saturating_add(self.plan.confirmations_ns(&self.rates, met))
+                        .saturating_add(self.confirmations_ns(met))
             {
                 self.told_nothing = ToldNothing::default();
                 (stage, rate_per_s) = (CapacityStage::Confirmation, met);
@@ -338,11 +339,11 @@ impl CapacitySearch {
             }
             window_ns = window_ns.min(room_ns);
         }
-        self.next = CapacityNext::Step {
+        self.next = Some(CapacityNext {
             stage,
             rate_per_s,
             window_ns,
-        };
+        });
     }
 
     /// What of the budget is left; absent without one.
@@ -362,25 +363,53 @@ impl CapacitySearch {
         }
     }
 
+    /// How long the confirmations of a rate take that are still to come, nanoseconds.
+    fn confirmations_ns(&self, rate_per_s: f64) -> u64 {
+        let left = CONFIRMATIONS.saturating_sub(self.rates.confirmations()) as u64;
+        let step_ns = self.plan.step_ns(self.plan.window_for(rate_per_s, true));
+        step_ns.saturating_mul(left)
+    }
+
     /// How long the rest takes, as it looks now, nanoseconds.
     pub fn expected_ns(&self) -> u64 {
-        let CapacityNext::Step {
-            stage,
-            rate_per_s,
-            window_ns,
-        } = self.next
-        else {
+        let Some(next) = self.next else {
             return 0;
         };
-        let next = (stage, rate_per_s, window_ns);
+        let (plan, rates) = (&self.plan, &self.rates);
+        let steps = match (next.stage, rates.met(), rates.missed_per_s()) {
+            (CapacityStage::Confirmation, ..) => 0,
+            (_, Some(met), Some(missed)) => {
+                let ratio = (missed / met).ln() / rates.ratio_most(plan).ln();
+                ratio.log2().ceil().max(1.0) as u64
+            }
+            (_, None, Some(_)) => 1 + STEPS_TO_BISECT,
+            (_, _, None) => STEPS_TO_BRACKET + STEPS_TO_BISECT,
+        };
+        let next_ns = match steps {
+            0 => 0,
+            _ => plan.step_ns(next.window_ns),
+        };
+        let near = match next.stage {
+            CapacityStage::LowLoad => plan.first_per_s,
+            _ => rates.met().unwrap_or(next.rate_per_s),
+        };
         let is_longer = self.is_longer(CapacityStage::Bisection);
-        let expected_ns = self.plan.rest_ns(&self.rates, next, is_longer);
+        let usual_ns = plan.step_ns(plan.window_for(near, is_longer));
+        let longer_ns = plan.step_ns(plan.window_for(near, true));
+        let again = rates.miss_to_look_at_again();
+        let looks = u64::from(rates.confirmations() == 0 && rates.is_miss_uncertain())
+            + again.map_or(0, |looks| looks.left as u64);
+        let expected_ns = usual_ns
+            .saturating_mul(steps.saturating_sub(1))
+            .saturating_add(next_ns)
+            .saturating_add(longer_ns.saturating_mul(looks))
+            .saturating_add(self.confirmations_ns(near));
         self.left_ns().map_or(expected_ns, |it| it.min(expected_ns))
     }
 
     fn finish(&mut self, result: CapacityResult) {
         self.end = Some(result);
-        self.next = CapacityNext::Done;
+        self.next = None;
     }
 
     /// What was found; where the search is not over, that it is not.
@@ -410,5 +439,269 @@ impl Capacity {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Rounds at the found rate, all of which have to hold the objectives.
+pub const CONFIRMATIONS: usize = 3;
+/// A server that answers less than this share of a rate is overloaded: what it answers is near to
+/// its capacity, and the rates on both sides of that are tried first.
+pub(super) const OVERLOADED: f64 = 0.9;
+const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
+/// How far the rates that hold and miss may be apart, as a ratio less 1, where response times vary
+/// from window to window: what varies has no closer limit.
+const TOLERANCE_VARYING: f64 = 0.05;
+/// How often a rate that held may miss before it is too high: that may be the machine.
+const MISSES_MOST: usize = 1;
+/// Short windows that decided nothing, from which on they are not worth their time.
+const SHORT_UNDECIDED_MOST: usize = 3;
+
+/// Whether the server answered far less than it was asked.
+fn is_overloaded(step: &CapacityStep) -> bool {
+    let answered_per_s = step.record.successes_per_s;
+    answered_per_s.is_some_and(|per_s| per_s < OVERLOADED * step.rate_per_s)
+}
+
+/// A rate that missed.
+#[derive(Clone, Copy, Debug)]
+struct Miss {
+    rate_per_s: f64,
+    /// What was answered of it, per second, where that was far less.
+    answered_per_s: Option<f64>,
+    /// Whether brunt was the limit: nothing above it can be known.
+    is_brunts: bool,
+    /// Whether a longer window or an overload showed it. A short window may have met a moment in
+    /// which the machine did something else.
+    is_certain: bool,
+    /// Whether it missed once more after the rate below it was confirmed.
+    is_late: bool,
+}
+
+/// Looks at the rate that missed after the one below it is confirmed. A shared machine may be slow
+/// for as long as several windows take, and each chance miss makes the answer too low; a chance
+/// hold does not make it too high, for it has to hold three times.
+const LATE_LOOKS: usize = 3;
+/// The same where brunt was the limit, which varies less.
+const LATE_LOOKS_LIMITED: usize = 1;
+
+/// A rate that missed, and the looks at it after the one below it was confirmed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LateLooks {
+    pub(super) rate_per_s: f64,
+    pub(super) done: usize,
+    /// One at least.
+    pub(super) left: usize,
+}
+
+/// A rate that held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    rate_per_s: f64,
+    /// Long windows in which it did.
+    confirmations: usize,
+    /// Windows in which it missed since.
+    misses: usize,
+}
+
+/// The rates that held and those that missed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    /// The rates that held, but those that did not hold again.
+    held: Vec<Held>,
+    /// The rates that missed, but those at or below one that held later.
+    missed: Vec<Miss>,
+    /// How often a rate that held proved too high.
+    pub(super) refuted: usize,
+    /// Short windows that decided nothing.
+    pub(super) short_undecided: usize,
+}
+
+impl Rates {
+    /// The rate of the step holds; `is_long`: by a window as long as that of a confirmation, which
+    /// it then is.
+    pub(super) fn hold(&mut self, step: &CapacityStep, is_long: bool) {
+        let mut held = self.held.iter_mut();
+        match held.find(|it| it.rate_per_s == step.rate_per_s) {
+            Some(held) => held.confirmations += usize::from(is_long),
+            None => self.held.push(Held {
+                rate_per_s: step.rate_per_s,
+                confirmations: usize::from(is_long),
+                misses: 0,
+            }),
+        }
+        self.missed.retain(|it| it.rate_per_s > step.rate_per_s);
+    }
+
+    /// The rate of the step missed; `is_long`: by a window as long as that of a confirmation.
+    pub(super) fn miss(&mut self, step: &CapacityStep, is_long: bool) {
+        let is_overloaded = is_overloaded(step);
+        let mut held = self.held.iter_mut();
+        let is_first = |it: &&mut Held| it.rate_per_s == step.rate_per_s && it.misses < MISSES_MOST;
+        if let Some(held) = held.find(is_first).filter(|_| !is_overloaded) {
+            held.misses += 1;
+            return;
+        }
+        self.missed.push(Miss {
+            rate_per_s: step.rate_per_s,
+            answered_per_s: step.record.successes_per_s.filter(|_| is_overloaded),
+            is_brunts: step.outcome == CapacityOutcome::ClientLimited,
+            is_certain: is_overloaded || is_long,
+            is_late: self.is_confirmed(),
+        });
+        if self.met().is_some_and(|met| met >= step.rate_per_s) {
+            // What held once does not hold always: it is too high.
+            self.held.retain(|it| it.rate_per_s < step.rate_per_s);
+            self.refuted += 1;
+        }
+    }
+
+    /// This rate missed, for certain.
+    pub(super) fn miss_certainly(&mut self, rate_per_s: f64) {
+        self.missed.push(Miss {
+            rate_per_s,
+            answered_per_s: None,
+            is_brunts: false,
+            is_certain: true,
+            is_late: false,
+        });
+    }
+
+    /// Whether short windows tell too little: a rate held that did not hold again, or they left
+    /// open again and again what longer ones decide.
+    pub(super) fn vary(&self) -> bool {
+        self.refuted > 0
+            || self.short_undecided >= SHORT_UNDECIDED_MOST
+            || self.held.iter().any(|it| it.misses > 0)
+    }
+
+    /// How many times the rate that holds the one that misses may be in the end.
+    pub(super) fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
+        let tolerance = match self.vary() {
+            true => plan.tolerance.max(TOLERANCE_VARYING),
+            false => plan.tolerance,
+        };
+        1.0 + tolerance
+    }
+
+    /// Whether brunt was the limit at a rate that missed.
+    pub(super) fn has_limit_of_brunt(&self) -> bool {
+        self.missed.iter().any(|it| it.is_brunts)
+    }
+
+    /// The highest rate that holds.
+    pub(super) fn met(&self) -> Option<f64> {
+        Some(self.highest_held()?.rate_per_s)
+    }
+
+    /// How often the highest rate that holds was confirmed.
+    pub(super) fn confirmations(&self) -> usize {
+        self.highest_held().map_or(0, |it| it.confirmations)
+    }
+
+    /// Whether it was confirmed as often as it has to be.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.confirmations() >= CONFIRMATIONS
+    }
+
+    fn highest_held(&self) -> Option<&Held> {
+        let held = self.held.iter();
+        held.max_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s))
+    }
+
+    /// The lowest rate that missed, as it was measured last.
+    fn lowest_miss(&self) -> Option<&Miss> {
+        let missed = self.missed.iter().rev();
+        missed.reduce(|lowest, it| match it.rate_per_s < lowest.rate_per_s {
+            true => it,
+            false => lowest,
+        })
+    }
+
+    /// The lowest rate that missed.
+    pub(super) fn missed_per_s(&self) -> Option<f64> {
+        Some(self.lowest_miss()?.rate_per_s)
+    }
+
+    /// Whether the lowest rate that missed did so in a short window alone.
+    pub(super) fn is_miss_uncertain(&self) -> bool {
+        self.lowest_miss().is_some_and(|it| !it.is_certain)
+    }
+
+    /// The looks at the lowest rate that missed, if that may have been the machine at that time:
+    /// the server answered nearly all of it, and it was not looked at as often as it may be.
+    pub(super) fn miss_to_look_at_again(&self) -> Option<LateLooks> {
+        let miss = self
+            .lowest_miss()
+            .filter(|it| it.answered_per_s.is_none())?;
+        let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
+        let done = self.missed.iter().filter(is_late).count();
+        let most = match miss.is_brunts {
+            true => LATE_LOOKS_LIMITED,
+            false => LATE_LOOKS,
+        };
+        let left = most.saturating_sub(done);
+        (left > 0).then_some(LateLooks {
+            rate_per_s: miss.rate_per_s,
+            done,
+            left,
+        })
+    }
+
+    /// A rate near to what an overloaded server answered, between those that hold and miss.
+    pub(super) fn near_answered(&self, plan: &CapacityPlan) -> Option<f64> {
+        let miss = self.lowest_miss()?;
+        let answered = miss.answered_per_s?;
+        let (low, high) = (self.met().unwrap_or(plan.least_per_s), miss.rate_per_s);
+        let tolerance = self.ratio_most(plan);
+        let is_between = |rate: &f64| *rate > low * tolerance && *rate * tolerance < high;
+        AROUND_ANSWERED
+            .map(|share| share * answered)
+            .into_iter()
+            .find(is_between)
+    }
+
+    /// Whether brunt was the limit at the lowest rate that missed.
+    pub(super) fn ends_at_brunt(&self) -> bool {
+        self.lowest_miss().is_some_and(|it| it.is_brunts)
+    }
+
+    /// The answer where the search ends with nothing more than this.
+    pub(super) fn bracket(&self) -> CapacityResult {
+        match self.missed_per_s() {
+            Some(limited_per_s) if self.ends_at_brunt() => CapacityResult::ClientLimited {
+                rate_per_s: self.met(),
+                limited_per_s,
+            },
+            missed_per_s => CapacityResult::Bracket {
+                met_per_s: self.met(),
+                missed_per_s,
+                confirmations: self.confirmations(),
+            },
+        }
+    }
+
+    /// No answer, for this reason.
+    pub(super) fn nothing(&self, reason: &str) -> CapacityResult {
+        CapacityResult::Nothing {
+            reason: reason.to_owned(),
+            met_per_s: self.met(),
+            missed_per_s: self.missed_per_s(),
+        }
+    }
+
+    /// The answer once the highest rate that holds is confirmed.
+    pub(super) fn answer(&self, plan: &CapacityPlan) -> CapacityResult {
+        let tolerance = self.ratio_most(plan);
+        match (self.met(), self.missed_per_s()) {
+            (Some(rate_per_s), Some(missed_per_s))
+                if missed_per_s <= rate_per_s * tolerance && !self.ends_at_brunt() =>
+            {
+                CapacityResult::Found {
+                    rate_per_s,
+                    missed_per_s,
+                }
+            }
+            (Some(rate_per_s), None) if rate_per_s >= plan.most_per_s => {
+                CapacityResult::AtLeast { rate_per_s }
+            }
+            _ => self.bracket(),
+        }
+    }
+}

@@ -1,12 +1,13 @@
 //! Comparisons of runs: what they claim, and what they leave open.
 
+use super::*;
 use brunt_record::Environment;
 
-use super::*;
 use crate::invariants::sample::steady_run;
+use crate::statistics::reference::Noise;
 use crate::{
-    ChangeLimit, ComparedRounds, ComparedSide, ComparisonKind, ComparisonOutcome, Judged,
-    RoundResponse, RoundUse,
+    ChangeLimit, ComparedRounds, ComparedSide, ComparisonOutcome, ExperimentKind, Judged,
+    RoundResponse, RoundUse, RunFigures,
 };
 
 const A: [f64; 10] = [
@@ -276,7 +277,7 @@ fn two_runs_are_compared_by_their_own_intervals() {
 fn capacities_are_compared_by_what_held_and_missed() {
     use brunt_record::Environment;
 
-    use crate::{CapacityKind, CapacityOutcome, CapacityPlan, CapacityStage, CapacityStep};
+    use crate::{CapacityOutcome, CapacityPlan, CapacityStage, CapacityStep, ExperimentKind};
     let record = RoundRecord::of(&Judged::of(&steady_run()));
     let step = |stage, rate_per_s, outcome| CapacityStep {
         stage,
@@ -297,7 +298,7 @@ fn capacities_are_compared_by_what_held_and_missed() {
         ];
         steps.extend(std::iter::repeat_n(confirmed, crate::CONFIRMATIONS));
         Capacity {
-            kind: CapacityKind::Capacity,
+            kind: ExperimentKind::Capacity,
             format: Capacity::FORMAT,
             brunt_version: String::new(),
             plan: CapacityPlan {
@@ -395,7 +396,7 @@ fn limits_alone_decide_where_there_are_any() {
     ] {
         let kept = usize::from(outcome == ComparisonOutcome::Passed);
         let found = ComparedRounds {
-            kind: ComparisonKind::Comparison,
+            kind: ExperimentKind::Comparison,
             format: ComparedRounds::FORMAT,
             brunt_version: String::new(),
             load: None,
@@ -408,7 +409,90 @@ fn limits_alone_decide_where_there_are_any() {
             sides: vec![side(1.0), side(cpus)],
         };
         assert_eq!(found.outcome(), outcome, "{cpus}");
-        assert_eq!(found.kept().len(), kept, "{cpus}");
+        assert_eq!(found.limits_that(LimitStands::Kept).len(), kept, "{cpus}");
         assert!(!found.is_decided());
     }
+}
+
+fn with(value: f64, low: f64, high: f64) -> (f64, Range) {
+    (value, Range { low, high })
+}
+
+#[test]
+fn a_ratio_has_the_margins_of_both_in_squares() {
+    let margins = |a, b| log_ratio(a, b).expect("figures above 0");
+    // 3 and 4 make 5, on each side for itself.
+    let even = |value: f64, by: f64| with(value, value / by.exp(), value * by.exp());
+    let found = margins(even(10.0, 0.03), even(20.0, 0.04));
+    assert!((found.value - 2.0_f64.ln()).abs() < 1e-12, "{found:?}");
+    assert!((found.value - found.low - 0.05).abs() < 1e-12, "{found:?}");
+    assert!((found.high - found.value - 0.05).abs() < 1e-12, "{found:?}");
+    // What A may be more, B's share of it may be less.
+    let a = with(1.0, 1.0, 0.03_f64.exp());
+    let b = with(1.0, (-0.04_f64).exp(), 1.0);
+    let found = margins(a, b);
+    assert!(
+        (found.low + 0.05).abs() < 1e-12 && found.high.abs() < 1e-12,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_has_no_logarithm_has_no_ratio() {
+    let sound = with(1.0, 0.5, 2.0);
+    assert!(log_ratio(sound, sound).is_some());
+    for odd in [
+        with(0.0, 0.0, 2.0),
+        with(1.0, 0.0, 2.0),
+        with(1.0, -1.0, 2.0),
+        with(1.0, 0.5, f64::INFINITY),
+        with(f64::NAN, 0.5, 2.0),
+        with(3.0, 0.5, 2.0),
+    ] {
+        assert_eq!(log_ratio(sound, odd), None, "{odd:?}");
+        assert_eq!(log_ratio(odd, sound), None, "{odd:?}");
+    }
+}
+
+#[test]
+fn the_interval_holds_the_ratio_as_often_as_it_says() {
+    let mut noise = Noise::new(7);
+    let mut holds = 0;
+    for _ in 0..4_000 {
+        // A figure whose logarithm is off by a known deviation, with its exact interval.
+        let mut figure = |mean: f64, deviation: f64| {
+            let value = mean * (deviation * noise.normal()).exp();
+            let by = (1.96 * deviation).exp();
+            with(value, value / by, value * by)
+        };
+        let (a, b) = (figure(1_000.0, 0.01), figure(1_050.0, 0.02));
+        let Effect { low, high, .. } = log_ratio(a, b).expect("figures above 0");
+        holds += u32::from((low..=high).contains(&1.05_f64.ln()));
+    }
+    let share = f64::from(holds) / 4_000.0;
+    assert!((0.94..0.96).contains(&share), "{share}");
+}
+
+#[test]
+fn a_run_gives_its_intervals_or_why_there_is_none() {
+    let run = steady_run();
+    let single = SingleRun::of(&Judged::of(&run), "a.json".to_owned());
+    let rate = single.successes_per_s.expect("a steady rate");
+    let per_s = run.summary().successes_per_s.known().expect("a rate");
+    assert!(rate.low <= per_s && per_s <= rate.high, "{rate:?}");
+    assert_eq!(single.range(Compared::SuccessesPerS), Ok(rate));
+    let p50 = single.range(Compared::ResponseQuantile(0.5));
+    assert_eq!(p50.ok(), single.p50_ns);
+    let error = single.range(Compared::ResponseQuantile(0.42));
+    assert_eq!(error, Err("it has no interval".to_owned()));
+    let mut short = run;
+    short.window_ns = 0;
+    let single = SingleRun::of(&Judged::of(&short), String::new());
+    let error = single
+        .range(Compared::SuccessesPerS)
+        .expect_err("no window");
+    assert!(
+        error.ends_with(&single.missing["successes_per_s"]),
+        "{error}"
+    );
 }

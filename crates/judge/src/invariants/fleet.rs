@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use brunt_record::{AgreedClock, FleetAgent, Run};
 
-use super::outcome::{Checked, Outcome, Problems, only_if};
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
 use crate::facts::Facts;
+use crate::invariants::{Checked, Outcome, Problems, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -27,10 +27,6 @@ pub(super) fn plan_is_one(facts: &Facts<'_>) -> Checked {
     for (agent, number) in run.agents.iter().zip(1..) {
         problems.expect(agent.seeds == first.seeds, || {
             format!("agent {number} has other seeds than agent 1")
-        });
-        let [spoken, of_first] = [agent, first].map(|it| it.negotiated.protocol);
-        problems.expect(spoken == of_first, || {
-            format!("agent {number} negotiated another protocol than agent 1")
         });
     }
     let agents = plural(run.agents.len(), "agent");

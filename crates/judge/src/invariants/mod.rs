@@ -3,34 +3,21 @@
 //! A check never panics, whatever a stored run says, and never refuses a run whose figures are
 //! right: where the run cannot tell, it says `NotApplicable` and why.
 
-mod accounting;
-mod arithmetic;
-mod arrivals;
 mod fleet;
 mod impossible;
 mod load;
-mod outcome;
-mod parts;
-mod protocol;
 mod resources;
 #[cfg(test)]
 pub(crate) mod sample;
-#[cfg(test)]
-pub(crate) mod sample_held;
-#[cfg(test)]
-pub(crate) mod sample_streams;
-mod streams;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod windows;
-mod witnesses;
 
 use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
-use outcome::{Checked, Outcome};
 
 /// How an invariant stands in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,14 +62,12 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     ("W1", Scope::Agent, windows::one_clock),
     // Set-up, warm-up, measure and drain follow each other; rates count measure alone.
     ("W2", Scope::Agent, windows::phases_in_order),
-    // Edges are written once.
-    ("W3", Scope::Agent, windows::edges_written_once),
     // The workers lived one common window, to 1 %.
     ("W4", Scope::Agent, windows::common_window),
     // The rate is the sum of the workers' rates, to 1 %; counts and bytes exactly.
-    ("W5", Scope::Run, accounting::workers_add_up),
+    ("W5", Scope::Run, sums::workers_add_up),
     // Every request issued was recorded, failed or censored, exactly.
-    ("W6", Scope::Agent, accounting::every_request_accounted),
+    ("W6", Scope::Agent, sums::every_request_accounted),
     // The phases add up to the process's time, to 10 ms.
     ("W7", Scope::Agent, windows::all_time_reported),
     // The window and the drain end on time.
@@ -103,26 +88,24 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     // them, being opened, on average.
     ("L1", Scope::Agent, load::connections_held),
     // Planned arrivals were sent, skipped or left, exactly, and are those of the schedule.
-    ("L2", Scope::Run, arrivals::plan_accounted),
+    ("L2", Scope::Run, load::plan_accounted),
     // What never ended counts as at least the time it was given.
-    ("L5", Scope::Run, arrivals::unfinished_counted),
+    ("L5", Scope::Run, load::unfinished_counted),
     // An open loop above capacity is said to be overloaded.
-    ("L6", Scope::Run, arrivals::overload_told),
+    ("L6", Scope::Run, load::overload_told),
     // A time-out is one event of one request, never early, and no latency exceeds it.
     ("L7", Scope::Run, load::timeouts_once),
-    // Minimum and maximum are exact values.
-    ("A3", Scope::Run, arithmetic::extremes_exact),
     // The histograms hold what all workers recorded.
-    ("A4", Scope::Run, arithmetic::histograms_merged),
+    ("A4", Scope::Run, sums::histograms_merged),
     // Successes, error replies and failures are counted apart.
-    ("A5", Scope::Run, arithmetic::populations_apart),
+    ("A5", Scope::Run, sums::populations_apart),
     // The parts of a response time add up to it, and brunt's own share is among them.
-    ("S1", Scope::Run, parts::parts_add_up),
+    ("S1", Scope::Run, sums::parts_add_up),
     // Time to first byte and of transfer make the service time; connecting comes on top.
-    ("S2", Scope::Run, parts::service_divided),
+    ("S2", Scope::Run, sums::service_divided),
     // Handshakes, GOAWAYs and failures are those of the protocol: over TLS a handshake per
     // connection, resumed only where allowed.
-    ("P1", Scope::Run, protocol::protocol_fits),
+    ("P1", Scope::Run, sums::protocol_fits),
     // Rate times service time is the number of requests in flight (Little).
     ("I1", Scope::Run, impossible::little),
     // No latency exceeds the time from the first request to the end of drain.
@@ -134,14 +117,14 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     // The kernel counted the same bytes.
     ("I5", Scope::Run, impossible::kernel_agrees),
     // Payload fits the link.
-    ("I6", Scope::Agent, witnesses::payload_fits),
+    ("I6", Scope::Agent, resources::payload_fits),
     // CPU time is neither more than there was nor less than a reply needs.
     ("I7", Scope::Agent, impossible::cpu_possible),
     // The server counted what was answered, and at most twice what was sent.
-    ("I8", Scope::Run, witnesses::server_agrees),
+    ("I8", Scope::Run, impossible::server_agrees),
     // Bytes of streams that the peer's kernel acknowledged were sent, and read by the receiver, all
     // of them where both sides ended; what it sent was received.
-    ("T1", Scope::Run, streams::acknowledged_was_read),
+    ("T1", Scope::Run, impossible::acknowledged_was_read),
     // Memory grows with connections plus workers, not with their product.
     ("R1", Scope::Agent, resources::memory_within_budget),
     // No more workers than usable CPUs, unless forced.
@@ -181,4 +164,112 @@ pub fn is_valid(findings: &[Finding]) -> bool {
     findings
         .iter()
         .all(|finding| finding.status != InvariantStatus::Broken)
+}
+
+/// Problems spelt out; of the rest only the number is given.
+const PROBLEMS_TOLD: usize = 3;
+
+/// How an invariant stands, with its inputs in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(super) status: InvariantStatus,
+    pub(super) detail: String,
+}
+
+/// What a check comes to; `Err` where something ended it early.
+pub(crate) type Checked = Result<Outcome, Outcome>;
+
+impl Outcome {
+    fn new(status: InvariantStatus, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { status, detail }
+    }
+
+    pub(super) fn held(detail: impl Into<String>) -> Self {
+        Self::new(InvariantStatus::Held, detail)
+    }
+
+    pub(super) fn flagged(detail: impl Into<String>) -> Self {
+        Self::new(InvariantStatus::Flagged, detail)
+    }
+
+    pub(super) fn broken(detail: impl Into<String>) -> Self {
+        Self::new(InvariantStatus::Broken, detail)
+    }
+
+    pub(super) fn not_applicable(detail: impl Into<String>) -> Self {
+        Self::new(InvariantStatus::NotApplicable, detail)
+    }
+
+    pub(super) fn held_or_flagged(is_flagged: bool, detail: impl Into<String>) -> Self {
+        if is_flagged {
+            Self::flagged(detail)
+        } else {
+            Self::held(detail)
+        }
+    }
+
+    /// What the same check came to on each of several agents: it stands as on the one where it
+    /// stands worst, and the detail is of those.
+    pub(super) fn worst(mut outcomes: Vec<Self>) -> Self {
+        if outcomes.len() == 1 {
+            return outcomes.remove(0);
+        }
+        let badness = |status: &InvariantStatus| match status {
+            InvariantStatus::NotApplicable => 0,
+            InvariantStatus::Held => 1,
+            InvariantStatus::Flagged => 2,
+            InvariantStatus::Broken => 3,
+        };
+        let worst = outcomes.iter().map(|it| it.status).max_by_key(badness);
+        let status = worst.unwrap_or(InvariantStatus::NotApplicable);
+        let of_worst = (1..).zip(&outcomes).filter(|(_, it)| it.status == status);
+        let words = of_worst.map(|(agent, it)| format!("agent {agent}: {}", it.detail));
+        Self::new(status, first_of(&words.collect::<Vec<_>>()))
+    }
+}
+
+/// The first of these, and how many more there are.
+fn first_of(words: &[String]) -> String {
+    let told = words[..words.len().min(PROBLEMS_TOLD)].join("; ");
+    match words.len().saturating_sub(PROBLEMS_TOLD) {
+        0 => told,
+        untold => format!("{told}; and {untold} more"),
+    }
+}
+
+/// An invariant that says nothing about this run, for the reason in `words`, unless `applies`.
+pub(super) fn only_if(applies: bool, words: &str) -> Result<(), Outcome> {
+    if applies {
+        Ok(())
+    } else {
+        Err(Outcome::not_applicable(words))
+    }
+}
+
+/// The problems found by a check that looks at many things.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<String>);
+
+impl Problems {
+    /// Notes the problem in `words` unless `holds`.
+    pub(super) fn expect(&mut self, holds: bool, words: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(words());
+        }
+    }
+
+    /// `Broken` with the problems, where there are any.
+    pub(super) fn none(self) -> Result<(), Outcome> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Outcome::broken(first_of(&self.0)))
+        }
+    }
+
+    /// `Broken` with the problems, or `Held` with `detail`.
+    pub(super) fn or_held(self, detail: impl Into<String>) -> Checked {
+        self.none().map(|()| Outcome::held(detail))
+    }
 }

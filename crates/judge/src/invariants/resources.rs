@@ -1,11 +1,20 @@
-//! R1 to R3: memory, workers and limits.
+//! I6 and R1 to R3: what the link, memory, workers and limits allow.
 
-use brunt_record::{AgentRecord, Backend, LoggedRequest};
+use brunt_record::{AgentRecord, Backend, LoggedRequest, Route};
 
-use super::outcome::{Checked, Outcome, Problems, only_if};
+use super::{Checked, Outcome, Problems, only_if};
+use crate::Bandwidth;
 use crate::facts::Facts;
+use crate::units::exact::bytes_per_s;
 use crate::units::plural;
 
+/// Share of a link's speed that payload can take: the rest is headers and gaps between packets.
+const LINK_SHARE_MOST: f64 = 0.98;
+/// Share of a payload rate that the interface must have counted itself to stand for all of it:
+/// its readings and the window do not end at the same instants.
+const INTERFACE_AGREES: f64 = 0.95;
+/// What a socket's receive buffer may hold, by the kernel's default (`tcp_rmem`).
+const RECEIVE_BUFFER_BYTES: f64 = 6_291_456.0;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
@@ -193,4 +202,102 @@ pub(super) fn limits_suffice(facts: &Facts<'_>) -> Checked {
         }
     }
     problems.or_held(format!("needed: {}", held.join(", ")))
+}
+
+/// Payload of one direction over the window, bytes: all, and what may have crossed the link outside
+/// of it. What was read in the window may have waited in socket buffers when it began: at most one
+/// reply per place. What was handed over in it may not have been on the link when it ended, or when
+/// its connection did.
+fn payloads(facts: &Facts<'_>) -> [(&'static str, f64, f64); 2] {
+    let (negotiated, window) = (&facts.agent().negotiated, &facts.summary.window);
+    let places = f64::from(facts.summary.live.max) * f64::from(negotiated.depth.max(1));
+    let received = window.bytes_received as f64;
+    let reply_bytes = match window.replies.total() {
+        0 => RECEIVE_BUFFER_BYTES,
+        replies => (received / replies as f64).min(RECEIVE_BUFFER_BYTES),
+    };
+    let failures: f64 = window.failures.iter().map(|(_, count)| count as f64).sum();
+    let cut_short = failures + window.connections_opened as f64;
+    let unsent = (places + cut_short) * negotiated.request_bytes as f64;
+    let sent = if facts.run.is_streams() {
+        // What was handed over waits in the sockets for as long as the link is full.
+        Bandwidth::of(facts.run, &facts.summary).window.bytes_acked
+    } else {
+        window.bytes_sent
+    };
+    [
+        ("received", received, places * reply_bytes),
+        ("sent", sent as f64, unsent),
+    ]
+}
+
+/// I6. Virtual interfaces state speeds that they exceed, and a speed can be mistyped: when the
+/// interface itself counted as much, the figures are right and the speed is not.
+pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
+    let agent = facts.agent();
+    let is_real = agent.backend != Backend::Sim;
+    only_if(is_real, "a simulated network has no link")?;
+    only_if(!facts.no_window(), "there is no window")?;
+    let route = agent
+        .evidence
+        .network
+        .as_ref()
+        .map(|network| &network.route);
+    let Some(Route::Interface {
+        name,
+        link_bits_per_s,
+        was_given,
+        received_bytes,
+        sent_bytes,
+        ..
+    }) = route
+    else {
+        return Err(Outcome::not_applicable(match route {
+            Some(Route::UnixSocket) => "a Unix socket has no link",
+            Some(Route::Loopback) => "loopback has no link",
+            Some(_) => "the way to the server could not be found out",
+            None => "the way to the server was not looked at",
+        }));
+    };
+    let Some(bits_per_s) = link_bits_per_s else {
+        let words = format!("the speed of {name} is not known");
+        return Err(Outcome::not_applicable(words));
+    };
+    let link_per_s = *bits_per_s as f64 / 8.0;
+    let source = if *was_given {
+        "--link-speed"
+    } else {
+        "its driver"
+    };
+    let [window_s, interval_s] =
+        [facts.window_ns(), agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
+    let payloads = payloads(facts);
+    let told = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
+    let mut words = format!(
+        "{name} is a link of {} by {source}; {} of payload",
+        bytes_per_s(link_per_s),
+        told.join(" and ")
+    );
+    let most_per_s = link_per_s * LINK_SHARE_MOST;
+    let mut is_nominal = false;
+    for ((way, bytes, outside), counted) in payloads.into_iter().zip([received_bytes, sent_bytes]) {
+        let certain_per_s = (bytes - outside).max(0.0) / window_s;
+        if certain_per_s <= most_per_s {
+            continue;
+        }
+        words = format!("{words}; at most {} can be {way}", bytes_per_s(most_per_s));
+        let counted_per_s = *counted as f64 / interval_s;
+        // Without readings, the quotient is undefined or infinite.
+        let has_counted =
+            counted_per_s.is_finite() && counted_per_s >= certain_per_s * INTERFACE_AGREES;
+        if !has_counted {
+            return Err(Outcome::broken(words));
+        }
+        is_nominal = true;
+        words = format!(
+            "{words}, but the interface itself counted {}: that speed is not its limit",
+            bytes_per_s(counted_per_s)
+        );
+    }
+    Ok(Outcome::held_or_flagged(is_nominal, words))
 }

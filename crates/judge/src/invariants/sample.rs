@@ -3,14 +3,14 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
-    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Scheme, Stage,
-    Stamps, Target, TlsSpec,
+    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Scheme, Spoken,
+    Stage, Stamps, Streams, Target, TlsSpec,
 };
 use brunt_record::{
     AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants,
     KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population,
     Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint,
-    StatusCounts, Tally, Window, WorkerEdges,
+    StatusCounts, StreamAccount, StreamReading, StreamRecord, Tally, Window, WorkerEdges,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -529,5 +529,118 @@ fn run_of(recordings: [Recording; 2]) -> Run {
         latencies,
         names: Vec::new(),
         objectives: Vec::new(),
+    }
+}
+
+/// Connections of each worker.
+pub(crate) const HELD: u32 = 4;
+
+/// The run with nothing on its connections. Of evidence and threads it keeps what it has.
+pub(crate) fn held_open(mut run: Run) -> Run {
+    run.latencies = Latencies::default();
+    run.plan.model = LoadModel::Held {
+        connect_per_s: None,
+    };
+    for worker in &mut run.agents[0].workers {
+        let mut recorder = Recorder::new(worker.worker, HELD, HELD);
+        for slot in 0..u64::from(HELD) {
+            recorder.connected(150 * MS + slot, 200 * US);
+        }
+        recorder.set_window(WINDOW);
+        recorder.held_until_now();
+        let mut recording = recorder.finish(WINDOW.end_ns);
+        run.latencies.merge(&recording.latencies);
+        recording.record.count_from(WINDOW.start_ns);
+        let record = recording.record;
+        worker.tallies = record.tallies;
+        worker.population = record.population;
+        worker.carried_in = record.carried_in;
+        worker.live = record.live;
+        worker.series = record.series;
+        worker.in_flight_ns = 0;
+        worker.reply_bytes_min = None;
+        worker.first_service_ns_min = None;
+        worker.first_send = Default::default();
+        worker.kernel = KernelSample::default();
+    }
+    run
+}
+
+/// Streams of each worker.
+const WORKER_STREAMS: u64 = 4;
+/// What a worker moves in 100 ms, each way.
+const STEP_BYTES: u64 = 10_000_000;
+const STEP_NS: u64 = 100 * MS;
+
+/// The run with streams in place of requests. Of evidence and threads it keeps what it has.
+pub(crate) fn streamed(mut run: Run) -> Run {
+    run.latencies = Latencies::default();
+    run.plan.spoken = Spoken::Streams(Streams {
+        sends: true,
+        receives: true,
+        paced_bits_per_s: None,
+        is_arranged: false,
+    });
+    run.agents[0].limits.server_buffer_bytes_max = Some(8_000_000);
+    run.agents[0].negotiated.protocol = Protocol::TCP;
+    run.agents[0].negotiated.request_bytes = 262_144;
+    for worker in &mut run.agents[0].workers {
+        let mut recorder =
+            Recorder::new(worker.worker, WORKER_STREAMS as u32, WORKER_STREAMS as u32);
+        for stream in 0..WORKER_STREAMS {
+            recorder.connected(150 * MS + stream, 200 * US);
+        }
+        recorder.set_window(WINDOW);
+        let steps = (WINDOW.start_ns..WINDOW.end_ns).step_by(STEP_NS as usize);
+        for at_ns in steps {
+            recorder.handed_over(at_ns, STEP_BYTES);
+            recorder.received(at_ns, STEP_BYTES);
+        }
+        let mut recording = recorder.finish(WINDOW.end_ns);
+        run.latencies.merge(&recording.latencies);
+        recording.record.count_from(WINDOW.start_ns);
+        let record = recording.record;
+        worker.tallies = record.tallies;
+        worker.population = record.population;
+        worker.carried_in = record.carried_in;
+        worker.live = record.live;
+        worker.series = record.series;
+        worker.in_flight_ns = 0;
+        worker.reply_bytes_min = None;
+        worker.first_service_ns_min = None;
+        worker.first_send = Default::default();
+        worker.kernel = KernelSample::default();
+        worker.streams = Some(stream_record());
+    }
+    run
+}
+
+fn stream_record() -> StreamRecord {
+    let steps = WINDOW.length_ns() / STEP_NS;
+    let window = StreamAccount {
+        bytes_acked: steps * STEP_BYTES,
+        bytes_received: steps * STEP_BYTES,
+        segments_sent: steps * STEP_BYTES / 1_448,
+        segments_received: steps * STEP_BYTES / 1_448,
+        busy_ns: WORKER_STREAMS * WINDOW.length_ns(),
+        ..StreamAccount::default()
+    };
+    StreamRecord {
+        window,
+        lifetime: window,
+        readings: (0..=steps)
+            .map(|step| StreamReading {
+                at_ns: (step * STEP_NS) as i64,
+                bytes_acked: step * STEP_BYTES,
+                bytes_received: step * STEP_BYTES,
+                segments_retransmitted: 0,
+            })
+            .collect(),
+        bytes_of_streams: vec![2 * steps * STEP_BYTES / WORKER_STREAMS; WORKER_STREAMS as usize],
+        streams: WORKER_STREAMS as u32,
+        min_rtt_ns: Some(30 * US),
+        smoothed_rtt_ns_sum: WORKER_STREAMS * 50 * US,
+        delivery_bytes_per_s: STEP_BYTES * 10,
+        ..StreamRecord::default()
     }
 }

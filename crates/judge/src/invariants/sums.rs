@@ -1,11 +1,17 @@
-//! The sums of the accounting: a table of what must equal what, and the terms.
+//! W5, W6, A4, A5, S1, S2 and P1: counts, bytes, requests and times add up, and are of one
+//! population and one protocol each. The sums are a table of what must equal what.
 
-use brunt_load::protocol::Greeting;
-use brunt_record::{ArrivalCounts, SeriesPoint, WorkerRecord};
+use brunt_load::protocol::{FailureFamily, Greeting, Transport};
+use brunt_record::{
+    ArrivalCounts, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns, counted,
+};
 
-use super::outcome::Problems;
 use crate::facts::Facts;
-use crate::figures::held::Lost;
+use crate::figures::Lost;
+use crate::invariants::windows::WAKE_UP_NS;
+use crate::invariants::{Checked, Problems, only_if};
+use crate::units::exact::{percent, time};
+use crate::units::plural;
 
 /// What must hold of each worker: the invariant, and two sums of terms.
 const OF_WORKERS: &[&str] = &[
@@ -196,6 +202,368 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
 /// The sum, in a type that cannot overflow.
 pub(super) fn sum(values: impl IntoIterator<Item = u64>) -> u128 {
     values.into_iter().map(u128::from).sum()
+}
+
+/// How far the rate and the sum of the workers' rates may differ.
+const RATES_DIFFER: f64 = 0.01;
+
+/// W5.
+pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
+    let mut problems = Problems::default();
+    check("W5", facts, &mut problems);
+    problems.none()?;
+    only_if(!facts.no_window(), "there is no window")?;
+    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.window_ns());
+    for worker in facts.workers() {
+        let edges = &worker.edges;
+        // A worker without a window of its own is W4's finding.
+        if let (Some(start_ns), Some(end_ns)) = (edges.window_start.get(), edges.window_end.get()) {
+            let own_ns = after_ns(start_ns, end_ns).max(1);
+            sum_of_rates += worker.tallies.measure.replies.total() as f64 * 1e9 / own_ns as f64;
+            shortest_ns = shortest_ns.min(own_ns);
+        }
+    }
+    let replies = facts.summary.window.replies.total();
+    let rate = replies as f64 * 1e9 / facts.window_ns() as f64;
+    let off = if replies == 0 {
+        0.0
+    } else {
+        (sum_of_rates / rate - 1.0).abs()
+    };
+    // A late wake-up shortens a worker's own window without taking a reply from it.
+    let tolerance = RATES_DIFFER.max(WAKE_UP_NS as f64 / shortest_ns as f64);
+    let words = format!(
+        "{} in the window: {rate:.1} per second; the workers' own rates make {sum_of_rates:.1} \
+         ({} off)",
+        counted(replies, "reply", "replies"),
+        percent(off)
+    );
+    let mut problems = Problems::default();
+    problems.expect(off <= tolerance, || words.clone());
+    problems.or_held(words)
+}
+
+/// W6.
+pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Checked {
+    let mut problems = Problems::default();
+    check("W6", facts, &mut problems);
+    let (all, lifetime) = (&facts.summary.population, &facts.summary.lifetime);
+    let again = lifetime.sent_again;
+    problems.expect(facts.run.plan.sends_again || again == 0, || {
+        format!("{again} sent again, though none may be")
+    });
+    // Only a run that went on until its count was reached must have reached it.
+    let asked = facts.agent().share.requests;
+    if let Some(asked) = asked.filter(|_| facts.ended_by_count()) {
+        let accounted = facts.accounted_of_count();
+        let beside = accounted - all.issued;
+        problems.expect(accounted == asked, || {
+            let asked = plural(asked, "request");
+            let issued = all.issued;
+            format!("{asked} asked for, {issued} issued and {beside} given up or left over")
+        });
+    }
+    let again = match again {
+        0 => String::new(),
+        again => format!(" and {again} of them again"),
+    };
+    let carried_in = facts.summary.carried_in;
+    problems.or_held(format!(
+        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, \
+         {} in flight at the end; {} in flight when the window began = {} answered + {} failed in \
+         it + {} unanswered at its end",
+        all.issued,
+        all.recorded,
+        all.failed,
+        all.censored,
+        lifetime.requests_sent,
+        facts.summary.in_flight_at_end,
+        carried_in.in_flight,
+        carried_in.answered,
+        carried_in.failed,
+        carried_in.unanswered
+    ))
+}
+
+/// A4.
+pub(super) fn histograms_merged(facts: &Facts<'_>) -> Checked {
+    let mut problems = Problems::default();
+    check("A4", facts, &mut problems);
+    if !facts.run.names.is_empty() {
+        names_add_up(facts, &mut problems);
+    }
+    let held = sum(facts.latencies().map(|(_, it)| it.count()));
+    problems.or_held(format!(
+        "{} and {} to connect, of {}",
+        counted(held as u64, "latency", "latencies"),
+        plural(facts.run.latencies.connect.count(), "time"),
+        plural(facts.workers().count(), "worker")
+    ))
+}
+
+/// The figures by name are those of the run.
+fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
+    let run = facts.run;
+    let mut of_names = Population::default();
+    for name in &run.names {
+        of_names.merge(&name.population);
+    }
+    let of_workers = facts.summary.population;
+    problems.expect(of_names == of_workers, || {
+        format!("the names had {of_names:?}, and the workers {of_workers:?}")
+    });
+    let by_name = sum(run.names.iter().map(|name| name.requests_sent));
+    let sent = facts.summary.lifetime.requests_sent;
+    problems.expect(by_name == u128::from(sent), || {
+        let by_name = plural(by_name, "request");
+        format!("{by_name} sent by name, {sent} in all")
+    });
+    let responses = sum(run.names.iter().map(|name| name.response.count()));
+    let successes = u128::from(run.latencies.response.count());
+    // A generator may name its first request when others had responses.
+    let is_part = responses == successes || run.is_generated() && responses < successes;
+    problems.expect(is_part, || {
+        let responses = plural(responses, "response time");
+        format!("{responses} of successes by name, {successes} in all")
+    });
+}
+
+/// A5. Each histogram holds replies of its own kind, from the start of the window on: all of
+/// them, but for those to requests that warm-up left in flight.
+pub(super) fn populations_apart(facts: &Facts<'_>) -> Checked {
+    let latencies = &facts.run.latencies;
+    let mut problems = Problems::default();
+    let left_by_warmup = facts.left_by_warmup();
+    let since = |of: fn(&StatusCounts) -> u64| {
+        facts.sum(|worker| {
+            let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
+            of(&window.replies).saturating_add(of(&after.replies))
+        })
+    };
+    let successes = (&latencies.response, since(StatusCounts::successes));
+    let errors = (&latencies.response_error, since(StatusCounts::errors));
+    for (words, (histogram, replies)) in [("successes", successes), ("error replies", errors)] {
+        let count = u128::from(histogram.count());
+        let fits = count <= replies && replies - count <= left_by_warmup;
+        problems.expect(fits, || {
+            format!(
+                "latencies of {words}: {count}, such replies since the window began: {replies}, \
+                 requests left by warm-up: {left_by_warmup}"
+            )
+        });
+    }
+    let window = &facts.summary.window;
+    let failures = sum(window.failures.iter().map(|(_, count)| count));
+    problems.or_held(format!(
+        "in the window: {} (the headline), {}, {}, {}",
+        counted(window.replies.successes(), "success", "successes"),
+        counted(window.replies.errors(), "error reply", "error replies"),
+        plural(failures, "failure"),
+        plural(window.sends(), "attempt"),
+    ))
+}
+
+/// S1.
+pub(super) fn parts_add_up(facts: &Facts<'_>) -> Checked {
+    let run = facts.run;
+    let (split, response) = (&run.latencies.split, &run.latencies.response);
+    let mut problems = Problems::default();
+    let (mut whole_ns, mut own_ns, mut is_exact) = (0, 0, true);
+    for bucket in split.buckets() {
+        let (bucket_ns, bucket_own_ns) = bucket.sums.exact_sums();
+        if bucket.sums.is_saturated() {
+            is_exact = false;
+            continue;
+        }
+        let (from_ns, to_ns) = bucket.edges_ns();
+        let count = u128::from(bucket.count);
+        let edges_ns = count * u128::from(from_ns)..=count * u128::from(to_ns);
+        problems.expect(edges_ns.contains(&bucket_ns), || {
+            let [from, to] = [from_ns, to_ns].map(time);
+            format!("{count} response times of {from} to {to} have parts of {bucket_ns} ns in all")
+        });
+        whole_ns += bucket_ns;
+        own_ns += bucket_own_ns;
+    }
+    if is_exact && own_ns < u64::MAX.into() {
+        let own_shares_ns = split.own.sum_ns();
+        problems.expect(own_ns == u128::from(own_shares_ns), || {
+            format!("own shares of {own_shares_ns} ns in all, in the parts {own_ns} ns")
+        });
+    }
+    if is_exact && whole_ns < u64::MAX.into() {
+        let sum_ns = sum([split.own.sum_ns(), split.rest.sum_ns()]);
+        problems.expect(sum_ns == whole_ns, || {
+            format!("own shares and rests of {sum_ns} ns in all, in the parts {whole_ns} ns")
+        });
+    }
+    let (count, all) = (split.count(), response.count());
+    problems.expect(count <= all, || {
+        format!("{count} response times split, of {all}")
+    });
+    let (own_max, response_max) = (split.own.max_ns(), response.max_ns());
+    problems.expect(own_max <= response_max, || {
+        let [own, longest] = [own_max, response_max].map(|ns| time(ns.unwrap_or(0)));
+        format!("an own share of {own}, the longest response is {longest}")
+    });
+    if is_exact && response.sum_ns() < u64::MAX {
+        let all_ns = u128::from(response.sum_ns());
+        let fits = whole_ns <= all_ns && (count < all || whole_ns == all_ns);
+        problems.expect(fits, || {
+            format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
+        });
+    }
+    problems.expect(run.plan.stamps.every().is_some() || count == 0, || {
+        format!("{count} response times split without stamps")
+    });
+    lag_counted(facts, &mut problems);
+    let [own, whole] = [own_ns, whole_ns].map(|ns| time(u64::try_from(ns).unwrap_or(u64::MAX)));
+    let lags = run.latencies.lag.count();
+    problems.or_held(format!(
+        "{count} of {all} response times split; own share {own} of {whole}; {lags} schedule lags"
+    ))
+}
+
+/// Each arrival that was sent has a lag. Within connections, only some sends have one.
+fn lag_counted(facts: &Facts<'_>, problems: &mut Problems) {
+    let lags = u128::from(facts.run.latencies.lag.count());
+    let least = u128::from(facts.summary.arrivals.sent);
+    let most = if facts.is_open() {
+        least
+    } else {
+        least + u128::from(facts.summary.population.issued)
+    };
+    problems.expect((least..=most).contains(&lags), || {
+        format!("{lags} schedule lags of {least} arrivals sent, at most {most}")
+    });
+}
+
+/// S2. The recorder divides each service time at the first byte of the reply, and adds connecting
+/// to the response time of the first reply of a connection. Sums that have lost their exact value
+/// say nothing.
+pub(super) fn service_divided(facts: &Facts<'_>) -> Checked {
+    let (service, latencies) = (facts.service(), &facts.run.latencies);
+    let (first_byte, transfer) = (&latencies.first_byte, &latencies.transfer);
+    let mut problems = Problems::default();
+    check("S2", facts, &mut problems);
+    for (words, part) in [
+        ("times to first byte", first_byte),
+        ("times of transfer", transfer),
+    ] {
+        problems.expect(part.max_ns() <= service.max_ns(), || {
+            let [longest, all] = [part, service].map(|it| time(it.max_ns().unwrap_or(0)));
+            format!("{words} up to {longest}, service times up to {all}")
+        });
+    }
+    let sums_ns = [first_byte, transfer, service].map(|it| it.sum_ns());
+    let [first_byte_ns, transfer_ns, whole_ns] = sums_ns;
+    let is_exact = sums_ns.iter().all(|&sum_ns| sum_ns < u64::MAX);
+    let divided_ns = sum([first_byte_ns, transfer_ns]);
+    problems.expect(!is_exact || divided_ns == u128::from(whole_ns), || {
+        format!(
+            "{first_byte_ns} ns to first bytes and {transfer_ns} ns of transfer, of {whole_ns} ns \
+             of service"
+        )
+    });
+    connecting_on_top(facts, &mut problems);
+    let [first_byte, transfer, whole] = sums_ns.map(time);
+    problems.or_held(format!(
+        "{} service times: {first_byte} to first bytes and {transfer} of transfer make {whole}",
+        service.count()
+    ))
+}
+
+/// A connection has one first reply. Where each carries one request, all response times are those
+/// of first replies, and each is longer with its connecting.
+fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
+    let latencies = &facts.run.latencies;
+    let (with_connect, response) = (&latencies.with_connect, &latencies.response);
+    let (count, responses) = (with_connect.count(), response.count());
+    let opened = facts.summary.lifetime.connections_opened;
+    problems.expect(count <= responses.min(opened), || {
+        let opened = plural(opened, "connection");
+        format!("{count} response times with connecting, of {responses} and {opened}")
+    });
+    if count == 0 || facts.run.plan.requests_per_connection() != Some(1) {
+        return;
+    }
+    problems.expect(count == responses, || {
+        format!(
+            "{count} response times with connecting, of {responses} on connections of their own"
+        )
+    });
+    let longer = [
+        (response.min_ns(), with_connect.min_ns()),
+        (response.max_ns(), with_connect.max_ns()),
+        (Some(response.sum_ns()), Some(with_connect.sum_ns())),
+    ];
+    for (without_ns, with_ns) in longer {
+        problems.expect(without_ns <= with_ns, || {
+            let [without, with] = [without_ns, with_ns].map(|ns| time(ns.unwrap_or(0)));
+            format!("{with} with connecting, {without} without")
+        });
+    }
+}
+
+/// P1.
+pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
+    let run = facts.run;
+    let tls = &run.first().negotiated.tls;
+    let (protocol, name) = (run.protocol(), run.protocol().name);
+    let may_resume = run.plan.tls().is_some_and(|tls| tls.resumption);
+    let is_over_quic = protocol.transport == Transport::Datagrams;
+    let mut problems = Problems::default();
+    check("P1", facts, &mut problems);
+    for worker in facts.workers() {
+        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
+        let resumed = lifetime.handshakes_resumed;
+        problems.expect(may_resume || resumed == 0, || {
+            format!("worker {number}: {resumed} resumed handshakes, though none may be")
+        });
+        let goaways = lifetime.goaways;
+        // A later round of a session begins with connections of the rounds before it.
+        let had = lifetime.connections_opened;
+        let had = had.saturating_add(worker.connections_kept);
+        let goaways_most = if protocol.may_ask_to_replace { had } else { 0 };
+        problems.expect(goaways <= goaways_most, || {
+            format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
+        });
+        for (kind, count) in lifetime.failures.iter() {
+            let (label, times) = (kind.label(), plural(count, "time"));
+            let mut foreign = FailureFamily::ALL.into_iter();
+            let is_foreign = |family| !protocol.failures.contains(&family) && kind.is_of(family);
+            problems.expect(!foreign.any(is_foreign), || {
+                format!("worker {number}: {label} {times}, over {name}")
+            });
+            problems.expect(tls.is_some() || !kind.is_of_tls(), || {
+                format!("worker {number}: {label} {times}, in clear text")
+            });
+        }
+        let has_controls = !lifetime.controls.is_none();
+        problems.expect(protocol.has_control_frames || !has_controls, || {
+            format!("worker {number}: control frames of WebSocket, over {name}")
+        });
+        problems.expect(is_over_quic || lifetime.quic.is_none(), || {
+            format!("worker {number}: counts of QUIC, over {name}")
+        });
+        let pushes = lifetime.pushes;
+        problems.expect(protocol.may_push || pushes == 0, || {
+            format!("worker {number}: {pushes} pushes, over {name}")
+        });
+    }
+    let lifetime = &facts.summary.lifetime;
+    let over = match tls {
+        Some(tls) => format!(
+            "over {}, {} full and {} resumed handshakes",
+            tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
+        ),
+        None => "in clear text".to_owned(),
+    };
+    let opened = plural(lifetime.connections_opened, "connection");
+    let goaways = lifetime.goaways;
+    problems.or_held(format!(
+        "{name} {over}; {opened} opened, {goaways} asked to be replaced"
+    ))
 }
 
 #[cfg(test)]

@@ -1,28 +1,26 @@
 //! Every invariant, holding on a sound run and caught when broken.
 
-mod held;
 mod open;
 mod protocol;
-mod streams;
-mod witnesses;
+mod resources;
 
 use brunt_record::{
-    Backend, CarriedIn, FailureKind, GeneratorUse, Histogram, IntervalRecorder, Latencies,
-    NameRecord, Once, Protocol, Run, SeriesPoint, ThreadUse, WorkerRecord,
+    Backend, CarriedIn, FailureKind, Histogram, IntervalRecorder, Latencies, Once, Run,
+    SeriesPoint, ServerConnections, ServerCount, ThreadUse, WorkerRecord,
 };
 
-use super::sample::{
-    MS, US, WINDOW, answer, at, deal, http2_run, in_run, nonzero, open_run, replaced_after, run,
-    schedule_of, sessions_run, steady_run,
-};
-use super::{INVARIANTS, InvariantStatus, Outcome, check, is_valid};
-use crate::Quantile;
 use crate::facts::Facts;
+use crate::invariants::sample::{
+    HELD, MS, US, WINDOW, answer, at, deal, held_open, http2_run, in_run, open_run, replaced_after,
+    run, schedule_of, sessions_run, steady_run,
+};
+use crate::invariants::{INVARIANTS, InvariantStatus, Outcome, Problems, check, is_valid};
+use crate::{Held, Quantile, RunFigures, Summary};
 
-const IDS: [&str; 37] = [
-    "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "F1", "F2", "F3", "F4", "F5", "F8", "L1", "L2",
-    "L5", "L6", "L7", "A3", "A4", "A5", "S1", "S2", "P1", "I1", "I2", "I3", "I4", "I5", "I6", "I7",
-    "I8", "T1", "R1", "R2", "R3",
+const IDS: [&str; 35] = [
+    "W1", "W2", "W4", "W5", "W6", "W7", "W8", "F1", "F2", "F3", "F4", "F5", "F8", "L1", "L2", "L5",
+    "L6", "L7", "A4", "A5", "S1", "S2", "P1", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "T1",
+    "R1", "R2", "R3",
 ];
 
 /// One thing wrong with a run, and what must be found.
@@ -251,7 +249,7 @@ fn every_invariant_holds_on_a_sound_run() {
 #[test]
 fn one_broken_invariant_makes_the_run_invalid() {
     let mut run = run();
-    run.agents[0].clock.edges.finished.set(5_000 * MS);
+    run.agents[0].clock.process_ns += 1_000 * MS;
     assert!(!is_valid(&check(&run)));
 }
 
@@ -287,15 +285,6 @@ fn clocks_and_phases() {
             }
         })
         .breaking(&["W6", "A5"]),
-        broken("W3", "an edge of the run is written again", |run| {
-            run.agents[0].clock.edges.measure_start.set(1_500 * MS);
-        }),
-        broken("W3", "an edge of a worker is written again", |run| {
-            first(run).edges.window_start.set(1_500 * MS);
-        }),
-        broken("W3", "a first send is written again", |run| {
-            first(run).first_send.set(1_500 * MS);
-        }),
     ]);
 }
 
@@ -516,22 +505,6 @@ fn load_was_put_on() {
 #[test]
 fn figures() {
     verify([
-        broken("A3", "a sum that the values cannot have", |run| {
-            let mut stored = serde_json::to_value(&run.latencies.response).expect("a histogram");
-            stored["sum_ns"] = 1.into();
-            run.latencies.response = serde_json::from_value(stored).expect("a histogram");
-        })
-        .breaking(&["I1", "S1", "S2"]),
-        broken("A3", "a maximum outside the buckets", |run| {
-            let mut stored = serde_json::to_value(&run.latencies.response).expect("a histogram");
-            stored["max_ns"] = (2 * MS).into();
-            run.latencies.response = serde_json::from_value(stored).expect("a histogram");
-        }),
-        broken("A3", "a minimum that is a bucket away", |run| {
-            let mut stored = serde_json::to_value(&run.latencies.connect).expect("a histogram");
-            stored["min_ns"] = (90 * US).into();
-            run.latencies.connect = serde_json::from_value(stored).expect("a histogram");
-        }),
         broken("A4", "the histograms of one worker lost", |run| {
             let recorded = run.agents[0].workers[1].population.recorded;
             let mut half = Histogram::default();
@@ -808,91 +781,167 @@ fn impossible_counts() {
     ]);
 }
 
-/// A log and names grow with what was sent.
 #[test]
-fn what_was_asked_for_belongs_to_the_budget_of_memory() {
-    let outcome = |change: &dyn Fn(&mut Run)| {
-        let mut run = run();
-        run.agents[0].host.peak_resident_bytes = 200 << 20;
-        change(&mut run);
-        outcome_of("R1", &Facts::of(&run)).status
+fn many_problems_are_counted_not_listed() {
+    let mut problems = Problems::default();
+    for number in 0..10 {
+        problems.expect(number % 2 == 0, || format!("problem {number}"));
+    }
+    let told = Outcome::broken("problem 1; problem 3; problem 5; and 2 more");
+    assert_eq!(problems.or_held("fine"), Err(told));
+    let held = Problems::default().or_held("fine");
+    assert_eq!(held, Ok(Outcome::held("fine")));
+}
+
+/// The run whose server counted `more` than what was sent, or fewer than what was answered.
+fn counted(run: &mut Run, more: i64) {
+    let lifetime = run.summary().lifetime;
+    let ours = if more < 0 {
+        lifetime.replies.total()
+    } else {
+        lifetime.requests_sent
     };
-    assert_eq!(outcome(&|_| {}), InvariantStatus::Broken);
-    let logged = |most: u64| {
-        move |run: &mut Run| {
-            run.agents[0].limits.logged_requests_max = most;
-            run.agents[0].workers[0].population.issued = 2_000_000;
-        }
-    };
-    assert_eq!(outcome(&logged(4_000_000)), InvariantStatus::Held);
-    assert_eq!(outcome(&logged(100_000)), InvariantStatus::Broken);
-    let named = |names: usize| move |run: &mut Run| run.names = vec![NameRecord::default(); names];
-    assert_eq!(outcome(&named(1 << 20)), InvariantStatus::Held);
-    assert_eq!(outcome(&named(1 << 10)), InvariantStatus::Broken);
+    run.agents[0].evidence.server_count = Some(ServerCount {
+        url: "http://127.0.0.1:8080/counters".to_owned(),
+        path: "requests".to_owned(),
+        before: 1_000,
+        after: 1_000_u64.saturating_add_signed(more) + ours,
+        own_reads: 2,
+    });
 }
 
 #[test]
-fn resources() {
+fn the_server_counted_the_same() {
     verify([
-        broken("R1", "memory beyond every budget", |run| {
-            run.agents[0].host.peak_resident_bytes = 130 << 20;
+        held("I8", "as many as were sent", |run| counted(run, 0)),
+        held("I8", "with the reading itself", |run| counted(run, 2)),
+        held("I8", "without those that failed", |run| {
+            counted(run, 0);
+            let failed = run.summary().lifetime.requests_sent;
+            let answered = run.summary().lifetime.replies.total();
+            assert!(failed > answered, "the sample has failures");
+            let count = run.agents[0]
+                .evidence
+                .server_count
+                .as_mut()
+                .expect("it was read");
+            count.after = count.before + answered;
         }),
-        not_applicable("R1", "memory of a script", |run| {
-            run.agents[0].host.peak_resident_bytes = 1 << 40;
-            run.agents[0].workers[0].generator = Some(GeneratorUse::default());
+        flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
+        flagged("I8", "as many fewer as can be in flight", |run| {
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
+            counted(run, -places);
         }),
-        flagged("R1", "memory beyond the ordinary", |run| {
-            run.agents[0].host.peak_resident_bytes = 100 << 20;
+        broken("I8", "fewer than that", |run| {
+            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
+            counted(run, -places - 1);
         }),
-        held("R1", "a large body", |run| {
-            run.agents[0].negotiated.request_bytes = 100 << 20;
-            run.agents[0].host.peak_resident_bytes = 500 << 20;
+        flagged("I8", "one of somebody else", |run| counted(run, 3)),
+        flagged("I8", "as many of somebody else, and the reading", |run| {
+            let sent = run.summary().lifetime.requests_sent;
+            counted(run, 2 + sent as i64);
         }),
-        held("R1", "a list and what a script held", |run| {
-            run.agents[0].limits.planned_bytes = 400 << 20;
-            run.agents[0].host.peak_resident_bytes = 600 << 20;
+        broken("I8", "more of somebody else", |run| {
+            let sent = run.summary().lifetime.requests_sent;
+            counted(run, 3 + sent as i64);
         }),
-        broken("R1", "more than twice a list", |run| {
-            run.agents[0].limits.planned_bytes = 400 << 20;
-            run.agents[0].host.peak_resident_bytes = 1_000 << 20;
+        flagged("I8", "more of somebody whom the kernel saw", |run| {
+            let sent = run.summary().lifetime.requests_sent;
+            counted(run, 3 + sent as i64);
+            run.agents[0].evidence.server_connections = Some(ServerConnections {
+                connections: u64::from(run.summary().live.max) + 1,
+                segments_received_beyond: 1,
+                ..ServerConnections::default()
+            });
         }),
-        flagged("R1", "windows filled behind gaps", |run| {
-            run.agents[0].negotiated.protocol = Protocol::HTTP3;
-            run.agents[0].host.peak_resident_bytes = 200 << 20;
-        })
-        .on(http2_run)
-        // It has failures of HTTP/2.
-        .breaking(&["P1"]),
-        not_applicable("R1", "with the server", |run| {
-            run.agents[0].own_server = true;
-            run.agents[0].host.peak_resident_bytes = 130 << 20;
+        broken("I8", "a counter that went back", |run| {
+            counted(run, 0);
+            run.agents[0]
+                .evidence
+                .server_count
+                .as_mut()
+                .expect("it was read")
+                .after = 999;
         }),
-        broken("R2", "more workers than CPUs", |run| {
-            run.agents[0].host.usable_cpus = 1
-        }),
-        flagged("R2", "more workers than CPUs, as forced", |run| {
-            run.agents[0].host.usable_cpus = 1;
-            run.plan.oversubscribe = true;
-        }),
-        not_applicable("R2", "simulated", |run| {
-            run.agents[0].host.usable_cpus = 1;
-            run.agents[0].backend = Backend::Sim;
-        }),
-        broken("R2", "a worker did not report", |run| {
-            run.plan.workers = nonzero(3)
-        }),
-        broken("R3", "too few descriptors", |run| {
-            run.agents[0].limits.descriptors_limit = 39
-        }),
-        broken("R3", "too few ports", |run| {
-            run.agents[0].limits.ports_available = Some(7)
-        }),
-        broken("R3", "too little memory", |run| {
-            run.agents[0].limits.memory_available_bytes = Some(1 << 20);
-        }),
-        held("R3", "a Unix socket", |run| {
-            run.agents[0].limits.ports_needed = None;
-            run.agents[0].limits.ports_available = None;
-        }),
+        not_applicable("I8", "not read", |_| {}),
     ]);
+}
+
+#[test]
+fn a_few_requests_of_others_are_excused_in_a_short_run() {
+    for (others, status) in [
+        (10, InvariantStatus::Flagged),
+        (11, InvariantStatus::Broken),
+    ] {
+        let mut run = run();
+        interrupted_in_warmup(&mut run);
+        counted(&mut run, 2 + others);
+        let findings = check(&run);
+        let finding = findings.iter().find(|finding| finding.id == "I8");
+        assert_eq!(finding.expect("it is checked").status, status);
+    }
+}
+
+fn kept() -> Run {
+    held_open(steady_run())
+}
+
+fn held_figures(run: &Run) -> Held {
+    let summary: Summary = run.summary();
+    Held::of(run, &summary).expect("connections were held")
+}
+
+#[test]
+fn a_run_that_holds_connections_is_sound() {
+    let kept = kept();
+    let broken: Vec<_> = check(&kept)
+        .into_iter()
+        .filter(|finding| finding.status == InvariantStatus::Broken)
+        .collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert_eq!(standing_of(&kept, "L1"), InvariantStatus::Held);
+    let found = held_figures(&kept);
+    let all = u64::from(2 * HELD);
+    assert_eq!(
+        (found.asked, found.open_at_end, found.opened),
+        (all, all, all)
+    );
+    assert_eq!((found.closed_by_server, found.missing()), (0, 0));
+    assert!(kept.no_success().is_none());
+    assert!(Held::of(&run(), &run().summary()).is_none());
+}
+
+/// Each connection that was opened is open at the end, or lost in a way that is counted.
+#[test]
+fn every_connection_has_one_end() {
+    let mut run = kept();
+    let worker = &mut run.agents[0].workers[0];
+    worker.tallies.measure.connections_closed_idle += 1;
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Broken);
+    let worker = &mut run.agents[0].workers[0];
+    worker.tallies.measure.connections_opened += 1;
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Held);
+    let worker = &mut run.agents[0].workers[0];
+    worker.live.at_end = Some(HELD - 1);
+    worker.tallies.measure.failures.add(FailureKind::IdleReset);
+    assert_eq!(standing_of(&run, "L1"), InvariantStatus::Held);
+    let found = held_figures(&run);
+    assert_eq!((found.closed_by_server, found.missing()), (2, 1));
+}
+
+#[test]
+fn memory_is_what_was_added_by_the_connections() {
+    let mut run = kept();
+    for worker in &mut run.agents[0].workers {
+        worker.live.asked = 500;
+    }
+    assert_eq!(held_figures(&run).client_bytes_per_connection.known(), None);
+    let host = &mut run.agents[0].host;
+    host.resident_before_bytes = Some(host.peak_resident_bytes - 1_500_000);
+    assert_eq!(
+        held_figures(&run).client_bytes_per_connection.known(),
+        Some(1_500)
+    );
+    run.agents[0].workers[0].live.asked = 499;
+    assert_eq!(held_figures(&run).client_bytes_per_connection.known(), None);
 }

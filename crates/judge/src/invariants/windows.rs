@@ -1,9 +1,9 @@
-//! W1 to W4, W7, W8: clocks, phases and windows.
+//! W1, W2, W4, W7, W8: clocks, phases and windows.
 
 use brunt_record::{Backend, Once, WorkerEdges, after_ns};
 
-use super::outcome::{Checked, Outcome, Problems, only_if};
 use crate::facts::Facts;
+use crate::invariants::{Checked, Outcome, Problems, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -123,37 +123,6 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Checked {
         "edges at {at}; rates are counts in a window of {}",
         time(facts.window_ns())
     ))
-}
-
-/// W3.
-pub(super) fn edges_written_once(facts: &Facts<'_>) -> Checked {
-    let planned_end = facts.agent().clock.edges.measure_end_planned;
-    let of_run = edges_of(facts).map(|(words, _, edge)| (words, edge));
-    let mut edges: Vec<(String, Once)> = of_run
-        .into_iter()
-        .chain([("planned end of measure", planned_end)])
-        .map(|(words, edge)| (words.to_owned(), edge))
-        .collect();
-    for worker in facts.workers() {
-        let of_worker = [
-            ("start", worker.edges.started),
-            ("ready", worker.edges.ready),
-            ("start of its window", worker.edges.window_start),
-            ("end of its window", worker.edges.window_end),
-            ("drained", worker.edges.drained),
-            ("first send", worker.first_send),
-        ];
-        let number = worker.worker;
-        edges.extend(of_worker.map(|(words, edge)| (format!("worker {number}, {words}"), edge)));
-    }
-    let mut problems = Problems::default();
-    for (words, edge) in edges {
-        let times = plural(edge.rewrites(), "time");
-        problems.expect(edge.rewrites() == 0, || {
-            format!("{words}: written {times} more")
-        });
-    }
-    problems.or_held("no edge was written twice")
 }
 
 /// W4.

@@ -1,25 +1,19 @@
 //! How well the headline and the quantiles of the response time are known: 95 % intervals from how
-//! they vary over the window.
+//! they vary over the window, quantiles that say when they are not known (invariant L5), and limits
+//! that they are held against.
 
-pub(crate) mod confidence;
-#[cfg(test)]
-mod coverage;
-mod limit;
-pub(crate) mod quantile;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::limit::Limits;
+use std::borrow::Cow;
+use std::fmt;
 
 use brunt_load::Schedule;
 use brunt_record::{Histogram, Intervals, NameRecord, Run, Share, StageRecord, with_bounds};
 
 use crate::behaviour::steadiness::whole_points;
-use crate::precision::confidence::{Ranks, Z_95, samples_needed};
-use crate::precision::quantile::quantile_of;
-use crate::statistics::binomial::count_shown_below;
-use crate::statistics::variation::{PARTS_LEAST, half_width_of_sum};
-use crate::{Interval, NoInterval, Quantile, RateInterval, Summary};
+use crate::statistics::{PARTS_LEAST, count_shown_below, half_width_of_sum, is_share_below};
+use crate::{Summary, units};
 
 /// The quantiles on the way from the median to another one, and their complements below it.
 const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
@@ -30,7 +24,7 @@ const ON_THE_WAY: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999
 /// The latter counts as much as so many clusters, each worth one independent slow reply. With 0,
 /// intervals of the p99 that are printed hold the truth in 89 of 100 windows that are 50 times as
 /// long as the correlation; with 6 they are wider without need where the window is 200 times as
-/// long. `precision/coverage.rs` has the processes.
+/// long. `precision/tests.rs` has the processes.
 const CLUSTERS_ON_THE_WAY: f64 = 3.0;
 
 /// Replies tell more than as many independent ones where slow ones come regularly, as in stalls at
@@ -312,5 +306,333 @@ pub(crate) fn equal_parts(counts: impl Iterator<Item = f64>) -> f64 {
         all * all / squares
     } else {
         0.0
+    }
+}
+
+/// Half the width of a two-sided 95 % interval, in standard deviations.
+pub(crate) const Z_95: f64 = 1.96;
+
+/// A two-sided 95 % confidence interval of a quantile: in 95 of 100 runs it holds the one of a much
+/// longer run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Interval {
+    /// The lower end of the interval, nanoseconds.
+    pub low_ns: u64,
+    /// The upper end of the interval, nanoseconds.
+    pub high_ns: u64,
+}
+
+/// A two-sided 95 % confidence interval of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct RateInterval {
+    /// The lower end of the interval, per second.
+    pub low_per_s: f64,
+    /// The upper end of the interval, per second.
+    pub high_per_s: f64,
+}
+
+/// Why a figure has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoInterval {
+    /// It is not recorded when the durations were measured, so that neighbours may have been alike.
+    #[error("how it varied over the window is not recorded")]
+    NotOverTime,
+    /// What varies over the window was planned to vary.
+    #[error("the rate is planned to vary over the window")]
+    PlannedToVary,
+    /// The run has no requests.
+    #[error("streams carry no requests")]
+    NoRequests,
+    /// The window has no length.
+    #[error("the measure phase has no length")]
+    NoWindow,
+    /// What is not seen often over the window cannot be seen to vary.
+    #[error("too few parts of the window have replies ({parts}, need {needed})")]
+    TooFewParts {
+        /// Parts of the window that hold the replies.
+        parts: u64,
+        /// Parts needed.
+        needed: u64,
+    },
+    /// Replies that are near in time are alike, so that the interval would reach beyond them all.
+    #[error(
+        "it varied over the window; a run about {} times as long would tell",
+        self.times_longer().unwrap_or(2)
+    )]
+    TooAlike {
+        /// Replies at hand.
+        samples: u64,
+        /// Effective sample size: as many independent replies would tell as much.
+        worth: u64,
+        /// Independent ones needed.
+        needed: u64,
+    },
+    /// The upper end of the interval is among requests that were never answered.
+    #[error("requests that were never answered may lie within it")]
+    Unanswered,
+}
+
+impl NoInterval {
+    /// A run that is about so many times as long would have an interval, where length is what is
+    /// missing: 2 or more.
+    pub fn times_longer(self) -> Option<u64> {
+        match self {
+            Self::TooAlike { worth, needed, .. } => Some(needed.div_ceil(worth.max(1)).max(2)),
+            _ => None,
+        }
+    }
+}
+
+/// The ranks (from 1) of the `q`-quantile of `samples` values, at least one, and of the ends of
+/// its interval, if they tell as much as `worth` independent ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ranks {
+    pub(crate) low: u64,
+    pub(crate) middle: u64,
+    pub(crate) high: u64,
+}
+
+impl Ranks {
+    pub(crate) fn of(samples: u64, q: f64, worth: f64) -> Self {
+        let expected = samples as f64 * q;
+        let margin = Z_95 * samples as f64 * (q * (1.0 - q) / worth).sqrt();
+        let rank = |rank: f64| (rank as u64).clamp(1, samples);
+        Self {
+            low: rank((expected - margin).floor()),
+            // As `value_at_quantile` has it: 0.99 of 100 is the 99th for all that floats say.
+            middle: rank((expected - 1e-9 * expected).ceil()),
+            high: rank((expected + margin).ceil() + 1.0),
+        }
+    }
+}
+
+/// The fewest samples with which a two-sided 95 % interval of the `q`-quantile (0 < q < 1) lies
+/// within the samples on both sides: `max(q, 1-q)^n <= 0.025`, so 368 for p99 and 3,688 for p99.9.
+/// For any other `q` no number suffices (`u64::MAX`).
+pub fn samples_needed(q: f64) -> u64 {
+    if !(q > 0.0 && q < 1.0) {
+        return u64::MAX;
+    }
+    (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil() as u64
+}
+
+/// How far the estimates with unfinished requests at their bounds and at infinity may differ for
+/// the quantile to be known.
+const UNFINISHED_DIFFER: f64 = 0.01;
+
+/// A quantile, or why it is not printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// The quantile is known.
+    Known {
+        /// The quantile, nanoseconds.
+        ns: u64,
+        /// Where the true quantile lies, or why that is not known; holds `ns`.
+        interval: Result<Interval, NoInterval>,
+    },
+    /// Too many requests never ended, so that only a lower bound is known.
+    AtLeast {
+        /// The bound, nanoseconds.
+        ns: u64,
+    },
+    /// A two-sided 95 % interval would reach beyond the samples.
+    TooFew {
+        /// Samples at hand.
+        samples: u64,
+        /// Samples needed.
+        needed: u64,
+    },
+}
+
+/// In words: `1.24 ms`, `≥10.0 s`, `too few`.
+impl fmt::Display for Quantile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known { ns, .. } => formatter.write_str(&units::duration(*ns)),
+            // A bound of 0 says nothing.
+            Self::AtLeast { ns: 0 } => formatter.write_str("unknown"),
+            Self::AtLeast { ns } => write!(formatter, "≥{}", units::duration(*ns)),
+            Self::TooFew { .. } => formatter.write_str("too few"),
+        }
+    }
+}
+
+impl Quantile {
+    /// The quantile, where it is known, nanoseconds.
+    pub fn known_ns(self) -> Option<u64> {
+        match self {
+            Self::Known { ns, .. } => Some(ns),
+            Self::AtLeast { .. } | Self::TooFew { .. } => None,
+        }
+    }
+
+    /// The `q`-quantile of `histogram`, when there are samples enough. It has no interval: that
+    /// needs to know how the durations varied over the window.
+    pub fn of(histogram: &Histogram, q: f64) -> Self {
+        quantile_of(histogram, &Histogram::default(), q)
+    }
+}
+
+/// The quantile of `finished` durations and of `unfinished` ones, of which lower bounds are known.
+pub(crate) fn quantile_of(finished: &Histogram, unfinished: &Histogram, q: f64) -> Quantile {
+    let samples = finished.count().saturating_add(unfinished.count());
+    let needed = samples_needed(q);
+    if samples < needed {
+        return Quantile::TooFew { samples, needed };
+    }
+    let ranks = Ranks::of(samples, q, samples as f64);
+    let Some((_, ns)) = with_bounds(finished, unfinished).bucket_at_rank(ranks.middle) else {
+        return Quantile::TooFew { samples, needed };
+    };
+    // At infinity the unfinished ones take the highest ranks.
+    let most = finished.bucket_at_rank(ranks.middle);
+    match (most, finished.bucket_at_rank(ranks.high)) {
+        (Some((_, most_ns)), Some(_))
+            if most_ns as f64 <= ns as f64 * (1.0 + UNFINISHED_DIFFER) =>
+        {
+            Quantile::Known {
+                ns,
+                interval: Err(NoInterval::NotOverTime),
+            }
+        }
+        _ => Quantile::AtLeast { ns },
+    }
+}
+
+/// The upper end of an interval is found to this share of where it is looked for.
+const RESOLUTION: u64 = 128;
+
+/// Response times that are compared with limits of their `q`-quantile.
+///
+/// Where the quantile has an interval, it lies below a limit that its upper end does not reach.
+///
+/// Else it lies below a limit where less than `1 - q` of the requests reach it, as where the limit
+/// is far from anything that was measured. The share that does is taken at the upper end of its
+/// 95 % interval: that of Clopper and Pearson, of as many requests and as many that reach the limit
+/// as the requests at hand are worth (Korn and Graubard 1998, Survey Methodology 24). Requests that
+/// were never answered reach every limit.
+///
+/// What they are worth comes from how the share varies over the window. Where few reach the limit,
+/// that is not seen in these, but in those below it: each threshold counts from the middle between
+/// the median and the limit on. Where none reaches as far, all count.
+pub(crate) struct Limits<'a> {
+    sample: &'a Sample<'a>,
+    q: f64,
+    /// Finished and unfinished.
+    all: Cow<'a, Histogram>,
+    /// The median; of a quantile below it, that one.
+    usual_ns: u64,
+    /// Quantiles from the median to this one, with what the requests are worth there.
+    on_the_way: Vec<(u64, f64)>,
+    /// The upper end of its interval, where it has one.
+    high_ns: Option<u64>,
+}
+
+impl<'a> Limits<'a> {
+    /// The limits on a quantile of `sample`. Absent with too few response times for it.
+    pub(crate) fn of(sample: &'a Sample<'a>, q: f64) -> Option<Self> {
+        let all = with_bounds(sample.finished, sample.unfinished);
+        let samples = all.count();
+        if samples < samples_needed(q) {
+            return None;
+        }
+        let at = |q: f64| {
+            let ranks = Ranks::of(samples, q, samples as f64);
+            all.bucket_at_rank(ranks.middle).map(|(_, ns)| ns)
+        };
+        let usual_ns = at(q.min(0.5))?;
+        let high_ns = match sample.quantile(q) {
+            Quantile::Known { interval, .. } => interval.ok().map(|it| it.high_ns),
+            _ => None,
+        };
+        let on_the_way: Vec<u64> = from_median_to(q).filter_map(at).collect();
+        let mut limits = Self {
+            sample,
+            q,
+            all,
+            usual_ns,
+            on_the_way: Vec::new(),
+            high_ns,
+        };
+        if high_ns.is_none() {
+            let worth = on_the_way.into_iter().map(|ns| (ns, limits.worth(ns)));
+            limits.on_the_way = worth.collect();
+        }
+        Some(limits)
+    }
+
+    /// Whether the quantile is shown to lie below `limit_ns`.
+    pub(crate) fn is_below(&self, limit_ns: u64) -> bool {
+        if let Some(high_ns) = self.high_ns {
+            return high_ns < limit_ns;
+        }
+        let samples = self.all.count() as f64;
+        let from_ns = u64::midpoint(self.usual_ns, limit_ns);
+        let mut worth = self.worth(limit_ns);
+        if from_ns > self.usual_ns {
+            worth = worth.min(self.worth(from_ns));
+        }
+        let between = self.on_the_way.iter();
+        let between = between.filter(|(ns, _)| (from_ns..limit_ns).contains(ns));
+        let worth = between.fold(worth, |least, (_, worth)| least.min(*worth));
+        let reach = self.reach(limit_ns) * worth / samples;
+        is_share_below(reach, worth, 1.0 - self.q)
+    }
+
+    /// The upper end of the quantile's 95 % interval: the least limit that it is shown to lie
+    /// below, at most `limit_ns` if it lies below that, and else above. Never beyond the slowest
+    /// reply, where `limit_ns` is. Absent where requests that were never answered leave none.
+    pub(crate) fn upper_end_ns(&self, limit_ns: u64) -> Option<u64> {
+        if self.high_ns.is_some() {
+            return self.high_ns;
+        }
+        let most_ns = self.all.max_ns().unwrap_or(0);
+        let is_below = self.is_below(limit_ns);
+        let (mut low_ns, mut high_ns) = if is_below {
+            (self.usual_ns.min(limit_ns), limit_ns)
+        } else {
+            (limit_ns, most_ns.saturating_mul(2).max(limit_ns))
+        };
+        if !is_below && !self.is_below(high_ns) {
+            return None;
+        }
+        while high_ns - low_ns > (high_ns / RESOLUTION).max(1) {
+            let middle_ns = u64::midpoint(low_ns, high_ns);
+            if self.is_below(middle_ns) {
+                high_ns = middle_ns;
+            } else {
+                low_ns = middle_ns;
+            }
+        }
+        let most_ns = if is_below { most_ns.max(1) } else { high_ns };
+        Some(high_ns.min(most_ns))
+    }
+
+    /// How many take `ns` or longer, or may: of a bucket that holds it, all.
+    fn reach(&self, ns: u64) -> f64 {
+        let (finished, unfinished) = (self.sample.finished, self.sample.unfinished);
+        (finished.count_from(ns) as f64) + unfinished.count() as f64
+    }
+
+    /// The effective sample size of the share of requests that take `ns` or longer: as many
+    /// independent requests would tell as much.
+    fn worth(&self, ns: u64) -> f64 {
+        let samples = self.all.count();
+        let reach = self.reach(ns);
+        let shorter = samples as f64 - reach;
+        if reach <= 0.0 || shorter <= 0.0 {
+            return samples as f64;
+        }
+        let ns = ns.saturating_sub(1);
+        let Sample {
+            intervals,
+            window_ns,
+            ..
+        } = *self.sample;
+        let shares = intervals.shares(ns, shorter, window_ns);
+        let unfinished = self.sample.unfinished.count() as f64;
+        let worth = worth_of(&shares, unfinished, samples as f64, shorter);
+        // With too few parts to see how they vary, they may all come of one event.
+        worth.unwrap_or(samples as f64 / reach)
     }
 }

@@ -8,8 +8,8 @@ use brunt_record::{FailureKind, GeneratorUse, Objective, Protocol, Run, ServerSc
 use super::Grade;
 use super::SignalId as Id;
 use super::facts::{RunFacts, ratio};
-use super::graded::GradedSignals;
-use super::words::{length, truncated};
+use crate::verdict::facts::{length, truncated};
+use crate::verdict::signals::GradedSignals;
 use crate::{Quantile, ResponseQuantiles};
 
 /// Requests that a server that replaces connections did not process, per request sent, from which

@@ -1,4 +1,6 @@
-//! What several signals and rules need of a run, worked out once.
+//! What several signals and rules need of a run, worked out once, with the thresholds and the words
+//! that they share; the other thresholds stand where they are used. Shares are of 1. Thresholds
+//! marked [tuned] depart from the first proposals, for the reason that is given.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -8,27 +10,64 @@ use std::rc::Rc;
 use brunt_load::LoadModel;
 use brunt_record::{
     AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, NetworkEvidence, Route, Run,
-    ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse, Throttling, WorkerRecord,
+    ServerConnections, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse,
+    Throttling, WorkerRecord,
 };
 
-use super::others::{Others, others_of};
-use super::thresholds::{
-    CONNECTIONS_BUSY, HEADROOM_LEAST, IDLE_HEALTHY, LINK_WARN, OTHERS_FAIL, SERVER_THROTTLED_FAIL,
-    STEAL_LEAST_NS, STEAL_WARN,
-};
-use super::words::undisturbed_told;
-use crate::behaviour::outage::server_failure_of;
-use crate::behaviour::overlap::paused_ns;
+use crate::behaviour::failures::{no_success_of, paused_ns, server_failure_of};
 use crate::behaviour::steadiness::steadiness_of;
-use crate::behaviour::success::no_success_of;
 use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
 use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
+use crate::units::short::{duration, percent};
 use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, ServerFailure, Steadiness, Summary,
-    samples_needed,
+    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Quantile, ServerFailure, Steadiness,
+    Summary, samples_needed,
 };
+
+/// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
+/// end.
+pub(super) const IDLE_HEALTHY: f64 = 0.20;
+/// Brunt's own share of the response time, from which on the signal fails.
+pub(super) const OWN_SHARE_FAIL: f64 = 0.10;
+/// Responses with kernel stamps that a mean share needs.
+pub(super) const OWN_SAMPLES_LEAST: u64 = 100;
+/// Schedule lag at p99 that spoils latencies, nanoseconds.
+pub(super) const LAG_FAIL_NS: f64 = 1e6;
+/// Share of a worker's run and wait in which it was ready and had no CPU, from which on the signal
+/// warns.
+pub(super) const RUN_WAIT_WARN: f64 = 0.01;
+/// Share of a worker's run and wait in which it was ready and had no CPU, from which on the signal
+/// fails.
+pub(super) const RUN_WAIT_FAIL: f64 = 0.05;
+/// Share of the CPUs' time that the hypervisor took, from which on the signal warns.
+pub(super) const STEAL_WARN: f64 = 0.005;
+/// The least steal that counts, nanoseconds. The kernel counts steal in ticks of 10 ms: fewer than
+/// three are the rounding of the reading [tuned].
+pub(super) const STEAL_LEAST_NS: f64 = 30e6;
+/// Rare events of the network (segments sent again, thrown away, out of order) below which a share
+/// says nothing [tuned].
+pub(super) const RARE_LEAST: u64 = 5;
+/// Use of the link, from which on the signal warns.
+pub(super) const LINK_WARN: f64 = 0.80;
+/// Share of the periods in which the server's quota held it back, and most of it was used.
+pub(super) const SERVER_THROTTLED_FAIL: f64 = 0.1;
+/// Share of its CPUs that the server used, from which on the signal warns.
+pub(super) const SERVER_WARN: f64 = 0.80;
+/// Share of its CPUs that the server used, from which on it is at its end.
+pub(super) const SERVER_FAIL: f64 = 0.95;
+/// Share of its CPUs that a server must have left for it not to be the limit.
+pub(super) const HEADROOM_LEAST: f64 = 0.20;
+/// Share of what a server receives that others send it, from which on brunt's figures are not those
+/// of the whole server.
+pub(super) const OTHERS_FAIL: f64 = 0.05;
+/// A window that a verdict needs, nanoseconds: CPU times are counted in ticks of 10 ms.
+pub(super) const WINDOW_LEAST_NS: u64 = 500_000_000;
+/// Share of the connections in flight that makes them all busy.
+pub(super) const CONNECTIONS_BUSY: f64 = 0.90;
+/// Mean service time over the fastest hundredth, from which on requests wait for each other.
+pub(super) const QUEUED_RATIO: f64 = 2.0;
 
 /// Share of the time in which a worker with one request in flight has nothing to do. From here on a
 /// second request gives more, though brunt is busy for most of each round trip [tuned].
@@ -738,5 +777,325 @@ impl<'a> RunFacts<'a> {
         let in_vain_ns = timed_out as f64 * self.run.plan.connect_timeout_ns as f64;
         let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
         ratio(opened_ns + in_vain_ns, self.run.window_ns as f64)
+    }
+}
+
+/// Requests that fit into a segment of any path, bytes.
+const ONE_SEGMENT_BYTES: u64 = 1_000;
+/// What TLS or HTTP/2 adds to a request on its way at most, with a share of the frames about the
+/// whole connection, bytes.
+const FRAMING_BYTES: f64 = 40.0;
+/// Bytes that a handshake sends at most, without a client's certificate.
+const HANDSHAKE_BYTES: f64 = 4_096.0;
+/// Segments that a handshake sends at most, without a client's certificate.
+const HANDSHAKE_SEGMENTS: f64 = 4.0;
+/// Segments of all clients together below which shares of them are chance.
+const OTHERS_SEGMENTS_LEAST: u64 = 20;
+
+/// The share of the server's traffic that is not brunt's, and who counted it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Others {
+    /// The share, from 0 to 1.
+    pub(super) share: f64,
+    /// Whether the server itself counted, in requests; else the kernel did, in segments or bytes.
+    pub(super) counted_by_server: bool,
+}
+
+/// What others sent to the server, by its own count or by the kernel's: the one that shows more,
+/// because each may miss some. Else why neither tells. With several agents, what each agent saw of
+/// the others is brunt's own traffic.
+pub(super) fn others_of(
+    run: &Run,
+    agent: &AgentRecord,
+    summary: &Summary,
+) -> Result<Others, &'static str> {
+    let by_kernel = match &agent.evidence.server_connections {
+        Some(seen) => of_connections(run, summary, seen),
+        None => Err("the server's connections were not counted"),
+    };
+    let (share, counted_by_server) = match (of_count(run, summary), by_kernel) {
+        (Some(by_server), Ok(by_kernel)) if by_kernel > by_server => (by_kernel, false),
+        (Some(by_server), _) => (by_server, true),
+        (None, by_kernel) => (by_kernel?, false),
+    };
+    Ok(Others {
+        share,
+        counted_by_server,
+    })
+}
+
+/// The share of the requests counted by the server that brunt did not send. Bytes of streams that
+/// it counted beyond ours break T1.
+fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
+    if run.is_streams() {
+        return None;
+    }
+    let count = run.server_count().ok()??;
+    let difference = count.after.checked_sub(count.before)?;
+    let counted = difference.saturating_sub(count.own_reads);
+    let beyond = counted.saturating_sub(summary.lifetime.sends());
+    (counted > 0).then(|| beyond as f64 / counted as f64)
+}
+
+/// The share of what the kernel counted on the server's connections that brunt did not send.
+fn of_connections(
+    run: &Run,
+    summary: &Summary,
+    seen: &ServerConnections,
+) -> Result<f64, &'static str> {
+    if seen.interval_ns == 0 || seen.segments_received < OTHERS_SEGMENTS_LEAST {
+        return Err("the server received too little to tell");
+    }
+    if run.is_streams() {
+        return Err("what is under way on streams hides what others send");
+    }
+    let (received, own) = accounts(run, summary, seen);
+    if seen.connections <= u64::from(summary.live.max) {
+        let is_known = received >= own / 2.0;
+        let too_fast = "brunt's connections come and go too fast to be told from those of others";
+        return is_known.then_some(0.0).ok_or(too_fast);
+    }
+    // Were brunt's the most active ones: what connections did before they were replaced is not
+    // known, neither of brunt's nor of others'.
+    let least = if run.is_plain() {
+        seen.segments_received_beyond as f64 / seen.segments_received as f64
+    } else {
+        0.0
+    };
+    let beyond = 1.0 - own / received.max(1.0);
+    Ok(beyond.max(least).clamp(0.0, 1.0))
+}
+
+/// What the server received, and most of it that was brunt's, in units that the two have in common:
+/// segments where each holds a request, else bytes.
+fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64) {
+    let window = &summary.window;
+    // The first reading may have been late.
+    let part = (seen.interval_ns as f64 / run.window_ns.max(1) as f64).min(1.0);
+    let requests = window.sends() as f64 * part;
+    // Sent before the first reading, and received after it.
+    let under_way = f64::from(summary.live.max) * f64::from(run.depth().max(1));
+    let is_secure = run.plan.tls().is_some();
+    let opened = window.connections_opened as f64;
+    let handshakes = if is_secure { opened } else { 0.0 };
+    if run.depth() <= 1 && run.request_bytes() <= ONE_SEGMENT_BYTES {
+        let own = requests + under_way + handshakes * HANDSHAKE_SEGMENTS;
+        return (seen.segments_received as f64, own);
+    }
+    let is_framed = is_secure || run.protocol().adds_frames;
+    let framing = if is_framed { FRAMING_BYTES } else { 0.0 };
+    let own = window.bytes_sent as f64 * part
+        + under_way * run.request_bytes() as f64
+        + (requests + under_way) * framing
+        + handshakes * HANDSHAKE_BYTES;
+    (seen.bytes_received as f64, own)
+}
+
+/// Brunt's own part of an open loop's response times at p50 or p99, as a share of them. Above this
+/// and [`OWN_LARGE_NS`], they are not the server's. Either alone is a clause beside the verdict.
+const OWN_LARGE_SHARE: f64 = 0.20;
+/// Brunt's own part of an open loop's response times at p50 or p99, nanoseconds. Above this and
+/// [`OWN_LARGE_SHARE`], they are not the server's.
+const OWN_LARGE_NS: f64 = 100_000.0;
+/// Brunt's own part of a quantile that is quoted, as a share of it. Above this and
+/// [`OWN_LARGE_NS`], no report calls the figures sound.
+const OWN_MOST_SHARE: f64 = 0.50;
+
+/// The quantiles that reports quote.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Brunt's own part of the response times at a quantile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OwnPart {
+    /// The quantile's name.
+    pub of: &'static str,
+    /// The share (0 to 1) that the part has of the response time at that quantile.
+    pub share: f64,
+    /// The length of the part, nanoseconds.
+    pub ns: f64,
+}
+
+impl OwnPart {
+    /// The part `ns` of `response_ns`, where that is more than `share` of it, and large.
+    fn over(of: &'static str, ns: f64, response_ns: f64, share: f64) -> Option<Self> {
+        let found = ratio(ns, response_ns)?.min(1.0);
+        (found > share && ns > OWN_LARGE_NS).then_some(Self {
+            of,
+            share: found,
+            ns,
+        })
+    }
+
+    /// Whether it is that of a few slow requests, not of half of them.
+    pub(super) fn is_of_tail(&self) -> bool {
+        self.of != "p50"
+    }
+}
+
+fn known_ns(quantile: Quantile) -> Option<f64> {
+    match quantile {
+        Quantile::Known { ns, .. } => Some(ns as f64),
+        Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
+    }
+}
+
+impl RunFacts<'_> {
+    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
+    /// the verdict is found on a part of the window of which the own share is known: over time it
+    /// is not kept.
+    pub(super) fn lag_ns_p99(&self) -> Option<f64> {
+        if self.clean.is_some_and(|clean| clean.own_share.is_some()) {
+            return None;
+        }
+        match Quantile::of(&self.run.latencies.lag, 0.99) {
+            Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
+            _ => None,
+        }
+    }
+
+    /// Brunt's own share of the response times on connections with kernel stamps, over the parts of
+    /// the window that the verdict is found on.
+    pub(super) fn own_share(&self) -> Option<f64> {
+        match self.clean {
+            Some(clean) => clean.own_share,
+            None => self.run.latencies.split.mean()?.own_share(),
+        }
+    }
+
+    /// Brunt's own share of the response times above p99, on connections with kernel stamps. Absent
+    /// with too few of them, and where the verdict is found on parts of the window: it is not kept
+    /// over time.
+    pub(super) fn own_share_of_p99(&self) -> Option<f64> {
+        if self.clean.is_some() {
+            return None;
+        }
+        self.run.latencies.split.known_tail(0.99).ok()?.own_share()
+    }
+
+    /// The quantile of the response time of which brunt's own part is large, and not small: the
+    /// median first. Absent where the verdict is found on a part of the window.
+    pub(super) fn own_of_quantiles(&self) -> Option<OwnPart> {
+        if self.clean.is_some() {
+            return None;
+        }
+        first_part(self.run, &[("p50", 0.5), ("p99", 0.99)], OWN_LARGE_SHARE)
+    }
+
+    /// The first quantile that is quoted most of which is brunt's own, of what the verdict is found
+    /// on.
+    pub(super) fn mostly_own(&self) -> Option<OwnPart> {
+        let Some(clean) = self.clean else {
+            return first_part(self.run, &QUANTILES, OWN_MOST_SHARE);
+        };
+        // Over time, the parts are not kept: what is longer than it is without brunt's own in the
+        // whole window is brunt's.
+        let rest = &self.run.latencies.split.rest;
+        let mut parts = QUANTILES.into_iter().filter_map(|(of, q)| {
+            let response_ns = known_ns(clean.response_quantile(q))?;
+            let ns = response_ns - known_ns(Quantile::of(rest, q))?;
+            OwnPart::over(of, ns, response_ns, OWN_MOST_SHARE)
+        });
+        parts.next()
+    }
+}
+
+/// The first of these quantiles of the response time of which brunt's own part is over `share`, and
+/// large. By kernel stamps where those are enough, else by the schedule lag, which is known of each
+/// request.
+fn first_part(run: &Run, quantiles: &[(&'static str, f64)], share: f64) -> Option<OwnPart> {
+    let latencies = &run.latencies;
+    let by_stamps = quantiles.iter().filter_map(|&(of, q)| {
+        // What is above p90 is as much of the slowest as of it.
+        let parts = if q > 0.9 {
+            latencies.split.known_tail(q).ok()?
+        } else {
+            let is_known = latencies.split.count() >= OWN_SAMPLES_LEAST;
+            latencies.split.around(q).filter(|_| is_known)?
+        };
+        OwnPart::over(of, parts.own_ns(), parts.response_ns(), share)
+    });
+    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let planned = quantiles.iter().filter(|_| is_open);
+    let by_lag = planned.filter_map(|&(of, q)| {
+        let lag_ns = known_ns(Quantile::of(&latencies.lag, q))?;
+        let response_ns = known_ns(Quantile::of(&latencies.response, q))?;
+        OwnPart::over(of, lag_ns, response_ns, share)
+    });
+    by_stamps.chain(by_lag).next()
+}
+
+/// How much of a quantile of the response time is brunt's own, in words, where that is much.
+pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<String> {
+    let part = first_part(run, &[(name, q)], OWN_LARGE_SHARE)?;
+    let (share, length) = (percent(part.share), duration(part.ns));
+    Some(format!("{share} of {name}, {length}, is brunt's own"))
+}
+
+/// Most characters of a reason from outside that are printed.
+const REASON_CHARS_MAX: usize = 160;
+/// Most characters of the name of a program that are printed.
+const NAME_CHARS_MAX: usize = 32;
+
+/// The part of a window that was left undisturbed: `7.6 s of 10 s in which the hypervisor took
+/// nothing`.
+pub(crate) fn undisturbed_told(clean: &CleanFigures) -> String {
+    let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
+    format!("{clean} of {all} in which the hypervisor took nothing")
+}
+
+/// A reason that came from outside, no longer than it may be.
+pub(super) fn truncated(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
+}
+
+/// The name of another program, no longer than it may be. Reports make it printable.
+pub(super) fn program(name: &str) -> String {
+    name.chars().take(NAME_CHARS_MAX).collect()
+}
+
+/// The name of the server, no longer than it may be.
+pub(super) fn name(name: &str) -> String {
+    match program(name).as_str() {
+        "" => "server".to_owned(),
+        shown if shown.contains("server") => shown.to_owned(),
+        shown => format!("server {shown}"),
+    }
+}
+
+/// A word that a shell takes as it is.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-~%@+,=".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A length as options take it: `10s`, `250ms`.
+pub(super) fn length(ns: u64) -> String {
+    match ns {
+        _ if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+        _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        _ => format!("{}us", ns.div_ceil(1_000)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_reasons_are_bounded() {
+        assert_eq!(name("nginx"), "server nginx");
+        assert_eq!(name("reference server"), "reference server");
+        assert_eq!(name(""), "server");
+        assert_eq!(truncated("at most 8 streams"), "at most 8 streams");
+        let long = "é".repeat(999);
+        assert_eq!(truncated(&long).chars().count(), REASON_CHARS_MAX);
+        assert_eq!(
+            name(&"x".repeat(99)).len(),
+            "server ".len() + NAME_CHARS_MAX
+        );
     }
 }

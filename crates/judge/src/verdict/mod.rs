@@ -5,29 +5,23 @@
 
 mod advice;
 mod facts;
-mod failed;
-mod graded;
-mod others;
-mod own;
 mod rules;
-mod signals;
+pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
-mod thresholds;
-mod words;
 
 use brunt_record::Run;
 use serde::{Deserialize, Serialize};
 
 use crate::units::short::duration;
+pub use crate::verdict::facts::OwnPart;
+pub(crate) use crate::verdict::facts::own_part_of;
+pub use crate::verdict::facts::shell_word;
+pub(crate) use crate::verdict::facts::undisturbed_told;
+use crate::verdict::signals::{Decision, GradedSignals};
 use crate::{Clean, Effect, Finding, Summary};
 use facts::{Elasticity, RunFacts};
-use graded::{Decision, GradedSignals};
-pub use own::OwnPart;
-pub(crate) use own::own_part_of;
 pub use signals::SignalId;
-pub use words::shell_word;
-pub(crate) use words::undisturbed_told;
 
 /// What limited a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -267,7 +261,7 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
         advice::add_of_objectives(facts.run, &mut advice);
     }
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
-        failed::add_of_client_errors(facts, &mut advice);
+        rules::add_of_client_errors(facts, &mut advice);
     }
     Judgement {
         verdict,

@@ -52,8 +52,9 @@ fn beside(capacity: &Capacity) -> Vec<String> {
     let Some(used) = step.and_then(|step| step.record.server) else {
         return items;
     };
-    let cpus = used.user_cpus.zip(used.system_cpus);
-    let cpus = cpus.map(|(user, system)| format!("{} CPUs", units::cpus(user + system)));
+    let cpus = used
+        .cpus()
+        .map(|cpus| format!("{} CPUs", units::cpus(cpus)));
     let memory = used.resident_bytes.map(units::bytes);
     let used: Vec<String> = cpus.into_iter().chain(memory).collect();
     if !used.is_empty() {
@@ -79,11 +80,10 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     let step = capacity.step_at(held_per_s);
     let found = found(capacity);
     let used = step.and_then(|step| step.record.server).unwrap_or_default();
-    let cpus = used.user_cpus.zip(used.system_cpus);
     let resident_bytes = used.resident_bytes.map(|it| it as f64);
     let known = [
         ("rate_per_s", held_per_s),
-        ("server_cpus", cpus.map(|(user, system)| user + system)),
+        ("server_cpus", used.cpus()),
         ("server_resident_bytes", resident_bytes),
     ];
     let known = known
@@ -324,8 +324,8 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
             let missed = step.objectives.iter().filter(|it| !it.is_met);
             let missed: Vec<String> = missed
                 .map(|it| match step.outcome {
-                    CapacityOutcome::Undecided => objective::not_shown(&it.outcome()),
-                    _ => objective::line(&it.outcome()),
+                    CapacityOutcome::Undecided => objective::not_shown(it),
+                    _ => objective::line(it),
                 })
                 .collect();
             missed.join("; ")

@@ -5,7 +5,7 @@ use std::io;
 
 use brunt_judge::{
     Basis, Bound, CapacityOutcome, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds,
-    ComparedSide, Comparison, Effect, EndedEarly, ROUND_QUANTILES, RoundRecord,
+    ComparedSide, Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES, RoundRecord,
 };
 use brunt_load::Plan;
 use brunt_record::Environment;
@@ -339,7 +339,8 @@ fn rows(
 /// How what a pair shows stands out: most where it exceeds a limit, and not where it is better or
 /// no different.
 fn tone(compared: &ComparedRounds, found: &ComparedPair) -> Tone {
-    if compared.exceeded().iter().any(|(_, of)| of == found) {
+    let exceeded = compared.limits_that(LimitStands::Exceeded);
+    if exceeded.iter().any(|(_, of)| of == found) {
         return Tone::Bad;
     }
     let comparison = &found.comparison;
@@ -726,12 +727,12 @@ fn limit(limit: &ChangeLimit) -> String {
 
 /// The limits that were exceeded, a line each.
 pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.exceeded())
+    told(compared, &compared.limits_that(LimitStands::Exceeded))
 }
 
 /// The limits that are shown to be kept, a line each.
 fn limits_kept(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.kept())
+    told(compared, &compared.limits_that(LimitStands::Kept))
 }
 
 /// Each limit with what its pair says.
@@ -745,7 +746,7 @@ fn told(compared: &ComparedRounds, limits: &[(ChangeLimit, ComparedPair)]) -> Ve
 
 /// The limits that are neither shown to be exceeded nor shown to be kept, a line each.
 pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
-    let (open, names) = (compared.open(), names(compared));
+    let (open, names) = (compared.limits_that(LimitStands::Open), names(compared));
     open.iter()
         .map(|(which, pair)| {
             let found = &pair.comparison;
@@ -763,5 +764,5 @@ pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
 
 /// The limits of which nothing can be said, a line each.
 pub fn limits_not_judged(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.not_judged())
+    told(compared, &compared.limits_that(LimitStands::NotJudged))
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use brunt_judge::{
-    Capacity, CapacityKind, CapacityObjective, CapacityOutcome, CapacityPlan, CapacityStage,
-    CapacityStep, ChangeLimit, Compared, ComparedRounds, ComparedSide, ComparisonKind, EndedEarly,
-    Range, RoundRecord, RoundResponse, RoundUse, SingleRun, Sweep, SweepAxis, SweepKind, SweepPlan,
-    SweepRound, Verdict,
+    Capacity, CapacityOutcome, CapacityPlan, CapacityStage, CapacityStep, ChangeLimit, Compared,
+    ComparedRounds, ComparedSide, EndedEarly, ExperimentKind, ObjectiveOutcome, Range, RoundRecord,
+    RoundResponse, RoundUse, SingleRun, Sweep, SweepAxis, SweepPlan, SweepRound, Verdict,
 };
 use brunt_record::{
     Backend, ClientDescription, Environment, FailureCounts, MachineDescription, Objective,
@@ -124,7 +123,7 @@ pub(crate) fn sweep(rounds: u32) -> Sweep {
         })
     });
     Sweep {
-        kind: SweepKind::Sweep,
+        kind: ExperimentKind::Sweep,
         format: Sweep::FORMAT,
         brunt_version: "0.1.0".to_owned(),
         plan: SweepPlan {
@@ -176,7 +175,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         single_run: None,
     };
     ComparedRounds {
-        kind: ComparisonKind::Comparison,
+        kind: ExperimentKind::Comparison,
         format: ComparedRounds::FORMAT,
         brunt_version: "0.1.0".to_owned(),
         load: Some(fixtures::all()[0].1.plan.clone()),
@@ -315,11 +314,11 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
     };
     let mut search = brunt_judge::CapacitySearch::new(&plan);
     let mut steps: Vec<CapacityStep> = Vec::new();
-    while let brunt_judge::CapacityNext::Step {
+    while let Some(brunt_judge::CapacityNext {
         stage,
         rate_per_s,
         window_ns,
-    } = search.next()
+    }) = search.next()
     {
         // One step in a short window is unlucky.
         let is_unlucky = stage == CapacityStage::Bisection
@@ -348,7 +347,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
             outcome,
             because: because.to_owned(),
             is_disturbed: false,
-            objectives: vec![CapacityObjective {
+            objectives: vec![ObjectiveOutcome {
                 objective: objective.clone(),
                 measured: Some(p99_ns),
                 bound: Some(1.1 * p99_ns),
@@ -358,11 +357,11 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
             took_ns: window_ns + 500 * MS,
             record,
         };
-        search.tell((&step).into());
+        search.tell(&step);
         steps.push(step);
     }
     Capacity {
-        kind: CapacityKind::Capacity,
+        kind: ExperimentKind::Capacity,
         format: Capacity::FORMAT,
         brunt_version: "0.1.0".to_owned(),
         plan,

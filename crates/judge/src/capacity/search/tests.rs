@@ -2,9 +2,10 @@
 
 use brunt_record::{Environment, Objective};
 
-use super::super::rates::OVERLOADED;
 use super::*;
-use crate::{Capacity, CapacityKind, rates_to_judge};
+use crate::capacity::search::OVERLOADED;
+use crate::invariants::sample::run;
+use crate::{Capacity, ExperimentKind, Judged, ObjectiveOutcome, RoundRecord, rates_to_judge};
 
 const S: u64 = 1_000_000_000;
 
@@ -22,11 +23,22 @@ fn plan(first_per_s: f64) -> CapacityPlan {
     }
 }
 
+/// An objective of which a measured value keeps the limit, or none does.
+fn judged(keeps_limits: bool) -> Vec<ObjectiveOutcome> {
+    vec![ObjectiveOutcome {
+        objective: Objective::NoErrors,
+        measured: None,
+        bound: None,
+        is_met: keeps_limits,
+        reason: None,
+    }]
+}
+
 /// The steps of a search in which each has the `outcome` of its rate, and what they come to.
 fn search(
     plan: &CapacityPlan,
     mut outcome: impl FnMut(CapacityStage, f64) -> CapacityOutcome,
-) -> (CapacityResult, Vec<CapacityStepReport>) {
+) -> (CapacityResult, Vec<CapacityStep>) {
     searched(plan, |step| {
         step.outcome = outcome(step.stage, step.rate_per_s)
     })
@@ -35,28 +47,26 @@ fn search(
 /// The steps of a search, of each of which `tell` says what came out, and what they come to.
 fn searched(
     plan: &CapacityPlan,
-    mut tell: impl FnMut(&mut CapacityStepReport),
-) -> (CapacityResult, Vec<CapacityStepReport>) {
+    mut tell: impl FnMut(&mut CapacityStep),
+) -> (CapacityResult, Vec<CapacityStep>) {
     let mut search = CapacitySearch::new(plan);
     let mut told = Vec::new();
-    while let CapacityNext::Step {
-        stage,
-        rate_per_s,
-        window_ns,
-    } = search.next()
-    {
+    let mut record = RoundRecord::of(&Judged::of(&run()));
+    record.successes_per_s = None;
+    while let Some(next) = search.next() {
         assert!(search.expected_ns() > 0);
-        let mut step = CapacityStepReport {
-            stage,
-            rate_per_s,
+        let mut step = CapacityStep {
+            stage: next.stage,
+            rate_per_s: next.rate_per_s,
             outcome: CapacityOutcome::Undecided,
-            keeps_limits: false,
+            because: String::new(),
             is_disturbed: false,
-            answered_per_s: None,
-            took_ns: plan.warmup_ns + window_ns,
+            objectives: judged(false),
+            took_ns: plan.warmup_ns + next.window_ns,
+            record: record.clone(),
         };
         tell(&mut step);
-        search.tell(step);
+        search.tell(&step);
         told.push(step);
         assert!(told.len() < 200, "{search:?}");
     }
@@ -83,14 +93,14 @@ fn found(result: &CapacityResult) -> (f64, f64) {
     }
 }
 
-fn took_ns(told: &[CapacityStepReport]) -> u64 {
+fn took_ns(told: &[CapacityStep]) -> u64 {
     told.iter().map(|step| step.took_ns).sum()
 }
 
 #[test]
 fn what_broke_off_has_no_result_but_its_reason() {
     let mut found = Capacity {
-        kind: CapacityKind::Capacity,
+        kind: ExperimentKind::Capacity,
         format: Capacity::FORMAT,
         brunt_version: String::new(),
         plan: plan(100.0),
@@ -123,7 +133,7 @@ fn a_capacity_is_bracketed_from_either_side() {
 fn what_an_overloaded_server_answers_shortens_the_search() {
     let (result, told) = searched(&plan(1_000.0), |step| {
         step.outcome = below(50_000.0)(step.stage, step.rate_per_s);
-        step.answered_per_s = Some(step.rate_per_s.min(50_000.0));
+        step.record.successes_per_s = Some(step.rate_per_s.min(50_000.0));
     });
     let (rate_per_s, _) = found(&result);
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
@@ -276,12 +286,12 @@ fn a_server_works_off_an_overload_before_the_next_step() {
             (false, true) => CapacityOutcome::Undecided,
             (true, _) => CapacityOutcome::Missed,
         };
-        step.keeps_limits = !is_late;
-        step.answered_per_s = Some(step.rate_per_s.min(1_000.0));
+        step.objectives = judged(!is_late);
+        step.record.successes_per_s = Some(step.rate_per_s.min(1_000.0));
     });
     let (rate_per_s, _) = found(&result);
     assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
-    let is_recovery = |step: &&CapacityStepReport| step.stage == CapacityStage::Recovery;
+    let is_recovery = |step: &&CapacityStep| step.stage == CapacityStage::Recovery;
     let recoveries = told.iter().filter(is_recovery).count();
     assert_eq!(recoveries, 3, "4,000 is the one overload");
 }
@@ -342,7 +352,7 @@ fn what_keeps_the_limits_twice_holds_though_it_is_not_certain() {
                 CapacityOutcome::Met => CapacityOutcome::Met,
                 _ => CapacityOutcome::Undecided,
             };
-            step.keeps_limits = step.rate_per_s <= 5_000.0;
+            step.objectives = judged(step.rate_per_s <= 5_000.0);
         });
         result
     };
@@ -412,8 +422,8 @@ fn what_is_confirmed_stands_when_the_last_look_is_interrupted() {
     let (found, mut told) = search(&plan, below(1_000.0));
     told.pop();
     let mut search = CapacitySearch::new(&plan);
-    told.into_iter().for_each(|step| search.tell(step));
-    assert_ne!(search.next(), CapacityNext::Done);
+    told.into_iter().for_each(|step| search.tell(&step));
+    assert_ne!(search.next(), None);
     assert_eq!(search.result(), found);
 }
 

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::bend::*;
-use super::sample::{closed, open, overloaded, remote};
 use crate::invariants::INVARIANTS;
 use crate::invariants::sample::over_tls;
 use crate::verdict::signals::SIGNALS;
+use crate::verdict::tests::bend::{closed, open, overloaded, remote};
 use crate::verdict::{Grade, Side, Verdict};
 use crate::{RunFigures, SignalId, check};
 

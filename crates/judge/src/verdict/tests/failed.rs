@@ -8,11 +8,11 @@ use brunt_record::{
 
 use super::bend::busy_for;
 use super::rules::judged;
-use super::sample::{cases_of, closed, open};
 use crate::invariants::sample::{MS, WINDOW, emptied};
 use crate::verdict::Verdict;
 use crate::verdict::advice::{add_of_objectives, of_silent_closes};
-use crate::verdict::failed::add_of_client_errors;
+use crate::verdict::rules::add_of_client_errors;
+use crate::verdict::tests::bend::{cases_of, closed, open};
 use crate::{RunFigures, SignalId};
 
 #[test]

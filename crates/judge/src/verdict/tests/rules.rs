@@ -1,13 +1,16 @@
-//! Every rule both ways, and the order among them.
+//! The rules of the verdict, in the situations that they are for.
 
-use brunt_load::Stamps;
-use brunt_record::{FailureKind, Run, ServerScope};
+use std::num::NonZeroU64;
 
-use super::bend::*;
-use super::sample::{cases_of, closed, open, overloaded, remote};
-use crate::invariants::sample::{MS, replaced_after};
-use crate::verdict::{ConnectionsShow, Judgement, Verdict, judge_cases, verdict_if};
-use crate::{RunFigures, SignalId};
+use brunt_load::{Spoken, Stage, Stamps};
+use brunt_record::{
+    FailureKind, GeneratorUse, MissingConnections, Parts, Run, ServerScope, Split, StreamRecord,
+};
+
+use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, set_stages, streamed};
+use crate::verdict::tests::bend::*;
+use crate::verdict::{ConnectionsShow, Grade, Judgement, Verdict, judge_cases, verdict_if};
+use crate::{Claim, Compared, Comparison, EndedStreams, Judged, RoundRecord, RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 pub(super) fn judged(run: &Run) -> Judgement {
@@ -712,4 +715,678 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
             }
         }
     }
+}
+
+/// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
+fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
+    run.latencies.split = Split::default();
+    for number in 0..4_000 {
+        let own_ns = if number % 20 == 0 { some_ns } else { most_ns };
+        run.latencies.split.record(&Parts {
+            lag_send_ns: own_ns,
+            server_ns: 300 * US,
+            ..Parts::default()
+        });
+    }
+}
+
+/// A closed loop of one connection by one worker, which is busy for so many of 2,000 ms.
+fn one(run: &mut Run, busy_ms: u64) {
+    run.agents[0].workers.truncate(1);
+    run.plan.connections = nonzero(1);
+    run.agents[0].share.connections = 1;
+    busy_for(run, busy_ms);
+    own_of(run, 430);
+}
+
+/// Makes brunt's own share of each response time so many thousandths.
+fn own_of(run: &mut Run, thousandths: u64) {
+    run.latencies.split = Split::default();
+    for _ in 0..4_000 {
+        run.latencies.split.record(&Parts {
+            lag_receive_ns: thousandths * 100,
+            server_ns: (1_000 - thousandths) * 100,
+            ..Parts::default()
+        });
+    }
+}
+
+#[test]
+fn stages_that_were_met_have_no_rate_to_raise() {
+    let steady = Stage {
+        duration_ns: 2_000 * MS,
+        from_per_s: 4_000.0,
+        to_per_s: 4_000.0,
+    };
+    let mut run = open();
+    set_stages(&mut run, vec![steady]);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+    assert_eq!(
+        judgement.advice,
+        ["for the capacity: higher rates in --stages"]
+    );
+}
+
+#[test]
+fn pauses_that_were_planned() {
+    verify([
+        situation(
+            "pauses",
+            thinking,
+            Verdict::ThinkTime,
+            "connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time",
+        ),
+        situation(
+            "pauses before connections that the server ended are opened again",
+            |run| {
+                thinking(run);
+                // All that are open are busy; as many users think.
+                for worker in &mut run.agents[0].workers {
+                    worker.live.connection_ns /= 2;
+                    worker.live.missing = MissingConnections {
+                        thinking_ns: worker.live.connection_ns,
+                        ..MissingConnections::default()
+                    };
+                }
+            },
+            Verdict::ThinkTime,
+            "connections_busy | paused by plan for 50 % | -c 16",
+        ),
+        situation(
+            "pauses between requests to a server at its end",
+            |run| {
+                thinking(run);
+                one_thread(run, 1_960);
+            },
+            Verdict::ServerLimited,
+            "server_cpu | used up its CPU | ",
+        ),
+        situation(
+            "and by a brunt at its end",
+            |run| {
+                thinking(run);
+                busy_for(run, 1_960);
+            },
+            Verdict::ClientLimited,
+            "worker_idle | the limit | machines",
+        ),
+    ]);
+}
+
+#[test]
+fn one_request_at_a_time() {
+    verify([
+        situation(
+            "brunt is busy for most of each round trip",
+            |run| one(run, 1_700),
+            Verdict::ConcurrencyLimited,
+            "connections_busy | 43 % of whose round trip is brunt's own | -c 2",
+        ),
+        situation(
+            "the server's thread is busy for most of each round trip",
+            |run| {
+                one(run, 700);
+                one_thread(run, 1_760);
+                server(run).threads.as_mut().expect("set").saturated = 0;
+            },
+            Verdict::ConcurrencyLimited,
+            "connections_busy | one request at a time | -c 2",
+        ),
+        situation(
+            "the server uses up its CPU, but not with requests alone",
+            |run| {
+                one(run, 700);
+                server(run).cpus = Some(1.0);
+                server_busy_for(run, 1_940);
+            },
+            Verdict::ConcurrencyLimited,
+            "connections_busy | one request at a time | -c 2",
+        ),
+        situation(
+            "on the CPU of the server, with which brunt takes turns",
+            |run| {
+                same_cpus(run, 1_900);
+                one(run, 700);
+            },
+            Verdict::ConcurrencyLimited,
+            "connections_busy | 43 % | -c 2",
+        ),
+        situation(
+            "a worker that is busy all the time",
+            |run| one(run, 1_960),
+            Verdict::ClientLimited,
+            "worker_idle | the limit | machines",
+        ),
+    ]);
+}
+
+#[test]
+fn response_times_that_are_brunts_own() {
+    verify([
+        situation(
+            "most of them",
+            |run| own(run, 150 * US, 150 * US),
+            Verdict::ClientLimited,
+            "schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset",
+        )
+        .on(open),
+        situation(
+            "the slowest",
+            |run| own(run, 5 * US, 600 * US),
+            Verdict::ClientLimited,
+            "schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset",
+        )
+        .on(open),
+        situation(
+            "a little steal, which does not explain half of the requests",
+            |run| {
+                own(run, 600 * US, 600 * US);
+                stolen(run, 0, 150);
+            },
+            Verdict::ClientLimited,
+            "schedule_lag | of p50, 600 µs, is brunt's own | taskset",
+        )
+        .on(open),
+        situation(
+            "a little steal, which explains the slowest",
+            |run| {
+                own(run, 10 * US, 600 * US);
+                stolen(run, 0, 150);
+            },
+            Verdict::RateLimited,
+            "planned_rate | the hypervisor took CPUs (steal | for its capacity",
+        )
+        .on(open),
+        // The other way: large or long alone is told beside the rate.
+        situation(
+            "a large part that is short",
+            |run| own(run, 90 * US, 90 * US),
+            Verdict::RateLimited,
+            "planned_rate | was met, the capacity not measured; 23 % | for its capacity",
+        )
+        .on(open),
+    ]);
+    // The lag is known of each request.
+    let mut run = open();
+    run.latencies.split = Split::default();
+    run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
+    assert!(judgement.because.contains("of p50, 2 ms"), "{judgement:#?}");
+}
+
+#[test]
+fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
+    let mut run = open();
+    own(&mut run, 5 * US, 600 * US);
+    let round = RoundRecord::of(&Judged::of(&run));
+    assert_eq!(round.verdict, Verdict::ClientLimited, "{}", round.because);
+    let rounds = vec![round; 10];
+    let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &rounds, &rounds, 2);
+    let p50 = of(0.5);
+    assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
+    let p99 = of(0.99);
+    let reason = "neither".to_owned();
+    let words = match &p99.claim {
+        Claim::Nothing(words) => words,
+        _ => &reason,
+    };
+    assert_eq!(words, "67 % of p99, 600 µs, is brunt's own in every pair");
+}
+
+#[test]
+fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
+    for (most_ns, some_ns, told) in [
+        (10 * US, 600 * US, Some("p99")),
+        // Not most of it; and too little of it.
+        (10 * US, 250 * US, None),
+        (90 * US, 90 * US, None),
+    ] {
+        let mut run = open();
+        own(&mut run, most_ns, some_ns);
+        // The rate was met; what the slowest took longer may be the hypervisor's doing.
+        stolen(&mut run, 0, 150);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+        assert_eq!(judgement.mostly_own.map(|own| own.of), told);
+        assert_eq!(judgement.is_sound(), told.is_none());
+        let words = "; most of p99, 600 µs, is brunt's own";
+        assert_eq!(judgement.because.contains(words), told.is_some());
+    }
+}
+
+#[test]
+fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
+    let late = |run: &mut Run| {
+        saturated(run);
+        own_of(run, 430);
+    };
+    let judgement = |bend: &dyn Fn(&mut Run)| {
+        let mut run = overloaded();
+        late(&mut run);
+        bend(&mut run);
+        judged(&run)
+    };
+    for bend in [
+        |_: &mut Run| (),
+        // Too short a wait for a CPU to use up what brunt has.
+        |run: &mut Run| thread(run).run_queue_wait_ns = Some(300 * MS),
+    ] {
+        let found = judgement(&bend);
+        assert_eq!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+        let words = "the server used up its CPU; the throughput describes it; 43 %";
+        assert!(found.because.starts_with(words), "{found:#?}");
+    }
+    // The other way: brunt is at its end as well, or held back.
+    let found = judgement(&|run| busy_for(run, 1_960));
+    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+    let found = judgement(&|run| throttled(run, 1_500));
+    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+}
+
+#[test]
+fn a_server_of_several_clients_is_not_measured_by_one() {
+    use Verdict::{ClientLimited, ConcurrencyLimited, RateLimited, ServerLimited, SharedServer};
+    verify([
+        situation(
+            "the server is at its end for two",
+            |run| {
+                saturated(run);
+                others(run, 8, 15_000);
+            },
+            SharedServer,
+            "other_clients | all clients together bring it | stop the other clients",
+        ),
+        situation(
+            "which others loaded already before brunt did",
+            |run| {
+                saturated(run);
+                server(run).idle_cpus_used = Some(0.98);
+                others(run, 8, 15_000);
+            },
+            SharedServer,
+            "other_clients | all clients together bring it | stop the other clients",
+        ),
+        situation(
+            "by the server's own count",
+            |run| {
+                saturated(run);
+                counted_beyond(run, 9_000);
+            },
+            SharedServer,
+            "other_clients | that the server counts | brunt merge",
+        ),
+        situation(
+            "a browser beside brunt",
+            |run| {
+                saturated(run);
+                others(run, 6, 60);
+            },
+            ServerLimited,
+            "server_cpu | used up its CPU | for its capacity",
+        ),
+        situation(
+            "a server with room for all",
+            |run| others(run, 8, 15_000),
+            ConcurrencyLimited,
+            "connections_busy | more of them | -c",
+        ),
+        situation(
+            "a rate that is met",
+            |run| others(run, 8, 15_000),
+            RateLimited,
+            "planned_rate | was met | for its capacity",
+        )
+        .on(open),
+        situation(
+            "a client at its end",
+            |run| {
+                busy_for(run, 1_960);
+                others(run, 8, 15_000);
+            },
+            ClientLimited,
+            "worker_idle | brunt was the limit | machines",
+        ),
+    ]);
+}
+
+/// Has workers spend this share of the window in a script.
+fn in_script(run: &mut Run, share: f64) {
+    let calls_ns = (run.window_ns as f64 * share) as u64;
+    for worker in &mut run.agents[0].workers {
+        worker.generator = Some(GeneratorUse {
+            calls_ns,
+            ..GeneratorUse::default()
+        });
+    }
+}
+
+#[test]
+fn a_script_is_named_where_it_takes_the_time() {
+    verify([
+        situation(
+            "a third of the time of workers at their end",
+            |run| {
+                busy_for(run, 1_960);
+                in_script(run, 0.33);
+            },
+            Verdict::ClientLimited,
+            "worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script",
+        ),
+        situation(
+            "workers at their end for other reasons",
+            |run| {
+                busy_for(run, 1_960);
+                in_script(run, 0.05);
+            },
+            Verdict::ClientLimited,
+            "worker_idle | brunt was the limit; the server can do more | more machines",
+        ),
+    ]);
+}
+
+#[test]
+fn programs_that_took_what_the_server_needed() {
+    verify([
+        situation(
+            "most of the CPUs",
+            |run| beside(run, 3_000),
+            Verdict::Disturbed,
+            "other_programs | (cargo 1.50) while the server waited | repeat",
+        ),
+        situation(
+            "beside a brunt near its end",
+            |run| {
+                beside(run, 3_000);
+                busy_for(run, 1_960);
+            },
+            Verdict::Disturbed,
+            "other_programs | on a quiet machine the server may do more | repeat",
+        ),
+        situation(
+            "a rate that was met all the same",
+            |run| beside(run, 3_000),
+            Verdict::RateLimited,
+            "planned_rate | the latencies are not the server's alone | for its capacity",
+        )
+        .on(open),
+        situation(
+            "pauses that were planned",
+            |run| {
+                beside(run, 3_000);
+                thinking(run);
+            },
+            Verdict::ThinkTime,
+            "connections_busy | the latencies are not the server's alone | -c 16",
+        ),
+        situation(
+            "a server that has used up its quota",
+            |run| {
+                beside(run, 3_000);
+                server_busy_for(run, 3_500);
+                server_throttled(run, 900);
+            },
+            Verdict::ServerLimited,
+            "server_throttling | used up its CPU quota | quota",
+        ),
+        // The other way.
+        situation(
+            "nobody waited",
+            |run| {
+                beside(run, 3_000);
+                server(run).run_queue_wait_ns = Some(0);
+            },
+            Verdict::ConcurrencyLimited,
+            "connections_busy | more of them would give more | -c",
+        ),
+        situation(
+            "a wait that is not theirs",
+            |run| {
+                beside(run, 900);
+                server(run).run_queue_wait_ns = Some(3_600_000_000);
+            },
+            Verdict::ConcurrencyLimited,
+            "connections_busy | more of them would give more | -c",
+        ),
+        situation(
+            "a server that had its CPUs, and whose threads wait behind one another",
+            |run| {
+                beside(run, 900);
+                server_busy_for(run, 3_960);
+                server(run).run_queue_wait_ns = Some(3_600_000_000);
+            },
+            Verdict::ServerLimited,
+            "server_cpu | used up its CPU | for its capacity",
+        ),
+        situation(
+            "a little",
+            |run| beside(run, 300),
+            Verdict::ConcurrencyLimited,
+            "connections_busy | more of them would give more | -c",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_not_known_disturbs_nobody() {
+    let grade = |run: &Run| {
+        let signals = judged(run).signals;
+        let found = signals
+            .into_iter()
+            .find(|it| it.id == SignalId::OtherPrograms);
+        found.expect("listed").grade
+    };
+    let mut run = closed();
+    beside(&mut run, 3_000);
+    assert_eq!(grade(&run), Grade::Fail);
+    run.agents[0].evidence.host.programs = None;
+    assert_eq!(grade(&run), Grade::Unknown);
+    // The server itself may be one of the programs.
+    beside(&mut run, 3_000);
+    run.agents[0].evidence.server = None;
+    assert_eq!(grade(&run), Grade::Unknown);
+    // Of a server elsewhere, brunt's half is known.
+    let mut run = closed();
+    beside(&mut run, 3_000);
+    let mut run = remote(run);
+    thread(&mut run).run_queue_wait_ns = Some(300_000_000);
+    assert_eq!(grade(&run), Grade::Fail);
+}
+
+fn kept() -> Run {
+    held_open(closed())
+}
+
+/// The first worker lacks one at the end, after attempts that failed like this.
+fn one_missing(run: &mut Run, kind: FailureKind) {
+    let worker = &mut run.agents[0].workers[0];
+    let open = worker.live.at_end.expect("it was held");
+    worker.live.at_end = Some(open - 1);
+    worker.tallies.measure.connections_closed_idle += 1;
+    for _ in 0..3 {
+        worker.tallies.measure.failures.add(kind);
+    }
+}
+
+#[test]
+fn what_is_missing_is_the_servers_or_ours() {
+    use Verdict::{ClientLimited, ConcurrencyLimited, ServerLimited};
+    verify([
+        situation(
+            "all are there",
+            |_| {},
+            ConcurrencyLimited,
+            "server_cpu | connections were held to the end | -c 16",
+        )
+        .on(kept),
+        situation(
+            "the server refuses one",
+            |run| one_missing(run, FailureKind::ConnectRefused),
+            ServerLimited,
+            "accept_queue | 1 of 8 connections | limits of connections",
+        )
+        .on(kept),
+        situation(
+            "attempts are not answered",
+            |run| one_missing(run, FailureKind::ConnectTimedOut),
+            ServerLimited,
+            "accept_queue | connect timed out | --connection-rate",
+        )
+        .on(kept),
+        situation(
+            "there is no port left",
+            |run| one_missing(run, FailureKind::ConnectNoPort),
+            ClientLimited,
+            "client_limits | 1 of 8 connections | --source-address",
+        )
+        .on(kept),
+    ]);
+    let closed_meanwhile = |run: &mut Run| {
+        let worker = &mut run.agents[0].workers[0];
+        worker.tallies.measure.connections_closed_idle += 5;
+        worker.tallies.measure.connections_opened += 5;
+    };
+    let mut run = kept();
+    closed_meanwhile(&mut run);
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, ConcurrencyLimited);
+    assert!(
+        judgement.because.contains("the server closed 5"),
+        "{judgement:?}"
+    );
+}
+
+/// Streams between a client and a server that both have time.
+fn sound_streams() -> Run {
+    streamed(closed())
+}
+
+fn each_record(run: &mut Run, change: impl Fn(&mut StreamRecord)) {
+    for worker in &mut run.agents[0].workers {
+        change(worker.streams.as_mut().expect("streams"));
+    }
+}
+
+#[test]
+fn accounts_name_the_side_that_holds_streams_up() {
+    use Verdict::{ClientLimited, NetworkLimited, RateLimited, ServerLimited};
+    verify([
+        situation(
+            "the server does not read",
+            |run| {
+                each_record(run, |it| {
+                    it.window.receive_window_limited_ns = it.window.busy_ns / 2;
+                });
+            },
+            ServerLimited,
+            "receive_window | does not read | ",
+        )
+        .on(sound_streams),
+        situation(
+            "the send buffer is too small",
+            |run| {
+                each_record(run, |it| {
+                    it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
+                });
+            },
+            ClientLimited,
+            "send_buffer | brunt was the limit | tcp_wmem",
+        )
+        .on(sound_streams),
+        situation(
+            "the worker has no time",
+            |run| busy_for(run, 1_990),
+            ClientLimited,
+            "worker_idle | brunt was the limit | more",
+        )
+        .on(sound_streams),
+        situation(
+            "segments are lost",
+            |run| {
+                each_record(run, |it| {
+                    it.window.segments_retransmitted = it.window.segments_sent / 50;
+                });
+            },
+            NetworkLimited,
+            "lost_segments | loses or delays segments | where segments are lost",
+        )
+        .on(sound_streams),
+        situation(
+            "the bandwidth asked for is met",
+            |run| pace(run, 1_600_000_000),
+            RateLimited,
+            "planned_rate | was met | --bandwidth",
+        )
+        .on(sound_streams),
+    ]);
+}
+
+/// Asks for a bandwidth.
+fn pace(run: &mut Run, bits_per_s: u64) {
+    let Spoken::Streams(streams) = &mut run.plan.spoken else {
+        panic!("streams");
+    };
+    streams.paced_bits_per_s = NonZeroU64::new(bits_per_s);
+}
+
+#[test]
+fn a_bandwidth_that_is_not_met_decides_nothing() {
+    let mut run = sound_streams();
+    pace(&mut run, 3_200_000_000);
+    assert_ne!(judged(&run).verdict, Verdict::RateLimited);
+}
+
+#[test]
+fn streams_on_which_nothing_moves_are_no_success() {
+    let mut run = sound_streams();
+    each_record(&mut run, |it| {
+        it.window = Default::default();
+        it.lifetime = Default::default();
+    });
+    for worker in &mut run.agents[0].workers {
+        worker.tallies.measure.bytes_received = 0;
+    }
+    let judgement = judged(&run);
+    assert_eq!(judgement.verdict, Verdict::NoSuccess);
+    assert!(
+        judgement.because.contains("no byte was moved"),
+        "{judgement:#?}"
+    );
+}
+
+#[test]
+fn a_rate_of_bytes_that_falls_off_drifts() {
+    let mut run = sound_streams();
+    assert!(!run.steadiness().drifts);
+    each_record(&mut run, |it| {
+        for (step, reading) in it.readings.iter_mut().enumerate() {
+            let step = step as u64;
+            // Each step moves less than the one before.
+            reading.bytes_acked = step * 10_000_000 - step * step * 150_000;
+            reading.bytes_received = 0;
+        }
+    });
+    assert!(run.steadiness().drifts);
+}
+
+#[test]
+fn streams_that_do_not_last_are_a_server_that_fails() {
+    let asked = u64::from(sound_streams().summary().live.asked);
+    for (ended, reset, verdict) in [
+        (asked, 0, Verdict::ServerFailed),
+        (1, asked, Verdict::ServerFailed),
+        (0, 1, judged(&sound_streams()).verdict),
+    ] {
+        let mut run = sound_streams();
+        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+        (0..ended).for_each(|_| failures.add(FailureKind::StreamEnded));
+        (0..reset).for_each(|_| failures.add(FailureKind::StreamReset));
+        let found = EndedStreams::of(&run).expect("some ended");
+        assert_eq!((found.ended, found.reset), (ended, reset));
+        assert_eq!(found.do_last(), verdict != Verdict::ServerFailed);
+        let judgement = judged(&run);
+        assert_eq!(judgement.verdict, verdict, "{}", judgement.because);
+    }
+    assert_eq!(EndedStreams::of(&sound_streams()), None);
 }

@@ -1,18 +1,15 @@
 //! A sweep as it is stored: rounds at several values of one setting. What follows from them, such
 //! as the knee, is worked out when it is read.
 
-pub(crate) mod knee;
-pub(crate) mod spread;
-
 use std::collections::BTreeMap;
 
 use brunt_load::Plan;
 use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::sweep::knee::{Bend, knee};
+use crate::statistics::is_share_below;
 use crate::verdict::ConnectionsShow;
-use crate::{Effect, RoundRecord, RoundUse, Spread, Verdict};
+use crate::{Effect, ExperimentKind, RoundRecord, RoundUse, Verdict};
 
 /// Most values of a sweep.
 pub const SWEEP_VALUES_MAX: usize = 10_000;
@@ -24,15 +21,6 @@ const NEIGHBOUR_LEAST: f64 = 1.5;
 const NEIGHBOUR_MOST: f64 = 4.0;
 /// Medians of the throughput that differ by more are not alike, however they scatter.
 const ALIKE_MOST: f64 = 0.05;
-
-/// What kind of stored file it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SweepKind {
-    /// A sweep.
-    #[default]
-    #[serde(rename = "sweep")]
-    Sweep,
-}
 
 /// The setting that is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +99,7 @@ pub struct SweepRound {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// `sweep`.
-    pub kind: SweepKind,
+    pub kind: ExperimentKind,
     /// Version of this layout: 2.
     pub format: u32,
     /// Version of brunt that made it.
@@ -456,6 +444,95 @@ fn verdicts(rounds: &[&RoundRecord], shows: Option<ConnectionsShow>) -> Vec<Verd
     counts
 }
 
+/// Fewest points of which a bend can be told.
+const POINTS_LEAST: usize = 5;
+/// A curve that stays nearer to the straight line than this, of scaled axes, has no knee.
+const DISTANCE_LEAST: f64 = 0.1;
+
+/// How a curve bends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bend {
+    /// The curve grows ever more slowly.
+    Flattens,
+    /// The curve grows ever faster.
+    Steepens,
+}
+
+/// The place of the knee among `points` (x ascending, and y), from 0. Absent where there is none,
+/// or with too few points.
+pub fn knee(points: &[(f64, f64)], bend: Bend) -> Option<usize> {
+    let ends = |of: fn(&(f64, f64)) -> f64| {
+        let values = || points.iter().map(of);
+        let least = values().reduce(f64::min)?;
+        let most = values().reduce(f64::max)?;
+        let length = most - least;
+        (length.is_finite() && length > 0.0).then_some((least, length))
+    };
+    if points.len() < POINTS_LEAST {
+        return None;
+    }
+    let (x_least, x_length) = ends(|point| point.0)?;
+    let (y_least, y_length) = ends(|point| point.1)?;
+    let mut best: Option<(usize, f64)> = None;
+    for (place, (x, y)) in points.iter().enumerate() {
+        let above = (y - y_least) / y_length - (x - x_least) / x_length;
+        let distance = match bend {
+            Bend::Flattens => above,
+            Bend::Steepens => -above,
+        };
+        if best.is_none_or(|(_, most)| distance > most) {
+            best = Some((place, distance));
+        }
+    }
+    let (place, distance) = best?;
+    let is_within = place > 0 && place + 1 < points.len();
+    (distance >= DISTANCE_LEAST && is_within).then_some(place)
+}
+
+/// A figure over rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Rounds that have the figure.
+    pub rounds: usize,
+    /// The least.
+    pub min: f64,
+    /// The median.
+    pub median: f64,
+    /// The most.
+    pub max: f64,
+    /// The lower end of the median's 95 % interval, by order statistics; null with fewer than 6
+    /// rounds, with which it would reach beyond what was seen.
+    pub low: Option<f64>,
+    /// The upper end of the median's 95 % interval; null with fewer than 6 rounds.
+    pub high: Option<f64>,
+}
+
+impl Spread {
+    /// The spread of `values`; absent without any. Values that are not finite do not count.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values
+            .into_iter()
+            .filter(|value| value.is_finite())
+            .collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let last = values.len() - 1;
+        // As many are below the true median as tosses of a coin show heads.
+        let count = values.len() as f64;
+        let outside = (0..values.len() / 2)
+            .take_while(|&below| is_share_below(below as f64, count, 0.5))
+            .last();
+        Some(Self {
+            rounds: values.len(),
+            min,
+            median: f64::midpoint(values[last / 2], values[last.div_ceil(2)]),
+            max,
+            low: outside.map(|outside| values[outside]),
+            high: outside.map(|outside| values[last - outside]),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,7 +556,7 @@ mod tests {
             })
         });
         Sweep {
-            kind: SweepKind::Sweep,
+            kind: ExperimentKind::Sweep,
             format: Sweep::FORMAT,
             brunt_version: String::new(),
             plan: SweepPlan {
@@ -575,5 +652,69 @@ mod tests {
         assert_eq!((points[0].rounds, points[1].rounds), (2, 0));
         assert_eq!((points[1].verdict, points[1].successes_per_s), (None, None));
         assert_eq!((swept.knee(), swept.turn()), (None, None));
+    }
+
+    fn curve(x: &[f64], y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        x.iter().map(|&x| (x, y(x))).collect()
+    }
+
+    #[test]
+    fn saturation_is_a_knee() {
+        let x: Vec<f64> = (1..=100).map(f64::from).collect();
+        // A server with 20 places: its rate follows the connections, then no more.
+        let points = curve(&x, |x| x.min(20.0) * 1_000.0);
+        assert_eq!(knee(&points, Bend::Flattens), Some(19));
+        // It declines behind it.
+        let points = curve(&x, |x| x.min(20.0) * 1_000.0 - 10.0 * x);
+        assert_eq!(knee(&points, Bend::Flattens), Some(19));
+        // Kneedle's own example: y = 5 - 1/x over 0.1 to 1 has its knee near 0.32 (the largest
+        // distance of -1/x from the line: x = 1/sqrt(10)).
+        let x: Vec<f64> = (10..=100).map(|x| f64::from(x) / 100.0).collect();
+        let points = curve(&x, |x| 5.0 - 1.0 / x);
+        let place = knee(&points, Bend::Flattens).expect("a knee");
+        assert!(
+            (points[place].0 - 0.316).abs() < 0.01,
+            "{:?}",
+            points[place]
+        );
+    }
+
+    #[test]
+    fn response_times_bend_the_other_way() {
+        let x: Vec<f64> = (1..100).map(f64::from).collect();
+        let points = curve(&x, |x| 1.0 / (100.0 - x));
+        let place = knee(&points, Bend::Steepens).expect("a knee");
+        assert!((85.0..95.0).contains(&points[place].0), "{place}");
+        assert_eq!(knee(&points, Bend::Flattens), None);
+    }
+
+    #[test]
+    fn straight_short_and_flat_curves_have_none() {
+        let x: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(knee(&curve(&x, |x| 3.0 * x), Bend::Flattens), None);
+        assert_eq!(knee(&curve(&x, |_| 3.0), Bend::Flattens), None);
+        assert_eq!(knee(&curve(&x[..4], |x| x.min(2.0)), Bend::Flattens), None);
+        assert_eq!(knee(&[], Bend::Flattens), None);
+    }
+
+    #[test]
+    fn few_rounds_have_no_interval() {
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([f64::NAN]), None);
+        let three = Spread::of([3.0, 1.0, 2.0]).expect("values");
+        assert_eq!((three.min, three.median, three.max), (1.0, 2.0, 3.0));
+        assert_eq!((three.low, three.high), (None, None));
+        let four = Spread::of([4.0, 1.0, 2.0, 3.0]).expect("values");
+        assert_eq!((four.rounds, four.median), (4, 2.5));
+    }
+
+    #[test]
+    fn the_interval_is_that_of_order_statistics() {
+        let of = |count: u32| Spread::of((1..=count).map(f64::from)).expect("values");
+        // The binomial distribution's tables: at most 2.5 % lie below, and above.
+        for (count, low, high) in [(6, 1.0, 6.0), (10, 2.0, 9.0), (20, 6.0, 15.0)] {
+            let found = of(count);
+            assert_eq!((found.low, found.high), (Some(low), Some(high)), "{count}");
+        }
     }
 }

@@ -1,0 +1,1454 @@
+//! The signals: a table of what is looked at, whom it accuses, and the function that reads it from
+//! a run, with its thresholds and its words.
+//!
+//! A function never panics, whatever a stored run says. Where the run cannot tell, it says
+//! `Unknown` and why.
+
+use std::fmt;
+
+use brunt_load::protocol::Transport;
+use brunt_record::{CpuTimes, FailureKind, Route, TcpCounters};
+use serde::Serialize;
+
+use crate::CpuLedger;
+use crate::units::short::{cpus, duration, number, percent, rate};
+use crate::units::{count, counted, plural};
+use crate::verdict::facts::{
+    CONNECTIONS_BUSY, HEADROOM_LEAST, IDLE_HEALTHY, LAG_FAIL_NS, LINK_WARN, OTHERS_FAIL,
+    OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, QUEUED_RATIO, RARE_LEAST, REFUSING_RESETS, RUN_WAIT_FAIL,
+    RUN_WAIT_WARN, RunFacts, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN, STEAL_LEAST_NS,
+    STEAL_WARN, Saturation, WINDOW_LEAST_NS, name, program, ratio, throttled_share, truncated,
+};
+use crate::verdict::signals::SignalId as Id;
+
+use crate::verdict::{Grade, Side, Signal};
+
+/// Bytes of a request from which on the limits of sending say something.
+const UPLOAD_BYTES: u64 = 16_384;
+
+/// A signal by its name, such as `worker_idle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalId {
+    /// How idle the least idle worker is.
+    WorkerIdle,
+    /// Brunt's own share of response times.
+    OwnShare,
+    /// How late planned requests were sent, and how many were not though they could be.
+    ScheduleLag,
+    /// How long workers waited for a CPU.
+    RunQueueWait,
+    /// Whether a CPU quota stopped brunt.
+    Throttling,
+    /// Whether brunt did not run for long.
+    Pauses,
+    /// Whether brunt's sockets were full, or the kernel dropped what brunt had not read.
+    UnreadData,
+    /// Whether brunt's send buffers were full.
+    SendBuffer,
+    /// Whether brunt ran out of ports or descriptors.
+    ClientLimits,
+    /// Segments that were sent again or overtaken, and round trips that grew with them.
+    LostSegments,
+    /// How full the link was.
+    LinkUse,
+    /// How much of its CPU the server used.
+    ServerCpu,
+    /// Whether a CPU quota stopped the server.
+    ServerThrottling,
+    /// Whether the server's accept queue overflowed.
+    AcceptQueue,
+    /// Whether the server did not read.
+    ReceiveWindow,
+    /// Whether others load the server as well.
+    OtherClients,
+    /// Whether other programs took CPUs that brunt or the server needed.
+    OtherPrograms,
+    /// Whether brunt and server shared CPUs.
+    SharedHost,
+    /// Whether the server refused work.
+    Refusals,
+    /// Whether the planned rate was met.
+    PlannedRate,
+    /// Whether planned requests piled up.
+    Backlog,
+    /// How busy the connections were.
+    ConnectionsBusy,
+    /// How the rate grows with the connections.
+    Elasticity,
+    /// How much the hypervisor took.
+    Steal,
+    /// Whether the rate was steady.
+    Drift,
+    /// Whether there are responses enough.
+    Samples,
+}
+
+impl fmt::Display for SignalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A signal, whom it accuses when it is not healthy, and the function that reads it.
+type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> Reading);
+
+/// All signals, in the order in which they are listed, each with when it is healthy.
+pub(super) const SIGNALS: &[SignalRow] = &[
+    // The least idle worker is idle 20 % of the time; at 5 % it can do no more.
+    (Id::WorkerIdle, Side::Client, worker_idle),
+    // Brunt's own share of response times and above p99 is under 2 %; of all 10 % at most.
+    (Id::OwnShare, Side::Client, own_share),
+    // p99 of schedule lag is under 50 µs, 1 ms at most; 99 % of what could be sent was.
+    (Id::ScheduleLag, Side::Client, schedule_lag),
+    // No worker waits for a CPU for 1 % of its time; 5 % at most.
+    (Id::RunQueueWait, Side::Client, run_queue_wait),
+    // Brunt's CPU quota does not hold it back; in 1 % of its periods at most.
+    (Id::Throttling, Side::Client, throttling),
+    // Brunt runs throughout the window; it stands still for 1 % of it at most.
+    (Id::Pauses, Side::Client, pauses),
+    // No full receive buffer is advertised and nothing thrown away unread; 0.01 % at most.
+    (Id::UnreadData, Side::Client, unread_data),
+    // Uploads wait for our send buffer for under 1 % of their time; 5 % at most.
+    (Id::SendBuffer, Side::Client, send_buffer),
+    // No lack of ports, descriptors or tracked connections.
+    (Id::ClientLimits, Side::Client, client_limits),
+    // 0.01 % of segments at most are sent again, 0.1 % out of order; fails at 0.5, 1 %.
+    (Id::LostSegments, Side::Network, lost_segments),
+    // The link is used to under 80 %; 90 % at most.
+    (Id::LinkUse, Side::Network, link_use),
+    // The server uses under 80 % of its CPUs; under 95 %, and not all threads, at most.
+    (Id::ServerCpu, Side::Server, server_cpu),
+    // The server's CPU quota, mostly used, holds it back in 10 % of its periods at most.
+    (Id::ServerThrottling, Side::Server, server_throttling),
+    // No connection finds the accept queue full, or takes a second to open.
+    (Id::AcceptQueue, Side::Server, accept_queue),
+    // Uploads wait for the server to read for under 1 % of their time; 10 % at most.
+    (Id::ReceiveWindow, Side::Server, receive_window),
+    // Others send under 1 % of what the server receives; 5 % at most.
+    (Id::OtherClients, Side::Doubt, other_clients),
+    // Other programs use under 5 % of the CPUs of client and server, or neither waits.
+    (Id::OtherPrograms, Side::Doubt, other_programs),
+    // Client and server do not compete for the same CPUs.
+    (Id::SharedHost, Side::Doubt, shared_host),
+    // Under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused).
+    (Id::Refusals, Side::Rate, refusals),
+    // Fails where 99 % of a schedule was answered: the plan was the limit.
+    (Id::PlannedRate, Side::Rate, planned_rate),
+    // Arrivals do not pile up; fails where it is known behind whom.
+    (Id::Backlog, Side::Server, backlog),
+    // Fails where all connections are busy, the server has room and requests do not queue.
+    (Id::ConnectionsBusy, Side::Concurrency, connections),
+    // Fails where the rate grows with the connections.
+    (Id::Elasticity, Side::Concurrency, elasticity),
+    // The hypervisor takes under 0.5 % of the CPUs; 5 % at most.
+    (Id::Steal, Side::Doubt, steal),
+    // The rate holds still over the window, to 3 % and chance; to 10 % by halves at most.
+    (Id::Drift, Side::Doubt, drift),
+    // There are 100 replies, in half a second.
+    (Id::Samples, Side::Doubt, samples),
+];
+
+/// What was read of one signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    grade: Grade,
+    /// Whom it accuses in this run, where that is not whom it does in general.
+    side: Option<Side>,
+    detail: String,
+}
+
+impl Reading {
+    fn new(grade: Grade, detail: impl Into<String>) -> Self {
+        Self {
+            grade,
+            side: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// Healthy where something `holds`, else a failure.
+    fn healthy_if(holds: bool, detail: impl Into<String>) -> Self {
+        let grade = if holds { Grade::Healthy } else { Grade::Fail };
+        Self::new(grade, detail)
+    }
+
+    fn healthy(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Healthy, detail)
+    }
+
+    fn warn(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Warn, detail)
+    }
+
+    fn fail(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Fail, detail)
+    }
+
+    fn unknown(detail: impl Into<String>) -> Self {
+        Self::new(Grade::Unknown, detail)
+    }
+
+    fn accusing(self, side: Side) -> Self {
+        Self {
+            side: Some(side),
+            ..self
+        }
+    }
+
+    /// Makes a failure a warning where `is_harmless`, and says `why`.
+    fn warn_at_most(mut self, is_harmless: bool, why: &str) -> Self {
+        if is_harmless && self.grade == Grade::Fail {
+            self.grade = Grade::Warn;
+            self.detail = format!("{}: {why}", self.detail);
+        }
+        self
+    }
+}
+
+/// How a value stands that is healthy below `warn` and fails from `fail` on.
+fn grade_above(value: f64, warn: f64, fail: f64) -> Grade {
+    if value >= fail {
+        Grade::Fail
+    } else if value >= warn {
+        Grade::Warn
+    } else {
+        Grade::Healthy
+    }
+}
+
+/// Why a part of the evidence is not there, as noted when it was read.
+fn missing(facts: &RunFacts<'_>, field: &str, otherwise: &str) -> Reading {
+    let missing = &facts.evidence().missing;
+    let part = field.split('.').next().unwrap_or(field);
+    let noted = missing.get(field).or_else(|| missing.get(part));
+    Reading::unknown(truncated(noted.map_or(otherwise, String::as_str)))
+}
+
+/// Every signal of a run, in the order of [`SIGNALS`]. Of several agents a signal is the worst of
+/// them.
+pub(super) fn read_all(cases: &[RunFacts<'_>]) -> Vec<Signal> {
+    SIGNALS
+        .iter()
+        .map(|&(id, side, read)| {
+            let reading = worst(cases.iter().map(read).collect(), side);
+            Signal {
+                id,
+                grade: reading.grade,
+                side: reading.side.unwrap_or(side),
+                detail: reading.detail,
+            }
+        })
+        .collect()
+}
+
+/// The worst of what the agents read of one signal. What one of them does not know of its own
+/// machine, nobody knows; the server and the way to it are known as soon as one agent sees them.
+fn worst(readings: Vec<Reading>, side: Side) -> Reading {
+    let is_shared = matches!(side, Side::Server | Side::Network);
+    let badness = |grade| match grade {
+        Grade::Fail => 3,
+        Grade::Warn => 2,
+        Grade::Unknown => u8::from(!is_shared),
+        Grade::Healthy => u8::from(is_shared),
+    };
+    let are_alike = readings.windows(2).all(|pair| pair[0] == pair[1]);
+    // The first of those that stand alike.
+    let numbered = readings.into_iter().enumerate().rev();
+    let worst = numbered.max_by_key(|(_, reading)| badness(reading.grade));
+    let Some((agent, mut reading)) = worst else {
+        return Reading::unknown("there is no agent");
+    };
+    if !are_alike {
+        reading.detail = format!("agent {}: {}", agent + 1, reading.detail);
+    }
+    reading
+}
+
+/// How much of the time in which something was to be sent it waited for `what`, of which the kernel
+/// kept account, graded by two shares.
+fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, [warn, fail]: [f64; 2]) -> Reading {
+    if facts.run.request_bytes() < UPLOAD_BYTES {
+        let is_streams = facts.run.is_streams();
+        let what = if is_streams {
+            "nothing is sent"
+        } else {
+            "requests are small"
+        };
+        return Reading::unknown(what);
+    }
+    let Some(share) = ratio(limited_ns as f64, facts.kernel.busy_ns as f64) else {
+        return Reading::unknown("no connection was sampled while it sent");
+    };
+    let words = format!("sending waited for {what} {} of the time", percent(share));
+    Reading::new(grade_above(share, warn, fail), words)
+}
+
+/// Names of signals told in a short report.
+pub(super) const DECISIVE_MAX: usize = 3;
+
+/// What a rule says when it matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) because: String,
+    pub(super) decisive: Vec<SignalId>,
+    pub(super) advice: Vec<String>,
+}
+
+/// The signals of a run, as rules ask for them.
+pub(super) struct GradedSignals<'a> {
+    /// The run as its first agent saw it: for what is the same for all of them.
+    pub(super) facts: &'a RunFacts<'a>,
+    /// The run as each agent saw it.
+    pub(super) cases: &'a [RunFacts<'a>],
+    pub(super) signals: Vec<Signal>,
+}
+
+impl<'a> GradedSignals<'a> {
+    /// The signals of the run that the agents saw so.
+    pub(super) fn read(cases: &'a [RunFacts<'a>]) -> Self {
+        Self {
+            facts: &cases[0],
+            cases,
+            signals: read_all(cases),
+        }
+    }
+
+    /// Whether `is_so` holds for every agent.
+    pub(super) fn all(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
+        self.cases.iter().all(is_so)
+    }
+
+    /// Whether `is_so` holds for any agent.
+    pub(super) fn any(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
+        self.cases.iter().any(is_so)
+    }
+
+    pub(super) fn signal(&self, id: SignalId) -> Option<&Signal> {
+        self.signals.iter().find(|signal| signal.id == id)
+    }
+
+    pub(super) fn grade(&self, id: SignalId) -> Grade {
+        let signal = self.signal(id);
+        signal.map_or(Grade::Unknown, |signal| signal.grade)
+    }
+
+    pub(super) fn fails(&self, id: SignalId) -> bool {
+        self.grade(id) == Grade::Fail
+    }
+
+    pub(super) fn warns(&self, id: SignalId) -> bool {
+        self.grade(id) == Grade::Warn
+    }
+
+    pub(super) fn detail(&self, id: SignalId) -> &str {
+        self.signal(id).map_or("", |signal| signal.detail.as_str())
+    }
+
+    /// Names of those of `side` that stand at `grade`, in the order of the table.
+    pub(super) fn of(&self, side: Side, grade: Grade) -> Vec<SignalId> {
+        let signals = self.signals.iter();
+        let found = signals.filter(|signal| signal.side == side && signal.grade == grade);
+        found.map(|signal| signal.id).collect()
+    }
+
+    pub(super) fn decision(
+        &self,
+        because: impl Into<String>,
+        decisive: impl IntoIterator<Item = SignalId>,
+        advice: Vec<String>,
+    ) -> Decision {
+        // The first of these that are known, without repetition.
+        let mut strongest = Vec::with_capacity(DECISIVE_MAX);
+        for id in decisive {
+            let is_known = self.grade(id) != Grade::Unknown;
+            if is_known && strongest.len() < DECISIVE_MAX && !strongest.contains(&id) {
+                strongest.push(id);
+            }
+        }
+        Decision {
+            because: because.into(),
+            decisive: strongest,
+            advice,
+        }
+    }
+
+    /// Whether brunt is known to have CPU time left: by its workers' time or, where that was not
+    /// read, by replies that do not wait for them.
+    pub(super) fn client_has_time(&self) -> bool {
+        match self.grade(SignalId::WorkerIdle) {
+            Grade::Healthy | Grade::Warn => true,
+            Grade::Fail => false,
+            Grade::Unknown => self.grade(SignalId::OwnShare) == Grade::Healthy,
+        }
+    }
+
+    /// Kinds of warnings by the client. None count while its workers have time: nothing that is
+    /// only worth a look then lowers the throughput.
+    pub(super) fn client_warnings(&self) -> Vec<SignalId> {
+        if self.all(|facts| facts.workers_have_time() || facts.is_one_at_a_time()) {
+            return Vec::new();
+        }
+        let mut warns = self.of(Side::Client, Grade::Warn);
+        // Replies that are brunt's own and requests that are late are signs of the same.
+        if warns.contains(&SignalId::OwnShare) {
+            warns.retain(|id| *id != SignalId::ScheduleLag);
+        }
+        warns
+    }
+
+    /// Whether the network is known not to be what limits, and shows no sign of it.
+    fn network_is_out(&self) -> bool {
+        self.all(RunFacts::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
+    }
+
+    /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
+    /// a machine that a server of which nothing is known may share.
+    pub(super) fn rest_is_out(&self) -> bool {
+        self.network_is_out() && self.all(RunFacts::host_has_room)
+    }
+}
+
+/// Share of the time in which the least idle worker has nothing to do. Below this, it is at its
+/// end.
+const IDLE_FAIL: f64 = 0.05;
+/// Brunt's own share of the response time, from which on the signal warns.
+const OWN_SHARE_WARN: f64 = 0.02;
+/// Schedule lag at p99 that never matters, nanoseconds.
+const LAG_HEALTHY_NS: f64 = 50_000.0;
+/// Schedule lag at p99 that does not matter, as a share of the median response time.
+const LAG_HEALTHY_OF_P50: f64 = 0.02;
+/// Schedule lag at p99 that spoils latencies, as a share of the response time at p99.
+const LAG_FAIL_OF_P99: f64 = 0.10;
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// warns.
+const SENT_HEALTHY: f64 = 0.999;
+/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
+/// fails.
+const SENT_FAIL: f64 = 0.99;
+/// Share of the periods in which brunt's quota held it back. The proposal was any: a single period
+/// at the edge of a long window moves no figure [tuned].
+const THROTTLED_FAIL: f64 = 0.01;
+/// Share of the window in which no worker ran, though each was to.
+const PAUSED_FAIL: f64 = 0.01;
+/// Zero windows and pruned segments per segment received. The proposal was any: the counters are
+/// of the whole network namespace, and one may be another's [tuned].
+const NOT_READ_FAIL: f64 = 0.0001;
+/// Share of the sending time held up by our send buffer, from which on the signal warns, and fails.
+const SEND_BUFFER: [f64; 2] = [0.01, 0.05];
+/// Fill of the table of tracked connections, from which on the signal warns, and fails.
+const CONNTRACK: [f64; 2] = [0.80, 0.95];
+
+/// Workers whose idle shares differ by less are reported as one value.
+const IDLE_ALIKE: f64 = 0.1;
+/// What brunt does between a reply and the next request, where nothing else is in flight.
+const ONE_AT_A_TIME: &str = "one request at a time waits for it";
+/// What brunt does late while its workers have time.
+const WAKING_UP: &str = "waking up, which does not limit throughput";
+
+pub(super) fn worker_idle(facts: &RunFacts<'_>) -> Reading {
+    let Some(threads) = facts.threads else {
+        return Reading::unknown("the workers' threads were not read");
+    };
+    let idle = threads.idle_least;
+    let words = match facts.agent.workers.len() {
+        1 => format!("worker idle {}", percent(idle)),
+        _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
+        _ => format!("busiest worker idle {}", percent(idle)),
+    };
+    if idle >= IDLE_FAIL && threads.unread > 0 {
+        let unread = counted(threads.unread as u64, "worker was", "workers were");
+        return Reading::unknown(format!("{words}; {unread} not read"));
+    }
+    let grade = if idle < IDLE_FAIL {
+        Grade::Fail
+    } else if idle < IDLE_HEALTHY {
+        Grade::Warn
+    } else {
+        Grade::Healthy
+    };
+    Reading::new(grade, words)
+}
+
+pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
+    let (run, split) = (facts.run, &facts.run.latencies.split);
+    if run.plan.stamps.every().is_none() {
+        return Reading::unknown("no kernel stamps were taken");
+    }
+    if run.depth() > 1 && run.protocol().is_in_order {
+        return Reading::unknown("pipelined replies have no stamps of their own");
+    }
+    if split.count() < OWN_SAMPLES_LEAST {
+        let samples = counted(split.count(), "stamped reply", "stamped replies");
+        return Reading::unknown(format!("{samples}, {OWN_SAMPLES_LEAST} needed"));
+    }
+    let Some(in_all) = facts.own_share() else {
+        return Reading::unknown("response times are 0");
+    };
+    let tail = facts.own_share_of_p99();
+    let mut words = format!("{} of the response time is brunt's own", percent(in_all));
+    if let Some(tail) = tail {
+        words.push_str(&format!(", above p99 {}", percent(tail)));
+    }
+    if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
+        // A few replies that lie while brunt does not run make most of the tail and none of the
+        // throughput [tuned]: verdicts that trust the figures say it with them.
+        return Reading::warn(words);
+    }
+    let reading = Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words);
+    if facts.is_one_at_a_time() {
+        return reading.warn_at_most(true, ONE_AT_A_TIME);
+    }
+    reading.warn_at_most(facts.workers_have_time(), WAKING_UP)
+}
+
+/// The worse of how late brunt sent what was planned, and how much of it brunt did not send.
+pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
+    if facts.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    let late = lateness(facts);
+    match unsent(facts) {
+        Some(unsent) if late.grade != Grade::Fail || unsent.grade == Grade::Fail => unsent,
+        _ => late,
+    }
+}
+
+fn lateness(facts: &RunFacts<'_>) -> Reading {
+    if facts.clean.is_some_and(|clean| clean.own_share.is_some()) {
+        let words = "part of the own share, where the hypervisor took nothing";
+        return Reading::unknown(words);
+    }
+    let Some(lag_ns) = facts.lag_ns_p99() else {
+        return Reading::unknown("too few arrivals for p99 of the schedule lag");
+    };
+    // With a schedule of connections it is they that are late.
+    let latencies = &facts.run.latencies;
+    let response = if facts.is_open() {
+        &latencies.response
+    } else {
+        &latencies.first_reply
+    };
+    let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| response.quantile_ns(q).unwrap_or(0) as f64);
+    let words = format!("schedule lag p99 {}", duration(lag_ns));
+    if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * p50_ns) {
+        Reading::healthy(words)
+    } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * p99_ns) {
+        // Against a fast server a wake-up is a tenth of the response time, and one stop of 20 ms is
+        // p99 of two seconds: with time to spare the plan is kept all the same [tuned].
+        Reading::fail(words).warn_at_most(facts.workers_have_time(), WAKING_UP)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+/// What was planned while connections were free and not sent, where that is noticeable.
+fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
+    let arrivals = &facts.summary.arrivals;
+    let dropped = arrivals.planned.saturating_sub(arrivals.sent);
+    let schedule = facts.run.plan.model.schedule();
+    // With stages, nobody knows how many were due when connections were free.
+    if dropped == 0 || schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
+        return None;
+    }
+    // All connections were in use for at most the share of them that was on average. What was
+    // dropped beyond the arrivals of that time was dropped while some were free.
+    let planned = arrivals.planned as f64;
+    let while_free = (dropped as f64 - facts.connections_busy()? * planned).max(0.0) / planned;
+    let share = percent(while_free);
+    let words = format!("{share} of the plan not sent though connections were free");
+    match 1.0 - while_free {
+        sent if sent >= SENT_HEALTHY => None,
+        sent if sent >= SENT_FAIL => Some(Reading::warn(words)),
+        _ => Some(Reading::fail(words)),
+    }
+}
+
+pub(super) fn run_queue_wait(facts: &RunFacts<'_>) -> Reading {
+    let Some(wait) = facts.threads.and_then(|threads| threads.run_wait) else {
+        return Reading::unknown("the kernel does not say for how long workers wait for a CPU");
+    };
+    let words = format!("workers waited for a CPU {} of their time", percent(wait));
+    // A worker that sleeps often waits a little each time it wakes, on an idle CPU too; of a short
+    // run time that is a large share. One that has time left was not the limit: who took its CPU
+    // is found out by the ledger [tuned].
+    Reading::new(grade_above(wait, RUN_WAIT_WARN, RUN_WAIT_FAIL), words)
+        .warn_at_most(facts.workers_have_time(), WAKING_UP)
+}
+
+/// A quota that holds brunt back limits it where its workers are short of time. Where they are
+/// not, it still stretches response times at random, which makes the figures doubtful.
+pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
+    if facts.interval_ns().is_none() {
+        return missing(facts, "host", "nothing was read of the machine");
+    }
+    if facts.evidence().missing.contains_key("host.throttling") {
+        return missing(facts, "host.throttling", "");
+    }
+    let Some(throttling) = facts.evidence().host.throttling else {
+        return Reading::healthy("no CPU quota");
+    };
+    if throttling.throttled_ns == 0 {
+        return Reading::healthy("CPU quota never used up");
+    }
+    let share = throttled_share(throttling);
+    let told = percent(share);
+    let words = format!("brunt's CPU quota held it back in {told} of the periods");
+    if share < THROTTLED_FAIL {
+        return Reading::warn(words);
+    }
+    let is_short_of_time = facts.threads.is_none_or(|threads| {
+        threads.idle_least - share < IDLE_HEALTHY
+            || threads.run_wait.is_some_and(|wait| wait >= RUN_WAIT_FAIL)
+    });
+    let side = if is_short_of_time {
+        Side::Client
+    } else {
+        Side::Doubt
+    };
+    Reading::fail(words).accusing(side)
+}
+
+pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.protocol().transport == Transport::Datagrams {
+        return unread_datagrams(facts);
+    }
+    let Some(tcp) = facts.tcp() else {
+        return missing(facts, "network.tcp", "TCP counters were not read");
+    };
+    let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
+    let [told, thrown] = [full, thrown_away].map(count);
+    let words =
+        format!("{told} full receive buffers advertised, {thrown} segments thrown away unread");
+    let events = full.max(thrown_away);
+    if events == 0 {
+        return Reading::healthy(words);
+    }
+    let share = ratio(events as f64, tcp.segments_received as f64).unwrap_or(1.0);
+    not_read(events, share, words)
+        .warn_at_most(facts.is_local(), "the server's sockets count as well")
+}
+
+/// The same over datagrams, of which each socket says what it had no room for.
+fn unread_datagrams(facts: &RunFacts<'_>) -> Reading {
+    let quic = &facts.summary.window.quic;
+    let dropped = quic.datagrams_dropped;
+    let came = quic.datagrams_received.saturating_add(dropped);
+    let Some(share) = ratio(dropped as f64, came as f64) else {
+        return Reading::unknown("no datagram came");
+    };
+    let words = format!(
+        "{} of {} found brunt's receive buffers full",
+        count(dropped),
+        counted(came, "datagram", "datagrams")
+    );
+    if dropped == 0 {
+        return Reading::healthy(words);
+    }
+    not_read(dropped, share, words)
+}
+
+fn not_read(events: u64, share: f64, words: String) -> Reading {
+    let is_rare = events < RARE_LEAST || share < NOT_READ_FAIL;
+    Reading::new(if is_rare { Grade::Warn } else { Grade::Fail }, words)
+}
+
+pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
+    let limited_ns = facts.kernel.send_buffer_limited_ns;
+    held_up(facts, limited_ns, "our buffer", SEND_BUFFER)
+}
+
+pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
+    let (window, lifetime) = (&facts.summary.window, &facts.summary.lifetime);
+    let (mut fails, mut warns) = (Vec::new(), Vec::new());
+    for (kind, what) in [
+        (FailureKind::ConnectNoPort, "no free local port"),
+        (FailureKind::ConnectNoDescriptor, "no free descriptor"),
+    ] {
+        let [now, ever] = [window, lifetime].map(|it| it.failures.get(kind));
+        if now > 0 {
+            fails.push(format!("{what} {}", plural(now, "time")));
+        } else if ever > 0 {
+            let times = plural(ever, "time");
+            warns.push(format!("{what} {times}, outside of the window"));
+        }
+    }
+    if let Some(table) = facts.network().and_then(|network| network.conntrack) {
+        let fill = ratio(table.entries as f64, table.entries_max as f64).unwrap_or(0.0);
+        let words = format!("table of tracked connections {} full", percent(fill));
+        if table.dropped_packets > 0 {
+            let dropped = plural(table.dropped_packets, "packet");
+            fails.push(format!("{words}, {dropped} dropped"));
+        } else if fill >= CONNTRACK[1] {
+            fails.push(words);
+        } else if fill >= CONNTRACK[0] {
+            warns.push(words);
+        }
+    }
+    if !fails.is_empty() {
+        Reading::fail(fails.join(", "))
+    } else if !warns.is_empty() {
+        Reading::warn(warns.join(", "))
+    } else if lifetime.connections_opened == 0 {
+        Reading::unknown("no connection was opened")
+    } else {
+        Reading::healthy("ports and descriptors sufficed")
+    }
+}
+
+pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
+    let paused_ns = facts.paused_ns();
+    let Some(share) = ratio(paused_ns, facts.run.window_ns as f64) else {
+        return Reading::unknown("there is no window");
+    };
+    if share <= 0.0 {
+        return Reading::healthy("brunt ran throughout");
+    }
+    let paused = duration(paused_ns);
+    let words = format!("brunt did not run for {paused} of the window");
+    Reading::new(grade_above(share, 0.0, PAUSED_FAIL), words)
+}
+
+/// Share of the segments that were sent again, from which on the signal warns, and fails.
+const RETRANSMITS: [f64; 2] = [0.0001, 0.005];
+/// Share of the segments that were received out of order, from which on the signal warns, and fails.
+const OUT_OF_ORDER: [f64; 2] = [0.001, 0.01];
+/// Bytes per reply from which on the kernel measures the round trip of data received: several
+/// segments.
+const BULK_REPLY_BYTES: f64 = 4.0 * 1448.0;
+/// Largest round trip of data received over the smallest round trip, above which data queues.
+const QUEUEING_RATIO: f64 = 8.0;
+/// Largest round trip of data received, nanoseconds, above which data queues. Less is the
+/// receiver's own batching.
+const QUEUEING_LEAST_NS: f64 = 2e6;
+/// Use of the link, from which on the signal fails. The proposal was 95 %: TCP's own ups and downs
+/// keep a full link at 92 to 97 % [tuned].
+const LINK_FAIL: f64 = 0.90;
+
+/// Payload of a segment on Ethernet.
+const SEGMENT_BYTES: f64 = 1448.0;
+/// Share of a namespace's segments that must be brunt's for its counters to tell of brunt.
+const OWN_SEGMENTS_LEAST: f64 = 0.2;
+
+/// Rare events, and the segments among which they were counted.
+#[derive(Clone, Copy)]
+struct Rare {
+    events: u64,
+    segments: u64,
+}
+
+impl Rare {
+    fn share(self) -> f64 {
+        ratio(self.events as f64, self.segments as f64).unwrap_or(0.0)
+    }
+
+    /// The grade of the share; healthy with few segments.
+    fn grade(self, [warn, fail]: [f64; 2]) -> Grade {
+        if self.events < RARE_LEAST {
+            Grade::Healthy
+        } else {
+            grade_above(self.share(), warn, fail)
+        }
+    }
+
+    fn words(self, what: &str) -> String {
+        let share = percent(self.share());
+        format!("{share} of the segments {what} ({})", count(self.events))
+    }
+}
+
+/// The worse of those that there are.
+fn worse(counts: [Option<Rare>; 2]) -> Option<Rare> {
+    let known = counts.into_iter().flatten();
+    known.filter(|rare| rare.segments > 0).max_by(|a, b| {
+        (a.events >= RARE_LEAST, a.share())
+            .partial_cmp(&(b.events >= RARE_LEAST, b.share()))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    })
+}
+
+/// The worse of what was counted of the sampled connections, and of all of the namespace.
+fn of_segments(
+    facts: &RunFacts<'_>,
+    sampled: [u64; 2],
+    all: fn(&TcpCounters) -> [u64; 2],
+) -> Option<Rare> {
+    let rare = |[events, segments]: [u64; 2]| Rare { events, segments };
+    worse([Some(rare(sampled)), ours(facts).map(|tcp| rare(all(tcp)))])
+}
+
+/// The counters of the namespace, where brunt's own segments are many of them: with little load
+/// they tell of others.
+fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
+    let window = &facts.summary.window;
+    let of_bytes = window.bytes_sent.saturating_add(window.bytes_received / 2) as f64;
+    // One at a time, each request has a segment of its own; many in flight share segments.
+    let of_requests = match facts.run.depth() {
+        0 | 1 => window.requests_sent as f64,
+        2.. => 0.0,
+    };
+    let own = of_requests + of_bytes / SEGMENT_BYTES;
+    let is_ours = |tcp: &&TcpCounters| own >= OWN_SEGMENTS_LEAST * tcp.segments_sent as f64;
+    facts.tcp().filter(is_ours)
+}
+
+/// How segments sent again (without connection requests) and those out of order stand, for those
+/// that were counted.
+fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
+    let kernel = &facts.kernel;
+    let sent = [kernel.segments_retransmitted, kernel.segments_sent];
+    let again = of_segments(facts, sent, |tcp| {
+        let again = tcp.segments_retransmitted;
+        [again.saturating_sub(tcp.syn_retransmits), tcp.segments_sent]
+    });
+    let received = [kernel.segments_out_of_order, kernel.segments_received];
+    let overtaken = of_segments(facts, received, |tcp| {
+        [tcp.segments_out_of_order, tcp.segments_received]
+    });
+    let again = again.map(|rare| (rare.grade(RETRANSMITS), rare.words("sent again")));
+    let overtaken = overtaken.map(|rare| (rare.grade(OUT_OF_ORDER), rare.words("out of order")));
+    [again, overtaken]
+}
+
+/// Whether segments were lost or overtaken more than rarely.
+pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
+    let mut grades = grades(facts).into_iter().flatten();
+    grades.any(|(grade, _)| grade != Grade::Healthy)
+}
+
+/// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
+/// them does.
+pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
+    if facts.run.protocol().transport == Transport::Datagrams {
+        return lost_packets(facts);
+    }
+    let [again, overtaken] = grades(facts);
+    let Some((again, mut words)) = again else {
+        return missing(facts, "network.tcp", "no segments were counted");
+    };
+    // A listening socket with a full accept queue also drops what comes first on a connection that
+    // the client takes for open.
+    let is_the_servers =
+        facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
+    let mut reading = Reading::new(again, String::new())
+        .warn_at_most(is_the_servers, "the server's accept queue was full");
+    words.push_str(&reading.detail);
+    if let Some((grade, of_them)) = overtaken.filter(|(grade, _)| *grade != Grade::Healthy) {
+        words = format!("{words}, {of_them}");
+        if reading.grade != Grade::Fail {
+            reading.grade = grade;
+        }
+    }
+    if let Some(queue) = queueing(facts) {
+        words = format!("{words}, {queue}");
+        reading.grade = match reading.grade {
+            // A server that takes its time between two parts of a reply looks the same [tuned].
+            Grade::Healthy => Grade::Warn,
+            _ => Grade::Fail,
+        };
+    }
+    Reading::new(reading.grade, words)
+}
+
+/// The same over datagrams: packets of brunt that it held for lost.
+fn lost_packets(facts: &RunFacts<'_>) -> Reading {
+    let quic = &facts.summary.window.quic;
+    let lost = Rare {
+        events: quic.packets_lost,
+        segments: quic.packets_sent,
+    };
+    if lost.segments == 0 {
+        return Reading::unknown("no packet was sent");
+    }
+    let share = percent(lost.share());
+    let words = format!("{share} of the packets lost ({})", count(lost.events));
+    Reading::new(lost.grade(RETRANSMITS), words)
+        // Nothing is lost on the way from a machine to itself.
+        .warn_at_most(facts.is_local(), "the server's receive buffer was full")
+}
+
+/// How the round trip of data received grew as it does with a queue on the way, in words. Absent
+/// where it did not.
+fn queueing(facts: &RunFacts<'_>) -> Option<String> {
+    let window = &facts.summary.window;
+    let per_reply = ratio(window.bytes_received as f64, facts.replies() as f64)?;
+    if facts.is_local() || per_reply < BULK_REPLY_BYTES {
+        return None;
+    }
+    let largest_ns = facts.kernel.receive_rtt_ns_max? as f64;
+    let times = ratio(largest_ns, facts.kernel.min_rtt_ns? as f64)?;
+    (times > QUEUEING_RATIO && largest_ns > QUEUEING_LEAST_NS).then(|| {
+        let (largest, times) = (duration(largest_ns), number(times));
+        format!("round trip of data up to {largest}, {times}× the smallest")
+    })
+}
+
+pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {
+    let Some(network) = facts.network() else {
+        return missing(facts, "network", "the way to the server was not read");
+    };
+    match (&network.route, facts.link_use()) {
+        (Route::UnixSocket | Route::Loopback, _) => {
+            Reading::unknown("client and server share a machine")
+        }
+        (Route::Interface { .. }, Some(used)) => {
+            let words = format!("link used to {}", percent(used));
+            Reading::new(grade_above(used, LINK_WARN, LINK_FAIL), words)
+        }
+        (Route::Interface { .. }, None) => {
+            Reading::unknown("the link's speed is not known: `--link-speed`")
+        }
+        (Route::Unknown, _) => missing(facts, "network.route", "the route is not known"),
+    }
+}
+
+/// Share of the time in which some task had no CPU, from which on there is pressure.
+const PRESSURE_WARN: f64 = 0.05;
+/// Share of the sending time held up by what the server has not read, from which on the signal
+/// warns, and fails.
+const RECEIVE_WINDOW: [f64; 2] = [0.01, 0.10];
+/// A connection that took this long had its first segment sent again, after 1 s, nanoseconds.
+const SLOW_CONNECT_NS: u64 = 900_000_000;
+/// Connections opened in the window, as a share of all, from which on their times are those of the
+/// window.
+const OF_WINDOW_LEAST: f64 = 0.1;
+/// Share of the connections that may take [`SLOW_CONNECT_NS`] or longer.
+const SLOW_CONNECT_FAIL: f64 = 0.001;
+/// Share of what a server receives that others send it, from which on the signal warns. A browser,
+/// or somebody who looks whether the server is alive, stays below.
+const OTHERS_WARN: f64 = 0.01;
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other.
+const SHARED_BUSY_FAIL: f64 = 0.90;
+/// Busy share of the CPUs that client and server have in common, above which they disturb each
+/// other if there is also pressure. The proposal had no such bound: on a machine with CPUs to spare
+/// somebody always waits a little. Beside a server that follows a database and brunt on two CPUs,
+/// each a third idle, more connections and fewer gave the same [tuned].
+const SHARED_BUSY_PRESSED: f64 = 0.70;
+/// CPUs that others used, per common CPU, from which on client and server are not a pair but two
+/// of several [tuned].
+const SHARED_OTHERS_MOST: f64 = 0.20;
+/// Share of the CPUs that workers are bound to which the server used, from which on it is one of
+/// two there. Less is how exact the accounts are.
+const TAKEN_LEAST: f64 = 0.05;
+/// CPUs that both must have used to be competitors.
+const SHARED_USE_LEAST: f64 = 0.02;
+
+pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
+    };
+    let name = name(&server.name);
+    if facts.server_polls() {
+        let idle = server.idle_cpus_used.unwrap_or(0.0);
+        return Reading::unknown(format!("{name} uses {} with nothing to do", cpus(idle)));
+    }
+    let used = server.cpus_used().unwrap_or(0.0);
+    let words = match server.cpus {
+        Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
+        None => format!("{name} {}", cpus(used)),
+    };
+    if facts.server_use().is_some_and(|share| share >= SERVER_FAIL) {
+        // Where requests wait for each other, there is work for it.
+        let has_queue = facts.queueing().is_some_and(|times| times >= QUEUED_RATIO);
+        let idle = facts.idle_beside_one();
+        let share = percent(idle.unwrap_or(0.0));
+        let without = format!("without a request in {share} of the time");
+        return Reading::fail(words)
+            .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling")
+            .warn_at_most(idle.is_some(), &without);
+    }
+    let saturated = server.threads.map_or(0, |threads| threads.saturated);
+    let threads = plural(saturated, "thread");
+    match facts.server_saturation() {
+        Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
+        Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
+        Saturation::None => match facts.server_use() {
+            Some(share) if share >= SERVER_WARN => Reading::warn(words),
+            Some(_) => Reading::healthy(words),
+            None => Reading::unknown(format!("{words}, of how many is not known")),
+        },
+    }
+}
+
+/// A server whose quota is used up is at its end, however little of the machine that is.
+fn server_throttling(facts: &RunFacts<'_>) -> Reading {
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
+    };
+    let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
+        return Reading::healthy("no CPU quota held the server back");
+    };
+    let share = throttled_share(throttling);
+    let told = percent(share);
+    let words = format!("its CPU quota held the server back in {told} of the periods");
+    // Now and then a burst is held back that an average has room for.
+    let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
+    let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
+    Reading::new(if is_often { Grade::Fail } else { Grade::Warn }, words)
+}
+
+pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
+    let window = &facts.summary.window;
+    let timed_out = window.failures.get(FailureKind::ConnectTimedOut);
+    let tried = window.connections_opened.saturating_add(timed_out);
+    let connect = &facts.run.latencies.connect;
+    let slow = connect.buckets().count_between(SLOW_CONNECT_NS, u64::MAX);
+    let slow_share = ratio(slow as f64, connect.count() as f64).unwrap_or(0.0);
+    // Connections are timed in all phases: those of set-up alone say nothing of the window.
+    let is_of_window = tried as f64 >= OF_WINDOW_LEAST * connect.count() as f64;
+    let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
+    let had_trouble = slow > 0 || timed_out > 0;
+    let counters = facts.tcp().copied().unwrap_or_default();
+    let retried = counters.syn_retransmits;
+    // What listens is in this namespace on loopback alone.
+    let of_server = |count: u64| if facts.is_local() { count } else { 0 };
+    let overflows = of_server(counters.listen_overflows);
+    let connections = |count: u64, what: &str| format!("{} {what}", plural(count, "connection"));
+    let mut found = Vec::new();
+    if overflows > 0 {
+        found.push(connections(overflows, "met a full accept queue"));
+    } else if of_server(counters.listen_drops) > 0 {
+        found.push(connections(counters.listen_drops, "dropped on arrival"));
+    }
+    if retried > 0 {
+        found.push(connections(retried, "asked for again"));
+    }
+    if is_slow {
+        let share = percent(slow_share);
+        found.push(format!("{share} of the connections took a second and more"));
+    }
+    if timed_out > 0 {
+        let attempts = plural(timed_out, "attempt");
+        found.push(format!("{attempts} not answered in time"));
+    }
+    if found.is_empty() {
+        return if connect.count() == 0 && facts.tcp().is_none() {
+            Reading::unknown("no connection was opened")
+        } else {
+            Reading::healthy("connections were accepted at once")
+        };
+    }
+    // The counters are of the whole namespace: without trouble of brunt's own, they are others'.
+    let is_often = |events: u64| {
+        events >= RARE_LEAST
+            && ratio(events as f64, tried as f64).is_some_and(|share| share >= SLOW_CONNECT_FAIL)
+    };
+    let retried_often = is_often(retried) && had_trouble;
+    let overflows_often = is_often(overflows);
+    let words = found.join(", ");
+    if !overflows_often && !retried_often && !is_slow && !is_often(timed_out) {
+        return Reading::warn(words);
+    }
+    let why = if tried == 0 {
+        "but none of the window's"
+    } else {
+        "as other segments were lost"
+    };
+    Reading::fail(words).warn_at_most(tried == 0 || (overflows == 0 && loses_segments(facts)), why)
+}
+
+pub(super) fn receive_window(facts: &RunFacts<'_>) -> Reading {
+    let limited_ns = facts.kernel.receive_window_limited_ns;
+    held_up(facts, limited_ns, "the server to read", RECEIVE_WINDOW)
+}
+
+/// A server at its end for several clients is not measured by one of them.
+pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
+    let others = match facts.others {
+        Ok(others) => others,
+        Err(reason) => return missing(facts, "server_connections", reason),
+    };
+    let share = others.share;
+    if share <= 0.0 {
+        return Reading::healthy("nobody else loads the server");
+    }
+    let what = if others.counted_by_server {
+        "the requests that the server counts"
+    } else {
+        "what the server receives"
+    };
+    let mut words = format!("other clients send {} of {what}", percent(share));
+    let used = facts.server().and_then(|server| server.cpus_used());
+    if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
+        let theirs = number(share * used);
+        words = format!("{words}, and use some {theirs} of its {}", cpus(used));
+    }
+    Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
+}
+
+/// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
+/// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
+pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
+    let (client_list, server_list) = (&facts.client_cpus, &facts.server_cpus);
+    let Some(server) = facts.server() else {
+        return missing(facts, "server", "the server was not watched");
+    };
+    if server_list.is_empty() {
+        return if facts.is_local() {
+            Reading::unknown("the server's CPUs are not known")
+        } else {
+            Reading::healthy("client and server do not share a machine")
+        };
+    }
+    let sum = RunFacts::sum_ns;
+    let common = facts.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
+    if client_list.is_empty() || facts.evidence().host.cpus.is_empty() {
+        return missing(facts, "host.cpus", "the machine's CPUs were not read");
+    }
+    if common.is_empty() {
+        return Reading::healthy("client and server have CPUs of their own");
+    }
+    let taken = facts.taken_from_workers();
+    let share = taken.map(|taken| taken / client_list.len().max(1) as f64);
+    if let Some(share) = share.filter(|share| *share < TAKEN_LEAST) {
+        let share = percent(share);
+        let words = format!("workers had their CPUs, of which the server used {share}");
+        return Reading::healthy(words);
+    }
+    let (Some(client_used), Some(server_used), Some(interval_ns)) = (
+        facts.client_cpus_used(),
+        server.cpus_used(),
+        facts.interval_ns(),
+    ) else {
+        return Reading::unknown("what client and server used is not known");
+    };
+    let all_ns = sum(&common, CpuTimes::total_ns);
+    // Polling leaves a CPU to whoever needs it.
+    let worked_ns = (sum(&common, |times| times.busy_ns) - facts.spun_ns()).max(0.0);
+    let Some(busy) = ratio(worked_ns, all_ns) else {
+        return Reading::unknown("the machine's CPUs were not read");
+    };
+    let count = plural(common.len(), "CPU");
+    // What it used elsewhere is its own.
+    let here = taken.map_or(server_used, |taken| taken.min(server_used));
+    let words = format!("client {client_used:.2} and server {here:.2} of the same {count}");
+    // Unknown counts as long: it is not known that nobody waits.
+    let waits = [
+        facts.threads.and_then(|threads| threads.run_wait),
+        facts.server_run_wait(),
+    ];
+    let is_short = |wait: &Option<f64>| wait.is_some_and(|wait| wait < RUN_WAIT_WARN);
+    let nobody_waits = waits.iter().all(is_short);
+    let somebody_waits = waits.iter().flatten().any(|&wait| wait >= RUN_WAIT_WARN);
+    let pressure_ns = facts.evidence().host.pressure_ns.unwrap_or(0) as f64;
+    let is_pressed = pressure_ns / interval_ns >= PRESSURE_WARN && somebody_waits;
+    let both_work = client_used.min(server_used) >= SHARED_USE_LEAST;
+    let is_short =
+        (busy > SHARED_BUSY_FAIL && !nobody_waits) || (busy > SHARED_BUSY_PRESSED && is_pressed);
+    // Where they take turns, who wakes up waits for the other to go to sleep, and for no more.
+    if !both_work || !is_short || facts.takes_turns() {
+        return Reading::healthy(words);
+    }
+    let any = facts.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
+    // Soft interrupts belong to whoever was interrupted, and to the pair's own traffic.
+    let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
+    let others = of_tasks_ns / interval_ns - client_used - server_used;
+    if others > SHARED_OTHERS_MOST * common.len() as f64 {
+        Reading::warn(format!("{words}, others {others:.2}"))
+    } else {
+        Reading::fail(words)
+    }
+}
+
+/// Share of the CPUs' time that the hypervisor took, from which on the signal fails.
+const STEAL_FAIL: f64 = 0.05;
+/// Replies that turned the request away.
+const REFUSED_FAIL: f64 = 0.001;
+/// Share of the planned arrivals that must be answered for the rate to be met.
+const PLAN_MET: f64 = 0.99;
+/// A shorter window does not show whether a backlog grows, nanoseconds.
+const PLAN_WINDOW_LEAST_NS: u64 = 800_000_000;
+/// Share of its CPUs that a server must have left for a second request to give more than one at a
+/// time: it works on one only, so that what it has left is not used [tuned].
+const HEADROOM_OF_ONE: f64 = 0.05;
+/// Second half of the window against the first, as a ratio less 1, from which on no single figure
+/// describes the run. What drifts less, but more than chance and 3 %, is said beside the headline:
+/// on shared machines one run of 2 s in seven does, of a server that holds still [tuned].
+const DRIFT_FAIL_HALVES: f64 = 0.10;
+/// Trend over the whole window, as a share of the median, from which on no single figure describes
+/// the run.
+const DRIFT_FAIL_TREND: f64 = 0.20;
+/// Replies that a verdict needs.
+const REPLIES_LEAST: u64 = 100;
+/// Mean service time over the fastest hundredth, up to which requests do not wait for each other.
+/// Between this and [`QUEUED_RATIO`], only an experiment tells: a thread or a lock that is just at
+/// its end makes requests wait for less than their own time.
+const UNQUEUED_RATIO: f64 = 1.25;
+
+/// The report states an elasticity as the throughput that a tenth more connections give.
+const MORE_CONNECTIONS: f64 = 1.1;
+
+pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
+    let window = &facts.summary.window;
+    let Some(share) = facts.refused_share() else {
+        return Reading::unknown("no reply in the window");
+    };
+    if share == 0.0 {
+        return Reading::healthy("no request refused");
+    }
+    let statuses = window.replies.iter();
+    let mut statuses: Vec<(u16, u64)> = statuses
+        .filter(|(status, _)| matches!(status, 429 | 503))
+        .collect();
+    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
+    let statuses = statuses.into_iter().map(|(status, _)| status.to_string());
+    let retry_after = (window.retry_afters > 0).then(|| "Retry-After".to_owned());
+    let resets = REFUSING_RESETS.into_iter();
+    let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
+    let resets = resets.map(|(_, name)| name.to_owned());
+    let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
+    let (told, names) = (percent(share), names.join(", "));
+    let words = format!("the server refused {told} of the requests ({names})");
+    Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
+}
+
+/// Whether what was planned was also done, so that the plan is what limited.
+pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
+    let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
+    if let Some((share, bits_per_s)) = facts.paced_share() {
+        let (told, asked) = (percent(share.min(1.0)), rate(bits_per_s));
+        let words = format!("{told} of {asked} bit/s acknowledged");
+        return Reading::healthy_if(share < PLAN_MET, words);
+    }
+    if facts.is_closed() {
+        return Reading::unknown("closed loop: no rate was asked for");
+    }
+    let done = if facts.is_open() {
+        summary.answered_of_plan()
+    } else {
+        // Connections that are still at work at the end were not kept up with, but for chance.
+        let requests = facts.run.plan.requests_per_connection().unwrap_or(1).max(1);
+        let chance = 2.0 * (arrivals.planned as f64).sqrt();
+        let done = facts.replies() / requests;
+        arrivals.sent.min(done.saturating_add(chance as u64))
+    };
+    let (Some(share), Some(planned_per_s)) = (
+        ratio(done as f64, arrivals.planned as f64),
+        summary.planned_per_s.known(),
+    ) else {
+        return Reading::unknown("nothing was planned in the window");
+    };
+    if facts.run.window_ns < PLAN_WINDOW_LEAST_NS {
+        return Reading::unknown("the window is too short to show a backlog");
+    }
+    let unit = if facts.is_open() {
+        facts.run.unit().per_s
+    } else {
+        "connections/s"
+    };
+    let [share_told, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
+    let words = format!("{share_told} of {planned} {unit}");
+    if share >= PLAN_MET && facts.overload.is_none() {
+        Reading::fail(format!("{words} answered"))
+    } else {
+        Reading::healthy(words)
+    }
+}
+
+/// The backlog: more is planned than done. Which side has room left tells who causes it.
+pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
+    if facts.is_closed() {
+        return Reading::unknown("closed loop: nothing is planned");
+    }
+    let Some(overload) = facts.overload else {
+        return Reading::healthy("no backlog");
+    };
+    let capacity = rate(overload.capacity_per_s);
+    let words = format!("overloaded: about {capacity} per second were answered");
+    // With connections to spare, the server has had more to do than it did.
+    let busy = facts.connections_busy();
+    let all_busy = busy.is_none_or(|busy| busy >= CONNECTIONS_BUSY);
+    let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
+    let is_at_its_end = facts.server_saturation() == Saturation::Busy
+        || facts.server_use().is_some_and(|used| used >= limit);
+    if is_at_its_end {
+        return Reading::fail(words).accusing(Side::Server);
+    }
+    // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
+    let headroom = facts.server_headroom();
+    let has_room = headroom.is_some_and(|headroom| headroom >= HEADROOM_LEAST);
+    match facts.queueing() {
+        Some(times) if times < QUEUED_RATIO && has_room => {
+            let words = format!("{words}, all connections busy");
+            Reading::fail(words).accusing(Side::Concurrency)
+        }
+        _ => Reading::warn(words),
+    }
+}
+
+pub(super) fn connections(facts: &RunFacts<'_>) -> Reading {
+    let places = facts.places_told();
+    let Some(busy) = facts.connections_busy() else {
+        return Reading::unknown("how busy the connections were is not known");
+    };
+    if busy < CONNECTIONS_BUSY || (!facts.is_closed() && facts.overload.is_none()) {
+        return Reading::healthy(format!("{places}, {} busy", percent(busy)));
+    }
+    let words = format!("{places}, all busy");
+    let Some(headroom) = facts.server_headroom() else {
+        return Reading::unknown(format!("{words}; whether the server has room is not known"));
+    };
+    // A single request has nothing to wait for but itself: more of them use all that is left.
+    let (least, queueing) = if facts.places() == 1 {
+        (HEADROOM_OF_ONE, Some(1.0))
+    } else {
+        (HEADROOM_LEAST, facts.queueing())
+    };
+    if headroom < least {
+        return Reading::healthy(format!("{words}; the server has no room"));
+    }
+    match queueing {
+        None => Reading::unknown(format!("{words}; too few samples to see a queue")),
+        Some(times) if times > UNQUEUED_RATIO => {
+            Reading::warn(format!("{words}; service time {}× its best", number(times)))
+        }
+        Some(_) => Reading::fail(format!("{places}, always busy")),
+    }
+}
+
+pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
+    let Some(elasticity) = facts.elasticity else {
+        let was_tried = facts.run.workers().any(|worker| worker.halving.is_some());
+        return Reading::unknown(if was_tried {
+            "the warm-up was too short to tell"
+        } else {
+            "no other number of connections was tried"
+        });
+    };
+    let effect = elasticity.effect;
+    let when = if elasticity.is_of_warm_up {
+        "in the warm-up, "
+    } else {
+        ""
+    };
+    let gain = |value: f64| MORE_CONNECTIONS.powf(value) - 1.0;
+    let value = gain(effect.value);
+    let which = if value < 0.0 { "less" } else { "more" };
+    let words = format!(
+        "{when}{} more connections give {} {which} throughput ({} to {})",
+        percent(MORE_CONNECTIONS - 1.0),
+        percent(value.abs()),
+        percent(gain(effect.low)),
+        percent(gain(effect.high))
+    );
+    if elasticity.gives_more() {
+        Reading::fail(words)
+    } else if elasticity.gives_nothing() {
+        Reading::healthy(words)
+    } else {
+        Reading::warn(words)
+    }
+}
+
+pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
+    let Some((share, steal_ns)) = facts.steal() else {
+        return missing(facts, "host.cpus", "the machine's CPUs were not read");
+    };
+    let mut words = format!("steal {}", percent(share));
+    if steal_ns < STEAL_LEAST_NS {
+        return Reading::healthy(words);
+    }
+    let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
+    if let Some(told) = facts.clean_told() {
+        // The verdict is found without what was stolen.
+        let grade = grade_above(share, STEAL_WARN, f64::INFINITY);
+        return Reading::new(grade, format!("{words}; judged on {told}"));
+    }
+    let left_ns = facts.left.and_then(|left| left.clean_ns);
+    if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
+        let [left, all] = [left_ns, facts.run.window_ns].map(|ns| duration(ns as f64));
+        words.push_str(&format!("; only {left} of {all} without"));
+    }
+    Reading::new(grade, words)
+}
+
+pub(super) fn drift(facts: &RunFacts<'_>) -> Reading {
+    let found = &facts.steadiness;
+    let by_halves = found.halves_differ.map(compared);
+    let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
+    if !found.drifts {
+        return match by_halves {
+            Some(words) => Reading::healthy(words),
+            None => Reading::unknown("too short, or planned to change"),
+        };
+    }
+    let by_trend = || {
+        Some(format!(
+            "its end was {} than its start",
+            compared(found.trend?)
+        ))
+    };
+    let Some(words) = by_halves.or_else(by_trend) else {
+        return Reading::fail("the rate drifted from nothing");
+    };
+    let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
+    let is_much =
+        exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND);
+    let grade = if is_much { Grade::Fail } else { Grade::Warn };
+    Reading::new(grade, format!("the rate drifted: {words}"))
+}
+
+/// A change of a rate in words: `38 % slower`.
+fn compared(change: f64) -> String {
+    let word = if change < 0.0 { "slower" } else { "faster" };
+    format!("{} {word}", percent(change.abs()))
+}
+
+pub(super) fn samples(facts: &RunFacts<'_>) -> Reading {
+    let (replies, window_ns) = match facts.clean {
+        Some(clean) => (clean.replies, clean.clean_ns),
+        None => (facts.replies(), facts.run.window_ns),
+    };
+    let (is_long, length) = (window_ns >= WINDOW_LEAST_NS, duration(window_ns as f64));
+    if facts.run.is_streams() {
+        return Reading::healthy_if(is_long, format!("streams over {length}"));
+    }
+    let words = format!("{} in {length}", counted(replies, "reply", "replies"));
+    Reading::healthy_if(is_long && replies >= REPLIES_LEAST, words)
+}
+
+/// Share of the CPUs of client and server that other programs used, from which on they disturb
+/// whoever waits for one.
+const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
+
+/// What other programs used of the CPUs that brunt or the server may use. A server on this machine
+/// that was not watched is one of those programs: then nobody knows who took what from whom.
+pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
+    let is_server_unseen = facts.is_local() && facts.server().is_none();
+    if is_server_unseen && !facts.run.is_simulated() {
+        return Reading::unknown("the server was not watched, and would count as another program");
+    }
+    let wanted = facts.agent.cpus_of_both();
+    let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));
+    let Some((ledger, others_ns)) = ledger.and_then(|it| it.others_ns.map(|ns| (it, ns))) else {
+        return Reading::unknown("other programs were not read");
+    };
+    let used = ledger.in_cpus(others_ns);
+    let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);
+    let all = cpus(ledger.cpus.into());
+    let mut words = format!("other programs used {used:.2} of {all}");
+    if let Some(largest) = ledger
+        .others
+        .first()
+        .filter(|_| share >= TAKEN_BY_OTHERS_FAIL)
+    {
+        let of_it = ledger.in_cpus(largest.cpu_ns);
+        words = format!("{words} ({} {of_it:.2})", program(&largest.name));
+    }
+    let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
+    let client = waited(facts.threads.and_then(|threads| threads.waited));
+    let of_others = |_: &f64| facts.others_took_from_server(used);
+    let server = waited(facts.server_run_wait()).filter(of_others);
+    // A server that has all the CPU that it may have is measured, whatever brunt waits for.
+    let is_full = facts.server_use().is_some_and(|used| used >= SERVER_FAIL);
+    let who = match (client, server) {
+        _ if share < TAKEN_BY_OTHERS_FAIL => return Reading::healthy(words),
+        (_, Some(share)) => format!("the server waited for a CPU {} of its time", percent(share)),
+        (Some(share), None) if !is_full => {
+            format!("brunt waited for a CPU {} of the time", percent(share))
+        }
+        _ => return Reading::healthy(format!("{words}, and nobody waited for one")),
+    };
+    Reading::fail(format!("{words} while {who}"))
+}
