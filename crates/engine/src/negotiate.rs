@@ -397,6 +397,10 @@ pub enum NegotiateError {
     Protocol(ProtocolError),
 }
 
+fn of_protocol(error: impl Into<ProtocolError>) -> NegotiateError {
+    NegotiateError::Protocol(error.into())
+}
+
 /// What a server says in ALPN of a version of HTTP that it does not have.
 fn said(protocol: Protocol, has_chosen_none: bool) -> String {
     match protocol.alpn.filter(|_| protocol.needs_alpn) {
@@ -448,10 +452,6 @@ enum Http2Error {
     Request(RequestError),
 }
 
-fn of_http2(error: Http2Error) -> NegotiateError {
-    NegotiateError::Protocol(error.into())
-}
-
 /// What came in place of HTTP/2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Instead {
@@ -490,7 +490,7 @@ impl Negotiation<'_> {
             headers: &[],
             body: &[],
         });
-        let template = template.map_err(|reason| of_http2(Http2Error::Request(reason)))?;
+        let template = template.map_err(|reason| of_protocol(Http2Error::Request(reason)))?;
         let (limits, mut known) = (Limits::default(), KnownHead::default());
         let mut client = Client::new(self.plan.streams.get(), self.plan.http2);
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
@@ -516,7 +516,7 @@ impl Negotiation<'_> {
                 if client.is_ready() {
                     let allowed = client.peer_streams_max().unwrap_or(u32::MAX);
                     return match allowed {
-                        0 => Err(of_http2(Http2Error::NoStreams {
+                        0 => Err(of_protocol(Http2Error::NoStreams {
                             server: self.server(),
                         })),
                         _ => Ok(allowed),
@@ -536,7 +536,7 @@ impl Negotiation<'_> {
             return error;
         }
         match error {
-            LinkError::Lost(_) if !is_tls => of_http2(Http2Error::NotInClearText {
+            LinkError::Lost(_) if !is_tls => of_protocol(Http2Error::NotInClearText {
                 server: self.server(),
                 instead: Instead::End,
             }),
@@ -555,11 +555,11 @@ impl Negotiation<'_> {
     ) -> NegotiateError {
         let server = self.server();
         if is_tls {
-            return of_http2(Http2Error::Broken { server, reason });
+            return of_protocol(Http2Error::Broken { server, reason });
         }
         let instead = Instead::Other(reason);
         self.known_answer(answer)
-            .unwrap_or_else(|| of_http2(Http2Error::NotInClearText { server, instead }))
+            .unwrap_or_else(|| of_protocol(Http2Error::NotInClearText { server, instead }))
     }
 
     /// What a server speaks that answers HTTP/2 in clear text like this, if it is to be seen.
@@ -569,7 +569,7 @@ impl Negotiation<'_> {
             Some(NegotiateError::IsTls { server })
         } else if answer.starts_with(b"HTTP/1.") {
             let instead = Instead::Http1;
-            Some(of_http2(Http2Error::NotInClearText { server, instead }))
+            Some(of_protocol(Http2Error::NotInClearText { server, instead }))
         } else {
             None
         }
@@ -600,10 +600,6 @@ enum WebSocketError {
     Offer(websocket::OfferError),
 }
 
-fn of_websocket(error: WebSocketError) -> NegotiateError {
-    NegotiateError::Protocol(error.into())
-}
-
 /// What to type where a server refuses an upgrade, if that can be told.
 fn advice(reason: &websocket::ClientError) -> &'static str {
     let (status, location) = match reason {
@@ -629,13 +625,13 @@ impl Negotiation<'_> {
     /// Upgrades the connection to WebSocket, and says that it closes.
     fn upgrade(&mut self, exchange: &WebSocketExchange) -> Result<(), NegotiateError> {
         let refused = |reason: websocket::ClientError| {
-            of_websocket(WebSocketError::Refused {
+            of_protocol(WebSocketError::Refused {
                 server: self.plan.target.authority.clone(),
                 reason,
             })
         };
         let offer = offer_of(self.plan, exchange)
-            .map_err(|reason| of_websocket(WebSocketError::Offer(reason)))?;
+            .map_err(|reason| of_protocol(WebSocketError::Offer(reason)))?;
         let limits = Limits::default();
         let settings = websocket::Settings {
             offer: &offer,

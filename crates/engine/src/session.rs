@@ -53,6 +53,8 @@ pub(crate) struct AtHand<'a> {
     pub(crate) control: &'a Arc<Control>,
     pub(crate) own_server: bool,
     pub(crate) generators: &'a mut Generators,
+    /// What its workers draw the requests of a run by count from.
+    pub(crate) budgets: Option<Budgets>,
     pub(crate) snapshots: Snapshots,
     pub(crate) observer: &'a mut dyn RunObserver,
 }
@@ -78,8 +80,6 @@ pub(crate) struct Begun {
 /// How the load of a round ended, all of whose workers have left.
 pub(crate) struct Loaded {
     pub(crate) ended: Vec<Ended>,
-    /// Requests of a run by count that no worker drew.
-    pub(crate) unsent: u64,
     pub(crate) watched: Watched,
 }
 
@@ -123,8 +123,7 @@ struct Threads {
     reports: Receiver<(u32, Report)>,
     reporter: Sender<(u32, Report)>,
     threads: Vec<JoinHandle<()>>,
-    /// What the workers of the round at hand draw from, and what is read beside it.
-    budgets: Option<Budgets>,
+    /// What is read beside the round at hand.
     probes: Option<Probes>,
 }
 
@@ -175,7 +174,6 @@ impl Prepared {
                 reports,
                 reporter,
                 threads: Vec::new(),
-                budgets: None,
                 probes: None,
             }),
             generators: Generators::default(),
@@ -275,6 +273,7 @@ impl Session<'_> {
             control: &self.control,
             own_server: self.own_server,
             generators: &mut self.generators,
+            budgets: prepared.budgets(),
             snapshots,
             observer,
         };
@@ -288,11 +287,8 @@ impl Session<'_> {
         edges.setup_start.set(begun.setup_start_ns);
         edges.warmup_start.set(load_ns);
         let loaded = workers.run(round, Start { load_ns, window })?;
-        let Loaded {
-            mut ended,
-            unsent,
-            watched,
-        } = loaded;
+        let Loaded { mut ended, watched } = loaded;
+        let unsent = round.budgets.as_ref().map_or(0, Budgets::left);
         hand_over_log(&prepared.plan, window.start_ns, &mut ended, round.observer);
         let ending = prepared.ending(round.control, &mut ended, unsent, window);
         let ending = workers.agreed_ending(round, ending, window)?;
@@ -327,11 +323,10 @@ impl Workers for Threads {
         let control = round.control;
         let probes = Probes::start(&prepared, round.own_server, control, round.observer)?;
         self.probes = Some(probes);
-        self.budgets = prepared.budgets();
         self.start(&prepared)?;
         let workers = prepared.workers.len() as u32;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
-            let budget = self.budgets.as_ref().and_then(|budgets| budgets.of(place));
+            let budget = round.budgets.as_ref().and_then(|budgets| budgets.of(place));
             let task = prepared.task(worker, budget, control, &sender);
             // Whoever is gone has said why.
             let _ = orders.send(Order::Prepare(Box::new(Preparation {
@@ -388,12 +383,7 @@ impl Workers for Threads {
         for orders in &self.orders {
             let _ = orders.send(Order::Start(start));
         }
-        let (ended, watched) = self.watch(round, start.window)?;
-        Ok(Loaded {
-            ended,
-            unsent: self.budgets.take().map_or(0, |budgets| budgets.left()),
-            watched,
-        })
+        self.watch(round, start.window)
     }
 
     /// With the agent that takes longest.
@@ -698,11 +688,7 @@ const WATCH_SELDOM_NS: u64 = 50_000_000;
 impl Threads {
     /// Watches the round from the start of load until all workers are done: reads the process's CPU
     /// at the window's edges, shows progress, passes on an interrupt.
-    fn watch(
-        &mut self,
-        round: &mut AtHand<'_>,
-        window: Window,
-    ) -> Result<(Vec<Ended>, Watched), RunError> {
+    fn watch(&mut self, round: &mut AtHand<'_>, window: Window) -> Result<Loaded, RunError> {
         let (prepared, control) = (Arc::clone(&round.prepared), round.control);
         // An agreed start may be seconds away.
         let load_ns = if control.holds_start() {
@@ -785,6 +771,6 @@ impl Threads {
         round
             .observer
             .progress(Phase::Drain, &round.snapshots.progress());
-        Ok((ended, watched))
+        Ok(Loaded { ended, watched })
     }
 }

@@ -11,7 +11,6 @@ use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::Round;
 use brunt_record::{Evidence, Run, SetUp, ThreadUse};
 
-use crate::backlog::Budget;
 use crate::failure::RunError;
 use crate::generated::Generators;
 use crate::observer::{Control, Phase, SnapshotSender};
@@ -141,7 +140,6 @@ impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P,
 /// What a worker is given for a round.
 struct Ready<B, P: ClientProtocol, W: Workload> {
     worker: Worker<B, P, W>,
-    budget: Option<Arc<Budget>>,
     cpu_before_ns: u64,
 }
 
@@ -163,10 +161,8 @@ where
         self.ready.clear();
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
-            // Workers in simulation cannot share a budget, for they do not live at the same time.
-            let requests = prepared.plan.requests_of(worker..worker + 1);
-            let budget = requests.map(|requests| Arc::new(Budget::new(requests, 1)));
-            let task = prepared.task(worker, budget.clone(), control, &sender);
+            let budget = round.budgets.as_ref().and_then(|budgets| budgets.of(place));
+            let task = prepared.task(worker, budget, control, &sender);
             let spinner = Spinner::new(
                 prepared.spin(),
                 prepared.plan.workers.get(),
@@ -192,7 +188,6 @@ where
             set_up.merge(&ready.set_up().map_err(failed)?);
             self.ready.push(Ready {
                 worker: ready,
-                budget,
                 cpu_before_ns,
             });
         }
@@ -223,7 +218,6 @@ where
     fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError> {
         let control = round.control;
         let mut ended = Vec::new();
-        let mut unsent = 0;
         let workers = round.prepared.workers.clone();
         for (place, (worker, mut ready)) in workers.zip(self.ready.drain(..)).enumerate() {
             let window = start.window;
@@ -234,7 +228,6 @@ where
                 .run(start)
                 .map_err(|reason| RunError::Worker { worker, reason })?;
             self.machine.end_window(worker);
-            unsent += ready.budget.map_or(0, |budget| budget.left());
             if let Some(thread) = self.machine.thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
             }
@@ -272,7 +265,6 @@ where
             .progress(Phase::Drain, &round.snapshots.progress());
         Ok(Loaded {
             ended,
-            unsent,
             watched: Watched::default(),
         })
     }

@@ -265,7 +265,8 @@ impl Prepared {
 
     /// What the workers of this process draw the requests of a run by count from.
     pub(crate) fn budgets(&self) -> Option<Budgets> {
-        if self.plan.has_equal_parts {
+        // Workers in simulation do not live at the same time.
+        if self.plan.has_equal_parts || self.backend == BackendName::Sim {
             let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
             let of_workers = self.workers.clone().map(of_worker);
             let of_workers: Option<Vec<u64>> = of_workers.collect();

@@ -14,7 +14,7 @@ use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
 use thiserror::Error;
 
-use super::{NegotiateError, Negotiated, NegotiatedTls};
+use super::{NegotiateError, Negotiated, NegotiatedTls, of_protocol};
 use crate::protocol::quic_transport;
 
 /// Most bytes of a datagram.
@@ -49,10 +49,6 @@ enum QuicError {
     NoStreams { server: String },
 }
 
-fn of(error: QuicError) -> NegotiateError {
-    NegotiateError::Protocol(error.into())
-}
-
 /// Negotiates with a server of HTTP/3 at `address`, on a connection that is closed again.
 ///
 /// # Errors
@@ -66,7 +62,7 @@ pub(crate) fn negotiate(
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
     let transport = quic_transport(&side, 1).map_err(|reason| {
-        of(QuicError::Failed {
+        of_protocol(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),
         })
@@ -75,15 +71,15 @@ pub(crate) fn negotiate(
     let deadline = Deadline::after(plan.connect_timeout_ns);
     let exchanged = attempts(&transport, asked, address, deadline);
     let depth = exchanged.map_err(|failure| match failure {
-        Failure::Ended(reason) => of(QuicError::Failed {
+        Failure::Ended(reason) => of_protocol(QuicError::Failed {
             server: server.clone(),
             reason: reason.to_string(),
         }),
-        Failure::Nameless => of(QuicError::Failed {
+        Failure::Nameless => of_protocol(QuicError::Failed {
             server: server.clone(),
             reason: "the server's name is none".to_owned(),
         }),
-        Failure::Link(LinkError::Timeout) => of(QuicError::Timeout {
+        Failure::Link(LinkError::Timeout) => of_protocol(QuicError::Timeout {
             server: server.clone(),
             limit_ms: plan.connect_timeout_ns / 1_000_000,
         }),
@@ -97,7 +93,7 @@ pub(crate) fn negotiate(
         }
     })?;
     if depth == 0 {
-        return Err(of(QuicError::NoStreams { server }));
+        return Err(of_protocol(QuicError::NoStreams { server }));
     }
     let many = protocol.depth.many;
     Ok(Negotiated {

@@ -59,42 +59,32 @@ impl EncodedRequests {
             Spoken::Http(_) if protocol == Protocol::HTTP2 => {
                 let requests = Http2Requests::new(plan, depth)?;
                 let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                (
-                    Encoded::Http2(Http2::new(Arc::new(requests), timeout_ns)),
-                    sizes,
-                )
+                let http2 = Http2::new(Arc::new(requests), timeout_ns);
+                (Encoded::Http2(http2), sizes)
             }
             Spoken::Http(_) if protocol == Protocol::HTTP3 => {
                 let requests = Http3Requests::new(plan, depth, side)?;
                 let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                (
-                    Encoded::Http3(Http3::new(Arc::new(requests), timeout_ns)),
-                    sizes,
-                )
+                let http3 = Http3::new(Arc::new(requests), timeout_ns);
+                (Encoded::Http3(http3), sizes)
             }
             Spoken::Http(_) => {
                 let requests = Http1Requests::new(plan, depth)?;
                 let sizes = requests.sizes();
-                (
-                    Encoded::Http1(Http1::new(Arc::new(requests), timeout_ns)),
-                    sizes,
-                )
+                let http1 = Http1::new(Arc::new(requests), timeout_ns);
+                (Encoded::Http1(http1), sizes)
             }
             Spoken::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
-                (
-                    Encoded::Messages(Messages::new(Arc::new(messages), timeout_ns)),
-                    sizes,
-                )
+                let messages = Messages::new(Arc::new(messages), timeout_ns);
+                (Encoded::Messages(messages), sizes)
             }
             Spoken::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
-                (
-                    Encoded::WebSocket(WebSocket::new(Arc::new(messages), timeout_ns)),
-                    sizes,
-                )
+                let websocket = WebSocket::new(Arc::new(messages), timeout_ns);
+                (Encoded::WebSocket(websocket), sizes)
             }
             Spoken::Streams(streams) => {
                 let payload = StreamPayload::new(*streams);

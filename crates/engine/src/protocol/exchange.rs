@@ -18,15 +18,9 @@ pub(super) struct MessageSet {
     pub(super) messages: Vec<Encoded>,
     /// The constant ones, one after the other.
     pub(super) constant: Vec<u8>,
-    /// Messages that may be in flight on a connection.
-    pub(super) depth: u32,
-    /// Replies are echoes.
-    is_echo: bool,
+    pub(super) exchanged: Exchanged,
     /// Whether what was filled in has to be known when its echo comes.
     pub(super) keeps_rendered: bool,
-    seed: u64,
-    /// When the run's clock began, nanoseconds since 1970.
-    clock_origin_unix_ns: u64,
 }
 
 /// A message.
@@ -80,10 +74,7 @@ impl MessageSet {
             keeps_rendered: exchanged.is_echo && messages.iter().any(is_template),
             messages,
             constant,
-            depth: exchanged.depth,
-            is_echo: exchanged.is_echo,
-            seed: exchanged.seed,
-            clock_origin_unix_ns: exchanged.clock_origin_unix_ns,
+            exchanged,
         })
     }
 
@@ -109,12 +100,13 @@ impl MessageSet {
         let (number, sequence) = (connection.number, connection.sequence);
         // Far apart for each connection and each message; what is drawn from it mixes its bits.
         let connection_seed = self
+            .exchanged
             .seed
             .wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95));
         Values {
             connection: number,
             sequence,
-            now_ns: self.clock_origin_unix_ns.saturating_add(now_ns),
+            now_ns: self.exchanged.clock_origin_unix_ns.saturating_add(now_ns),
             seed: connection_seed.wrapping_add(sequence.wrapping_mul(0xaf25_1af3_b0f0_25b5)),
             connection_seed,
         }
@@ -127,7 +119,7 @@ impl MessageSet {
         connection: &'a InFlight,
         places: &[RequestTiming],
     ) -> &'a [u8] {
-        if !self.is_echo {
+        if !self.exchanged.is_echo {
             return &[];
         }
         if self.keeps_rendered {
@@ -144,7 +136,7 @@ impl MessageSet {
     #[inline]
     pub(super) fn take(&self, connection: &mut InFlight) -> u32 {
         connection.sequence += 1;
-        connection.requests.take(self.depth)
+        connection.requests.take(self.exchanged.depth)
     }
 
     /// The oldest message in flight is no more; gives its place.
@@ -153,7 +145,7 @@ impl MessageSet {
         if self.keeps_rendered {
             connection.rendered.pop();
         }
-        connection.requests.leave(self.depth)
+        connection.requests.leave(self.exchanged.depth)
     }
 }
 

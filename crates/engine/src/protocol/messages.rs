@@ -119,15 +119,20 @@ impl EncodedMessages {
     }
 
     fn repeated_bytes(&self) -> usize {
-        self.only()
-            .map_or(0, |bytes| bytes as usize * (self.set.depth as usize - 1))
+        self.only().map_or(0, |bytes| {
+            bytes as usize * (self.set.exchanged.depth as usize - 1)
+        })
     }
 
     /// The constant bytes that are sent. A single message is repeated, as often as it may be in
     /// flight on a connection: any number of them lies in one piece.
     fn payload(&self) -> &Arc<[u8]> {
         self.payload.get_or_init(|| match self.only() {
-            Some(_) => self.set.constant.repeat(self.set.depth as usize).into(),
+            Some(_) => self
+                .set
+                .constant
+                .repeat(self.set.exchanged.depth as usize)
+                .into(),
             None => self.set.constant.as_slice().into(),
         })
     }
@@ -298,7 +303,7 @@ impl ClientProtocol for Messages {
                 // Those behind the only one follow it.
                 let bytes = end - start;
                 let start = match self.encoded.only() {
-                    Some(_) => bytes * (set.depth - 1 - next.behind),
+                    Some(_) => bytes * (set.exchanged.depth - 1 - next.behind),
                     None => start,
                 };
                 let end = start + bytes;

@@ -101,13 +101,9 @@ pub(crate) enum ProtocolEvent {
         place: u32,
         kind: FailureKind,
         discarded_bytes: u64,
-    },
-    /// The server said, in `discarded_bytes`, that it did not process the request in `place`, of
-    /// whose response nothing came: it may be sent again. If it is not, it failed with this kind.
-    Refused {
-        place: u32,
-        kind: FailureKind,
-        discarded_bytes: u64,
+        /// The server said, in those bytes, that it did not process the request, of whose response
+        /// nothing came: it may be sent again, and has not failed then.
+        is_unprocessed: bool,
     },
     /// The server takes no further requests on this connection.
     GoAway,

@@ -97,6 +97,7 @@ pub(super) fn event_of<Code>(
                     place,
                     kind: of_call(failed),
                     discarded_bytes: reply.head_bytes + reply.body_bytes,
+                    is_unprocessed: false,
                 };
             }
             ProtocolEvent::Done {
@@ -118,23 +119,16 @@ pub(super) fn event_of<Code>(
             discarded_bytes,
         } => {
             let kind = of_failure(why, of_reset);
-            let may_be_sent_again = match kind {
+            let is_unprocessed = match kind {
                 FailureKind::NotProcessed => discarded_bytes == 0,
                 FailureKind::StreamRefused => discarded_bytes <= RST_STREAM_BYTES,
                 _ => false,
             };
-            if may_be_sent_again {
-                ProtocolEvent::Refused {
-                    place,
-                    kind,
-                    discarded_bytes,
-                }
-            } else {
-                ProtocolEvent::Failed {
-                    place,
-                    kind,
-                    discarded_bytes,
-                }
+            ProtocolEvent::Failed {
+                place,
+                kind,
+                discarded_bytes,
+                is_unprocessed,
             }
         }
         StreamsEvent::GoAway { .. } => ProtocolEvent::GoAway,
@@ -213,8 +207,15 @@ mod tests {
                 discarded_bytes,
             };
             let told = event_of(event, failure::of_reset);
-            let is_told = matches!(told, ProtocolEvent::Refused { place: 3, .. });
-            assert_eq!(is_told, is_refused, "{why:?}, {discarded_bytes}");
+            let ProtocolEvent::Failed {
+                place: 3,
+                is_unprocessed,
+                ..
+            } = told
+            else {
+                panic!("{why:?}");
+            };
+            assert_eq!(is_unprocessed, is_refused, "{why:?}, {discarded_bytes}");
         }
     }
 
@@ -257,6 +258,7 @@ mod tests {
                 place: 3,
                 kind,
                 discarded_bytes: 23,
+                is_unprocessed: false,
             } = told
             else {
                 panic!("{failed:?}");

@@ -674,7 +674,7 @@ impl ClientProtocol for WebSocket {
     }
 
     fn waiting_bytes_max(&self) -> usize {
-        WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.set.depth as usize
+        WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.set.exchanged.depth as usize
     }
 }
 

@@ -12,30 +12,12 @@ use crate::workload::Workload;
 
 /// How often a request is sent again at most whose server says each time that it did not process
 /// it.
-const REFUSALS_MAX: u8 = 8;
+pub(super) const REFUSALS_MAX: u8 = 8;
 /// The same of one whose connection ended: the server may have processed it (RFC 9110 section
 /// 9.2.2).
 const REPEATS_MAX: u8 = 1;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
-    /// The server did not process the request in `place`, as it said.
-    #[cold]
-    pub(super) fn refused(
-        &mut self,
-        slot: Slot,
-        place: u32,
-        now_ns: u64,
-        kind: FailureKind,
-        discarded_bytes: u64,
-    ) {
-        let timing = self.end_request(slot, place, Some(kind));
-        if self.may_be_sent_again(timing, now_ns, REFUSALS_MAX) {
-            self.give_back(slot, timing, now_ns, (kind, discarded_bytes));
-        } else {
-            self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
-        }
-    }
-
     /// Whether what is in flight on the connection, which ends in this way, may be sent again:
     /// where the server closed it, as it may at any time after a response (RFC 9112 section 9.3.1).
     pub(super) fn may_repeat_on(&self, slot: Slot, kind: FailureKind) -> bool {
@@ -56,7 +38,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             && self.protocol.may_repeat(RequestId(timing.request))
     }
 
-    fn may_be_sent_again(&self, timing: RequestTiming, now_ns: u64, most: u8) -> bool {
+    /// Whether the request may be sent again that was so often at `most`.
+    pub(super) fn may_be_sent_again(&self, timing: RequestTiming, now_ns: u64, most: u8) -> bool {
         let is_late = timing.due_ns.saturating_add(self.task.timeout_ns) <= now_ns;
         self.task.prepared.sends_again() && timing.again < most && !is_late
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Index, IndexMut};
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::timers::Timers;
@@ -32,7 +32,12 @@ const KERNEL_SAMPLE_MAX: u32 = 16;
 /// All connections with what is known of opening and ending them.
 #[derive(Debug)]
 pub(super) struct Connections<P: ClientProtocol> {
-    table: ConnectionTable<P>,
+    connections: Vec<Connection<P>>,
+    /// `depth` places per connection, any of which may be free.
+    places: Vec<RequestTiming>,
+    depth: usize,
+    pub(super) in_flight: u64,
+    deadlines: Timers<Deadline>,
     /// Local addresses of connections.
     pub(super) sources: Turns,
     /// Attempts in flight.
@@ -60,7 +65,6 @@ pub(super) struct Connections<P: ClientProtocol> {
     pub(super) parting: u32,
     /// The connection that finds out when one can be opened again, while none is open.
     probe: Option<Slot>,
-    depth_max: u32,
     requests_per_connection: u64,
 }
 
@@ -74,17 +78,25 @@ pub(super) enum NextAttempt {
 }
 
 impl<P: ClientProtocol> Connections<P> {
-    /// The connections of `table`, all down. Set-up opens the first `held`. Each is replaced after
-    /// `requests_per_connection` requests.
+    /// `slots` connections that are down, each with at most `depth` requests in flight. Set-up opens
+    /// the first `held`. Each is replaced after `requests_per_connection` requests.
     pub(super) fn new(
-        table: ConnectionTable<P>,
-        sources: Turns,
+        protocol: &P,
+        slots: u32,
         held: u32,
+        depth: u32,
+        sources: Turns,
         requests_per_connection: u64,
     ) -> Self {
+        let connections = (0..slots)
+            .map(|slot| Connection::new(protocol.connection(), slot < held))
+            .collect();
         Self {
-            depth_max: table.depth(),
-            table,
+            connections,
+            places: vec![FREE_PLACE; slots as usize * depth as usize],
+            depth: depth as usize,
+            in_flight: 0,
+            deadlines: Timers::default(),
             sources,
             attempts: 0,
             dialling: Dialling::new(0, 0, 0.0, P::Transport::ATTEMPTS_MAX),
@@ -113,11 +125,11 @@ impl<P: ClientProtocol> Connections<P> {
     ) -> Vec<Slot> {
         let mut useless = Vec::new();
         self.sources = others.sources;
-        for (slot, connection) in others.table.into_connections() {
+        for (slot, connection) in (0..).map(Slot).zip(others.connections) {
             let is_left_behind = left_behind.binary_search(&slot).is_ok();
             if slot.0 < self.held && connection.is_at_rest() && !is_left_behind {
                 accounting.recorder().kept_open(now_ns);
-                self.table[slot] = connection.kept(now_ns);
+                self[slot] = connection.kept(now_ns);
                 self.awaited -= 1;
                 self.lacking -= 1;
             } else if !matches!(connection.state, State::Down { .. }) {
@@ -140,7 +152,7 @@ impl<P: ClientProtocol> Connections<P> {
         if let Some(slot) = self.spare.pop() {
             return Some(slot);
         }
-        let is_there = self.slots_used < self.table.len();
+        let is_there = self.slots_used < self.len();
         is_there.then(|| {
             self.slots_used += 1;
             Slot(self.slots_used - 1)
@@ -153,10 +165,10 @@ impl<P: ClientProtocol> Connections<P> {
         if let Some(at_ns) = at_ns {
             self.open_at(slot, at_ns, now_ns);
         } else {
-            self.table[slot].waiting_since_ns = now_ns;
+            self[slot].waiting_since_ns = now_ns;
             self.spare.push(slot);
         }
-        self.table[slot].is_unneeded = true;
+        self[slot].is_unneeded = true;
     }
 
     /// Whether attempts wait for their turn.
@@ -168,7 +180,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// The attempt whose turn it is at `now_ns`.
     pub(super) fn next_attempt(&mut self, now_ns: u64) -> NextAttempt {
         while let Some(slot) = self.dialling.next(now_ns) {
-            let connection = &mut self.table[slot];
+            let connection = &mut self[slot];
             if let State::Down { .. } = connection.state {
                 connection.is_bounded = true;
                 self.dialling.began();
@@ -187,12 +199,12 @@ impl<P: ClientProtocol> Connections<P> {
         accounting: &mut Accounting,
     ) -> Option<SocketAddr> {
         self.stop_awaiting_retry(slot, now_ns, accounting);
-        if std::mem::take(&mut self.table[slot].is_unneeded) {
+        if std::mem::take(&mut self[slot].is_unneeded) {
             accounting.recorder().needed(now_ns);
         }
         self.attempts += 1;
         accounting.recorder().opening(now_ns, self.attempts);
-        self.table[slot].state = state;
+        self[slot].state = state;
         self.sources.next(now_ns)
     }
 
@@ -205,7 +217,7 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// The attempt of the slot does not count among those that are bounded, or no longer.
     fn unbind(&mut self, slot: Slot) {
-        if std::mem::take(&mut self.table[slot].is_bounded) {
+        if std::mem::take(&mut self[slot].is_bounded) {
             self.dialling.ended();
         }
     }
@@ -237,7 +249,7 @@ impl<P: ClientProtocol> Connections<P> {
         accounting: &mut Accounting,
     ) -> bool {
         self.attempt_ended(slot, now_ns, accounting);
-        let connection = &mut self.table[slot];
+        let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
         connection.opened_ns = now_ns;
         connection.opened_from_ns = since_ns;
@@ -261,8 +273,8 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// Set-up opened nothing: every slot can take an attempt that is a request.
     pub(super) fn offer_all(&mut self, now_ns: u64) {
-        self.slots_used = self.table.len();
-        for slot in self.table.slots() {
+        self.slots_used = self.len();
+        for slot in self.slots() {
             self.offer(slot, now_ns);
         }
     }
@@ -270,9 +282,9 @@ impl<P: ClientProtocol> Connections<P> {
     /// The slot can take an attempt that is a request.
     pub(super) fn offer(&mut self, slot: Slot, now_ns: u64) {
         self.unbind(slot);
-        let connection = &mut self.table[slot];
+        let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
-        connection.depth = self.depth_max;
+        connection.depth = self.depth as u32;
         connection.requests_left = u64::MAX;
         connection.free_ns = now_ns;
         connection.punctual_free_ns = now_ns;
@@ -288,20 +300,20 @@ impl<P: ClientProtocol> Connections<P> {
         now_ns: u64,
         accounting: &mut Accounting,
     ) -> Option<RequestTiming> {
-        (self.table[slot].in_flight > 0).then(|| {
+        (self[slot].in_flight > 0).then(|| {
             self.attempt_ended(slot, now_ns, accounting);
-            self.table.end_request(slot, 0)
+            self.end_request(slot, 0)
         })
     }
 
     /// The connection is not to be opened again, unless something asks for it.
     pub(super) fn stay_down(&mut self, slot: Slot) {
-        self.table[slot].state = State::Down { retry_ns: u64::MAX };
+        self[slot].state = State::Down { retry_ns: u64::MAX };
     }
 
     /// Set-up does not wait for the connection any more.
     pub(super) fn settle(&mut self, slot: Slot) {
-        if !std::mem::replace(&mut self.table[slot].settled, true) {
+        if !std::mem::replace(&mut self[slot].settled, true) {
             self.awaited -= 1;
         }
     }
@@ -309,7 +321,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// An attempt of the connection failed, or led to nothing.
     fn note_lacking(&mut self, slot: Slot) {
         let is_held = slot.0 < self.held;
-        if is_held && !std::mem::replace(&mut self.table[slot].is_lacking, true) {
+        if is_held && !std::mem::replace(&mut self[slot].is_lacking, true) {
             self.lacking += 1;
         }
     }
@@ -318,14 +330,14 @@ impl<P: ClientProtocol> Connections<P> {
     /// tried again: the places are for those that were not.
     pub(super) fn retry_later(&mut self, slot: Slot, now_ns: u64, mode: Mode) {
         let retry_ns = now_ns + self.retry_pause_ns(slot, now_ns, mode);
-        let connection = &mut self.table[slot];
+        let connection = &mut self[slot];
         connection.attempts += 1;
         connection.waiting_since_ns = now_ns;
         connection.state = State::Down { retry_ns };
         if mode == Mode::Setup && connection.attempts >= SETUP_ATTEMPTS {
             self.settle(slot);
         } else {
-            self.table.arm(slot, retry_ns);
+            self.arm(slot, retry_ns);
         }
     }
 
@@ -339,37 +351,37 @@ impl<P: ClientProtocol> Connections<P> {
             let down_ns = now_ns.saturating_sub(since_ns);
             return (down_ns / PROBE_PART).clamp(RETRY_NS_MIN, RETRY_NS_MAX);
         }
-        let attempts = self.table[slot].attempts;
+        let attempts = self[slot].attempts;
         (RETRY_NS_MIN << attempts.min(16)).min(RETRY_NS_MAX)
     }
 
     /// Opens the connection at `at_ns`: a user who thinks goes on then, or an arrival needs it.
     pub(super) fn open_at(&mut self, slot: Slot, at_ns: u64, now_ns: u64) {
         let retry_ns = at_ns.min(u64::MAX - 1);
-        let connection = &mut self.table[slot];
+        let connection = &mut self[slot];
         connection.state = State::Down { retry_ns };
         connection.waiting_since_ns = now_ns;
-        self.table.arm(slot, retry_ns);
+        self.arm(slot, retry_ns);
     }
 
     /// What the connection carried, which is gone, goes on at `at_ns` with another one.
     pub(super) fn resume_at(&mut self, slot: Slot, at_ns: u64) {
         let retry_ns = at_ns.min(u64::MAX - 1);
-        self.table[slot].state = State::Down { retry_ns };
+        self[slot].state = State::Down { retry_ns };
         self.resuming += 1;
-        self.table.arm(slot, at_ns);
+        self.arm(slot, at_ns);
     }
 
     /// The connection is to be opened when it is its turn.
     pub(super) fn queue(&mut self, slot: Slot, now_ns: u64) {
-        self.table[slot].waiting_since_ns = now_ns;
+        self[slot].waiting_since_ns = now_ns;
         self.dialling.push(slot);
     }
 
     /// The pause of the connection is over: it waits for its turn.
     pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
         self.stop_awaiting_retry(slot, now_ns, accounting);
-        let connection = &mut self.table[slot];
+        let connection = &mut self[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         connection.waiting_since_ns = now_ns;
         self.dialling.push(slot);
@@ -377,8 +389,8 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// Queues the connections that are down for good, so that they are opened in turn.
     pub(super) fn queue_closed(&mut self) {
-        for slot in self.table.slots() {
-            if self.table[slot].is_down_for_good() {
+        for slot in self.slots() {
+            if self[slot].is_down_for_good() {
                 self.dialling.push(slot);
             }
         }
@@ -388,27 +400,27 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn retry_rest(&mut self, now_ns: u64) {
         self.dialling.clear();
         for slot in (0..self.slots_used).map(Slot) {
-            if let State::Down { retry_ns } = &mut self.table[slot].state {
+            if let State::Down { retry_ns } = &mut self[slot].state {
                 if *retry_ns == u64::MAX {
                     *retry_ns = now_ns;
                 }
                 let at_ns = *retry_ns;
-                self.table.arm(slot, at_ns);
+                self.arm(slot, at_ns);
             }
         }
     }
 
     /// The server is back: what waits for its next attempt need not wait as long as it was to.
     pub(super) fn retry_soon(&mut self, now_ns: u64) {
-        for slot in self.table.slots() {
-            let connection = &mut self.table[slot];
+        for slot in self.slots() {
+            let connection = &mut self[slot];
             if let State::Down { retry_ns } = &mut connection.state
                 && *retry_ns < u64::MAX
             {
                 *retry_ns = now_ns.min(*retry_ns);
                 connection.attempts = 0;
                 let at_ns = *retry_ns;
-                self.table.arm(slot, at_ns);
+                self.arm(slot, at_ns);
             }
         }
     }
@@ -422,7 +434,7 @@ impl<P: ClientProtocol> Connections<P> {
         now_ns: u64,
         accounting: &mut Accounting,
     ) {
-        let connection = &mut self.table[slot];
+        let connection = &mut self[slot];
         let since_ns = std::mem::replace(&mut connection.waiting_since_ns, u64::MAX);
         if let State::Down { retry_ns } = connection.state
             && since_ns < u64::MAX
@@ -441,7 +453,7 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// The connection, which was open, is closed.
     pub(super) fn closed(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
-        match self.table[slot].state {
+        match self[slot].state {
             State::Parting { .. } => self.parting -= 1,
             _ => accounting.recorder().disconnected(now_ns),
         }
@@ -450,7 +462,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// The connection is gone. One that `is_doomed` is a failed attempt but for the name: a server
     /// at its limits is not to be run over. Gives whether that is so for the second time in a row.
     pub(super) fn lost(&mut self, slot: Slot, is_doomed: bool) -> bool {
-        let connection = &mut self.table[slot];
+        let connection = &mut self[slot];
         connection.state = State::Down { retry_ns: u64::MAX };
         let was_doomed = connection.attempts > 0;
         connection.attempts = if is_doomed {
@@ -475,8 +487,8 @@ impl<P: ClientProtocol> Connections<P> {
     ) {
         let until_ns = now_ns.saturating_add(timeout_ns);
         let quiet_ns = now_ns.saturating_add(QUIET_NS);
-        self.table[slot].state = State::Parting { quiet_ns, until_ns };
-        self.table.arm(slot, until_ns.min(quiet_ns));
+        self[slot].state = State::Parting { quiet_ns, until_ns };
+        self.arm(slot, until_ns.min(quiet_ns));
         self.parting += 1;
         accounting.recorder().disconnected(now_ns);
     }
@@ -485,7 +497,7 @@ impl<P: ClientProtocol> Connections<P> {
     #[inline]
     pub(super) fn heard(&mut self, slot: Slot, now_ns: u64) {
         if P::PARTS
-            && let State::Parting { quiet_ns, .. } = &mut self.table[slot].state
+            && let State::Parting { quiet_ns, .. } = &mut self[slot].state
         {
             *quiet_ns = now_ns.saturating_add(QUIET_NS);
         }
@@ -501,7 +513,7 @@ impl<P: ClientProtocol> Connections<P> {
         protocol: &P,
         accounting: &mut Accounting,
     ) -> u32 {
-        let connection = &mut self.table[slot];
+        let connection = &mut self.connections[slot.0 as usize];
         let Some(capacity) = protocol.capacity(&connection.protocol) else {
             return 0;
         };
@@ -509,7 +521,7 @@ impl<P: ClientProtocol> Connections<P> {
             return 0;
         }
         let before = connection.depth;
-        connection.depth = capacity.depth.min(self.depth_max);
+        connection.depth = capacity.depth.min(self.depth as u32);
         if capacity.is_spent {
             // It finishes what is in flight and is replaced.
             connection.requests_left = 0;
@@ -529,9 +541,7 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn note_shut(&mut self, slot: Slot, now_ns: u64) {
         let takes_none =
             |connection: &Connection<P>| connection.state != State::Open || connection.depth == 0;
-        if self.table[slot].is_shut
-            && self.unavailable_since_ns.is_none()
-            && self.table.iter().all(takes_none)
+        if self[slot].is_shut && self.unavailable_since_ns.is_none() && self.iter().all(takes_none)
         {
             self.unavailable_since_ns = Some(now_ns);
         }
@@ -540,30 +550,14 @@ impl<P: ClientProtocol> Connections<P> {
     /// When a request in flight on the connection, or its protocol, has waited for `timeout_ns`;
     /// [`u64::MAX`] for never.
     pub(super) fn next_timeout_ns(&self, slot: Slot, protocol: &P, timeout_ns: u64) -> u64 {
-        let connection = &self.table[slot];
+        let connection = &self[slot];
         let first_due_ns = match connection.in_flight {
             0 => u64::MAX,
-            _ => self.table.first_due_ns(slot),
+            _ => self.first_due_ns(slot),
         };
         first_due_ns
             .saturating_add(timeout_ns)
             .min(protocol.next_timeout_ns(&connection.protocol))
-    }
-}
-
-impl<P: ClientProtocol> Deref for Connections<P> {
-    type Target = ConnectionTable<P>;
-
-    #[inline]
-    fn deref(&self) -> &ConnectionTable<P> {
-        &self.table
-    }
-}
-
-impl<P: ClientProtocol> DerefMut for Connections<P> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut ConnectionTable<P> {
-        &mut self.table
     }
 }
 
@@ -666,32 +660,7 @@ pub(super) struct Deadline {
     at_ns: u64,
 }
 
-/// All connections by their slots, each with as many places for requests in flight.
-#[derive(Debug)]
-pub(super) struct ConnectionTable<P: ClientProtocol> {
-    connections: Vec<Connection<P>>,
-    /// `depth` places per connection, any of which may be free.
-    places: Vec<RequestTiming>,
-    depth: usize,
-    pub(super) in_flight: u64,
-    deadlines: Timers<Deadline>,
-}
-
-impl<P: ClientProtocol> ConnectionTable<P> {
-    /// `slots` connections that are down, of which set-up waits for the first `awaited`.
-    pub(super) fn new(protocol: &P, slots: u32, awaited: u32, depth: u32) -> Self {
-        let connections = (0..slots)
-            .map(|slot| Connection::new(protocol.connection(), slot < awaited))
-            .collect();
-        Self {
-            connections,
-            places: vec![FREE_PLACE; slots as usize * depth as usize],
-            depth: depth as usize,
-            in_flight: 0,
-            deadlines: Timers::default(),
-        }
-    }
-
+impl<P: ClientProtocol> Connections<P> {
     /// Gives each connection its part of so many requests; absent: they share them.
     pub(super) fn deal(&mut self, requests: Option<u64>) {
         let Some(requests) = requests else {
@@ -701,11 +670,6 @@ impl<P: ClientProtocol> ConnectionTable<P> {
         for (index, connection) in (0..).zip(&mut self.connections) {
             connection.part_left = share_u64(requests, all, index);
         }
-    }
-
-    /// Requests that may be in flight on each.
-    pub(super) fn depth(&self) -> u32 {
-        self.depth as u32
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -728,11 +692,6 @@ impl<P: ClientProtocol> ConnectionTable<P> {
 
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<P> {
         (0..self.len()).map(Slot)
-    }
-
-    /// The connections alone, which nothing is in flight on any more.
-    pub(super) fn into_connections(self) -> impl Iterator<Item = (Slot, Connection<P>)> {
-        (0..).map(Slot).zip(self.connections)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Connection<P>> {
@@ -859,7 +818,7 @@ impl<P: ClientProtocol> ConnectionTable<P> {
     }
 }
 
-impl<P: ClientProtocol> Index<Slot> for ConnectionTable<P> {
+impl<P: ClientProtocol> Index<Slot> for Connections<P> {
     type Output = Connection<P>;
 
     #[inline]
@@ -868,7 +827,7 @@ impl<P: ClientProtocol> Index<Slot> for ConnectionTable<P> {
     }
 }
 
-impl<P: ClientProtocol> IndexMut<Slot> for ConnectionTable<P> {
+impl<P: ClientProtocol> IndexMut<Slot> for Connections<P> {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut Connection<P> {
         &mut self.connections[slot.0 as usize]
@@ -886,9 +845,8 @@ mod tests {
 
     /// `slots` connections, of which set-up opens the first `held`, and what they are counted in.
     fn connections(slots: u32, held: u32) -> (Connections<Unread>, Accounting) {
-        let table = ConnectionTable::new(&Unread, slots, held, 1);
         let sources = Sources::default().turns(0, 1, slots);
-        let mut connections = Connections::new(table, sources, held, 10);
+        let mut connections = Connections::new(&Unread, slots, held, 1, sources, 10);
         connections.start_set_up(0, 0.0);
         let accounting = Accounting::new(Recorder::new(0, held, slots));
         (connections, accounting)

@@ -31,7 +31,7 @@ use crate::task::{Finished, Mode, Start, Task, Timeline};
 use crate::workload::{Carried, Workload};
 use accounting::{Accounting, Sampling};
 use again::Repeats;
-use connections::{ConnectionTable, Connections, QUIET_NS};
+use connections::{Connections, QUIET_NS};
 use output::Output;
 use pacing::{Model, Pacing};
 use wake_ups::WakeUps;
@@ -147,16 +147,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         recorder.record().edges.started.set(backend.now_ns());
         let opened_first = workload.opened_first(held);
-        let mut table = ConnectionTable::new(&protocol, slots, opened_first, task.depth);
-        table.deal(task.part);
         let sources = prepared.sources.clone();
+        let mut connections = Connections::new(
+            &protocol,
+            slots,
+            opened_first,
+            task.depth,
+            sources.turns(task.worker, prepared.worker_count(), slots),
+            task.requests_per_connection,
+        );
+        connections.deal(task.part);
         Self {
-            connections: Connections::new(
-                table,
-                sources.turns(task.worker, prepared.worker_count(), slots),
-                opened_first,
-                task.requests_per_connection,
-            ),
+            connections,
             output: Output::default(),
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,

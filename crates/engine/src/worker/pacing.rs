@@ -10,7 +10,7 @@ use brunt_load::{LoadModel, Schedule, ThinkTime, ThinkTimes, share};
 use brunt_record::{Halving, Skip, Window};
 
 use super::accounting::Accounting;
-use super::connections::ConnectionTable;
+use super::connections::Connections;
 use crate::backlog::{Arrival, Backlog, Quota};
 use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
@@ -292,7 +292,7 @@ impl Pacing {
     /// Takes what has been free longest, as far as is known.
     pub(super) fn pop_free<P: ClientProtocol>(
         &mut self,
-        connections: &mut ConnectionTable<P>,
+        connections: &mut Connections<P>,
     ) -> Option<Slot> {
         let slot = self.free.pop_front()?;
         connections[slot].is_offered = false;
@@ -370,7 +370,7 @@ impl Pacing {
     pub(super) fn count_slices<P: ClientProtocol>(
         &mut self,
         now_ns: u64,
-        connections: &ConnectionTable<P>,
+        connections: &Connections<P>,
         accounting: &mut Accounting,
     ) -> bool {
         let Some(experiment) = &mut self.halving else {

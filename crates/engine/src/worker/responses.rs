@@ -9,6 +9,7 @@ use brunt_record::{Answer, FailureKind, FailureScope, RequestTiming};
 
 use super::Worker;
 use super::accounting::Reception;
+use super::again::REFUSALS_MAX;
 use super::pacing::Model;
 use crate::connection::{SendTime, State};
 use crate::failure;
@@ -105,18 +106,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     place,
                     kind,
                     discarded_bytes,
+                    is_unprocessed,
                 } => {
                     let timing = self.end_request(slot, place, Some(kind));
-                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
-                    self.places_freed(slot, 1, reception.free_ns());
-                    has_more_room = true;
-                }
-                ProtocolEvent::Refused {
-                    place,
-                    kind,
-                    discarded_bytes,
-                } => {
-                    self.refused(slot, place, now_ns, kind, discarded_bytes);
+                    let failure = (kind, discarded_bytes);
+                    if is_unprocessed && self.may_be_sent_again(timing, now_ns, REFUSALS_MAX) {
+                        self.give_back(slot, timing, now_ns, failure);
+                    } else {
+                        self.request_failed(slot, timing, now_ns, failure);
+                    }
                     self.places_freed(slot, 1, reception.free_ns());
                     has_more_room = true;
                 }
