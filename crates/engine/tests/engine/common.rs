@@ -5,7 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::{Rounds, RunError, Session, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{
-    BackendChoice, Plan, RequestOrder, RequestSet, RequestSpec, Round, Target, Watch,
+    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Round,
+    Schedule, Target, Watch,
 };
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
 use brunt_server::{Http2Options, ListenAddress, Options, Running};
@@ -65,6 +66,35 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
     // So that what a server does to requests is seen in the counts of failures.
     plan.sends_again = false;
     plan
+}
+
+/// Has the plan end with so many requests, without a warm-up before them.
+pub(crate) fn by_count(plan: &mut Plan, requests: u64) {
+    plan.stop.requests = Some(requests);
+    plan.stop.duration_ns = None;
+    plan.warmup_ns = 0;
+}
+
+/// A schedule whose rate does not change.
+pub(crate) fn rate(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Schedule {
+    Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
+}
+
+/// Has requests due as `schedule` says, on the connections that the plan has.
+pub(crate) fn requests_by_plan(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
+    plan.model = LoadModel::Open {
+        schedule,
+        connections_max: plan.connections,
+        queue_max: many(queue_max),
+    };
+}
+
+/// Has connections due as `schedule` says.
+pub(crate) fn connections_by_plan(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
+    plan.model = LoadModel::Sessions {
+        schedule,
+        queue_max: many(queue_max),
+    };
 }
 
 /// The counters of all phases and workers.

@@ -6,15 +6,13 @@ use std::thread::JoinHandle;
 
 use brunt_engine::prepare;
 use brunt_judge::{RunFigures, Verdict};
-use brunt_load::{
-    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestSet, Reuse, Schedule, Spoken, Target,
-};
+use brunt_load::{ArrivalProcess, BackendChoice, Plan, RequestSet, Reuse, Spoken, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{Costs, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, choice, expect_valid, failures, lifetime, many, many_long, on_every_backend, plan,
-    simulate, simulated,
+    Kind, MS, S, by_count, choice, expect_valid, failures, lifetime, many, many_long,
+    on_every_backend, plan, rate, requests_by_plan, simulate, simulated,
 };
 
 on_every_backend! {
@@ -30,11 +28,7 @@ fn connecting(plan: &mut Plan) {
 
 /// Plans so many connections a second, with as many attempts at once as the plan has connections.
 fn open_loop(plan: &mut Plan, process: ArrivalProcess, per_s: f64) {
-    plan.model = LoadModel::Open {
-        schedule: Schedule::constant_rate(process, per_s, 7).expect("a rate"),
-        connections_max: plan.connections,
-        queue_max: many(100_000),
-    };
+    requests_by_plan(plan, rate(process, per_s, 7), 100_000);
 }
 
 /// A server that counts the connections on which nothing comes, until something does.
@@ -95,9 +89,7 @@ fn each_connection_is_a_request_that_the_server_accepted(kind: Kind) {
             let what = format!("{kind:?}, {workers} workers, open loop: {is_open}");
             let (run, accepted) = counted(kind, |plan| {
                 plan.workers = many(workers);
-                plan.warmup_ns = 0;
-                plan.stop.duration_ns = None;
-                plan.stop.requests = Some(300);
+                by_count(plan, 300);
                 if is_open {
                     open_loop(plan, ArrivalProcess::Poisson, 3_000.0);
                 }

@@ -5,8 +5,8 @@ use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Stamps};
 use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, Served, broken, change_request, expect_equal_counts, expect_valid, failures,
-    lifetime, load, many, many_long, on_every_backend, simulated,
+    Kind, MS, Served, broken, by_count, change_request, expect_equal_counts, expect_valid,
+    failures, lifetime, load, many, many_long, on_every_backend, simulated,
 };
 
 on_every_backend! {
@@ -37,12 +37,6 @@ fn expect_answered(run: &brunt_record::Run, served: Served, what: &str) {
     assert_eq!(run.summary().in_flight_at_end, 0, "{what}");
     assert_eq!(served.requests, served.replies, "{what}");
     assert!(run.summary().population.recorded > 0, "{what}");
-}
-
-fn by_count(plan: &mut Plan, requests: u64) {
-    plan.stop.requests = Some(requests);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
 }
 
 fn closed_loop_by_duration(kind: Kind) {

@@ -6,7 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use brunt_engine::prepare;
 use brunt_load::HttpChoice;
 
-use crate::common::{Kind, change_request, choice, expect_valid, failures, lifetime, many, plan};
+use crate::common::{
+    Kind, by_count, change_request, choice, expect_valid, failures, lifetime, many, plan,
+};
 
 /// More than sockets hold.
 const UPLOAD_BYTES: usize = 16 << 20;
@@ -53,9 +55,7 @@ fn check(kind: Kind, http: HttpChoice) {
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
     plan.spoken = http.into();
     plan.connections = many(2);
-    plan.stop.requests = Some(REQUESTS);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
+    by_count(&mut plan, REQUESTS);
     change_request(&mut plan, |request| {
         request.method = "POST".to_owned();
         request.body = vec![b'x'; UPLOAD_BYTES];

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_engine::{Phase, Progress, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
-use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Schedule};
+use brunt_load::{ArrivalProcess, HttpChoice, Plan};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{Outage, SimServer, malformed};
 
 use crate::common::{
-    Kind, MS, broken, choice, expect_equal_connections, expect_equal_counts, expect_valid, failed,
-    failures, lifetime, load, many, on_every_backend, plan, serve, serve_at, served, simulated,
-    status, url,
+    Kind, MS, broken, by_count, choice, expect_equal_connections, expect_equal_counts,
+    expect_valid, failed, failures, lifetime, load, many, on_every_backend, plan, rate,
+    requests_by_plan, serve, serve_at, served, simulated, status, url,
 };
 
 on_every_backend! {
@@ -74,9 +74,7 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
     assert_eq!(malformed::names()[0], known);
     for &(name, failure, with_reply) in MALFORMED {
         let (run, _) = load(kind, &format!("/malformed/{name}"), |plan| {
-            plan.stop.requests = Some(TRIES);
-            plan.stop.duration_ns = None;
-            plan.warmup_ns = 0;
+            by_count(plan, TRIES);
             plan.connections = many(2);
             if failure == FailureKind::TimedOut {
                 plan.timeout_ns = 50 * MS;
@@ -111,9 +109,7 @@ fn a_silent_server_ends_the_run_on_time(kind: Kind) {
 fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
     let (run, served) = load(kind, "/never", |plan| {
         plan.timeout_ns = 40 * MS;
-        plan.stop.requests = Some(10);
-        plan.stop.duration_ns = None;
-        plan.warmup_ns = 0;
+        by_count(plan, 10);
         plan.connections = many(3);
         plan.workers = many(2);
         plan.has_equal_parts = true;
@@ -175,9 +171,7 @@ fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
     ];
     for (path, kinds) in cases {
         let (run, served) = load(kind, path, |plan| {
-            plan.stop.requests = Some(200);
-            plan.stop.duration_ns = None;
-            plan.warmup_ns = 0;
+            by_count(plan, 200);
         });
         let unexpected = broken(&run, &[]);
         assert!(unexpected.is_empty(), "{path}: {unexpected:#?}");
@@ -304,11 +298,7 @@ impl Drop for Raw {
 #[test]
 fn a_server_that_closes_at_once_is_not_run_over() {
     let run = Raw::serve(drop).run(|plan| {
-        plan.model = LoadModel::Open {
-            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 0.5, 0).expect("a rate"),
-            connections_max: plan.connections,
-            queue_max: many(10),
-        };
+        requests_by_plan(plan, rate(ArrivalProcess::Constant, 0.5, 0), 10);
     });
     let closed = lifetime(&run).connections_closed_idle;
     // The four connections are opened anew at once, then after 20 ms, 40 ms, 80 ms, 160 ms.

@@ -17,8 +17,9 @@ use brunt_server::{Http2Options, ListenAddress};
 use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, Server, choice, expect_equal_counts, expect_valid, failures, lifetime,
-    many, many_long, on_every_backend, plan, reference, serve, serve_at, served, url,
+    Kind, MS, S, Served, Server, choice, connections_by_plan, expect_equal_counts, expect_valid,
+    failures, lifetime, many, many_long, on_every_backend, plan, rate, reference, serve, serve_at,
+    served, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
@@ -370,11 +371,7 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
         kind,
         |plan| {
             plan.connections = many(1);
-            plan.model = LoadModel::Sessions {
-                schedule: Schedule::constant_rate(ArrivalProcess::Constant, 100.0, 1)
-                    .expect("a rate"),
-                queue_max: many(1_000),
-            };
+            connections_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 1), 1_000);
             plan.reuse = Reuse::Requests(many_long(1_000));
         },
         maker,

@@ -7,12 +7,12 @@ use brunt_engine::{
 };
 use brunt_io::clock;
 use brunt_judge::{InvariantStatus, RunFigures};
-use brunt_load::{ArrivalProcess, LoadModel, Part, Plan, Schedule};
+use brunt_load::{ArrivalProcess, Part, Plan, Schedule};
 use brunt_record::Run;
 
 use crate::common::{
     Kind, MS, S, Served, at_ns, broken, choice, expect_equal_connections, lifetime, many, plan,
-    serve, served, status, url,
+    requests_by_plan, serve, served, status, url,
 };
 
 /// Makes a test per kernel interface of each case.
@@ -84,11 +84,7 @@ fn parts_make_the_load_of_the_plan(kind: Kind) {
         plan.connections = many(7);
         if is_open {
             let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1_000.0, 0);
-            plan.model = LoadModel::Open {
-                schedule: schedule.expect("a rate"),
-                connections_max: plan.connections,
-                queue_max: many(1_000),
-            };
+            requests_by_plan(&mut plan, schedule.expect("a rate"), 1_000);
         }
         let runs = at_once(&plan, &[(0, 1), (1, 2)]);
         let served = served(serving);

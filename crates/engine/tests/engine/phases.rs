@@ -2,14 +2,14 @@
 
 use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::RunFigures;
-use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Target};
+use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{ServiceTime, SimFaults, SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, at_ns, change_request, choice, expect_equal_counts, expect_valid,
-    lifetime, load, many, on_every_backend, plan, serve, served, simulate, simulated, url,
-    window_start_ns,
+    lifetime, load, many, on_every_backend, plan, rate, requests_by_plan, serve, served, simulate,
+    simulated, url, window_start_ns,
 };
 
 on_every_backend! {
@@ -178,11 +178,7 @@ fn after_an_interrupt_drain_lasts_a_second_at_most() {
         ..SimServer::default()
     };
     let open = |plan: &mut Plan| {
-        plan.model = LoadModel::Open {
-            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 100.0, 0).expect("a rate"),
-            connections_max: plan.connections,
-            queue_max: many(100_000),
-        };
+        requests_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 0), 100_000);
     };
     let closed = |_: &mut Plan| {};
     // In the window, which then ends, and after its end.

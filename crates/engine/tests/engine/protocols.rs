@@ -4,16 +4,16 @@
 use brunt_engine::{Rounds, prepare};
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Round, Schedule, Spin, Stamps, Target,
-    TlsVersion,
+    ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse, Round, Spin, Stamps, Target, TlsVersion,
 };
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
 use brunt_testkit::{Framing, SimServer, SimSettings};
 
 use crate::common::{
-    self, Kind, MS, Served, Server, ask, change_request, choice, expect_valid, failures, lifetime,
-    many, many_long, plan, served, simulate_reference,
+    self, Kind, MS, Served, Server, ask, by_count, change_request, choice, connections_by_plan,
+    expect_valid, failures, lifetime, many, many_long, plan, rate, requests_by_plan, served,
+    simulate_reference,
 };
 
 /// What is spoken.
@@ -209,19 +209,9 @@ fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan))
     run
 }
 
-fn by_count(plan: &mut Plan, requests: u64) {
-    plan.stop.requests = Some(requests);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
-}
-
 fn at_rate(plan: &mut Plan, rate_per_s: f64) {
     let process = ArrivalProcess::Poisson;
-    plan.model = LoadModel::Open {
-        schedule: Schedule::constant_rate(process, rate_per_s, 11).expect("a rate"),
-        connections_max: plan.connections,
-        queue_max: many(100_000),
-    };
+    requests_by_plan(plan, rate(process, rate_per_s, 11), 100_000);
     plan.spin = Spin::Off;
 }
 
@@ -288,10 +278,7 @@ fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
     let run = faultless(kind, wire, "/", |plan| {
         plan.reuse = Reuse::Requests(many_long(3));
         plan.connections = many(100);
-        plan.model = LoadModel::Sessions {
-            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 200.0, 3).expect("a rate"),
-            queue_max: many(1_000),
-        };
+        connections_by_plan(plan, rate(ArrivalProcess::Constant, 200.0, 3), 1_000);
     });
     let summary = run.summary();
     assert_eq!(summary.arrivals.planned, 40);
@@ -417,10 +404,7 @@ fn sessions_that_hang_from_warm_up_are_counted(kind: Kind, wire: Wire) {
         plan.connections = many(100);
         plan.warmup_ns = 200 * MS;
         plan.drain_limit_ns = 50 * MS;
-        plan.model = LoadModel::Sessions {
-            schedule: Schedule::constant_rate(ArrivalProcess::Constant, 50.0, 3).expect("a rate"),
-            queue_max: many(1_000),
-        };
+        connections_by_plan(plan, rate(ArrivalProcess::Constant, 50.0, 3), 1_000);
     });
     expect_valid(&run, "sessions");
     let summary = run.summary();

@@ -9,14 +9,14 @@ use brunt_load::sessions::{
 };
 use brunt_load::{
     ArrivalProcess, Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError,
-    GeneratorResponse, LoadModel, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
+    GeneratorResponse, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
 };
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{ServiceTime, SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, Server, choice, expect_equal_connections, expect_equal_counts,
-    expect_valid, failures, lifetime, many, on_every_backend, plan,
+    Kind, MS, S, Served, Server, choice, connections_by_plan, expect_equal_connections,
+    expect_equal_counts, expect_valid, failures, lifetime, many, on_every_backend, plan,
 };
 
 on_every_backend! {
@@ -159,10 +159,11 @@ fn planned(plan: &mut Plan, rate_per_s: f64, sessions: u64) {
         from_per_s: rate_per_s,
         to_per_s: rate_per_s,
     };
-    plan.model = LoadModel::Sessions {
-        schedule: Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages"),
-        queue_max: many(1_000),
-    };
+    connections_by_plan(
+        plan,
+        Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages"),
+        1_000,
+    );
     plan.connections = many(100);
     plan.stop.duration_ns = None;
 }

@@ -5,8 +5,8 @@ use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
 use brunt_record::{FailureKind, Run};
 
 use crate::common::{
-    Kind, MS, S, at_ns, broken, expect_equal_connections, expect_equal_counts, expect_valid,
-    failures, lifetime, load, many, many_long, on_every_backend,
+    Kind, MS, S, at_ns, broken, connections_by_plan, expect_equal_connections, expect_equal_counts,
+    expect_valid, failures, lifetime, load, many, many_long, on_every_backend,
 };
 
 on_every_backend! {
@@ -25,10 +25,11 @@ fn sessions(plan: &mut Plan, rate_per_s: f64, requests: u64) {
         from_per_s: rate_per_s,
         to_per_s: rate_per_s,
     };
-    plan.model = LoadModel::Sessions {
-        schedule: Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages"),
-        queue_max: many(100_000),
-    };
+    connections_by_plan(
+        plan,
+        Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages"),
+        100_000,
+    );
     plan.reuse = Reuse::Requests(many_long(requests));
     plan.warmup_ns = 0;
     plan.stop.duration_ns = Some(600 * MS);

@@ -5,7 +5,8 @@ use brunt_load::{Plan, RequestOrder, RequestSet};
 use brunt_record::Run;
 
 use crate::common::{
-    Kind, expect_equal_counts, expect_valid, failures, lifetime, load, many, on_every_backend,
+    Kind, by_count, expect_equal_counts, expect_valid, failures, lifetime, load, many,
+    on_every_backend,
 };
 
 on_every_backend! {
@@ -13,12 +14,6 @@ on_every_backend! {
     texts_are_pipelined,
     old_requests_have_a_connection_each,
     old_requests_keep_their_connection_when_told,
-}
-
-fn by_count(plan: &mut Plan, requests: u64) {
-    plan.stop.requests = Some(requests);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
 }
 
 /// Sends 100 requests, those of `text` in turns.

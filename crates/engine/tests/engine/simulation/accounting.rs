@@ -8,7 +8,7 @@ use brunt_testkit::{
 };
 
 use super::{even_rate, faithful, open_loop, rate, reconcile, run, textbook};
-use crate::common::{MS, S, US, broken, lifetime, many, many_long};
+use crate::common::{MS, S, US, broken, lifetime, many, many_long, requests_by_plan};
 
 /// Serves 1,000 requests per second, one at a time.
 fn one_place() -> SimSettings {
@@ -20,11 +20,7 @@ fn one_place() -> SimSettings {
 /// An open loop of which at most `waiting` requests wait.
 fn bounded(rate_per_s: f64, connections: u32, waiting: u32) -> Plan {
     let mut plan = open_loop(even_rate(rate_per_s), connections, S);
-    plan.model = LoadModel::Open {
-        schedule: even_rate(rate_per_s),
-        connections_max: plan.connections,
-        queue_max: many(waiting),
-    };
+    requests_by_plan(&mut plan, even_rate(rate_per_s), waiting);
     plan
 }
 

@@ -6,7 +6,9 @@ use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
 use brunt_testkit::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{at_the_door, plan, run, textbook};
-use crate::common::{MS, S, US, expect_valid, lifetime, many, simulate, status, window_start_ns};
+use crate::common::{
+    MS, S, US, by_count, expect_valid, lifetime, many, simulate, status, window_start_ns,
+};
 
 #[test]
 fn n_connections_give_n_replies_per_service_time() {
@@ -46,9 +48,7 @@ fn requests_have_the_shares_of_their_weights() {
         plan.requests = set(order);
         plan.connections = many(6);
         plan.workers = many(workers);
-        plan.warmup_ns = 0;
-        plan.stop.duration_ns = None;
-        plan.stop.requests = Some(3_000);
+        by_count(&mut plan, 3_000);
         let (run, _) = run(plan, &textbook(800 * US));
         expect_valid(&run, "weights");
         assert!(run.plan.requests.is_weighted());

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 
 use brunt_engine::{Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests};
-use brunt_load::{LoadModel, Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
+use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
 use brunt_record::{LoggedEnd, ReplyOutcome, RequestLog, Run};
 use brunt_server::Http2Options;
 use brunt_testkit::SimMachine;
 
 use super::{even_rate, plan};
-use crate::common::{expect_valid, failures, lifetime, many, many_long, reference};
+use crate::common::{
+    by_count, expect_valid, failures, lifetime, many, many_long, reference, requests_by_plan,
+};
 
 struct Keeping(Option<RequestLog>);
 
@@ -71,9 +73,7 @@ fn counted(workers: u32, requests: RequestSet) -> Plan {
     plan.connections = many(12);
     plan.workers = many(workers);
     plan.has_equal_parts = true;
-    plan.stop.requests = Some(600);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
+    by_count(&mut plan, 600);
     plan.logged_requests_max = 10_000;
     plan
 }
@@ -109,11 +109,7 @@ fn a_second_run_goes_on_where_it_is_told_to() {
 fn an_open_loop_has_the_numbers_in_the_order_of_its_requests() {
     let mut plan = counted(1, asking(&["/bytes/{{seq 1000}}"]));
     plan.has_equal_parts = false;
-    plan.model = LoadModel::Open {
-        schedule: even_rate(2_000.0),
-        connections_max: plan.connections,
-        queue_max: many(1_000),
-    };
+    requests_by_plan(&mut plan, even_rate(2_000.0), 1_000);
     let (run, numbers) = numbers(&plan, None);
     assert_eq!(numbers[&0], (1_000..1_600).collect::<Vec<u64>>());
     assert_eq!(lifetime(&run).requests_sent, 600);

@@ -10,7 +10,7 @@ use brunt_testkit::{SimServer, SimSettings};
 use super::reference::{exact, run_in, sum};
 use super::{faithful, plan, reconcile, run, textbook};
 use crate::common::{
-    MS, S, US, ask, broken, change_request, failed, failures, lifetime, many, many_long,
+    MS, S, US, ask, broken, by_count, change_request, failed, failures, lifetime, many, many_long,
 };
 
 /// Kinds of malformed answers that fail their stream, and that fail the connection.
@@ -87,9 +87,7 @@ fn to(path: &str, mut plan: Plan) -> Plan {
 
 /// The plan with so many requests, without a warm-up.
 fn counted(requests: u64, mut plan: Plan) -> Plan {
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(requests);
+    by_count(&mut plan, requests);
     plan
 }
 

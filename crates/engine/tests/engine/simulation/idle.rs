@@ -8,7 +8,8 @@ use brunt_testkit::{IdleLimit, Outage, ServiceTime, SimServer, SimSettings};
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
 use crate::common::{
-    MS, S, US, change_request, failures, lifetime, many, many_long, status, window_start_ns,
+    MS, S, US, by_count, change_request, failures, lifetime, many, many_long, status,
+    window_start_ns,
 };
 
 /// A server that takes 1 ms, and closes what is idle for so long.
@@ -131,9 +132,7 @@ fn no_connection_is_opened_that_no_request_is_left_for() {
         let mut plan = plan();
         plan.workers = many(workers);
         plan.connections = many(connections);
-        plan.warmup_ns = 0;
-        plan.stop.duration_ns = None;
-        plan.stop.requests = Some(requests);
+        by_count(&mut plan, requests);
         for (what, plan) in carriers(&plan) {
             let what = format!("{what}, {workers} workers, {connections} connections");
             let mut settings = textbook(MS);
@@ -161,9 +160,7 @@ fn connections_that_end_just_before_a_short_run_break_nothing() {
     for after_us in (0..20_000).step_by(250) {
         let mut plan = plan();
         plan.connections = many(2);
-        plan.warmup_ns = 0;
-        plan.stop.duration_ns = None;
-        plan.stop.requests = Some(1);
+        by_count(&mut plan, 1);
         let server = SimServer {
             service: ServiceTime::Constant(20 * US),
             idle: Some(IdleLimit {

@@ -12,7 +12,7 @@ use brunt_record::{AgentRecord, MergeError, Run};
 use brunt_testkit::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::plan;
-use crate::common::{MS, S, US, many, many_long, simulate};
+use crate::common::{MS, S, US, connections_by_plan, many, many_long, simulate};
 
 const WORKERS: u32 = 4;
 
@@ -70,10 +70,11 @@ fn plans() -> Vec<(&'static str, Plan)> {
     let staged = Schedule::staged(ArrivalProcess::Uniform, stages, 7).expect("stages");
     let mut sessions = closed.clone();
     sessions.reuse = Reuse::Requests(many_long(5));
-    sessions.model = LoadModel::Sessions {
-        schedule: Schedule::constant_rate(ArrivalProcess::Poisson, 800.0, 7).expect("a rate"),
-        queue_max: many(1_000 * WORKERS),
-    };
+    connections_by_plan(
+        &mut sessions,
+        super::rate(ArrivalProcess::Poisson, 800.0, 7),
+        1_000 * WORKERS,
+    );
     vec![
         ("closed", closed.clone()),
         ("thinking", thinking),

@@ -37,7 +37,7 @@ use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamp
 use brunt_record::Run;
 use brunt_testkit::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
-use crate::common::{S, US, expect_valid, many, simulate};
+use crate::common::{S, US, expect_valid, many, rate, simulate};
 
 fn plan() -> Plan {
     crate::common::plan("http://simulated/", BackendChoice::Auto)
@@ -60,11 +60,6 @@ fn open_loop(schedule: Schedule, connections: u32, duration_ns: u64) -> Plan {
     plan.connect_timeout_ns = 100 * S;
     plan.drain_limit_ns = 100 * S;
     plan
-}
-
-/// A schedule whose rate does not change.
-fn rate(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Schedule {
-    Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
 }
 
 fn even_rate(rate_per_s: f64) -> Schedule {

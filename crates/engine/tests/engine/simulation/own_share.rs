@@ -2,12 +2,12 @@
 //! nanosecond.
 
 use brunt_judge::RunFigures;
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse};
+use brunt_load::{ArrivalProcess, Plan, Reuse};
 use brunt_record::{MeanParts, Run};
 use brunt_testkit::{Costs, LateWakeUps, SimSettings, Stall};
 
 use super::{even_rate, faithful, open_loop, plan, rate, textbook};
-use crate::common::{MS, S, US, many, many_long};
+use crate::common::{MS, S, US, connections_by_plan, many, many_long};
 
 const SERVICE_NS: u64 = 800 * US;
 /// Service time and the round trip through the network together (100 µs each way).
@@ -244,10 +244,7 @@ fn brunts_own_work_is_its_own_share() {
 #[test]
 fn planned_connections_are_split_from_their_sends() {
     let mut plan = open(10.0, 5);
-    plan.model = LoadModel::Sessions {
-        schedule: even_rate(10.0),
-        queue_max: many(100),
-    };
+    connections_by_plan(&mut plan, even_rate(10.0), 100);
     plan.reuse = Reuse::Requests(many_long(3));
     let (run, _) = faithful(&plan, &late(1.0, 2 * MS), "sessions");
     let own = &run.latencies.split.own;

@@ -11,8 +11,8 @@ use super::random_plans::Case;
 use super::seeds::checked_seeds;
 use super::{even_rate, open_loop, plan};
 use crate::common::{
-    MS, S, US, broken, change_request, expect_valid, failed, failures, lifetime, many, many_long,
-    reference,
+    MS, S, US, broken, by_count, change_request, expect_valid, failed, failures, lifetime, many,
+    many_long, reference,
 };
 
 /// What is spoken: over TLS or not.
@@ -102,9 +102,7 @@ fn what_the_server_did_not_process_is_sent_again() {
             let mut planned = plan();
             planned.sends_again = true;
             planned.connections = many(2);
-            planned.warmup_ns = 0;
-            planned.stop.duration_ns = None;
-            planned.stop.requests = Some(1_000);
+            by_count(&mut planned, 1_000);
             let settings = SimSettings {
                 network_ns: 100 * US,
                 costs: Costs::NONE,
@@ -196,9 +194,7 @@ fn malformed_answers_over_http2_leave_equal_counts() {
     for kind in kinds {
         let mut planned = plan();
         planned.connections = many(2);
-        planned.warmup_ns = 0;
-        planned.stop.duration_ns = None;
-        planned.stop.requests = Some(30);
+        by_count(&mut planned, 30);
         planned.timeout_ns = 20 * MS;
         let path = format!("/malformed/{kind}");
         let (run, _) = run(to(&path, WIRES[1], planned));

@@ -7,7 +7,7 @@ use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
 use brunt_testkit::{SimFaults, SimServer, SimSettings};
 
 use super::{plan, textbook};
-use crate::common::{MS, Server, US, many, many_long};
+use crate::common::{MS, Server, US, by_count, many, many_long};
 
 struct Keeping(Option<RequestLog>);
 
@@ -79,9 +79,7 @@ fn every_request_of_the_window_that_ends_is_logged_once() {
 fn instants_are_those_of_the_server() {
     let mut plan = plan();
     plan.connections = many(1);
-    plan.warmup_ns = 0;
-    plan.stop.requests = Some(3);
-    plan.stop.duration_ns = None;
+    by_count(&mut plan, 3);
     plan.reuse = Reuse::Requests(many_long(2));
     plan.logged_requests_max = 3;
     let (run, log) = logged(plan, &textbook(MS));

@@ -7,7 +7,7 @@ use brunt_testkit::{SimServer, SimSettings};
 
 use super::reference::{exact, run_in, sum};
 use super::{even_rate, faithful, open_loop, plan, textbook};
-use crate::common::{MS, S, US, change_request, failures, lifetime, many, many_long};
+use crate::common::{MS, S, US, by_count, change_request, failures, lifetime, many, many_long};
 
 /// How often a request is sent again at most that its server refuses.
 const REFUSALS_MAX: u64 = 8;
@@ -17,9 +17,7 @@ fn counted(requests: u64, connections: u32) -> Plan {
     let mut plan = plan();
     plan.sends_again = true;
     plan.connections = many(connections);
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(requests);
+    by_count(&mut plan, requests);
     plan.timeout_ns = 100 * S;
     plan
 }

@@ -6,7 +6,7 @@ use brunt_record::FailureKind;
 use brunt_testkit::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
-use crate::common::{MS, S, US, at_ns, lifetime, many, many_long, status};
+use crate::common::{MS, S, US, at_ns, connections_by_plan, lifetime, many, many_long, status};
 
 /// One way through the network, nanoseconds.
 const NETWORK_NS: u64 = 100 * US;
@@ -114,10 +114,7 @@ fn connections_beyond_the_most_at_once_wait_from_their_planned_instant() {
 fn what_does_not_fit_is_skipped_or_unsent() {
     for (queue_max, is_short) in [(10, true), (1_000_000, false)] {
         let mut plan = sessions(even_rate(1_000.0), 10, 2, S);
-        plan.model = LoadModel::Sessions {
-            schedule: even_rate(1_000.0),
-            queue_max: many(queue_max),
-        };
+        connections_by_plan(&mut plan, even_rate(1_000.0), queue_max);
         let (run, _) = faithful(&plan, &textbook(800 * US), "overload");
         let arrivals = run.summary().arrivals;
         assert_eq!(arrivals.planned, 1_000);

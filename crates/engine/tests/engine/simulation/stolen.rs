@@ -2,12 +2,12 @@
 //! those of the same server without.
 
 use brunt_judge::{Judged, Quantile, ResponseQuantiles, RunFigures, SignalId, Verdict};
-use brunt_load::{ArrivalProcess, LoadModel, Plan};
+use brunt_load::{ArrivalProcess, Plan};
 use brunt_record::Run;
 use brunt_testkit::{Bursts, ServiceTime, SimHost, SimServer, SimSettings, Stall};
 
 use super::{plan, rate};
-use crate::common::{MS, S, US, expect_valid, many, many_long, simulate};
+use crate::common::{MS, S, US, expect_valid, many, many_long, requests_by_plan, simulate};
 
 /// Seeds that are tried; `BRUNT_STEAL_SEEDS` says another number.
 const SEEDS: u64 = 4;
@@ -59,11 +59,7 @@ fn closed() -> Plan {
 /// Half of what the server can do.
 fn open(process: ArrivalProcess) -> Plan {
     let mut plan = closed();
-    plan.model = LoadModel::Open {
-        schedule: rate(process, 1_250.0, 1),
-        connections_max: plan.connections,
-        queue_max: many(1_000_000),
-    };
+    requests_by_plan(&mut plan, rate(process, 1_250.0, 1), 1_000_000);
     plan
 }
 

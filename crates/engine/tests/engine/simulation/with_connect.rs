@@ -1,11 +1,11 @@
 //! Response times together with opening the connection, where they are known beforehand.
 
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, LoadModel, Plan, Reuse, Target};
+use brunt_load::{HttpChoice, Plan, Reuse, Target};
 use brunt_record::{Histogram, Run};
 
 use super::{even_rate, faithful, open_loop, plan, textbook};
-use crate::common::{MS, S, US, change_request, many, many_long};
+use crate::common::{MS, S, US, change_request, connections_by_plan, many, many_long};
 
 /// Round trip of the network.
 const ROUND_TRIP_NS: u64 = 200 * US;
@@ -108,10 +108,7 @@ fn waiting_for_the_connection_is_not_counted_twice() {
 #[test]
 fn sessions_of_one_request_have_it_too() {
     let mut plan = open_loop(even_rate(100.0), 10, S);
-    plan.model = LoadModel::Sessions {
-        schedule: even_rate(100.0),
-        queue_max: many(100),
-    };
+    connections_by_plan(&mut plan, even_rate(100.0), 100);
     plan.reuse = Reuse::Requests(many_long(1));
     let (run, _) = faithful(&plan, &textbook(800 * US), "sessions");
     assert!(run.connects_per_request());
