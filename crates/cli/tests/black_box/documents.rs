@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::support::documents::{arguments, commands};
+use crate::support::documents::{arguments, assert_serves, commands};
 use crate::support::foreign::free_address;
-use crate::support::process::{Process, binary, first_line};
+use crate::support::process::{Process, binary};
 use crate::support::redis::Redis;
 use crate::support::serve::{Serve, ServeTcp};
 
@@ -168,20 +168,8 @@ fn adapt(words: &mut Vec<String>, servers: &Servers) {
 /// Runs `command`, and fails the test if brunt does not take it, or prints no result.
 fn run(command: &str, directory: &Path, servers: &Servers) {
     let mut words = arguments(command);
-    let mut brunt = binary();
-    brunt.current_dir(directory);
     if words.first().is_some_and(|word| word == "serve") {
-        words.retain(|word| !word.starts_with("127.0.0.1") && word != "--listen");
-        brunt.args(&words);
-        brunt.args(["--listen", "127.0.0.1:0"]);
-        if words.iter().any(|word| word == "--tcp") {
-            brunt.args(["--tcp-listen", "127.0.0.1:0"]);
-        }
-        let (process, stdout) = Process::start_open(brunt);
-        let line = first_line(stdout);
-        let is_up = line.starts_with("listening on ");
-        assert!(is_up, "{command}: {line} {}", process.kill());
-        return;
+        return assert_serves(&words);
     }
     let reads = words.first().is_some_and(|word| word == "report");
     let stored = words.iter().filter(|word| word.ends_with(".json"));
@@ -189,11 +177,9 @@ fn run(command: &str, directory: &Path, servers: &Servers) {
     if !reads && !compares_stored {
         adapt(&mut words, servers);
     }
-    let outcome = Process::start({
-        brunt.args(&words);
-        brunt
-    });
-    let outcome = outcome.wait();
+    let mut brunt = binary();
+    brunt.current_dir(directory).args(&words);
+    let outcome = Process::start(brunt).wait();
     // A short run may miss an objective (1), break an invariant (3) or say nothing (4).
     let is_taken = outcome
         .code

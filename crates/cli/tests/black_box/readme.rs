@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use crate::support::certificates::{Authority, Identity};
-use crate::support::documents::{arguments, commands, page};
-use crate::support::process::{Outcome, Process, binary, first_line};
+use crate::support::documents::{arguments, assert_serves, commands, page};
+use crate::support::process::{Outcome, Process, binary};
 use crate::support::run::EXACT;
 use crate::support::serve::{Serve, ServeUnix};
 
@@ -173,27 +173,11 @@ fn the_commands_work() {
     let commands: Vec<String> = PAGES.into_iter().flat_map(commands).collect();
     assert!(commands.len() >= 45, "{commands:?}");
     for command in commands {
-        let mut words = arguments(&command);
-        match words.first().map(String::as_str) {
-            Some("serve") => {
-                for option in ["--listen", "--tcp-listen"] {
-                    let listen = words.iter().position(|word| word == option);
-                    if let Some(address) = listen.and_then(|at| words.get_mut(at + 1)) {
-                        "127.0.0.1:0".clone_into(address);
-                    }
-                }
-                let mut serve = binary();
-                serve.args(&words);
-                let (process, stdout) = Process::start_open(serve);
-                let line = first_line(stdout);
-                assert!(
-                    line.starts_with("listening on "),
-                    "{command}: {}",
-                    process.kill()
-                );
-                continue;
-            }
-            _ => valid_run(directory.path(), &command, &servers),
+        let words = arguments(&command);
+        if words.first().is_some_and(|word| word == "serve") {
+            assert_serves(&words);
+        } else {
+            valid_run(directory.path(), &command, &servers);
         }
     }
 }

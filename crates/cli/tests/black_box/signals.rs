@@ -38,6 +38,15 @@ fn start_hanging(words: &str, file: &std::path::Path) -> Process {
     start_with_hangup(&command)
 }
 
+/// Starts a run with `load` whose server has four requests and never answers.
+fn start_silent(backend: &str, load: &str, file: &std::path::Path) -> (Serve, Process) {
+    let server = Serve::start();
+    let words = format!("--backend {backend} -c 4 -T 10m {load}");
+    let process = start_hanging(&format!("{words} {}", server.url("/never")), file);
+    server.wait_for_requests(4);
+    (server, process)
+}
+
 /// Checks a full report in `file`, of a run in which four requests had no reply.
 fn assert_reported(outcome: &Outcome, file: &std::path::Path) -> RunReport {
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
@@ -103,10 +112,7 @@ fn before_the_window_a_silent_server_holds_nothing_up() {
     let files = Stored::new();
     let file = files.place("run.json");
     for (backend, signal) in combinations() {
-        let server = Serve::start();
-        let words = format!("--backend {backend} -c 4 --warmup 10m -T 10m");
-        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
-        server.wait_for_requests(4);
+        let (_server, process) = start_silent(backend, "--warmup 10m", &file);
         assert_nothing_measured(&end_by(signal, process));
 
         let port = Port::full_after_one();
@@ -146,10 +152,7 @@ fn in_the_window_a_silent_server_holds_up_no_report() {
     at_once(combinations(), |(backend, signal)| {
         let files = Stored::new();
         let file = files.place("run.json");
-        let server = Serve::start();
-        let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
-        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
-        server.wait_for_requests(4);
+        let (_server, process) = start_silent(backend, "-d 10m --warmup 0s", &file);
         let (outcome, took) = end_by(signal, process);
         assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
         let report = assert_reported(&outcome, &file);
@@ -164,10 +167,7 @@ fn in_drain_a_silent_server_holds_up_no_report() {
     at_once(combinations(), |(backend, signal)| {
         let files = Stored::new();
         let file = files.place("run.json");
-        let server = Serve::start();
-        let words = format!("--backend {backend} -c 4 -d 300ms --warmup 0s -T 10m");
-        let mut process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
-        server.wait_for_requests(4);
+        let (_server, mut process) = start_silent(backend, "-d 300ms --warmup 0s", &file);
         wait_out(Duration::from_millis(400), &mut process);
         let (outcome, took) = end_by(signal, process);
         assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
@@ -213,10 +213,7 @@ fn a_second_signal_ends_it_at_once_with_a_report() {
     let files = Stored::new();
     let file = files.place("run.json");
     for (backend, signal) in combinations() {
-        let server = Serve::start();
-        let words = format!("--backend {backend} -c 4 -d 10m --warmup 0s -T 10m");
-        let process = start_hanging(&format!("{words} {}", server.url("/never")), &file);
-        server.wait_for_requests(4);
+        let (_server, process) = start_silent(backend, "-d 10m --warmup 0s", &file);
         process.signal(Signal::INT);
         // A signal that comes while the same one is pending is lost.
         process.wait_for_message("a second signal ends");

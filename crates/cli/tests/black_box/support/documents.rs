@@ -1,5 +1,29 @@
 //! Commands of the documentation, as a shell would take them apart.
 
+use crate::support::process::{Process, binary, first_line};
+
+/// Fails the test if `brunt serve` with the `words` of a page does not listen, at ports that are
+/// free.
+pub(crate) fn assert_serves(words: &[String]) {
+    let mut words = words.to_vec();
+    let (of_tcp, of_http) = (["--tcp", "--tcp-listen"], ["serve", "--listen"]);
+    for (option, because) in [("--listen", of_http), ("--tcp-listen", of_tcp)] {
+        let is_asked = words.iter().any(|word| because.contains(&word.as_str()));
+        if let Some(typed) = words.iter().position(|word| word == option) {
+            words.drain(typed..typed + 2);
+        }
+        if is_asked {
+            words.extend([option, "127.0.0.1:0"].map(str::to_owned));
+        }
+    }
+    let mut serve = binary();
+    serve.args(&words);
+    let (process, stdout) = Process::start_open(serve);
+    let line = first_line(stdout);
+    let is_up = line.starts_with("listening on ");
+    assert!(is_up, "{words:?}: {line} {}", process.kill());
+}
+
 /// A page, by its path in the repository.
 pub(crate) fn page(name: &str) -> String {
     let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
