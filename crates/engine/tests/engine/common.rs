@@ -217,14 +217,14 @@ pub(crate) struct Served {
 /// A server to load.
 pub(crate) enum Server {
     Real(Running),
-    Simulated(SimSettings),
+    Simulated(Box<SimSettings>),
 }
 
 impl Server {
     /// The reference server; where brunt is simulated, the network is, too.
     pub(crate) fn reference(kind: Kind) -> Self {
         match kind {
-            Kind::Sim => Self::Simulated(reference(Http2Options::default())),
+            Kind::Sim => Self::Simulated(Box::new(reference(Http2Options::default()))),
             Kind::Uring | Kind::Epoll => Self::Real(serve(kind)),
         }
     }
@@ -245,7 +245,7 @@ impl Server {
     ) -> (T, Served) {
         match self {
             Self::Simulated(settings) => {
-                let mut machine = SimMachine::new(settings);
+                let mut machine = SimMachine::new(*settings);
                 let prepared = prepare_simulated(plan.clone(), &mut machine);
                 let prepared = prepared.expect("a plan that fits");
                 let control = prepared.control();

@@ -118,7 +118,7 @@ fn rounds_in(
     let log = Arc::clone(&maker.log);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(maker)];
     let server = match unix {
-        _ if kind == Kind::Sim => Server::Simulated(settings),
+        _ if kind == Kind::Sim => Server::Simulated(Box::new(settings)),
         Some(path) => Server::Real(serve_at(kind, ListenAddress::Unix(path.to_owned()))),
         None => Server::Real(serve(kind)),
     };

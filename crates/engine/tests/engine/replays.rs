@@ -194,7 +194,7 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
     plan.warmup_ns = 0;
     plan.workers = many(1);
     plan.pipeline = many(3);
-    let (run, _) = Server::Simulated(settings).session(&plan, |session| {
+    let (run, _) = Server::Simulated(Box::new(settings)).session(&plan, |session| {
         session
             .set_generators(vec![Box::new(noting)])
             .expect("one worker");

@@ -20,7 +20,7 @@ impl RunObserver for Keeping {
 fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
     let round = Round::of(&plan);
     let mut keeping = Keeping(None);
-    let server = Server::Simulated(settings.clone());
+    let server = Server::Simulated(Box::new(settings.clone()));
     let (run, _) = server.session(&plan, |session| session.round(&round, &mut keeping));
     (run.expect("a run"), keeping.0)
 }
