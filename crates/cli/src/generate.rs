@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory};
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, Command, CommandFactory, Id};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
@@ -160,34 +160,19 @@ fn visible(command: &Command, shows: impl Fn(&Arg) -> bool) -> Command {
         .args(arguments.map(bare))
 }
 
-/// What a completion knows of an argument: not what it conflicts with, which may be hidden.
+/// What a completion knows of an argument: not what it conflicts with or requires, which may be
+/// hidden.
 fn bare(argument: &Arg) -> Arg {
-    let mut bare = Arg::new(argument.get_id().clone())
-        .action(match argument.get_action() {
-            clap::ArgAction::Help | clap::ArgAction::Version => clap::ArgAction::SetTrue,
-            other => other.clone(),
-        })
-        .help(argument.get_help().cloned().unwrap_or_default());
-    if let Some(short) = argument.get_short() {
-        bare = bare.short(short);
-    }
-    if let Some(long) = argument.get_long() {
-        bare = bare.long(for_ever(long));
-    }
-    if !argument.get_action().takes_values() {
-        return bare;
-    }
-    bare = bare.value_hint(argument.get_value_hint());
-    if let Some(names) = argument.get_value_names() {
-        bare = bare.value_names(names.to_vec());
-    }
-    if let Some(range) = argument.get_num_args() {
-        bare = bare.num_args(range);
-    }
-    let values = argument.get_possible_values();
-    match values.is_empty() {
-        true => bare,
-        false => bare.value_parser(PossibleValuesParser::new(values)),
+    let is_set = argument.get_action().takes_values();
+    let bare = argument
+        .clone()
+        .conflicts_with(Resettable::<Id>::Reset)
+        .requires(Resettable::<Id>::Reset)
+        .required(false);
+    if is_set {
+        bare
+    } else {
+        bare.action(ArgAction::SetTrue)
     }
 }
 

@@ -62,22 +62,7 @@ pub(crate) fn explain(mut error: clap::Error, words: &[String]) -> clap::Error {
 
 /// Whether `typed` begins the option, or is one edit away from it.
 fn is_near(typed: &str, option: &str) -> bool {
-    if option.starts_with(typed) {
-        return true;
-    }
-    let same = typed
-        .bytes()
-        .zip(option.bytes())
-        .take_while(|(own, other)| own == other);
-    let same = same.count();
-    let (own, other) = (&typed.as_bytes()[same..], &option.as_bytes()[same..]);
-    match (own, other) {
-        ([a, b, own @ ..], [c, d, other @ ..]) if (a, b) == (d, c) && own == other => true,
-        ([_, own_rest @ ..], [_, other_rest @ ..]) => {
-            own_rest == other_rest || own == other_rest || own_rest == other
-        }
-        (rest, []) | ([], rest) => rest.len() == 1,
-    }
+    option.starts_with(typed) || strsim::osa_distance(typed, option) <= 1
 }
 
 /// The URL that was typed, if any, once it is clear that nothing else was meant.
