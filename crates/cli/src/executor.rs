@@ -20,8 +20,7 @@ use crate::output::{Destination, is_standard};
 use crate::plan::{default_workers, set_workers};
 use crate::progress::{Doing, Line};
 use crate::run::{Keeping, Pipeline, interrupted};
-use crate::session::{SessionOptions, is_interrupt};
-use crate::signals::Interrupts;
+use crate::session::{Interrupts, SessionOptions, is_interrupt};
 use crate::values::Source;
 use crate::{EXIT_INTERRUPTED, experiment_exit_code};
 

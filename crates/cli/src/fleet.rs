@@ -25,8 +25,7 @@ use crate::progress::Line;
 use crate::redact::{self, redact};
 use crate::refusals::{self, Given};
 use crate::run::Origin;
-use crate::session::of_part;
-use crate::signals::{Interrupts, Second};
+use crate::session::{Interrupts, Second, of_part};
 use crate::{
     EXIT_INTERRUPTED, EXIT_INVALID, find, habits, message, objectives, script, sessions, sweep,
 };

@@ -16,15 +16,12 @@ mod plan;
 mod progress;
 mod redact;
 mod refusals;
-mod replace;
 mod request;
 mod run;
 mod script;
 mod serve;
 mod session;
 mod sessions;
-mod side_server;
-mod signals;
 mod stored;
 mod sweep;
 mod values;
@@ -102,8 +99,8 @@ fn run(arguments: &Arguments, given: &refusals::Given) -> anyhow::Result<ExitCod
 fn main() -> ExitCode {
     // The first reading is the origin of the run's clock.
     brunt_io::clock::now_ns();
-    signals::outlive_file_limit();
-    if let Err(error) = signals::fit_address_space() {
+    session::outlive_file_limit();
+    if let Err(error) = session::fit_address_space() {
         message::print(&error);
         return ExitCode::from(EXIT_SETUP);
     }

@@ -101,7 +101,7 @@ fn note_output(outcome: io::Result<()>) {
     let was_lost = IS_OUTPUT_LOST.swap(true, Ordering::Relaxed);
     if !was_lost && error.kind() != ErrorKind::BrokenPipe {
         HAS_OUTPUT_FAILED.store(true, Ordering::Relaxed);
-        let error = crate::replace::with_limit(error);
+        let error = crate::output::with_limit(error);
         print(&format_args!("cannot write to standard output: {error}"));
     }
 }

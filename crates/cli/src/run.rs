@@ -19,8 +19,7 @@ use crate::plan::{own_target, refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::redact::{self, redact};
 use crate::serve::{self, Halves};
-use crate::session::{SessionOptions, TakenPart, Wanted};
-use crate::signals::{Interrupts, Second};
+use crate::session::{Interrupts, Second, SessionOptions, TakenPart, Wanted};
 use crate::{EXIT_INTERRUPTED, message, objectives};
 
 /// A run to be made.

@@ -24,7 +24,7 @@ use crate::output::Destination;
 use crate::plan::{refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::run::{FrontEnd, Job, Pipeline};
-use crate::signals::Interrupts;
+use crate::session::Interrupts;
 use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
 
 /// A script is ready after so long.

@@ -17,8 +17,8 @@ use brunt_server::{
 
 use crate::commands::{ServeArguments, ServeProtocolArguments, ServeTcpArguments};
 use crate::message;
-use crate::replace;
-use crate::signals::{Interrupts, Second};
+use crate::output::write_file;
+use crate::session::{Interrupts, Second};
 
 /// How often the signal flag is looked at.
 const WATCH_NS: u64 = 50_000_000;
@@ -65,8 +65,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     options.tcp = raw_tcp(&arguments.tcp)?;
     let server = brunt_server::start(&options).context("cannot serve")?;
     if let Some(path) = &protocol.cert_out {
-        replace::write(path, server.certificates_pem().as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        write_file(path, server.certificates_pem())?;
     }
     if !arguments.quiet {
         let mut lines = format!(

@@ -1,21 +1,16 @@
 //! brunt in place of other load generators, by the name that it is called by or by its first word:
 //! their command lines, run as brunt's own, and their text.
 
-mod ab;
-mod h2load;
-mod httperf;
+mod http;
 mod nuttcp;
-mod oha;
 mod tcpkali;
-mod weighttp;
-mod wrk;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use brunt_dropin::wrk::Program;
 use brunt_dropin::{Ending, tool_named};
 use brunt_engine::PrepareError;
@@ -27,7 +22,7 @@ use crate::output::Destination;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::{Job, Origin, Pipeline};
 use crate::session::is_interrupt;
-use crate::{EXIT_INTERRUPTED, message, redact, replace};
+use crate::{EXIT_INTERRUPTED, message, redact};
 
 /// The variable that names a file for brunt's own record of the run.
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
@@ -98,15 +93,15 @@ impl Called {
 /// Runs the command line of the other tool, and ends as it does.
 pub(crate) fn run(called: &Called) -> ExitCode {
     let outcome = words(called).and_then(|words| match called.tool {
-        "ab" => ab::run(&called.name, &words),
-        "weighttp" => weighttp::run(&words),
-        "h2load" => h2load::run(&words),
-        "httperf" => httperf::run(&called.name, &words),
+        "ab" => http::ab(&called.name, &words),
+        "weighttp" => http::weighttp(&words),
+        "h2load" => http::h2load(&words),
+        "httperf" => http::httperf(&called.name, &words),
         "nuttcp" => nuttcp::run(&words),
         "tcpkali" => tcpkali::run(&called.name, &words),
-        "oha" => oha::run(&words),
-        "wrk2" => wrk::run(Program::Wrk2, &called.name, &words),
-        _ => wrk::run(Program::Wrk, &called.name, &words),
+        "oha" => http::oha(&words),
+        "wrk2" => http::wrk(Program::Wrk2, &called.name, &words),
+        _ => http::wrk(Program::Wrk, &called.name, &words),
     });
     let code = outcome.unwrap_or_else(|error| fail(&error));
     // The other tools do not look.
@@ -169,24 +164,21 @@ fn cpus() -> NonZeroU32 {
     NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN)
 }
 
-/// The bytes of a file that the command line names by `option`; `unread` is how it ends where the
-/// file cannot be read.
+/// The bytes of the file that the command line names by `option`, if any; `unread` is how it ends
+/// where the file cannot be read.
 fn read_file(
     option: &str,
-    path: &Path,
-    unread: impl Fn(&std::io::Error) -> Ending,
-) -> Result<Vec<u8>> {
+    path: Option<&Path>,
+    unread: impl Fn(&Path, &std::io::Error) -> Ending,
+) -> Result<Option<Vec<u8>>> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
     match files::read_file(path, BODY_BYTES_MAX) {
-        Ok(bytes) => Ok(bytes),
-        Err(FileError::Input(error)) => Err(unread(&error).into()),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FileError::Input(error)) => Err(unread(path, &error).into()),
         Err(error) => bail!("{option} {}: {error}; give a shorter one", path.display()),
     }
-}
-
-/// Writes a file that the command line names.
-fn write_file(path: &Path, text: &str) -> Result<()> {
-    replace::write(path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints to standard output at once, with what servers and arguments gave made inert.

@@ -16,7 +16,7 @@ use brunt_record::{RequestLog, Run};
 
 use super::{job, open_outputs, print};
 use crate::run::FrontEnd;
-use crate::signals::Interrupts;
+use crate::session::Interrupts;
 
 /// How long the exchange before the load may take, and the server's report after it.
 const REPLY_LIMIT: Duration = Duration::from_secs(10);

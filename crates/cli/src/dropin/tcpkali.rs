@@ -20,8 +20,7 @@ use crate::args::fresh_seed;
 use crate::message;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::FrontEnd;
-use crate::session::is_interrupt;
-use crate::signals::{Interrupts, Second};
+use crate::session::{Interrupts, Second, is_interrupt};
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
 pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {

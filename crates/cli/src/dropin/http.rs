@@ -1,0 +1,467 @@
+//! The front ends of tools that send requests over HTTP: wrk and wrk2, ab, weighttp, h2load, httperf
+//! and oha.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use brunt_dropin::{Ending, ab, h2load, httperf, oha, weighttp, wrk};
+use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
+use brunt_io::clock;
+use brunt_io::files::{self, FileError};
+use brunt_load::sessions::{SessionFigures, SessionLog};
+use brunt_record::{RequestLog, Run};
+
+use super::{EXIT_FAILED, cpus, failed, job, open_outputs, print, read_file};
+use crate::message;
+use crate::output::{is_standard, write_file};
+use crate::request::LIST_BYTES_MAX;
+use crate::run::{FrontEnd, Job};
+use crate::script::{self, LastCalls, of_drop_in};
+use crate::values::read_all;
+
+/// Runs the command line `words` of the program that was called as `name`.
+pub(super) fn wrk(program: wrk::Program, name: &str, words: &[String]) -> Result<ExitCode> {
+    let options = &wrk::Options::parse(program, name, words)?;
+    let mut plan = wrk::plan(options)?;
+    let script = wrk::Scripted::load(options, &mut plan, of_drop_in)?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut script = script.map(|script| LastCalls::new(script, &pipeline.interrupts));
+    let generators = script.as_mut().map(LastCalls::generators).transpose();
+    let job = Job {
+        generators: generators.map_err(Ending::from)?.unwrap_or_default(),
+        ..job(plan)
+    };
+    pipeline.run(job, &mut Wrk { options, script })
+}
+
+/// The text of a run, and its script, which is called when that is printed.
+struct Wrk<'a> {
+    options: &'a wrk::Options,
+    script: Option<LastCalls>,
+}
+
+impl FrontEnd for Wrk<'_> {
+    fn begin(&mut self) {
+        print(&wrk::heading(self.options));
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| wrk::preparation_ending(self.options, error))
+    }
+
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        print(&wrk::report(self.options, run));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        let script_error = wrk::script_error(run);
+        let code = match &script_error {
+            Some(reason) => {
+                message::print_of_script(reason);
+                ExitCode::from(EXIT_FAILED)
+            }
+            None => ExitCode::SUCCESS,
+        };
+        let Some(script) = &mut self.script else {
+            return Ok(code);
+        };
+        let torn_down = script.tear_down();
+        let done = script.done(run);
+        script::exit_code(torn_down.and(done), code)
+    }
+}
+
+/// Runs the command line `words` of ab, called as `name`.
+pub(super) fn ab(name: &str, words: &[String]) -> Result<ExitCode> {
+    let options = &ab::Options::parse(name, words)?;
+    message::print_lines(&options.warning);
+    let path = options.body.as_deref();
+    let body = read_file("-p", path, |_, error| options.unread(error))?;
+    let ab::Planned { plan, request } = options.plan(&body.unwrap_or_default())?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    print(&ab::heading(options, &request));
+    let completed = Completed::new(options.progress_every());
+    pipeline.run(job(plan), &mut Ab { options, completed })
+}
+
+/// The text of a run.
+struct Ab<'a> {
+    options: &'a ab::Options,
+    completed: Completed,
+}
+
+impl FrontEnd for Ab<'_> {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(&mut self.completed)
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| ab::preparation_ending(self.options, error))
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        let options = self.options;
+        if ab::run_ending(options, run).is_some() {
+            return Ok(());
+        }
+        let measured = ab::Measured::of(options, run, log);
+        self.completed.finished(log.len());
+        print(&ab::report(options, &measured));
+        if let Some(path) = &options.csv {
+            write_file(path, ab::csv(&measured))?;
+        }
+        if let Some(path) = &options.gnuplot {
+            write_file(path, ab::gnuplot(run, log))?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        match ab::run_ending(self.options, run) {
+            Some(ending) => Err(ending.into()),
+            None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Progress as ab prints it.
+#[derive(Debug)]
+struct Completed {
+    /// Every so many requests; absent: not at all.
+    every: Option<u32>,
+    next: u64,
+}
+
+impl Completed {
+    fn new(every: Option<u32>) -> Self {
+        Self {
+            every,
+            next: every.unwrap_or_default().into(),
+        }
+    }
+
+    fn reached(&mut self, requests: u64) {
+        let Some(every) = self.every else {
+            return;
+        };
+        while requests >= self.next {
+            message::print_lines(&format!("Completed {} requests", self.next));
+            self.next += u64::from(every);
+        }
+    }
+
+    fn finished(&mut self, requests: u64) {
+        self.reached(requests);
+        if self.every.is_some() {
+            message::print_lines(&format!("Finished {requests} requests"));
+        }
+    }
+}
+
+impl RunObserver for Completed {
+    fn progress(&mut self, _phase: Phase, progress: &Progress) {
+        self.reached(progress.successes + progress.errors + progress.failures);
+    }
+}
+
+/// The variable that chooses the form of the report, by the version that has it.
+const VERSION_VARIABLE: &str = "BRUNT_WEIGHTTP";
+
+/// Runs the command line `words` of weighttp.
+pub(super) fn weighttp(words: &[String]) -> Result<ExitCode> {
+    let form = match std::env::var(VERSION_VARIABLE).as_deref() {
+        Ok("0.4") => weighttp::Form::Text,
+        _ => weighttp::Form::Json,
+    };
+    let options = weighttp::Options::parse(form, words)?;
+    message::print_lines(&options.warning);
+    let path = options.body.as_deref();
+    let body = read_file("-p", path, |_, error| options.unread(error))?;
+    let plan = options.plan(&body.unwrap_or_default())?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut weighttp = Weighttp {
+        options: &options,
+        next_percent: 10,
+    };
+    pipeline.run(job(plan), &mut weighttp)
+}
+
+/// The text of a run, and its progress.
+struct Weighttp<'a> {
+    options: &'a weighttp::Options,
+    next_percent: u64,
+}
+
+impl FrontEnd for Weighttp<'_> {
+    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
+        Some(self)
+    }
+
+    fn begin(&mut self) {
+        print(&weighttp::heading(self.options));
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        let options = self.options;
+        self.reached(log.len());
+        let measured = weighttp::Measured::of(run, log);
+        let (stdout, stderr) = weighttp::report(options, &measured);
+        if let Some(path) = &options.csv {
+            let csv = weighttp::csv(&measured);
+            if is_standard(path) {
+                print(&csv);
+            } else {
+                write_file(path, &csv)?;
+            }
+        }
+        print(&stdout);
+        message::print_lines(&stderr);
+        Ok(())
+    }
+}
+
+impl Weighttp<'_> {
+    fn reached(&mut self, requests: u64) {
+        let all = self.options.requests;
+        let step = if all > 10 { 10 } else { 100 };
+        self.next_percent = self.next_percent.max(step);
+        while !self.options.is_quiet
+            && self.next_percent <= 100
+            && requests * 100 >= all * self.next_percent
+        {
+            // The report follows, and says so where it cannot be printed.
+            print(&weighttp::progress(self.next_percent));
+            self.next_percent += step;
+        }
+    }
+}
+
+impl RunObserver for Weighttp<'_> {
+    fn progress(&mut self, _phase: Phase, progress: &Progress) {
+        self.reached(progress.successes + progress.errors + progress.failures);
+    }
+}
+
+/// Runs the command line `words` of h2load.
+pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
+    let options = h2load::Options::parse(words)?;
+    let file = options
+        .input
+        .as_deref()
+        .or(options.timing_script.as_deref());
+    let text = file.map(read_lines).transpose()?;
+    let uris = options.uris(text.as_deref())?;
+    let data = read_file("-d", options.data.as_deref(), |path, _| {
+        not_opened("-d", path)
+    })?;
+    warn(&options, &uris);
+    let plan = options.plan(&uris, data.as_deref())?;
+    let requests = plan.stop.requests.unwrap_or(1);
+    let log = options.log.as_deref().map(open_log).transpose()?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let mut h2load = H2load {
+        options: &options,
+        requests,
+        log,
+    };
+    pipeline.run(job(plan), &mut h2load)
+}
+
+/// The text of a run.
+struct H2load<'a> {
+    options: &'a h2load::Options,
+    /// Requests that are planned.
+    requests: u64,
+    /// The file of `--log-file`.
+    log: Option<File>,
+}
+
+impl FrontEnd for H2load<'_> {
+    fn begin(&mut self) {
+        print(&h2load::heading(self.options, self.requests));
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        ended_before(self.options, self.requests, error)
+    }
+
+    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
+        print(&h2load::report(self.options, self.requests, run, log));
+        if let Some(file) = &mut self.log {
+            file.write_all(h2load::log_lines(self.options, run, log).as_bytes())
+                .context("cannot write the file of --log-file")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is to be said before the load.
+fn warn(options: &h2load::Options, uris: &h2load::Uris) {
+    message::print_lines(&options.warning);
+    message::print_lines(&uris.warning);
+    if let Some(warning) = options.script_warning(uris.paths.len()) {
+        message::print_lines(&warning);
+    }
+    if options.threads > u64::from(cpus().get()) {
+        message::print_lines(
+            "-t: warning: the number of threads is greater than hardware cores.\n",
+        );
+    }
+}
+
+/// How h2load ends where nothing could be measured: where the server cannot be reached, or speaks
+/// something else, all requests have failed.
+fn ended_before(
+    options: &h2load::Options,
+    requests: u64,
+    error: anyhow::Error,
+) -> Result<ExitCode> {
+    if let Some(PrepareError::Resolve { reason, .. }) = error.downcast_ref() {
+        return Err(h2load::unresolved(reason).into());
+    }
+    let is_out_of_reach = matches!(
+        error.downcast_ref(),
+        Some(PrepareError::Unreachable { .. } | PrepareError::Negotiate(_))
+    ) || matches!(error.downcast_ref(), Some(RunError::NoConnection { .. }));
+    if !is_out_of_reach {
+        return Err(error);
+    }
+    print(&h2load::unreached(options, requests, clock::now_ns()));
+    message::print(&format_args!("{error:#}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open_log(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.map_err(|_| not_opened("--log-file", path).into())
+}
+
+fn not_opened(option: &str, path: &Path) -> Ending {
+    let line = format!("{option}: Could not open file {}", path.display());
+    Ending::error(&line, EXIT_FAILED)
+}
+
+fn read_lines(path: &Path) -> Result<String> {
+    let read = if is_standard(path) {
+        files::read_bounded(std::io::stdin().lock(), LIST_BYTES_MAX)
+    } else {
+        files::read_file(path, LIST_BYTES_MAX)
+    };
+    let unread = || {
+        let line = format!("cannot read input file: {}", path.display());
+        Ending::error(&line, EXIT_FAILED)
+    };
+    match read {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| unread().into()),
+        Err(FileError::Input(_)) => Err(unread().into()),
+        Err(error) => bail!("-i {}: {error}; split it", path.display()),
+    }
+}
+
+/// Runs the command line `words` of httperf, called as `name`.
+pub(super) fn httperf(name: &str, words: &[String]) -> Result<ExitCode> {
+    let options = &httperf::Options::parse(name, words)?;
+    message::print_lines(&options.warning);
+    let httperf::Planned {
+        plan,
+        generator,
+        place,
+        warning,
+    } = options.plan(&files(options)?)?;
+    message::print_lines(&warning);
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    let job = Job {
+        generators: vec![generator],
+        ..job(plan)
+    };
+    pipeline.run(job, &mut Httperf { options, place })
+}
+
+/// The text of a run.
+struct Httperf<'a> {
+    options: &'a httperf::Options,
+    /// Where the generator keeps the outcomes of the sessions.
+    place: Arc<Mutex<SessionFigures>>,
+}
+
+impl FrontEnd for Httperf<'_> {
+    fn begin(&mut self) {
+        print(&httperf::heading(self.options));
+    }
+
+    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
+        failed(error, |error| {
+            httperf::preparation_ending(self.options, error)
+        })
+    }
+
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        let sessions = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        print(&httperf::report(self.options, run, &sessions));
+        Ok(())
+    }
+
+    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
+        Ok(match run.interrupted() {
+            true => ExitCode::from(EXIT_FAILED),
+            false => ExitCode::SUCCESS,
+        })
+    }
+}
+
+/// Reads the files that the command line names.
+fn files(options: &httperf::Options) -> Result<httperf::Files> {
+    let mut files = httperf::Files::default();
+    if let httperf::Workload::Log { path, .. } = options.workload() {
+        let log = SessionLog::parse(&read(options, &path)?);
+        files.log = Some(log.map_err(|error| httperf::unread_log(options, &error))?);
+    } else if let httperf::Uris::List { path, .. } = &options.uris {
+        files.list = Some(read(options, path)?);
+    }
+    Ok(files)
+}
+
+fn read(options: &httperf::Options, path: &Path) -> Result<Vec<u8>> {
+    let unread = |_| -> Ending { httperf::unread(options, path) };
+    let file = File::open(path).map_err(unread)?;
+    let name = path.display().to_string();
+    read_all(file, &name, "the file", LIST_BYTES_MAX).context("it is too large")
+}
+
+/// Runs the command line `words` of oha.
+pub(super) fn oha(words: &[String]) -> Result<ExitCode> {
+    let options = oha::Options::parse(words)?;
+    let body = read_file("-D", options.body_file.as_deref(), |path, error| {
+        let line = format!("Error: {error}: {}", path.display());
+        Ending::error(&line, EXIT_FAILED)
+    })?;
+    let typed = || options.body.clone().unwrap_or_default().into_bytes();
+    message::print_lines(&options.warning);
+    let plan = oha::plan(&options, &body.unwrap_or_else(typed), cpus())?;
+    let pipeline = open_outputs(options.brunt_report.as_deref())?;
+    pipeline.run(job(plan), &mut Oha { options: &options })
+}
+
+/// The text of a run.
+struct Oha<'a> {
+    options: &'a oha::Options,
+}
+
+impl FrontEnd for Oha<'_> {
+    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
+        let report = oha::report(self.options, run);
+        match &self.options.output {
+            Some(path) => write_file(path, &report),
+            None => {
+                print(&report);
+                Ok(())
+            }
+        }
+    }
+}
