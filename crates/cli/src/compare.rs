@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::args::{AnyLoadArguments, fresh_seed};
 use crate::commands::CompareArguments;
-use crate::find::{self, Search};
+use crate::executor::{self, Search};
 use crate::output::{Destination, is_standard};
 use crate::progress::{Doing, Line};
 use crate::redact::{environment, redact};
@@ -145,10 +145,10 @@ fn plans(
     }
     let load = &arguments.typed.load;
     let most_per_s = arguments.search.max_rate;
-    find::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
+    executor::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
     let urls = urls.iter();
     urls.map(|url| match is_search {
-        true => find::plan(&arguments.typed, given, url, most_per_s),
+        true => executor::plan(&arguments.typed, given, url, most_per_s),
         false => plan(&arguments.typed, given, url),
     })
     .collect()
@@ -242,7 +242,7 @@ fn search(
     sides: Sides<'_>,
 ) -> Result<ComparedRounds> {
     let load = &arguments.typed.load;
-    let asked = find::asked(load)?;
+    let asked = executor::asked(load)?;
     let most_per_s = arguments.search.max_rate;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;

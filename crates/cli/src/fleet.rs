@@ -26,9 +26,7 @@ use crate::redact::{self, redact};
 use crate::refusals::{self, Given};
 use crate::run::Origin;
 use crate::session::{Interrupts, Second, of_part};
-use crate::{
-    EXIT_INTERRUPTED, EXIT_INVALID, find, habits, message, objectives, script, sessions, sweep,
-};
+use crate::{EXIT_INTERRUPTED, EXIT_INVALID, habits, message, objectives, script, sessions};
 
 /// What files are called where no report goes to a file.
 const NAME: &str = "brunt-fleet";
@@ -44,10 +42,10 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
             make((&it.agents, &it.broker), &it.command.load, plan)
         }
         Some(FleetCommand::Sweep(it)) => {
-            sweep::run(it.command, given, Some((&it.agents, &it.broker)))
+            executor::sweep(it.command, given, Some((&it.agents, &it.broker)))
         }
         Some(FleetCommand::Find(it)) => {
-            find::run(&it.command, given, Some((&it.agents, &it.broker)))
+            executor::find(&it.command, given, Some((&it.agents, &it.broker)))
         }
         None => {
             let typed = &arguments.typed.load;

@@ -5,7 +5,6 @@ mod commands;
 mod compare;
 mod dropin;
 mod executor;
-mod find;
 mod fleet;
 mod generate;
 mod habits;
@@ -23,7 +22,6 @@ mod serve;
 mod session;
 mod sessions;
 mod stored;
-mod sweep;
 mod values;
 
 use std::process::ExitCode;
@@ -118,8 +116,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Compare(compare)) => compare::run(&compare, &given),
-        Some(Command::Sweep(sweep)) => sweep::run(*sweep, &given, None),
-        Some(Command::Find(find)) => find::run(&find, &given, None),
+        Some(Command::Sweep(sweep)) => executor::sweep(*sweep, &given, None),
+        Some(Command::Find(find)) => executor::find(&find, &given, None),
         Some(Command::Tcp(tcp)) => {
             plan::of_tcp(&tcp, &given).and_then(|plan| run::load(&tcp.load, plan))
         }
