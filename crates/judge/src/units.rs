@@ -350,20 +350,6 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_thousands_separators() {
-        for (value, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (12_345, "12,345"),
-            (1_553_101, "1,553,101"),
-            (u64::MAX, "18,446,744,073,709,551,615"),
-        ] {
-            assert_eq!(count(value), text);
-        }
-    }
-
-    #[test]
     fn data_has_decimal_prefixes() {
         for (value, text) in [
             (0, "0 B"),

@@ -28,7 +28,10 @@ mod tests {
             (0, "0 replies"),
             (1, "1 reply"),
             (2, "2 replies"),
+            (999, "999 replies"),
+            (1_000, "1,000 replies"),
             (1_234_567, "1,234,567 replies"),
+            (u64::MAX, "18,446,744,073,709,551,615 replies"),
         ] {
             assert_eq!(counted(number, "reply", "replies"), words);
         }
