@@ -96,7 +96,7 @@ fn a_run_is_drawn_and_can_be_read_without_scripts() {
         &["throughput", "latency", "percentiles", "heat", "cpu", "own"],
     );
     let words = [
-        "Throughput",
+        "throughput",
         "Environment",
         "Charts need JavaScript",
         "req/s",
@@ -167,7 +167,7 @@ fn experiments_are_drawn() {
                 "find.html",
                 stored("capacity"),
                 &["steps-tried"],
-                "Rates that were tried",
+                "is the highest rate that holds",
             ),
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
             (
