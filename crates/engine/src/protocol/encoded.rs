@@ -144,10 +144,7 @@ impl ClientProtocol for Unread {
         _places: &[RequestTiming],
         _out: &mut Out,
     ) -> Result<Progress, Broken> {
-        Ok(Progress {
-            consumed: bytes.len(),
-            event: None,
-        })
+        Ok(Progress::without_event(bytes.len()))
     }
 
     fn unread_bytes(&self, _connection: &()) -> u64 {

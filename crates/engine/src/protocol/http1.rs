@@ -436,10 +436,7 @@ impl ClientProtocol for Http1 {
         _out: &mut Out,
     ) -> Result<Progress, Broken> {
         if bytes.is_empty() {
-            return Ok(Progress {
-                consumed: 0,
-                event: None,
-            });
+            return Ok(Progress::without_event(0));
         }
         if connection.requests.count() == 0 {
             if is_last_reply(bytes) {
@@ -461,10 +458,7 @@ impl ClientProtocol for Http1 {
         let progress = connection
             .parser
             .receive(bytes, &self.limits, kind, &mut self.known)
-            .map_err(|error| Broken {
-                kind: failure::of_reply(error),
-                unexpected_bytes: 0,
-            })?;
+            .map_err(failure::of_reply)?;
         Ok(Progress {
             consumed: progress.consumed,
             event: progress.reply.map(|reply| ProtocolEvent::Done {

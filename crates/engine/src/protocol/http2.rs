@@ -10,7 +10,9 @@ use brunt_record::{FailureKind, RequestTiming};
 
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
-use super::{Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut};
+use super::{
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut,
+};
 use crate::failure;
 
 /// Bytes of frames that may wait behind a send, beside the heads of requests: bodies, of which the
@@ -175,12 +177,9 @@ impl ClientProtocol for Http2 {
                 &mut self.known,
                 &mut out.bytes,
             )
-            .map_err(|error| Broken {
-                kind: match error {
-                    ConnectionError::NotHttp2 => FailureKind::OtherProtocol,
-                    _ => FailureKind::Http2Error,
-                },
-                unexpected_bytes: 0,
+            .map_err(|error| match error {
+                ConnectionError::NotHttp2 => FailureKind::OtherProtocol,
+                _ => FailureKind::Http2Error,
             })?;
         if progress.event.is_none() {
             let is_shut = connection.client.depth() == 0;
@@ -251,8 +250,8 @@ impl ClientProtocol for Http2 {
     }
 
     #[inline]
-    fn take_overhead(&mut self, connection: &mut Http2Connection) -> u64 {
-        connection.client.take_overhead()
+    fn take_aside(&mut self, connection: &mut Http2Connection) -> Aside {
+        Aside::of_bytes(connection.client.take_overhead())
     }
 
     fn may_still_hear(&self, connection: &Http2Connection) -> bool {

@@ -21,8 +21,8 @@ use super::filled::Parts;
 use super::out::Asked;
 use super::streams::{Patience, event_of};
 use super::{
-    Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress, ProtocolEvent,
-    TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress,
+    ProtocolEvent, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -305,10 +305,7 @@ impl ClientProtocol for Http3 {
     ) -> Result<Progress, Broken> {
         let consumed = received.bytes.len();
         let Some(client) = connection.client.as_mut() else {
-            return Ok(Progress {
-                consumed,
-                event: None,
-            });
+            return Ok(Progress::without_event(consumed));
         };
         if consumed > 0 {
             connection.patience.heard_ns = received_ns;
@@ -328,24 +325,13 @@ impl ClientProtocol for Http3 {
             Err(ended) if !client.is_ready() => {
                 if !connection.is_retried && ended.is_refusal() {
                     self.retry(connection, received_ns);
-                    return Ok(Progress {
-                        consumed,
-                        event: None,
-                    });
+                    return Ok(Progress::without_event(consumed));
                 }
-                return Err(Broken {
-                    kind: of_handshake(&ended),
-                    unexpected_bytes: 0,
-                });
+                return Err(of_handshake(&ended).into());
             }
             Err(ended) => match of_close(&ended) {
                 Some(kind) => Some(ProtocolEvent::Closed(kind)),
-                None => {
-                    return Err(Broken {
-                        kind: of_broken(&ended),
-                        unexpected_bytes: 0,
-                    });
-                }
+                None => return Err(of_broken(&ended).into()),
             },
         };
         if event.is_none() {
@@ -433,10 +419,10 @@ impl ClientProtocol for Http3 {
     }
 
     #[inline]
-    fn take_overhead(&mut self, connection: &mut Http3Connection) -> u64 {
+    fn take_aside(&mut self, connection: &mut Http3Connection) -> Aside {
         let client = connection.client.as_mut();
         let bytes = client.map_or(0, |client| client.take_overhead());
-        bytes + std::mem::take(&mut connection.refused_bytes)
+        Aside::of_bytes(bytes + std::mem::take(&mut connection.refused_bytes))
     }
 
     fn take_quic(&mut self, connection: &mut Http3Connection) -> Option<QuicCounts> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{MessageExchange, Plan, Reuse};
-use brunt_proto::messages::{Framing, RespKind, ScanError, Scanned, Scanner, Template};
+use brunt_load::{MessageExchange, OpeningMessage, Plan, Reuse};
+use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
@@ -14,8 +14,8 @@ use super::exchange::{
     self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
 };
 use super::{
-    Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
-    TimedOut,
+    Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
+    ProtocolEvent, TimedOut,
 };
 use crate::failure;
 
@@ -41,15 +41,9 @@ enum MessagesError {
 pub(crate) struct EncodedMessages {
     set: MessageSet,
     reply: Framing,
-    opening: Option<Opening>,
+    opening: Option<OpeningMessage>,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
-}
-
-#[derive(Debug)]
-struct Opening {
-    message: Template,
-    reply: Framing,
 }
 
 impl EncodedMessages {
@@ -77,14 +71,9 @@ impl EncodedMessages {
         if reply == Framing::UntilClose && !is_single {
             return Err(EncodeError::protocol(MessagesError::SharedConnection));
         }
-        let opening = exchange.opening.as_ref().and_then(|opening| {
-            Some(Opening {
-                message: opening.message.given()?.clone(),
-                reply: opening.reply.clone(),
-            })
-        });
-        if let Some(Opening { message, reply }) = &opening {
-            if message.as_constant().is_some_and(<[u8]>::is_empty) {
+        if let Some(OpeningMessage { message, reply }) = &exchange.opening {
+            let message = message.given().and_then(Template::as_constant);
+            if message.is_some_and(<[u8]>::is_empty) {
                 let name = "of --first".to_owned();
                 return Err(EncodeError::protocol(MessagesError::Empty(name)));
             }
@@ -95,7 +84,7 @@ impl EncodedMessages {
         Ok(Self {
             set,
             reply,
-            opening,
+            opening: exchange.opening.clone(),
             payload: OnceLock::new(),
         })
     }
@@ -161,7 +150,7 @@ impl Messages {
     fn receive_opening(
         &self,
         connection: &mut MessagesConnection,
-        opening: &Opening,
+        opening: &OpeningMessage,
         bytes: &[u8],
     ) -> Result<Progress, Broken> {
         let mut consumed = 0;
@@ -173,20 +162,15 @@ impl Messages {
                 consumed: taken,
                 message_bytes,
                 kind,
-            } = scanned.map_err(broken)?;
+            } = scanned.map_err(failure::of_scan)?;
             consumed += taken;
             let Some(message_bytes) = message_bytes else {
                 break;
             };
-            connection.overhead_bytes += message_bytes;
+            connection.aside.overhead_bytes += message_bytes;
             match kind {
-                RespKind::Push => connection.pushes += 1,
-                RespKind::Error => {
-                    return Err(Broken {
-                        kind: FailureKind::OpeningRefused,
-                        unexpected_bytes: 0,
-                    });
-                }
+                RespKind::Push => connection.aside.pushes += 1,
+                RespKind::Error => return Err(FailureKind::OpeningRefused.into()),
                 RespKind::Reply => {
                     connection.is_opening = false;
                     connection.in_flight.rendered = Rendered::default();
@@ -195,17 +179,7 @@ impl Messages {
                 }
             }
         }
-        Ok(Progress {
-            consumed,
-            event: None,
-        })
-    }
-}
-
-fn broken(error: ScanError) -> Broken {
-    Broken {
-        kind: failure::of_scan(error),
-        unexpected_bytes: 0,
+        Ok(Progress::without_event(consumed))
     }
 }
 
@@ -232,10 +206,7 @@ pub(crate) struct MessagesConnection {
     was_pushed_to: bool,
     /// When the first byte of the reply that is being received came.
     first_byte_ns: u64,
-    /// What was not asked for yet by [`ClientProtocol::take_overhead`] and
-    /// [`ClientProtocol::take_pushes`].
-    overhead_bytes: u64,
-    pushes: u64,
+    aside: Aside,
 }
 
 impl ClientProtocol for Messages {
@@ -270,17 +241,19 @@ impl ClientProtocol for Messages {
     fn open(&mut self, connection: &mut MessagesConnection, out: &mut Out, now_ns: u64) -> bool {
         *connection = MessagesConnection::default();
         connection.in_flight.number = self.numbers.next();
-        let Some(opening) = &self.encoded.opening else {
+        let Some(OpeningMessage { message, reply }) = &self.encoded.opening else {
             return true;
         };
         let values = self.encoded.set.values(&connection.in_flight, now_ns);
         let bytes = out.owned(self.encoded.payload());
         let from = bytes.len();
-        opening.message.render(&values, bytes);
-        if opening.reply == Framing::None {
+        if let Some(message) = message.given() {
+            message.render(&values, bytes);
+        }
+        if *reply == Framing::None {
             return true;
         }
-        if opening.reply == Framing::Echo {
+        if *reply == Framing::Echo {
             connection.in_flight.rendered.push(&bytes[from..]);
         }
         connection.is_opening = true;
@@ -365,7 +338,7 @@ impl ClientProtocol for Messages {
             let is_awaited = connection.in_flight.requests.count() > 0 && !connection.is_put_off;
             match reply {
                 Framing::None => {
-                    connection.overhead_bytes += rest.len() as u64;
+                    connection.aside.overhead_bytes += rest.len() as u64;
                     connection.was_pushed_to = true;
                     consumed = bytes.len();
                     break;
@@ -393,14 +366,14 @@ impl ClientProtocol for Messages {
             let sent = self.encoded.set.oldest_sent(&connection.in_flight, places);
             let scanned = scanner.receive(reply, rest, sent);
             connection.scanner = scanner;
-            let scanned = scanned.map_err(broken)?;
+            let scanned = scanned.map_err(failure::of_scan)?;
             consumed += scanned.consumed;
             let Some(message_bytes) = scanned.message_bytes else {
                 break;
             };
             if connection.is_push || !is_awaited || scanned.kind == RespKind::Push {
-                connection.overhead_bytes += message_bytes;
-                connection.pushes += 1;
+                connection.aside.overhead_bytes += message_bytes;
+                connection.aside.pushes += 1;
                 connection.was_pushed_to = true;
                 continue;
             }
@@ -413,10 +386,7 @@ impl ClientProtocol for Messages {
                 }),
             });
         }
-        Ok(Progress {
-            consumed,
-            event: None,
-        })
+        Ok(Progress::without_event(consumed))
     }
 
     fn unread_bytes(&self, connection: &MessagesConnection) -> u64 {
@@ -429,7 +399,7 @@ impl ClientProtocol for Messages {
 
     fn discarded(&mut self, connection: &mut MessagesConnection, bytes: u64) {
         match &self.encoded.reply {
-            Framing::None => connection.overhead_bytes += bytes,
+            Framing::None => connection.aside.overhead_bytes += bytes,
             _ => connection.scanner.discarded(bytes),
         }
     }
@@ -470,8 +440,8 @@ impl ClientProtocol for Messages {
     }
 
     #[inline]
-    fn take_overhead(&mut self, connection: &mut MessagesConnection) -> u64 {
-        std::mem::take(&mut connection.overhead_bytes)
+    fn take_aside(&mut self, connection: &mut MessagesConnection) -> Aside {
+        std::mem::take(&mut connection.aside)
     }
 
     fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
@@ -479,10 +449,6 @@ impl ClientProtocol for Messages {
         connection.is_put_off = is_put_off
             && connection.in_flight.requests.count() == 1
             && self.encoded.reply != Framing::Echo;
-    }
-
-    fn take_pushes(&mut self, connection: &mut MessagesConnection) -> u64 {
-        std::mem::take(&mut connection.pushes)
     }
 
     fn may_still_hear(&self, connection: &MessagesConnection) -> bool {

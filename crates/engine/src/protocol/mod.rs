@@ -136,6 +136,17 @@ pub(crate) struct Progress {
     pub(crate) event: Option<ProtocolEvent>,
 }
 
+impl Progress {
+    /// So many bytes brought about nothing.
+    #[inline]
+    fn without_event(consumed: usize) -> Self {
+        Self {
+            consumed,
+            event: None,
+        }
+    }
+}
+
 /// The connection cannot be used any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Broken {
@@ -143,6 +154,15 @@ pub(crate) struct Broken {
     pub(crate) kind: FailureKind,
     /// Bytes that came though no request was in flight.
     pub(crate) unexpected_bytes: u64,
+}
+
+impl From<FailureKind> for Broken {
+    fn from(kind: FailureKind) -> Self {
+        Self {
+            kind,
+            unexpected_bytes: 0,
+        }
+    }
 }
 
 /// What the end of a connection means for the requests in flight on it.
@@ -175,6 +195,27 @@ pub(crate) enum Parting {
     /// Our side is closed (FIN), and the server is read to its end: to close a socket in which
     /// something is unread resets the connection, and the server loses what it did not read.
     Heard,
+}
+
+/// What came on a connection and belongs to no response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Aside {
+    pub(crate) overhead_bytes: u64,
+    /// Whole messages that answer nothing, whose bytes are among these.
+    pub(crate) pushes: u64,
+    /// Control frames, those that were sent included.
+    pub(crate) controls: ControlFrames,
+}
+
+impl Aside {
+    /// Nothing but bytes.
+    #[inline]
+    fn of_bytes(overhead_bytes: u64) -> Self {
+        Self {
+            overhead_bytes,
+            ..Self::default()
+        }
+    }
 }
 
 /// Where a protocol writes.
@@ -368,28 +409,15 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Bytes received since this was last asked that belong to no response.
+    /// What came since this was last asked and belongs to no response.
     #[inline]
-    fn take_overhead(&mut self, _connection: &mut Self::Connection) -> u64 {
-        0
-    }
-
-    /// Control frames that were exchanged since this was last asked; absent for none.
-    #[inline]
-    fn take_controls(&mut self, _connection: &mut Self::Connection) -> Option<ControlFrames> {
-        None
+    fn take_aside(&mut self, _connection: &mut Self::Connection) -> Aside {
+        Aside::default()
     }
 
     /// What QUIC counted on the connection since this was last asked; absent without it.
     fn take_quic(&mut self, _connection: &mut Self::Connection) -> Option<QuicCounts> {
         None
-    }
-
-    /// Whole messages received since this was last asked that answer nothing. Their bytes are
-    /// among those that belong to no response.
-    #[inline]
-    fn take_pushes(&mut self, _connection: &mut Self::Connection) -> u64 {
-        0
     }
 
     /// What the server first sent in place of an answer, since this was last asked: the beginning

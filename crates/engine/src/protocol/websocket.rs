@@ -14,15 +14,15 @@ use brunt_proto::websocket::{
     Client, ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings,
     frame_head_bytes, mask, put_frame, put_head,
 };
-use brunt_record::{Answer, ControlFrames, FailureKind, ReplyOutcome, RequestTiming};
+use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::exchange::{
     ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer, is_late,
 };
 use super::{
-    Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress, ProtocolEvent,
-    TimedOut,
+    Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
+    ProtocolEvent, TimedOut,
 };
 use crate::failure;
 
@@ -47,6 +47,12 @@ pub(crate) fn offer_of(plan: &Plan, exchange: &WebSocketExchange) -> Result<Offe
     )
 }
 
+/// What opens each connection, and how many messages answer it.
+fn opening_of(exchange: &WebSocketExchange) -> Option<(&Template, u32)> {
+    let opening = exchange.opening.as_ref()?;
+    Some((opening.message.given()?, opening.replies))
+}
+
 /// A text is none.
 #[derive(Debug, Error)]
 #[error("the message {0} is not UTF-8, as a text has to be; send it with --binary")]
@@ -64,17 +70,9 @@ pub(crate) struct EncodedWebSocket {
     /// Bytes of one copy of each as a frame.
     frames_bytes: usize,
     copies: u32,
-    opening: Option<Opening>,
     /// The frames of the constant ones: of each all copies, one after the other. Made when the run
     /// is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
-}
-
-/// What opens each connection, and how many messages answer it.
-#[derive(Debug)]
-struct Opening {
-    message: Template,
-    replies: u32,
 }
 
 impl EncodedWebSocket {
@@ -109,13 +107,8 @@ impl EncodedWebSocket {
                 return Err(EncodeError::TooLarge);
             }
         }
-        let opening = exchange.opening.as_ref().and_then(|opening| {
-            Some(Opening {
-                message: opening.message.given()?.clone(),
-                replies: opening.replies,
-            })
-        });
-        let constant_opening = opening.as_ref().and_then(|it| it.message.as_constant());
+        let opening = opening_of(exchange).map(|(message, _)| message);
+        let constant_opening = opening.and_then(Template::as_constant);
         if !exchange.is_binary
             && constant_opening.is_some_and(|bytes| std::str::from_utf8(bytes).is_err())
         {
@@ -129,7 +122,6 @@ impl EncodedWebSocket {
             frames_starts,
             frames_bytes,
             copies: copies.clamp(1, COPIES) as u32,
-            opening,
             payload: OnceLock::new(),
         })
     }
@@ -144,7 +136,7 @@ impl EncodedWebSocket {
 
     /// Bytes of the longest message as a frame.
     pub(super) fn bytes(&self) -> usize {
-        let opening = self.opening.iter().map(|it| it.message.bytes_max());
+        let opening = opening_of(&self.exchange).map(|(message, _)| message.bytes_max());
         let lengths = self.set.lengths().chain(opening);
         lengths.map(frame_bytes).max().unwrap_or(0)
     }
@@ -295,10 +287,8 @@ pub(crate) struct WebSocketConnection {
     in_send: u32,
     /// Messages that are still to answer what opened it.
     opening_left: u32,
-    /// What was not asked for yet by [`ClientProtocol::take_overhead`] and the like.
-    push_bytes: u64,
-    pushes: u64,
-    controls: ControlFrames,
+    /// What was not asked for yet by [`ClientProtocol::take_aside`].
+    aside: Aside,
     /// A message was given up that was not answered.
     has_abandoned: bool,
 }
@@ -489,10 +479,7 @@ impl ClientProtocol for WebSocket {
                 connection.random = random;
                 out.owned(encoded.payload()).append(&mut self.answers);
             }
-            let progress = received.map_err(|error| Broken {
-                kind: failure::of_websocket(&error),
-                unexpected_bytes: 0,
-            })?;
+            let progress = received.map_err(|error| failure::of_websocket(&error))?;
             consumed += progress.consumed;
             let event = match progress.event {
                 None => None,
@@ -501,10 +488,10 @@ impl ClientProtocol for WebSocket {
                         connection.ping_due_ns = received_ns.saturating_add(interval_ns);
                         connection.was_pushed_to = true;
                     }
-                    if let Some(Opening { message, replies }) = &encoded.opening {
+                    if let Some((message, replies)) = opening_of(exchange) {
                         let bytes = out.owned(encoded.payload());
                         encoded.put_template(connection, message, received_ns, false, bytes);
-                        connection.opening_left = *replies;
+                        connection.opening_left = replies;
                     }
                     if connection.opening_left > 0 {
                         continue;
@@ -513,17 +500,14 @@ impl ClientProtocol for WebSocket {
                 }
                 Some(ClientEvent::Message { wire_bytes, .. }) if connection.opening_left > 0 => {
                     connection.opening_left -= 1;
-                    connection.push_bytes += wire_bytes;
+                    connection.aside.overhead_bytes += wire_bytes;
                     if connection.opening_left > 0 {
                         continue;
                     }
                     Some(ProtocolEvent::Ready)
                 }
                 Some(ClientEvent::Closed { .. }) if connection.opening_left > 0 => {
-                    return Err(Broken {
-                        kind: FailureKind::OpeningRefused,
-                        unexpected_bytes: 0,
-                    });
+                    return Err(FailureKind::OpeningRefused.into());
                 }
                 Some(ClientEvent::Message {
                     kind,
@@ -532,8 +516,8 @@ impl ClientProtocol for WebSocket {
                 }) => {
                     let is_of_kind = expected.is_none() || kind == encoded.kind();
                     if connection.is_push || !is_alike || !is_of_kind {
-                        connection.pushes += 1;
-                        connection.push_bytes += wire_bytes;
+                        connection.aside.pushes += 1;
+                        connection.aside.overhead_bytes += wire_bytes;
                         if self.unmatched.is_none() && exchange.matching != ReplyMatch::Any {
                             // Of what came with it as a single frame.
                             let is_whole = wire_bytes
@@ -558,19 +542,19 @@ impl ClientProtocol for WebSocket {
                     })
                 }
                 Some(ClientEvent::Ping) => {
-                    connection.controls.pings_received += 1;
+                    connection.aside.controls.pings_received += 1;
                     connection.was_pushed_to = true;
                     continue;
                 }
                 Some(ClientEvent::Pong) => {
-                    connection.controls.pongs_received += 1;
+                    connection.aside.controls.pongs_received += 1;
                     connection.was_pushed_to = true;
                     continue;
                 }
                 Some(ClientEvent::Closed { code }) => {
-                    connection.controls.closes_received += 1;
+                    connection.aside.controls.closes_received += 1;
                     // What comes behind it has no meaning (RFC 6455 section 5.5.1).
-                    connection.push_bytes += (bytes.len() - consumed) as u64;
+                    connection.aside.overhead_bytes += (bytes.len() - consumed) as u64;
                     consumed = bytes.len();
                     Some(ProtocolEvent::Closed(failure::of_close(code)))
                 }
@@ -579,10 +563,7 @@ impl ClientProtocol for WebSocket {
                 return Ok(Progress { consumed, event });
             }
         }
-        Ok(Progress {
-            consumed,
-            event: None,
-        })
+        Ok(Progress::without_event(consumed))
     }
 
     fn unread_bytes(&self, connection: &WebSocketConnection) -> u64 {
@@ -625,7 +606,7 @@ impl ClientProtocol for WebSocket {
             && let Some(interval_ns) = self.encoded.exchange.ping_interval_ns
         {
             connection.ping_due_ns = now_ns.saturating_add(interval_ns);
-            connection.controls.pings_sent += 1;
+            connection.aside.controls.pings_sent += 1;
             let key = next_key(&mut connection.random);
             let bytes = out.owned(self.encoded.payload());
             put_frame(bytes, Opcode::Ping, &[], Some(key));
@@ -651,22 +632,14 @@ impl ClientProtocol for WebSocket {
     }
 
     #[inline]
-    fn take_overhead(&mut self, connection: &mut WebSocketConnection) -> u64 {
-        connection.client.take_overhead() + std::mem::take(&mut connection.push_bytes)
+    fn take_aside(&mut self, connection: &mut WebSocketConnection) -> Aside {
+        let mut aside = std::mem::take(&mut connection.aside);
+        aside.overhead_bytes += connection.client.take_overhead();
+        aside
     }
 
     fn take_unexpected(&mut self) -> Option<String> {
         self.unmatched.take()
-    }
-
-    fn take_pushes(&mut self, connection: &mut WebSocketConnection) -> u64 {
-        std::mem::take(&mut connection.pushes)
-    }
-
-    #[inline]
-    fn take_controls(&mut self, connection: &mut WebSocketConnection) -> Option<ControlFrames> {
-        let controls = std::mem::take(&mut connection.controls);
-        (!controls.is_none()).then_some(controls)
     }
 
     fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {

@@ -103,15 +103,13 @@ impl Accounting {
         now_ns: u64,
         protocol: &mut P,
     ) {
-        let connection = &mut connection.protocol;
-        if let Some(controls) = protocol.take_controls(connection) {
-            self.recorder.controls(now_ns, &controls);
+        let aside = protocol.take_aside(&mut connection.protocol);
+        if !aside.controls.is_none() {
+            self.recorder.controls(now_ns, &aside.controls);
         }
-        let bytes = protocol.take_overhead(connection);
-        if bytes > 0 {
-            self.recorder.overhead(now_ns, bytes);
-            let pushes = protocol.take_pushes(connection);
-            self.recorder.pushed(now_ns, pushes);
+        if aside.overhead_bytes > 0 {
+            self.recorder.overhead(now_ns, aside.overhead_bytes);
+            self.recorder.pushed(now_ns, aside.pushes);
         }
     }
 

@@ -138,11 +138,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         if self.is_flooded() {
-            let flooded = Broken {
-                kind: P::FLOODED,
-                unexpected_bytes: 0,
-            };
-            self.protocol_broken(slot, now_ns, flooded);
+            self.protocol_broken(slot, now_ns, P::FLOODED.into());
             return;
         }
         let (protocol, accounting) = (&self.protocol, &mut self.accounting);
@@ -590,12 +586,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.done(slot, place, reception, now_ns, &answer);
                 }
                 self.closed_by_response(slot, now_ns, 0);
+                return;
             }
-            Ending::Fails(kind) => {
-                self.fail_all(slot, now_ns, kind);
-                self.give_up_part(slot);
-                self.replace(slot, now_ns);
-            }
+            Ending::Fails(kind) => self.fail_all(slot, now_ns, kind),
             Ending::Cuts => {
                 let cut = Some(FailureKind::ClosedBeforeReply);
                 while let Some((timing, discarded_bytes)) = self.take_any(slot, cut) {
@@ -606,10 +599,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     };
                     self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
                 }
-                self.give_up_part(slot);
-                self.replace(slot, now_ns);
             }
         }
+        self.give_up_part(slot);
+        self.replace(slot, now_ns);
     }
 
     /// The connection broke: `kind` if a request was in flight, else the kind and bytes of `idle`.

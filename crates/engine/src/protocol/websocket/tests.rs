@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target, WebSocketOpening};
 use brunt_proto::messages::Pattern;
 use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
+use brunt_record::ControlFrames;
 
 use super::super::{FREE_PLACE, Written};
 use super::*;
@@ -67,9 +68,15 @@ impl Site {
              Sec-WebSocket-Accept: {accept}\r\n\r\n"
         );
         let progress = site.receive(answer.as_bytes()).expect("it agrees");
-        let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
-        assert_eq!(overhead_bytes, answer.len() as u64);
+        assert_eq!(site.aside(), (answer.len() as u64, 0));
         (site, progress)
+    }
+
+    /// Bytes that belong to no response, and messages that answer nothing, since this was last
+    /// asked.
+    fn aside(&mut self) -> (u64, u64) {
+        let aside = self.protocol.take_aside(&mut self.connection);
+        (aside.overhead_bytes, aside.pushes)
     }
 
     /// What was written since this was last asked.
@@ -228,10 +235,8 @@ fn echoes_are_told_from_pushes() {
     assert_eq!((place, answer.head_bytes, answer.body_bytes), (first, 4, 5));
     let (place, answer) = done(site.receive(&frame(Opcode::Text, b"1")));
     assert_eq!((place, answer.body_bytes), (second, 1));
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 5);
-    let pushed_bytes = push.len() + others.concat().len();
-    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
-    assert_eq!(overhead_bytes, pushed_bytes as u64);
+    let pushed_bytes = (push.len() + others.concat().len()) as u64;
+    assert_eq!(site.aside(), (pushed_bytes, 5));
     assert_eq!(site.protocol.close(&mut site.connection), 0);
 }
 
@@ -270,12 +275,12 @@ fn messages_that_contain_something_answer_one() {
     let place = site.send(0, 0);
     let others = [frame(Opcode::Text, b"o"), frame(Opcode::Text, b"k no")].concat();
     assert!(site.receive(&others).expect("good").event.is_none());
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 2);
+    assert_eq!(site.aside().1, 2);
     let reply = frame(Opcode::Binary, b"it is ok, ok?");
     assert!(site.receive(&reply[..9]).expect("good").event.is_none());
     let (done_place, answer) = done(site.receive(&reply[9..]));
     assert_eq!((done_place, answer.body_bytes), (place, 13));
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+    assert_eq!(site.aside().1, 0);
 }
 
 #[test]
@@ -331,9 +336,7 @@ fn a_first_message_is_sent_once_and_its_replies_are_awaited() {
     assert!(!is_ready(site.receive(&welcome[..4]).expect("good")));
     assert!(!is_ready(site.receive(&welcome[4..]).expect("good")));
     assert!(is_ready(site.receive(&other).expect("good")));
-    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
-    assert_eq!(overhead_bytes, (welcome.len() + other.len()) as u64);
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+    assert_eq!(site.aside(), ((welcome.len() + other.len()) as u64, 0));
     for (request, text) in [(0, "a"), (1, "1")] {
         let place = site.send(request, 0);
         assert_eq!(read(&site.written()).len(), 1);
@@ -369,7 +372,7 @@ fn messages_without_replies_are_done_when_they_are_sent() {
     // What comes all the same is a push.
     let push = frame(Opcode::Text, b"a");
     assert!(site.receive(&push).expect("good").event.is_none());
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+    assert_eq!(site.aside().1, 1);
 }
 
 #[test]
@@ -406,15 +409,16 @@ fn pings_and_closes_are_answered_and_counted() {
         read(&site.written())[..],
         [(Event::Close { .. }, _)]
     ));
-    let controls = site.protocol.take_controls(&mut site.connection);
+    let controls = site.protocol.take_aside(&mut site.connection).controls;
     let expected = ControlFrames {
         pings_sent: 1,
         pongs_received: 0,
         pings_received: 1,
         closes_received: 1,
     };
-    assert_eq!(controls, Some(expected));
-    assert_eq!(site.protocol.take_controls(&mut site.connection), None);
+    assert_eq!(controls, expected);
+    let controls = site.protocol.take_aside(&mut site.connection).controls;
+    assert!(controls.is_none());
 }
 
 #[test]
@@ -462,9 +466,7 @@ fn what_comes_behind_a_close_is_overhead() {
         Some(ProtocolEvent::Closed(FailureKind::CloseNormal))
     ));
     assert_eq!(progress.consumed, close.len());
-    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
-    assert_eq!(overhead_bytes, close.len() as u64);
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 0);
+    assert_eq!(site.aside(), (close.len() as u64, 0));
 }
 
 #[test]
@@ -477,7 +479,7 @@ fn connections_are_parted_from_once() {
     // What still comes is heard, and its pings are not answered.
     let rest = [frame(Opcode::Text, b"push"), frame(Opcode::Ping, b"")].concat();
     assert!(site.receive(&rest).expect("good").event.is_none());
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+    assert_eq!(site.aside().1, 1);
     assert_eq!(part(&mut site), Parting::AtOnce);
     let end = site.receive(b"\x88\x00").expect("good").event;
     assert!(matches!(end, Some(ProtocolEvent::Closed(_))));
@@ -505,9 +507,7 @@ fn a_message_cut_by_the_end_of_a_round_is_read_on() {
     assert!(site.receive(&push[..5]).expect("good").event.is_none());
     assert_eq!(site.protocol.close(&mut site.connection), 5);
     assert!(site.receive(&push[5..]).expect("good").event.is_none());
-    let overhead_bytes = site.protocol.take_overhead(&mut site.connection);
-    assert_eq!(overhead_bytes, push.len() as u64 - 5);
-    assert_eq!(site.protocol.take_pushes(&mut site.connection), 1);
+    assert_eq!(site.aside(), (push.len() as u64 - 5, 1));
     site.send(0, 0);
     let (_, answer) = done(site.receive(&frame(Opcode::Text, b"a")));
     assert_eq!((answer.head_bytes, answer.body_bytes), (2, 1));
