@@ -87,33 +87,3 @@ fn read(head: &[u8]) -> (Request, u64) {
     }
     (request, body_bytes)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_found_at_every_cut() {
-        let bytes = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n\
-            POST / HTTP/1.1\r\ncontent-length: 5\r\nHost: x\r\n\r\nab\r\n\rHEAD / HTTP/1.1\r\n\
-            Connection: Close\r\n\r\n";
-        let expected = [(false, false), (false, false), (true, true)]
-            .map(|(is_head, closes)| Request { is_head, closes });
-        for cut in 0..=bytes.len() {
-            let mut scanner = Scanner::default();
-            let mut found = Vec::new();
-            let (first, second) = bytes.split_at(cut);
-            scanner.scan(first, |_, request| found.push(request));
-            scanner.scan(second, |_, request| found.push(request));
-            assert_eq!(found, expected, "cut at {cut}");
-        }
-    }
-
-    #[test]
-    fn each_request_is_told_with_its_end() {
-        let one = b"GET / HTTP/1.1\r\n\r\n";
-        let mut ends = Vec::new();
-        Scanner::default().scan(&one.repeat(3), |end, _| ends.push(end));
-        assert_eq!(ends, [one.len(), 2 * one.len(), 3 * one.len()]);
-    }
-}

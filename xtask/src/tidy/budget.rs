@@ -10,9 +10,9 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 7_912),
+    ("cli", 7_756),
     ("dropin", 8_223),
-    ("engine", 13_051),
+    ("engine", 12_988),
     ("experiment", 364),
     ("fleet", 3_712),
     ("fuzz", 406),

@@ -277,18 +277,7 @@ fn options_of_sockets_are_in_force(kind: Kind) {
     );
 }
 
-macro_rules! on_both_kernels {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
-    };
-}
-
-on_both_kernels![
+crate::common::on_both_kernels![
     an_upload_is_what_the_peer_acknowledged,
     one_stream_does_not_hold_up_the_readings,
     a_download_is_what_was_taken_from_the_sockets,

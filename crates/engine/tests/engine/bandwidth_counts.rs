@@ -124,18 +124,7 @@ fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
     assert!(counts.own - counts.server <= 3 * (most.expect("loopback") + (128 << 10)));
 }
 
-macro_rules! on_both_kernels {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
-    };
-}
-
-on_both_kernels![
+crate::common::on_both_kernels![
     both_sides_count_the_same,
     what_a_peer_leaves_unread_is_in_its_buffers,
 ];

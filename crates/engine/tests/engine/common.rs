@@ -205,6 +205,19 @@ macro_rules! on_every_backend {
 }
 pub(crate) use on_every_backend;
 
+/// Tests that run on both interfaces of the kernel.
+macro_rules! on_both_kernels {
+    ($($case:ident),+ $(,)?) => {
+        mod uring {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
+        }
+        mod epoll {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
+        }
+    };
+}
+pub(crate) use on_both_kernels;
+
 /// What the other side counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {

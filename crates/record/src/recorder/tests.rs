@@ -36,6 +36,10 @@ fn answer(status: u16, interim: u32, head_bytes: u64, body_bytes: u64) -> Answer
     }
 }
 
+fn window_of(start_ns: u64, end_ns: u64) -> Window {
+    Window { start_ns, end_ns }
+}
+
 fn with_window(window: Window) -> Recorder {
     let mut recorder = Recorder::new(0, 8, 8);
     recorder.set_window(window);
@@ -44,10 +48,7 @@ fn with_window(window: Window) -> Recorder {
 
 #[test]
 fn a_request_that_is_sent_again_stays_one() {
-    let mut recorder = with_window(Window {
-        start_ns: START_NS,
-        end_ns: END_NS,
-    });
+    let mut recorder = with_window(window_of(START_NS, END_NS));
     recorder.sent(at(600), 1, 50);
     recorder.discarded(700, 13);
     recorder.sent_again(700, 900, 50);
@@ -71,10 +72,7 @@ fn a_request_that_is_sent_again_stays_one() {
 
 #[test]
 fn replies_without_a_status_are_successes_and_errors() {
-    let mut recorder = with_window(Window {
-        start_ns: 0,
-        end_ns: 1_000,
-    });
+    let mut recorder = with_window(window_of(0, 1_000));
     recorder.plan_names(vec![0].into(), 1);
     for (outcome, done_ns) in [
         (ReplyOutcome::SUCCESS, 30),
@@ -134,10 +132,7 @@ fn live_of(window: Option<Window>, changes: Changes<'_>, end_ns: u64) -> (LiveCo
 
 #[test]
 fn live_connections_are_those_of_the_window() {
-    let window = Some(Window {
-        start_ns: 100,
-        end_ns: 200,
-    });
+    let window = Some(window_of(100, 200));
     // (changes, fewest, most, integral)
     let cases: &[(Changes, u32, u32, u64)] = &[
         (&[], 0, 0, 0),
@@ -178,10 +173,7 @@ fn live_connections_are_those_of_the_window() {
 
 #[test]
 fn replies_that_say_when_to_come_again_count_in_their_phase() {
-    let mut recorder = with_window(Window {
-        start_ns: START_NS,
-        end_ns: END_NS,
-    });
+    let mut recorder = with_window(window_of(START_NS, END_NS));
     let refusal = Answer {
         retry_after: true,
         ..answer(429, 0, 40, 0)
@@ -202,10 +194,7 @@ fn replies_that_say_when_to_come_again_count_in_their_phase() {
 #[test]
 fn of_the_wait_for_a_first_request_the_window_counts() {
     let mut recorder = Recorder::new(0, 1, 1);
-    recorder.set_window(Window {
-        start_ns: 100,
-        end_ns: 200,
-    });
+    recorder.set_window(window_of(100, 200));
     let waited = [(99, 0), (100, 0), (130, 30), (200, 100), (900, 100)];
     let mut expected_ns = 0;
     for (begun_ns, waited_ns) in waited {
@@ -238,10 +227,7 @@ fn a_run_without_a_window_measures_nothing() {
 
 #[test]
 fn the_end_of_a_run_by_count_comes_with_finish() {
-    let window = Window {
-        start_ns: 100_000_000,
-        end_ns: u64::MAX,
-    };
+    let window = window_of(100_000_000, u64::MAX);
     let (live, series) = live_of(Some(window), &[(50, 1)], 450_000_000);
     assert_eq!(live.connection_ns, 350_000_000);
     assert_eq!(series.coarsened().points.len(), 4);
@@ -255,10 +241,7 @@ fn the_end_of_a_run_by_count_comes_with_finish() {
 
 #[test]
 fn an_end_that_never_comes_does_not_overflow() {
-    let window = Window {
-        start_ns: 100,
-        end_ns: u64::MAX,
-    };
+    let window = window_of(100, u64::MAX);
     let (live, series) = live_of(Some(window), &[(50, 1), (60, 1)], u64::MAX);
     assert_eq!(live.connection_ns, u64::MAX);
     assert!(series.points.len() <= 1_200);
@@ -266,10 +249,7 @@ fn an_end_that_never_comes_does_not_overflow() {
 
 #[test]
 fn an_end_before_the_start_leaves_an_empty_window() {
-    let mut recorder = with_window(Window {
-        start_ns: 1_000,
-        end_ns: 2_000,
-    });
+    let mut recorder = with_window(window_of(1_000, 2_000));
     recorder.connected(10, 5);
     recorder.sent(at(20), 1, 80);
     recorder.end_window_at(500);
@@ -285,19 +265,10 @@ fn an_end_before_the_start_leaves_an_empty_window() {
 
 #[test]
 fn a_late_notice_of_the_end_keeps_the_accounting() {
-    let mut recorder = with_window(Window {
-        start_ns: 100,
-        end_ns: 1_000,
-    });
+    let mut recorder = with_window(window_of(100, 1_000));
     recorder.sent(at(400), 1, 80);
     recorder.end_window_at(300);
-    assert_eq!(
-        recorder.window(),
-        Window {
-            start_ns: 100,
-            end_ns: 401
-        }
-    );
+    assert_eq!(recorder.window(), window_of(100, 401));
     recorder.received(450, 100);
     recorder.reply(at(400), 450, &answer(200, 0, 100, 0));
     let record = recorder.finish(300).record;
@@ -310,10 +281,7 @@ fn a_late_notice_of_the_end_keeps_the_accounting() {
 
 #[test]
 fn what_is_planned_counts_from_its_planned_instant() {
-    let mut recorder = with_window(Window {
-        start_ns: 1_000,
-        end_ns: 2_000,
-    });
+    let mut recorder = with_window(window_of(1_000, 2_000));
     recorder.plan_requests();
     // (due, sent, done): due before the window, sent after it, answered after it.
     for (due_ns, sent_ns, done_ns) in [(990, 1_010, 1_100), (1_950, 2_010, 2_100)] {
@@ -378,10 +346,7 @@ fn first_byte_and_transfer_make_the_service_time() {
         (1_000, 1_050, 1_060, 1_040, 0, 0),
     ];
     for (due_ns, sent_ns, first_byte_ns, done_ns, first_ns, transfer_ns) in cases {
-        let mut recorder = with_window(Window {
-            start_ns: 1_000,
-            end_ns: 2_000,
-        });
+        let mut recorder = with_window(window_of(1_000, 2_000));
         recorder.plan_requests();
         let answer = Answer {
             first_byte_ns,
@@ -412,10 +377,7 @@ fn handshakes_and_what_is_of_connections_count_in_their_phase() {
     let mut recorder = Recorder::new(0, 8, 8);
     for (at_ns, tls_ns, is_resumed) in [(100, 40, false), (200, 10, true), (1_500, 10, true)] {
         if at_ns == 1_500 {
-            recorder.set_window(Window {
-                start_ns: 1_000,
-                end_ns: 2_000,
-            });
+            recorder.set_window(window_of(1_000, 2_000));
         }
         recorder.connected(at_ns, 5);
         recorder.secured(at_ns, tls_ns, is_resumed);
@@ -448,10 +410,7 @@ fn handshakes_and_what_is_of_connections_count_in_their_phase() {
 
 #[test]
 fn what_never_ended_has_a_lower_bound() {
-    let window = Window {
-        start_ns: 1_000,
-        end_ns: 2_000,
-    };
+    let window = window_of(1_000, 2_000);
     for is_planned in [true, false] {
         let mut recorder = with_window(window);
         if is_planned {
@@ -490,10 +449,7 @@ fn what_never_ended_has_a_lower_bound() {
 
 #[test]
 fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
-    let window = Window {
-        start_ns: 1_000,
-        end_ns: 2_000,
-    };
+    let window = window_of(1_000, 2_000);
     for is_planned in [true, false] {
         let mut recorder = with_window(window);
         if is_planned {
@@ -533,10 +489,7 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
 
 #[test]
 fn what_is_skipped_until_the_end_moves_with_it() {
-    let window = Window {
-        start_ns: 1_000,
-        end_ns: 20_000_001_000,
-    };
+    let window = window_of(1_000, 20_000_001_000);
     for (end_ns, least) in [(window.end_ns, 0.0), (15_000_001_000, 0.001)] {
         let mut recorder = with_window(window);
         recorder.plan_requests();
@@ -561,10 +514,7 @@ fn what_is_skipped_until_the_end_moves_with_it() {
 
 #[test]
 fn arrivals_skipped_at_once_count_as_one_by_one() {
-    let window = Window {
-        start_ns: 1_000_000,
-        end_ns: 31_000_000,
-    };
+    let window = window_of(1_000_000, 31_000_000);
     let gap_ns = 100;
     for is_planned in [false, true] {
         let make = || {
@@ -610,10 +560,7 @@ fn arrivals_skipped_at_once_count_as_one_by_one() {
 
 #[test]
 fn arrivals_that_wait_are_kept_over_time() {
-    let mut recorder = with_window(Window {
-        start_ns: 0,
-        end_ns: 300_000_000,
-    });
+    let mut recorder = with_window(window_of(0, 300_000_000));
     for (at_ns, waiting) in [
         (10, 3),
         (20, 7),
@@ -726,13 +673,13 @@ proptest! {
             match op {
                 Op::Wait(ns) => {
                     if !window_set && now_ns + ns >= START_NS {
-                        recorder.set_window(Window { start_ns: START_NS, end_ns: planned });
+                        recorder.set_window(window_of(START_NS, planned ));
                         window_set = true;
                     }
                     now_ns += ns;
                 }
                 Op::SetWindow if !window_set => {
-                    recorder.set_window(Window { start_ns: START_NS, end_ns: planned });
+                    recorder.set_window(window_of(START_NS, planned ));
                     window_set = true;
                 }
                 Op::EndNow if window_set => {
@@ -898,7 +845,7 @@ proptest! {
         );
 
         if window_set {
-            let window = Window { start_ns: START_NS, end_ns: common_end_ns };
+            let window = window_of(START_NS, common_end_ns );
             let expected = model
                 .ended
                 .iter()

@@ -4,18 +4,15 @@ use std::error::Error;
 
 use brunt_engine::prepare_simulated;
 use brunt_judge::RunFigures;
-use brunt_load::{
-    MessageExchange, MessageSpec, OpeningMessage, Plan, RequestOrder, RequestSet, Reuse, Spoken,
-    Target,
-};
+use brunt_load::{MessageExchange, OpeningMessage, Plan, Reuse, Spoken, Target};
 use brunt_proto::messages::Template;
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{
     Costs, ServiceTime, SimFaults, SimMachine, SimMessages, SimServer, SimSettings, Stall,
 };
 
-use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
-use crate::common::{MS, S, US, broken, failed, failures, lifetime, many, many_long};
+use super::{at_the_door, closed, even_rate, faithful, messages_of, open_loop, run, textbook};
+use crate::common::{MS, S, US, broken, failed, failures, lifetime, many_long};
 
 /// The plan with `texts` as messages. `reply` says how the end of a reply is found.
 fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
@@ -25,12 +22,7 @@ fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
         opening: None,
         seed: 1,
     });
-    let messages = texts.iter().map(|text| MessageSpec {
-        name: (*text).to_owned(),
-        template: Template::parse(text).expect("a message"),
-    });
-    let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
-    plan.requests = set.expect("messages");
+    plan.requests = messages_of(texts);
     plan
 }
 
@@ -45,15 +37,6 @@ fn opened(mut plan: Plan, reply: &str) -> Plan {
             reply: reply.parse().expect("a framing"),
         });
     }
-    plan
-}
-
-/// A closed loop for a second.
-fn closed(connections: u32, depth: u32) -> Plan {
-    let mut plan = plan();
-    plan.connections = many(connections);
-    plan.pipeline = many(depth);
-    plan.stop.duration_ns = Some(S);
     plan
 }
 

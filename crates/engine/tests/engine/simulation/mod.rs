@@ -33,7 +33,11 @@ mod verdict;
 mod websocket;
 mod with_connect;
 
-use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Schedule, Stamps};
+use brunt_load::{
+    ArrivalProcess, BackendChoice, LoadModel, MessageSpec, Plan, RequestOrder, RequestSet,
+    Schedule, Stamps,
+};
+use brunt_proto::messages::Template;
 use brunt_record::Run;
 use brunt_testkit::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
 
@@ -41,6 +45,25 @@ use crate::common::{S, US, expect_valid, many, rate, simulate};
 
 fn plan() -> Plan {
     crate::common::plan("http://simulated/", BackendChoice::Auto)
+}
+
+/// A closed loop for a second.
+fn closed(connections: u32, depth: u32) -> Plan {
+    let mut plan = plan();
+    plan.connections = many(connections);
+    plan.pipeline = many(depth);
+    plan.stop.duration_ns = Some(S);
+    plan
+}
+
+/// These texts as messages, in turns.
+fn messages_of(texts: &[&str]) -> RequestSet {
+    let messages = texts.iter().map(|text| MessageSpec {
+        name: (*text).to_owned(),
+        template: Template::parse(text).expect("a message"),
+    });
+    let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
+    set.expect("messages")
 }
 
 /// A run without warm-up in which requests are due as `schedule` says, with room for all of them

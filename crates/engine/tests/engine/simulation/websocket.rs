@@ -2,17 +2,14 @@
 
 use brunt_engine::RunError;
 use brunt_judge::RunFigures;
-use brunt_load::{
-    MessageSpec, Plan, ReplyMatch, RequestOrder, RequestSet, Reuse, Spoken, Target,
-    WebSocketExchange, WebSocketOpening,
-};
+use brunt_load::{Plan, ReplyMatch, Reuse, Spoken, Target, WebSocketExchange, WebSocketOpening};
 use brunt_proto::messages::Template;
 use brunt_record::{FailureKind, Run};
 use brunt_server::{Counters, Http2Options};
 use brunt_testkit::malformed;
 
 use super::reference::{run, run_in};
-use super::{even_rate, open_loop, plan};
+use super::{closed, even_rate, messages_of, open_loop};
 use crate::common::{
     MS, S, US, expect_valid, failed, failures, lifetime, many, many_long, reference,
 };
@@ -30,12 +27,7 @@ fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
         ping_interval_ns: None,
         seed: 1,
     });
-    let messages = texts.iter().map(|text| MessageSpec {
-        name: (*text).to_owned(),
-        template: Template::parse(text).expect("a message"),
-    });
-    let set = RequestSet::messages_in(RequestOrder::Turns, messages.collect());
-    plan.requests = set.expect("messages");
+    plan.requests = messages_of(texts);
     plan
 }
 
@@ -44,15 +36,6 @@ fn change(mut plan: Plan, change: impl FnOnce(&mut WebSocketExchange)) -> Plan {
     if let Spoken::WebSocket(exchange) = &mut plan.spoken {
         change(exchange);
     }
-    plan
-}
-
-/// A closed loop for a second.
-fn closed(connections: u32, depth: u32) -> Plan {
-    let mut plan = plan();
-    plan.connections = many(connections);
-    plan.pipeline = many(depth);
-    plan.stop.duration_ns = Some(S);
     plan
 }
 
