@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -31,6 +33,10 @@ pub(crate) struct Read {
     pub(crate) width: u32,
 }
 
+/// Two browsers run at once: with more, each takes longer than a process may.
+static TURNS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
+static OPENED: AtomicUsize = AtomicUsize::new(0);
+
 /// Opens a page. Names lead nowhere, so that nothing leaves the machine.
 pub(crate) fn open(page: &Path, options: &[&str]) -> Opened {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -43,7 +49,11 @@ pub(crate) fn open(page: &Path, options: &[&str]) -> Opened {
         stdout,
         stderr,
         ..
-    } = Process::start(command).wait();
+    } = {
+        let turn = OPENED.fetch_add(1, Ordering::Relaxed) % TURNS.len();
+        let _turn = TURNS[turn].lock().unwrap_or_else(PoisonError::into_inner);
+        Process::start(command).wait()
+    };
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("<html"), "no page: {stderr}");
     let log = std::fs::read_to_string(requests).expect("the browser's log");
