@@ -35,7 +35,7 @@ impl Way {
         }
         match netlink::interface_to(remote) {
             Ok(name) => Self::Interface(name),
-            Err(error) => Self::Unknown(format!("no route to {remote} is told: {error}")),
+            Err(error) => Self::Unknown(format!("the kernel names no route to {remote}: {error}")),
         }
     }
 }

@@ -51,7 +51,7 @@ impl fmt::Display for Finding {
 ///
 /// A rule refuses something (every finding has been printed), or the workspace cannot be read.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    println!("tidy: sources, import order, licences");
+    println!("tidy: sources, layers, licences");
     let metadata = workspace.metadata()?;
     let mut findings = check_files(workspace.root())?;
     findings.extend(imports::check(&manifests(workspace, &metadata)));

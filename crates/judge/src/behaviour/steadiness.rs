@@ -472,7 +472,7 @@ mod tests {
         run
     }
 
-    /// The same, of an index in a list.
+    /// The scatter of the value at this index of a list.
     fn scatter_at(index: usize) -> u64 {
         scatter(index as u64)
     }

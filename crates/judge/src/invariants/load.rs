@@ -1,5 +1,5 @@
 //! L1, L2 and L5 to L7: the load that was asked for was put on, arrivals came as planned, and
-//! requests without an end and overload are told.
+//! requests without an end and overload are reported.
 
 use std::fmt::Write as _;
 
