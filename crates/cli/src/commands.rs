@@ -11,6 +11,7 @@ use brunt_judge::{ChangeLimit, SweepAxis};
 use brunt_load::{TlsVersion, units};
 use brunt_server::{BackendKind, Stall, TcpService};
 use clap::builder::{Resettable, Str};
+use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand,
     ValueEnum,
@@ -26,6 +27,7 @@ use crate::values::{
     TLS_VERSIONS, Varied, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
     requests, sweep_rounds, varied, whole_u32, whole_u64, workers,
 };
+use crate::{habits, message};
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
 ///
@@ -555,6 +557,19 @@ pub(crate) struct ServeTcpArguments {
 }
 
 impl Arguments {
+    /// Reads the command line of this process, and which options were typed. Where it is wrong or
+    /// asks for the help or the version, that is said and the process ends.
+    pub(crate) fn of_process() -> (Self, Given) {
+        Self::read(std::env::args_os()).unwrap_or_else(|error| {
+            let typed = habits::typed();
+            if error.kind() == ErrorKind::DisplayHelp && habits::is_short(&typed) {
+                message::output(include_str!("help/short.txt"));
+                message::exit_with(0)
+            }
+            message::exit_with_usage(&habits::explain(error, &typed))
+        })
+    }
+
     /// Reads a command line, its first word included, and which options were typed.
     ///
     /// # Errors
@@ -563,34 +578,12 @@ impl Arguments {
     pub(crate) fn read(
         words: impl Iterator<Item = OsString>,
     ) -> Result<(Self, Given), clap::Error> {
-        let words: Vec<OsString> = words.collect();
-        if let Some(found) = Self::read_load(&words) {
-            return Ok(found);
-        }
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         let given = Given::of(&command, &matches);
         let arguments = Self::from_arg_matches(&matches);
         let arguments = arguments.map_err(|error| error.format(&mut command))?;
         Ok((arguments, given))
-    }
-
-    /// Reads a command line that asks for a run, and for nothing else. Absent where it may be
-    /// wrong, or ask for something else.
-    fn read_load(words: &[OsString]) -> Option<(Self, Given)> {
-        let typed: Vec<&str> = words.iter().skip(1).filter_map(|it| it.to_str()).collect();
-        if typed.iter().any(|word| is_command(word)) {
-            return None;
-        }
-        let mut command = described(&typed);
-        let matches = command.try_get_matches_from_mut(words).ok()?;
-        let arguments = Self {
-            command: None,
-            load: LoadArguments::from_arg_matches(&matches).ok()?,
-            websocket: WebSocketArguments::from_arg_matches(&matches).ok()?,
-            generate: None,
-        };
-        Some((arguments, Given::of(&command, &matches)))
     }
 }
 
@@ -599,26 +592,13 @@ pub(crate) fn is_command(word: &str) -> bool {
     word == "help" || Command::has_subcommand(word)
 }
 
-/// The options that the words behind the program's name are read by: those of all commands, where
-/// the first word is one, else those of a run. To describe all commands takes several times as long
-/// as to read a command line.
-pub(crate) fn described(typed: &[impl AsRef<str>]) -> clap::Command {
-    match typed.first().is_some_and(|it| is_command(it.as_ref())) {
-        true => Arguments::command(),
-        false => {
-            let command = LoadArguments::augment_args(clap::Command::new("brunt"));
-            WebSocketArguments::augment_args(command)
-        }
-    }
-}
-
 /// An option as a command's help has it: in the words of `rows`, which have a line for each option
 /// whose words are not those of a run, and hidden where the command refuses it.
 fn reworded(option: Arg, rows: &[&'static str], refused: &[Refusal]) -> Arg {
     let id = option.get_id().as_str().to_owned();
     let mut rows = rows.iter().flat_map(|rows| rows.lines());
     let row = rows.find_map(|row| row.strip_prefix(&*id)?.strip_prefix(": "));
-    let is_hidden = option.is_hide_set() || refused.iter().any(|it| it.has(&id));
+    let is_hidden = option.is_hide_set() || refused.iter().any(|refusal| refusal.has(&id));
     let option = option.hide(is_hidden);
     match row {
         Some(words) => option.help(words),
@@ -640,11 +620,15 @@ fn of_sweep(option: Arg) -> Arg {
     let option = reworded(option, &rows, &refused);
     let axis = SweepAxis::Connections;
     match option.get_id().as_str() {
-        "connections" => option.value_parser(move |it: &str| largest(axis, it, whole_u32)),
-        "streams" => option.value_parser(|it: &str| largest(SweepAxis::Streams, it, whole_u32)),
-        "threads" => option.value_parser(|it: &str| largest(SweepAxis::Workers, it, workers)),
-        "requests" => option.value_parser(|it: &str| largest(SweepAxis::Requests, it, requests)),
-        "rate" => option.value_parser(|it: &str| largest(SweepAxis::Rate, it, units::rate)),
+        "connections" => option.value_parser(move |typed: &str| largest(axis, typed, whole_u32)),
+        "streams" => {
+            option.value_parser(|typed: &str| largest(SweepAxis::Streams, typed, whole_u32))
+        }
+        "threads" => option.value_parser(|typed: &str| largest(SweepAxis::Workers, typed, workers)),
+        "requests" => {
+            option.value_parser(|typed: &str| largest(SweepAxis::Requests, typed, requests))
+        }
+        "rate" => option.value_parser(|typed: &str| largest(SweepAxis::Rate, typed, units::rate)),
         _ => option,
     }
 }
@@ -703,32 +687,6 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_read_as_among_all_commands() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        for line in [
-            "brunt",
-            "brunt -c 4 -d 1s http://h/ -H a:b --http2",
-            "brunt -m a ws://h/ --depth 3 -- x",
-        ] {
-            let (found, _) = Arguments::read_load(&words(line)).expect(line);
-            let all = Arguments::try_parse_from(words(line)).expect(line);
-            assert_eq!(format!("{found:?}"), format!("{all:?}"));
-        }
-        for line in [
-            "brunt --version",
-            "brunt --help",
-            "brunt help",
-            "brunt --generate man",
-            "brunt sweep -c 1,2 http://h/",
-            "brunt -c 4 sweep",
-            "brunt --nope",
-            "brunt -c 0",
-        ] {
-            assert!(Arguments::read_load(&words(line)).is_none(), "{line}");
-        }
-    }
-
-    #[test]
     fn what_is_refused_is_in_no_help_and_what_is_reworded_is_there() {
         use refusals::{COMPARE, EXPERIMENT, FLEET, MESSAGES, SEARCH, SWEEP, TCP};
         let always = ["behind_url", "no_evidence"];
@@ -747,14 +705,15 @@ mod tests {
             let command = command.find_subcommand_mut(name).expect(name);
             for option in command.get_arguments() {
                 let id = option.get_id().as_str();
-                let is_refused = refused.iter().any(|it| it.has(id)) || always.contains(&id);
+                let is_refused =
+                    refused.iter().any(|refusal| refusal.has(id)) || always.contains(&id);
                 assert_eq!(option.is_hide_set(), is_refused, "{name} {id}");
             }
             for row in rows.iter().flat_map(|rows| rows.lines()) {
                 let (id, words) = row.split_once(": ").expect(row);
                 let option = command
                     .get_arguments()
-                    .find(|it| it.get_id() == id)
+                    .find(|option| option.get_id() == id)
                     .expect(row);
                 assert_eq!(
                     option.get_help().map(ToString::to_string).as_deref(),
@@ -788,10 +747,13 @@ mod tests {
         let (listed, _) = listed
             .and_then(|rest| rest.split_once('.'))
             .expect("the commands");
-        let commands: Vec<&str> = program.get_subcommands().map(|it| it.get_name()).collect();
+        let commands: Vec<&str> = program
+            .get_subcommands()
+            .map(|command| command.get_name())
+            .collect();
         assert_eq!(listed.split(", ").collect::<Vec<_>>(), commands);
         let shown = program.get_arguments();
-        let shown = shown.filter(|it| !it.is_positional() && !it.is_hide_set());
+        let shown = shown.filter(|option| !option.is_positional() && !option.is_hide_set());
         assert!(shown.count() <= 75, "the help of a run stays readable");
     }
 }

@@ -32,7 +32,7 @@ use crate::refusals::{self, Given};
 use crate::run::{Pipeline, interrupted};
 use crate::session::{Interrupts, SessionOptions, is_interrupt};
 use crate::stored::{self, refuse_standard_twice, shown};
-use crate::{experiment_exit_code, message};
+use crate::{exit, message};
 
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -71,15 +71,17 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
         commands: &commands,
         interrupts: &pipeline.interrupts,
     };
-    let measured = match is_search {
-        true => search(arguments, named, sides),
-        false => measure(arguments, named, sides, figures, pairs),
+    let measured = if is_search {
+        search(arguments, named, sides)
+    } else {
+        measure(arguments, named, sides, figures, pairs)
     };
     match measured {
         Ok(compared) => report(compared, |found| pipeline.report(found)),
-        Err(error) if is_interrupt(&error) => interrupted(match is_search {
-            true => "interrupted: a part of the searches is not a comparison",
-            false => "interrupted before a pair of rounds was complete",
+        Err(error) if is_interrupt(&error) => interrupted(if is_search {
+            "interrupted: a part of the searches is not a comparison"
+        } else {
+            "interrupted before a pair of rounds was complete"
         }),
         Err(error) => Err(error),
     }
@@ -94,7 +96,7 @@ fn report(
     let not_judged = brunt_report::limits_not_judged(&compared);
     let open = brunt_report::limits_open(&compared);
     let experiment = Experiment::Comparison(compared);
-    let code = experiment_exit_code(&experiment);
+    let code = exit::of_experiment(&experiment);
     write(&experiment)?;
     for (outcome, limits) in [
         ("exceeded", exceeded),
@@ -147,9 +149,12 @@ fn plans(
     let most_per_s = arguments.search.max_rate;
     executor::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
     let urls = urls.iter();
-    urls.map(|url| match is_search {
-        true => executor::plan(&arguments.typed, given, url, most_per_s),
-        false => plan(&arguments.typed, given, url),
+    urls.map(|url| {
+        if is_search {
+            executor::plan(&arguments.typed, given, url, most_per_s)
+        } else {
+            plan(&arguments.typed, given, url)
+        }
     })
     .collect()
 }
@@ -476,7 +481,9 @@ impl SideCommands {
             let tls = PageTls::new(&plan.tls, &plan.target.host);
             let answer = unless_interrupted(server.interrupts, move || match page {
                 None => connect(&target),
-                Some(page) => brunt_probe::ask(&page, &tls, ASK_NS).map_err(|it| it.to_string()),
+                Some(page) => {
+                    brunt_probe::ask(&page, &tls, ASK_NS).map_err(|error| error.to_string())
+                }
             })?;
             Ok(answer.map_err(|error| reason = error).ok())
         });
@@ -605,9 +612,10 @@ fn check_limits(limits: &[ChangeLimit], is_closed: bool, is_search: bool) -> Res
 /// What is compared: the throughput of a closed loop, response times at equal rates, and all that
 /// has a limit.
 fn compared(has_schedule: bool, limits: &[ChangeLimit]) -> Vec<Compared> {
-    let mut all = match has_schedule {
-        true => QUANTILES.map(Compared::ResponseQuantile).into(),
-        false => vec![Compared::SuccessesPerS],
+    let mut all = if has_schedule {
+        QUANTILES.map(Compared::ResponseQuantile).into()
+    } else {
+        vec![Compared::SuccessesPerS]
     };
     for limit in limits {
         if !all.contains(&limit.compared) {
@@ -758,7 +766,8 @@ fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> Compar
 /// Runs are compared that had the same load, by the same client on the same machine.
 fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Path)) -> Result<()> {
     let (first_name, other_name) = (shown(of_first), shown(of_other));
-    let ids = |run: &Run| -> Vec<String> { run.agents.iter().map(|it| it.id.clone()).collect() };
+    let ids =
+        |run: &Run| -> Vec<String> { run.agents.iter().map(|agent| agent.id.clone()).collect() };
     if ids(first) == ids(other) {
         bail!("{first_name} and {other_name} hold the same run; give two that were made apart");
     }
@@ -828,16 +837,20 @@ fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
         of_plan["model"] = plan.model.name().into();
     }
     let mut view = json!({
-        "plan": of_plan,
-        "what is requested": match run.is_generated() {
-            true => "made by a script or a session log",
-            false => "those of the plan",
-        },
-        "the number of requests": if run.is_generated() { 0 } else { run.names.len() },
-        "the number of agents": run.agents.len(),
-    });
+            "plan": of_plan,
+            "what is requested": if run.is_generated() {
+    "made by a script or a session log"
+    } else {
+    "those of the plan"
+    },
+            "the number of requests": if run.is_generated() { 0 } else { run.names.len() },
+            "the number of agents": run.agents.len(),
+        });
     for (place, agent) in run.agents.iter().enumerate() {
-        let beside = other.agents.get(place).and_then(|it| it.machine.as_ref());
+        let beside = other
+            .agents
+            .get(place)
+            .and_then(|agent| agent.machine.as_ref());
         let mut machine = agent.machine.clone().filter(|_| beside.is_some());
         if let (Some(own), Some(beside)) = (&mut machine, beside) {
             let bytes = own.memory_bytes.zip(beside.memory_bytes);
@@ -860,7 +873,7 @@ fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
 fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
     let may_differ = name
         .strip_prefix("plan.")
-        .is_some_and(|field| MAY_DIFFER.split(' ').any(|it| it == field));
+        .is_some_and(|field| MAY_DIFFER.split(' ').any(|name| name == field));
     if first == other || may_differ {
         return;
     }

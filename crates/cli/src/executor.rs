@@ -32,7 +32,7 @@ use crate::refusals::{self, Given};
 use crate::run::{Keeping, Pipeline, interrupted};
 use crate::session::{Interrupts, SessionOptions, is_interrupt};
 use crate::values::{SWEEP_OPTIONS, Source, Varied, of_option, varied};
-use crate::{EXIT_INTERRUPTED, experiment_exit_code, habits, objectives};
+use crate::{exit, habits, objectives};
 
 /// The job that is meant unless another one is named.
 const JOB: &str = "brunt";
@@ -112,11 +112,12 @@ pub(crate) fn run<C: Course>(
         _ => {}
     }
     let experiment = course.experiment();
-    let code = experiment_exit_code(&experiment);
+    let code = exit::of_experiment(&experiment);
     pipeline.report(&experiment)?;
-    Ok(match was_interrupted {
-        true => ExitCode::from(EXIT_INTERRUPTED),
-        false => code,
+    Ok(if was_interrupted {
+        ExitCode::from(exit::INTERRUPTED)
+    } else {
+        code
     })
 }
 
@@ -187,9 +188,10 @@ impl Executor<'_> {
             Self::Here(interrupts, _) => settle(ports, || interrupts.came()),
             Self::Fleet(interrupts, _) => !interrupts.came(),
         };
-        match is_settled {
-            true => Ok(()),
-            false => Err(RunError::Interrupted.into()),
+        if is_settled {
+            Ok(())
+        } else {
+            Err(RunError::Interrupted.into())
         }
     }
 }
@@ -228,9 +230,10 @@ impl BrokerArguments {
             return Ok(None);
         };
         let credentials = self.nats_credentials.as_ref().map(|path| {
-            let source = match is_standard(path) {
-                true => Source::StandardInput,
-                false => Source::File(path.into()),
+            let source = if is_standard(path) {
+                Source::StandardInput
+            } else {
+                Source::File(path.into())
             };
             let read = source
                 .read_text("--nats-credentials")?
@@ -702,7 +705,7 @@ impl Course for Search {
 pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
     let asked = objectives::asked(&arguments.output.objective)
         .context("say what is to be met, as in --objective 'p99 < 10ms, errors < 0.1%'")?;
-    let is_rate = |it: &Objective| matches!(it, Objective::SuccessesPerS { .. });
+    let is_rate = |objective: &Objective| matches!(objective, Objective::SuccessesPerS { .. });
     if asked.iter().any(is_rate) {
         bail!("the rate is what is searched for; leave it out of --objective");
     }

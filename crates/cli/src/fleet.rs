@@ -26,7 +26,7 @@ use crate::redact::{self, redact};
 use crate::refusals::{self, Given};
 use crate::run::Origin;
 use crate::session::{Interrupts, Second, of_part};
-use crate::{EXIT_INTERRUPTED, EXIT_INVALID, habits, message, objectives, script, sessions};
+use crate::{exit, habits, message, objectives, script, sessions};
 
 /// What files are called where no report goes to a file.
 const NAME: &str = "brunt-fleet";
@@ -37,15 +37,15 @@ const NAMES_MAX: u32 = 1_000;
 pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> {
     given.refuse(refusals::FLEET)?;
     match arguments.command {
-        Some(FleetCommand::Tcp(it)) => {
-            let plan = plan::of_tcp(&it.command, given)?;
-            make((&it.agents, &it.broker), &it.command.load, plan)
+        Some(FleetCommand::Tcp(tcp)) => {
+            let plan = plan::of_tcp(&tcp.command, given)?;
+            make((&tcp.agents, &tcp.broker), &tcp.command.load, plan)
         }
-        Some(FleetCommand::Sweep(it)) => {
-            executor::sweep(it.command, given, Some((&it.agents, &it.broker)))
+        Some(FleetCommand::Sweep(sweep)) => {
+            executor::sweep(sweep.command, given, Some((&sweep.agents, &sweep.broker)))
         }
-        Some(FleetCommand::Find(it)) => {
-            executor::find(&it.command, given, Some((&it.agents, &it.broker)))
+        Some(FleetCommand::Find(find)) => {
+            executor::find(&find.command, given, Some((&find.agents, &find.broker)))
         }
         None => {
             let typed = &arguments.typed.load;
@@ -90,7 +90,7 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
             // What was measured is not lost for that.
             message::print(&format_args!("{error:#}"));
             keep(&outcome.results, &typed.output)?;
-            return Ok(ExitCode::from(EXIT_INVALID));
+            return Ok(ExitCode::from(exit::INVALID));
         }
     };
     if let Some(first) = run.agents.first_mut() {
@@ -104,9 +104,10 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
         redact(&mut run);
     }
     let code = destination.write(&Judged::of(&run))?;
-    Ok(match was_interrupted {
-        true => ExitCode::from(EXIT_INTERRUPTED),
-        false => code,
+    Ok(if was_interrupted {
+        ExitCode::from(exit::INTERRUPTED)
+    } else {
+        code
     })
 }
 
@@ -188,7 +189,7 @@ pub(crate) fn serve(arguments: &AgentArguments) -> Result<ExitCode> {
     Ok(if is_done {
         ExitCode::SUCCESS
     } else {
-        ExitCode::from(EXIT_INTERRUPTED)
+        ExitCode::from(exit::INTERRUPTED)
     })
 }
 

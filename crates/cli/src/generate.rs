@@ -86,7 +86,7 @@ fn page(main: &Command, named: Option<&Command>) -> Result<String> {
     let mut roff = Roff::default();
     render_notes(&mut roff, &notes);
     let commands = main.get_subcommands().map(Command::get_name);
-    let others = commands.filter(|name| named.is_none_or(|it| it.get_name() != *name));
+    let others = commands.filter(|name| named.is_none_or(|named| named.get_name() != *name));
     let others = others.map(|name| format!("brunt-{name}({SECTION})"));
     let program = named.map(|_| format!("brunt({SECTION})"));
     let also: Vec<String> = program.into_iter().chain(others).collect();
@@ -125,13 +125,15 @@ fn render_notes(roff: &mut Roff, notes: &str) {
 /// The completion for `shell` of the program, of its commands, and of the names of other tools.
 /// The first word without a dash is completed to a command, and not taken for the URL.
 fn completion(main: &Command, shell: Shell) -> String {
-    let commands = main.get_subcommands().map(|it| visible(it, |_| true));
+    let commands = main
+        .get_subcommands()
+        .map(|command| visible(command, |_| true));
     let peers = brunt_dropin::TOOLS.iter().map(|name| {
         Command::new(*name).about(format!(
             "Take the command line of {name}, and print its text"
         ))
     });
-    let mut command = visible(main, |it| !it.is_positional())
+    let mut command = visible(main, |option| !option.is_positional())
         .subcommands(commands)
         .subcommands(peers);
     let mut out = Vec::new();
@@ -151,7 +153,7 @@ fn completion(main: &Command, shell: Shell) -> String {
 fn visible(command: &Command, shows: impl Fn(&Arg) -> bool) -> Command {
     let arguments = command
         .get_arguments()
-        .filter(|it| !it.is_hide_set() && shows(it));
+        .filter(|option| !option.is_hide_set() && shows(option));
     Command::new(for_ever(command.get_name()))
         .about(command.get_about().cloned().unwrap_or_default())
         .disable_help_flag(true)

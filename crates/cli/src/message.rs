@@ -81,9 +81,10 @@ pub(crate) fn exit_with_usage(error: &clap::Error) -> ! {
 
 /// Ends the process with this code, unless standard output failed.
 pub(crate) fn exit_with(code: i32) -> ! {
-    std::process::exit(match has_output_failed() {
-        true => i32::from(crate::EXIT_SETUP),
-        false => code,
+    std::process::exit(if has_output_failed() {
+        i32::from(crate::exit::SETUP)
+    } else {
+        code
     });
 }
 

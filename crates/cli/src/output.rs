@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 
 use crate::args::OutputArguments;
 use crate::redact::redact_experiment;
-use crate::{exit_code, message, objectives};
+use crate::{exit, message, objectives};
 
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
@@ -179,7 +179,7 @@ impl Destination {
             Content::Junit => brunt_report::write_junit(judged, out),
         })?;
         objectives::announce(judged);
-        Ok(exit_code(judged))
+        Ok(exit::of_run(judged))
     }
 
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.

@@ -190,7 +190,7 @@ impl Typed<'_> {
         let first = self.messages.first.as_ref();
         let typed = self
             .framing
-            .map(|it| (it.reply.clone(), it.first_reply.clone()));
+            .map(|framing| (framing.reply.clone(), framing.first_reply.clone()));
         let (reply, first_reply) = typed.unwrap_or_default();
         let default = match (self.load.hold, first) {
             (true, None) => Some(Framing::None),
@@ -232,7 +232,11 @@ fn message_set(
         bail!("there is no message; give one with {option}, as in {option} '{example}'");
     }
     let readers = sources.iter().chain(&list.first);
-    if readers.filter(|it| **it == Source::StandardInput).count() > 1 {
+    if readers
+        .filter(|source| **source == Source::StandardInput)
+        .count()
+        > 1
+    {
         bail!("only one message can be read from standard input; give the others as @FILE");
     }
     let redacts = load.output.redact;
@@ -382,9 +386,12 @@ fn plan(
     let duration_ns = arguments.duration.or(stages_ns);
     let warmup_ns = default(Plan::WARMUP_NS_DEFAULT).filter(|_| !arguments.hold);
     // Reports and messages show no more of a target than this.
-    let shown = |target: Target| match arguments.output.redact {
-        true => target.redacted(),
-        false => target,
+    let shown = |target: Target| {
+        if arguments.output.redact {
+            target.redacted()
+        } else {
+            target
+        }
     };
     let counter = arguments.verify_url.clone();
     let mut plan = Plan {
@@ -534,9 +541,10 @@ fn check_protocol(arguments: &LoadArguments, target: &Target) -> Result<()> {
     let typed = &arguments.protocol;
     let scheme = target.scheme;
     let is_own = !scheme.is_of_messages() && !arguments.has_server();
-    let name = match is_own {
-        true => "the built-in server",
-        false => &target.url,
+    let name = if is_own {
+        "the built-in server"
+    } else {
+        &target.url
     };
     if typed.http3 && !scheme.is_secure() {
         bail!(
@@ -562,10 +570,12 @@ fn check_protocol(arguments: &LoadArguments, target: &Target) -> Result<()> {
     ];
     let idle = idle.iter().find(|(_, is_idle)| *is_idle);
     if let Some((option, _)) = idle.filter(|_| !scheme.is_secure()) {
-        let remedy = match is_own {
-            true => "give the https URL of a server",
-            false if scheme.is_of_messages() => "begin the server with tls://",
-            false => "give an https URL",
+        let remedy = if is_own {
+            "give the https URL of a server"
+        } else if scheme.is_of_messages() {
+            "begin the server with tls://"
+        } else {
+            "give an https URL"
         };
         bail!(
             "{option} is about TLS, and {name} is spoken to in clear text; {remedy}, or leave \

@@ -418,9 +418,10 @@ impl RunObserver for Line {
         }
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
-        counted.successes += match self.plan.one_way().is_some() {
-            true => snapshot.counts.bytes_received + snapshot.counts.bytes_sent,
-            false => snapshot.counts.successes,
+        counted.successes += if self.plan.one_way().is_some() {
+            snapshot.counts.bytes_received + snapshot.counts.bytes_sent
+        } else {
+            snapshot.counts.successes
         };
     }
 }
@@ -446,7 +447,7 @@ impl IntervalLines {
         let start_ns = *self.start_ns.get_or_insert(so_far.at_ns);
         self.latest.insert(snapshot.worker, so_far);
         self.shown.entry(snapshot.worker).or_insert(so_far);
-        let slowest_ns = self.latest.values().map(|it| it.at_ns).min()?;
+        let slowest_ns = self.latest.values().map(|counted| counted.at_ns).min()?;
         let reached_ns = slowest_ns.saturating_sub(start_ns);
         // What is late does not delay the intervals behind it.
         let due_ns = (self.shown_ns / INTERVAL_NS + 1).saturating_mul(INTERVAL_NS);

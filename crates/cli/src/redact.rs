@@ -6,9 +6,9 @@ use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};
 use brunt_probe::machine;
 use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
-use clap::{ArgAction, Command};
+use clap::{ArgAction, Command, CommandFactory};
 
-use crate::commands::described;
+use crate::commands::Arguments;
 
 /// The name of a request without the query that it may have.
 pub(crate) fn without_query(name: &str) -> &str {
@@ -117,11 +117,14 @@ const BYTES_MAX: usize = 64 << 10;
 /// without messages and the queries of URLs.
 pub(crate) fn here() -> Option<Vec<String>> {
     let typed = std::env::args_os().skip(1);
-    let typed: Vec<String> = typed.map(|it| it.to_string_lossy().into_owned()).collect();
+    let typed: Vec<String> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let words = shown(&if_short(typed)?, &SECRET);
-    Some(match words.iter().any(|word| word == "--redact") {
-        true => redacted(&words),
-        false => words,
+    Some(if words.iter().any(|word| word == "--redact") {
+        redacted(&words)
+    } else {
+        words
     })
 }
 
@@ -144,7 +147,9 @@ pub(crate) fn redacted(words: &[String]) -> Vec<String> {
         Some(name) if brunt_dropin::tool_named(name).is_some() => words.to_vec(),
         _ => shown(typed, &[&SECRET[..], &REDACTED].concat()),
     };
-    words.iter_mut().for_each(|it| *it = redact_queries(it));
+    words
+        .iter_mut()
+        .for_each(|word| *word = redact_queries(word));
     words
 }
 
@@ -156,8 +161,8 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
 
 /// The words of a command line without the values of the options `secret`.
 fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
-    let described = described(typed);
-    let mut command = &described;
+    let program = Arguments::command();
+    let mut command = &program;
     let mut words = vec!["brunt".to_owned()];
     let mut typed = typed.iter();
     while let Some(first) = typed.as_slice().first()
@@ -172,9 +177,10 @@ fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
     let mut free_words = 0;
     let mut free = |word: &String| {
         free_words += 1;
-        match free_words > 1 && !are_shown {
-            true => HIDDEN.to_owned(),
-            false => word.clone(),
+        if free_words > 1 && !are_shown {
+            HIDDEN.to_owned()
+        } else {
+            word.clone()
         }
     };
     while let Some(word) = typed.next() {
@@ -186,10 +192,7 @@ fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
         }
         let Some((head, id, value)) = option(word, command) else {
             let is_option = word.starts_with('-') && word.len() > 1;
-            words.push(match is_option {
-                true => word.clone(),
-                false => free(word),
-            });
+            words.push(if is_option { word.clone() } else { free(word) });
             continue;
         };
         match value {
@@ -214,7 +217,7 @@ fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, 
             None => (name, None),
         };
         let mut options = command.get_arguments().filter(takes_value);
-        let found = options.find(|it| it.get_long() == Some(name))?;
+        let found = options.find(|option| option.get_long() == Some(name))?;
         let head = value.map_or(word, |value| &word[..word.len() - value.len()]);
         return Some((head, found.get_id().as_str(), value));
     }
@@ -222,13 +225,13 @@ fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, 
     for (at, short) in shorts.char_indices() {
         let found = command
             .get_arguments()
-            .find(|it| it.get_short() == Some(short))?;
+            .find(|option| option.get_short() == Some(short))?;
         if takes_value(&found) {
             let (head, value) = word.split_at(1 + at + short.len_utf8());
             return Some((
                 head,
                 found.get_id().as_str(),
-                Some(value).filter(|it| !it.is_empty()),
+                Some(value).filter(|value| !value.is_empty()),
             ));
         }
     }
@@ -344,7 +347,7 @@ mod tests {
             tcp_stall think_time threads timeout tls_max tls_min unix_socket until_decided url \
             urls vary verify_url wait warmup watch";
         let known = |id: &str| {
-            let harmless = HARMLESS.split_whitespace().any(|it| it == id);
+            let harmless = HARMLESS.split_whitespace().any(|name| name == id);
             let secret = SECRET.contains(&id) || REDACTED.contains(&id);
             assert!(!(harmless && secret), "{id} is in two lists");
             harmless || secret

@@ -135,7 +135,7 @@ impl Given {
 
     /// The first option that was typed and is none of these, by its name on the command line.
     pub(crate) fn first_besides(&self, options: &str) -> Option<String> {
-        self.first(|id| options.split(' ').all(|it| it != id))
+        self.first(|id| options.split(' ').all(|option| option != id))
     }
 
     fn first(&self, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
@@ -194,7 +194,10 @@ mod tests {
             let command = command.find_subcommand(name).expect(name);
             for id in refusal.options() {
                 let mut options = command.get_arguments();
-                assert!(options.any(|it| it.get_id() == id), "brunt {name}: {id}");
+                assert!(
+                    options.any(|option| option.get_id() == id),
+                    "brunt {name}: {id}"
+                );
             }
         }
     }

@@ -65,9 +65,12 @@ fn requests_of(
     typed: Option<&Target>,
 ) -> Result<(Target, RequestSet)> {
     let is_url = arguments.urls.is_some();
-    let parse = || match is_url {
-        true => request_list::urls(&text, typed),
-        false => request_list::targets(&text, typed),
+    let parse = || {
+        if is_url {
+            request_list::urls(&text, typed)
+        } else {
+            request_list::targets(&text, typed)
+        }
     };
     if text.contains(&b'@') && !is_url {
         // Before any of them is read.
@@ -157,7 +160,7 @@ fn bodies_fit(list: request_list::RequestList<'_>) -> Result<()> {
         let file = listed.body_file.as_deref();
         let length = file
             .and_then(|path| path.metadata().ok())
-            .map_or(0, |it| it.len());
+            .map_or(0, |file| file.len());
         bytes = bytes.saturating_add(length);
         if bytes > RequestSet::BYTES_MAX as u64 {
             bail!(

@@ -18,9 +18,9 @@ use crate::output::Destination;
 use crate::plan::{own_target, refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::redact::{self, redact};
-use crate::serve::{self, Halves};
+use crate::serve::{self, CpuSplit};
 use crate::session::{Interrupts, Second, SessionOptions, TakenPart, Wanted};
-use crate::{EXIT_INTERRUPTED, message, objectives};
+use crate::{exit, message, objectives};
 
 /// A run to be made.
 pub(crate) struct Job {
@@ -149,7 +149,7 @@ impl Pipeline {
         let reported = front_end.report(&run, &log);
         let code = reported.and(self.destination.write(&Judged::of(&run)))?;
         let usual = if run.interrupted() {
-            ExitCode::from(EXIT_INTERRUPTED)
+            ExitCode::from(exit::INTERRUPTED)
         } else {
             code
         };
@@ -206,7 +206,7 @@ impl RunObserver for Keeping<'_> {
 /// words for that.
 pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
     message::print(&words);
-    Ok(ExitCode::from(EXIT_INTERRUPTED))
+    Ok(ExitCode::from(exit::INTERRUPTED))
 }
 
 /// What a command knows of its run.
@@ -267,16 +267,16 @@ pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode
 
 /// Starts brunt's own server, and has the plan load it.
 fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
-    let halves = Halves::of(usable_cpus(), arguments.threads.is_none());
+    let split = CpuSplit::of(usable_cpus(), arguments.threads.is_none());
     let http3 = arguments.protocol.http3;
     // QUIC has no clear text.
     let tls = http3.then(TlsOptions::default);
-    let server = serve::own_server(&halves, serve::backend_of(arguments.backend), tls, http3)?;
+    let server = serve::own_server(&split, serve::backend_of(arguments.backend), tls, http3)?;
     let address = server.address().to_string();
     plan.target = own_target(plan.target.scheme.name(), &address)?;
-    let workers = |model: &LoadModel| brunt_engine::default_workers(model, halves.workers);
+    let workers = |model: &LoadModel| brunt_engine::default_workers(model, split.load_workers);
     set_workers(plan, arguments, workers);
-    if let Some(cpus) = halves.of_workers {
+    if let Some(cpus) = split.load_cpus {
         plan.placement = Placement::Bound(cpus);
     }
     plan.tls.roots_der = server

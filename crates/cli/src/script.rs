@@ -25,7 +25,7 @@ use crate::plan::{refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::run::{FrontEnd, Job, Pipeline};
 use crate::session::Interrupts;
-use crate::{EXIT_INTERRUPTED, EXIT_SETUP, message};
+use crate::{exit, message};
 
 /// A script is ready after so long.
 const READY_NS: u64 = 30_000_000_000;
@@ -222,7 +222,7 @@ impl FrontEnd for ScriptedRun {
         self.script.flush();
         if let Some(error) = wrk::script_error(run) {
             message::print_of_script(&error);
-            return Ok(ExitCode::from(EXIT_SETUP));
+            return Ok(ExitCode::from(exit::SETUP));
         }
         let torn_down = std::mem::replace(&mut self.torn_down, Ok(()));
         exit_code(torn_down.and(done), usual)
@@ -269,7 +269,7 @@ pub(crate) fn exit_code(calls: Result<(), CallError>, usual: ExitCode) -> Result
         Ok(()) => Ok(usual),
         Err(error @ CallError::Signal { .. }) => {
             message::print(&error);
-            Ok(ExitCode::from(EXIT_INTERRUPTED))
+            Ok(ExitCode::from(exit::INTERRUPTED))
         }
         Err(error) => Err(error.into()),
     }
@@ -412,9 +412,12 @@ impl Watch {
     /// What ended the call, if it did not end by itself.
     fn ending(&self, function: &'static str) -> Option<CallError> {
         let limit_ns = self.limit_ns;
-        self.ended.map(|(_, by_signal)| match by_signal {
-            true => CallError::Signal { function },
-            false => CallError::TooLong { function, limit_ns },
+        self.ended.map(|(_, by_signal)| {
+            if by_signal {
+                CallError::Signal { function }
+            } else {
+                CallError::TooLong { function, limit_ns }
+            }
         })
     }
 }

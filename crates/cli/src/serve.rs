@@ -184,21 +184,19 @@ fn read(path: &Path) -> Result<Vec<u8>> {
         .with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Half of the CPUs serve, half load.
+/// How workers and CPUs are split between brunt's own server and the load: half each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Halves {
-    /// Workers of the server.
-    pub(crate) serving: u32,
-    /// Workers of the load.
-    pub(crate) workers: u32,
-    /// The CPUs of the server's workers; none where the scheduler places them.
-    pub(crate) of_server: Vec<u32>,
-    /// The CPUs of the load's workers; absent where the scheduler places them.
-    pub(crate) of_workers: Option<Vec<u32>>,
+pub(crate) struct CpuSplit {
+    pub(crate) server_workers: u32,
+    pub(crate) load_workers: u32,
+    /// None where the scheduler places the server's workers.
+    pub(crate) server_cpus: Vec<u32>,
+    /// Absent where the scheduler places the load's workers.
+    pub(crate) load_cpus: Option<Vec<u32>>,
 }
 
-impl Halves {
-    /// The halves of a machine with `usable` CPUs. `is_placed`: each worker is bound to one CPU,
+impl CpuSplit {
+    /// That of a machine with `usable` CPUs. `is_placed`: each worker is bound to one CPU,
     /// where there are several.
     pub(crate) fn of(usable: u32, is_placed: bool) -> Self {
         let allowed = allowed_cpus().unwrap_or_default();
@@ -206,19 +204,26 @@ impl Halves {
         Self::among((usable / 2).max(1), workers, usable, &allowed, is_placed)
     }
 
-    fn among(serving: u32, workers: u32, usable: u32, allowed: &[u32], is_placed: bool) -> Self {
-        let all = serving.saturating_add(workers);
+    fn among(
+        server_workers: u32,
+        load_workers: u32,
+        usable: u32,
+        allowed: &[u32],
+        is_placed: bool,
+    ) -> Self {
+        let all = server_workers.saturating_add(load_workers);
         let is_enough = all <= usable && all as usize <= allowed.len();
-        let cpus = match is_placed && is_enough {
-            true => &allowed[allowed.len() - all as usize..],
-            false => &[],
+        let cpus = if is_placed && is_enough {
+            &allowed[allowed.len() - all as usize..]
+        } else {
+            &[]
         };
-        let (of_server, of_workers) = cpus.split_at(cpus.len().min(serving as usize));
+        let (server_cpus, load_cpus) = cpus.split_at(cpus.len().min(server_workers as usize));
         Self {
-            serving,
-            workers,
-            of_server: of_server.to_vec(),
-            of_workers: (!of_workers.is_empty()).then(|| of_workers.to_vec()),
+            server_workers,
+            load_workers,
+            server_cpus: server_cpus.to_vec(),
+            load_cpus: (!load_cpus.is_empty()).then(|| load_cpus.to_vec()),
         }
     }
 }
@@ -226,14 +231,14 @@ impl Halves {
 /// Starts a server in this process, on loopback and a free port, with its half of the CPUs. Without
 /// `tls` it speaks clear text, and HTTP/3 only with it.
 pub(crate) fn own_server(
-    halves: &Halves,
+    split: &CpuSplit,
     backend: Option<BackendKind>,
     tls: Option<TlsOptions>,
     http3: bool,
 ) -> Result<Running> {
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-    options.workers = NonZeroU32::new(halves.serving).unwrap_or(NonZeroU32::MIN);
-    options.cpus.clone_from(&halves.of_server);
+    options.workers = NonZeroU32::new(split.server_workers).unwrap_or(NonZeroU32::MIN);
+    options.cpus.clone_from(&split.server_cpus);
     options.backend = backend;
     options.tls = tls;
     options.http3 = http3;
@@ -271,10 +276,10 @@ mod tests {
         for (usable, allowed, is_placed, server, load) in cases {
             let workers = (usable - usable / 2).max(1);
             let serving = (usable / 2).max(1);
-            let halves = Halves::among(serving, workers, usable, allowed, is_placed);
-            let of_workers = halves.of_workers.as_deref();
-            assert_eq!((halves.serving, halves.of_server.as_slice()), server);
-            assert_eq!((halves.workers, of_workers), load);
+            let split = CpuSplit::among(serving, workers, usable, allowed, is_placed);
+            let of_workers = split.load_cpus.as_deref();
+            assert_eq!((split.server_workers, split.server_cpus.as_slice()), server);
+            assert_eq!((split.load_workers, of_workers), load);
         }
     }
 

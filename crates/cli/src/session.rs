@@ -16,7 +16,7 @@ use signal_hook::iterator::Signals;
 
 use crate::args::PartArguments;
 use crate::values::NumberedPart;
-use crate::{EXIT_INTERRUPTED, message};
+use crate::{exit, message};
 
 /// A signal that comes this long after the second one finds a process that does not end by itself:
 /// its report is being written to a pipe that nobody reads, say.
@@ -63,7 +63,7 @@ impl Interrupts {
                 };
                 if is_last {
                     process_group::kill_all();
-                    process::exit(EXIT_INTERRUPTED.into());
+                    process::exit(exit::INTERRUPTED.into());
                 }
             }
         };

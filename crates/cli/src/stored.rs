@@ -16,7 +16,7 @@ use crate::commands::{MergeArguments, ReportArguments};
 use crate::output::{Destination, is_standard};
 use crate::redact::redact;
 use crate::refusals::{self, Given};
-use crate::{experiment_exit_code, objectives};
+use crate::{exit, objectives};
 
 /// Prints the report of a stored run or experiment.
 pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitC
         Experiment::Comparison(_) => Destination::of_comparison(output)?,
     };
     destination.write_experiment(&experiment)?;
-    Ok(experiment_exit_code(&experiment))
+    Ok(exit::of_experiment(&experiment))
 }
 
 /// Prints the report of a run, which is asked to reach what was typed, if anything was.
@@ -123,9 +123,10 @@ fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::
 
 /// The name of a file in messages.
 pub(crate) fn shown(file: &Path) -> String {
-    match is_standard(file) {
-        true => "standard input".to_owned(),
-        false => file.display().to_string(),
+    if is_standard(file) {
+        "standard input".to_owned()
+    } else {
+        file.display().to_string()
     }
 }
 

@@ -273,7 +273,7 @@ pub(crate) fn listed_name(typed: &str) -> Result<String, String> {
 /// What of the server is to be watched: `auto`, `off`, digits for a process id, a name, the path of
 /// a control group, or the name or id of a container.
 pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
-    let is_plain = |it: char| it.is_ascii_alphanumeric();
+    let is_plain = |character: char| character.is_ascii_alphanumeric();
     match typed.split_once(':') {
         Some(("cgroup", path)) => {
             let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
@@ -288,7 +288,9 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
                 })
         }
         Some(("container", name)) => {
-            let is_name = name.chars().all(|it| is_plain(it) || "_.-".contains(it));
+            let is_name = name
+                .chars()
+                .all(|character| is_plain(character) || "_.-".contains(character));
             let is_name = is_name && name.starts_with(is_plain);
             is_name.then(|| Watch::Container(name.to_owned())).ok_or_else(|| {
                 format!(
@@ -723,7 +725,7 @@ mod tests {
 
     #[test]
     fn parts_are_numbered_from_one() {
-        let typed = |typed| numbered_part(typed).map(|it| (it.number.get(), it.of.get()));
+        let typed = |typed| numbered_part(typed).map(|part| (part.number.get(), part.of.get()));
         assert_eq!(typed("1/1"), Ok((1, 1)));
         assert_eq!(typed("3/4"), Ok((3, 4)));
         for wrong in "|1|/|0/4|5/4|1/0|1/4/2|-1/4|a/b|1 / 4".split('|') {

@@ -22,7 +22,7 @@ use crate::output::Destination;
 use crate::request::BODY_BYTES_MAX;
 use crate::run::{Job, Origin, Pipeline};
 use crate::session::is_interrupt;
-use crate::{EXIT_INTERRUPTED, message, redact};
+use crate::{exit, message, redact};
 
 /// The variable that names a file for brunt's own record of the run.
 const REPORT_VARIABLE: &str = "BRUNT_REPORT";
@@ -129,7 +129,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     }
     message::print(&format_args!("{error:#}"));
     ExitCode::from(match is_interrupt(error) {
-        true => EXIT_INTERRUPTED,
+        true => exit::INTERRUPTED,
         false => EXIT_FAILED,
     })
 }
