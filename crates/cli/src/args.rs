@@ -92,9 +92,9 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "LIST", value_parser = stages, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["duration", "connection_rate"])]
     pub(crate) stages: Option<Stages>,
-    /// Connections per second, each with the requests of --requests-per-connection or
-    /// --no-keepalive, or with a session of --sessions; with none of them, how fast set-up opens
-    /// those of a closed loop
+    /// New connections per second. Each makes the requests of --requests-per-connection or
+    /// --no-keepalive, or a session of --sessions, and is closed. With none of these options:
+    /// how fast a closed loop opens its connections before the load
     #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Arrivals",
           allow_hyphen_values = true)]
     pub(crate) connection_rate: Option<f64>,
