@@ -30,20 +30,8 @@ pub(crate) enum Takes {
     AttachedArgument,
 }
 
-/// Reads an argument, which may be wrong.
-type Read<T> = fn(&mut T, &str) -> Result<(), Ending>;
-
-/// What an option does to what is made of a command line.
-enum Effect<T: 'static> {
-    Set(fn(&mut T)),
-    Text(fn(&mut T, String)),
-    Value(Read<T>),
-    File(fn(&mut T) -> &mut Option<PathBuf>),
-    /// Nothing is run.
-    End(fn(&T) -> Ending),
-    /// brunt does not do it, for this reason, which says what to type instead.
-    Refused(&'static str),
-}
+/// Does to what is made of a command line what an option says, with its argument.
+type Effect<T> = Box<dyn Fn(&mut T, &str) -> Result<(), Wrong>>;
 
 /// What a report shows of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +44,19 @@ pub(crate) enum Shown {
     Nothing,
 }
 
-/// A letter or a name of an option.
-type Name = &'static str;
+/// The names of an option as it is typed: `-n --requests`, `-n` or `--requests`. With
+/// [`Style::Words`] a single dash may stand before several letters.
+type Names = &'static str;
+
+/// Where the value of an option stands.
+pub(crate) type Place<T, V> = fn(&mut T) -> &mut V;
 
 /// A row of a table: an option.
-pub(crate) struct Row<T: 'static> {
-    /// Its letter, or nothing. With [`Style::Words`] there may be several.
-    letter: Name,
+pub(crate) struct Row<T> {
+    /// Its letter, or nothing.
+    letter: &'static str,
     /// Its name without dashes, or nothing.
-    name: Name,
+    name: &'static str,
     takes: Takes,
     effect: Effect<T>,
     /// Whether the option may be abbreviated. Options that the tool does not have must not make its
@@ -73,9 +65,10 @@ pub(crate) struct Row<T: 'static> {
     shown: Shown,
 }
 
-const fn row<T>(letter: Name, name: Name, takes: Takes, effect: Effect<T>) -> Row<T> {
+fn row<T>(names: Names, takes: Takes, effect: Effect<T>) -> Row<T> {
+    let (letter, name) = names.split_once("--").unwrap_or((names, ""));
     Row {
-        letter,
+        letter: letter.trim_matches(['-', ' ']),
         name,
         takes,
         effect,
@@ -84,67 +77,130 @@ const fn row<T>(letter: Name, name: Name, takes: Takes, effect: Effect<T>) -> Ro
     }
 }
 
-/// An option without an argument.
-pub(crate) const fn flag<T>(letter: &'static str, name: &'static str, set: fn(&mut T)) -> Row<T> {
-    row(letter, name, Takes::Nothing, Effect::Set(set))
-}
-
-/// An option whose argument is taken as it is.
-pub(crate) const fn text<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
-    row(letter, name, Takes::Argument, Effect::Text(take))
-}
-
-/// The same with a header field as its argument, whose value may be secret.
-pub(crate) const fn field<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
-    shows(Shown::Field, text(letter, name, take))
-}
-
-/// The same with an argument that may be secret.
-pub(crate) const fn secret<T>(letter: Name, name: Name, take: fn(&mut T, String)) -> Row<T> {
-    shows(Shown::Nothing, text(letter, name, take))
-}
-
-/// `--brunt-report FILE`, which no tool has: the file for brunt's own record of the run.
-pub(crate) const fn report<T>(place: fn(&mut T) -> &mut Option<PathBuf>) -> Row<T> {
-    in_full(row(
-        "",
-        "brunt-report",
-        Takes::Argument,
-        Effect::File(place),
-    ))
-}
-
 /// An option whose argument is read, and may be wrong.
-pub(crate) const fn value<T>(letter: Name, name: Name, read: Read<T>) -> Row<T> {
-    row(letter, name, Takes::Argument, Effect::Value(read))
+pub(crate) fn reads<T>(
+    names: Names,
+    read: impl Fn(&mut T, &str) -> Result<(), Ending> + 'static,
+) -> Row<T> {
+    let effect = move |to: &mut T, typed: &str| read(to, typed).map_err(Wrong::Ends);
+    row(names, Takes::Argument, Box::new(effect))
 }
 
-/// An option that has something printed in place of a run.
-pub(crate) const fn end<T>(letter: Name, name: Name, ending: fn(&T) -> Ending) -> Row<T> {
-    row(letter, name, Takes::Nothing, Effect::End(ending))
+/// The same, for a table.
+pub(crate) fn value<T: 'static>(
+    names: Names,
+    read: fn(&mut T, &str) -> Result<(), Ending>,
+) -> Row<T> {
+    reads(names, read)
 }
 
-/// An option that is known and not taken, for this reason, which says what to type instead.
-pub(crate) const fn refused<T>(letter: Name, name: Name, reason: &'static str) -> Row<T> {
-    row(letter, name, Takes::Nothing, Effect::Refused(reason))
+/// An option whose argument is taken whatever it is.
+pub(crate) fn any<T: 'static>(names: Names, take: fn(&mut T, &str)) -> Row<T> {
+    reads(names, move |to, typed| {
+        take(to, typed);
+        Ok(())
+    })
 }
 
-/// The option is none of the tool's.
-pub(crate) const fn in_full<T>(row: Row<T>) -> Row<T> {
-    Row {
-        is_abbreviated: false,
-        ..row
+/// An option whose argument becomes the value of this place.
+pub(crate) fn typed<T: 'static, V: 'static, R: Into<V>>(
+    names: Names,
+    place: Place<T, V>,
+    read: impl Fn(&str) -> Result<R, Ending> + 'static,
+) -> Row<T> {
+    reads(names, move |to, typed| {
+        *place(to) = read(typed)?.into();
+        Ok(())
+    })
+}
+
+/// What keeps an argument as it is.
+pub(crate) trait Keep {
+    fn keep(&mut self, argument: &str);
+}
+
+impl Keep for String {
+    fn keep(&mut self, argument: &str) {
+        argument.clone_into(self);
     }
 }
 
+impl<V: From<String>> Keep for Option<V> {
+    fn keep(&mut self, argument: &str) {
+        *self = Some(argument.to_owned().into());
+    }
+}
+
+impl Keep for Vec<String> {
+    fn keep(&mut self, argument: &str) {
+        self.push(argument.to_owned());
+    }
+}
+
+/// An option whose argument is kept as it is.
+pub(crate) fn text<T: 'static, V: Keep + 'static>(names: Names, place: Place<T, V>) -> Row<T> {
+    reads(names, move |to, typed| {
+        place(to).keep(typed);
+        Ok(())
+    })
+}
+
+/// An option without an argument that may be wrong where it stands.
+fn bare<T>(names: Names, set: impl Fn(&mut T) -> Result<(), Ending> + 'static) -> Row<T> {
+    let row = reads(names, move |to, _| set(to));
+    takes(Takes::Nothing, row)
+}
+
+/// An option without an argument.
+pub(crate) fn flag<T: 'static>(names: Names, set: fn(&mut T)) -> Row<T> {
+    bare(names, move |to| {
+        set(to);
+        Ok(())
+    })
+}
+
+/// An option that has something printed in place of a run.
+pub(crate) fn end<T: 'static>(names: Names, ending: fn(&T) -> Ending) -> Row<T> {
+    bare(names, move |to: &mut T| Err(ending(to)))
+}
+
+/// An option that is known and not taken, for this reason, which says what to type instead.
+pub(crate) fn refused<T>(names: Names, reason: &'static str) -> Row<T> {
+    let option = names.split(' ').next().unwrap_or(names);
+    let line = format!("brunt: {option} is not supported: {reason}");
+    let effect = move |_: &mut T, _: &str| Err(Wrong::Refused(line.clone()));
+    row(names, Takes::AttachedArgument, Box::new(effect))
+}
+
+/// `--brunt-report FILE`, which no tool has: the file for brunt's own record of the run.
+pub(crate) fn report<T: 'static>(place: Place<T, Option<PathBuf>>) -> Row<T> {
+    in_full(text("--brunt-report", place))
+}
+
+/// The option is none of the tool's.
+pub(crate) fn in_full<T>(mut row: Row<T>) -> Row<T> {
+    row.is_abbreviated = false;
+    row
+}
+
 /// Another argument follows the option than its effect says.
-pub(crate) const fn takes<T>(takes: Takes, row: Row<T>) -> Row<T> {
+pub(crate) fn takes<T>(takes: Takes, row: Row<T>) -> Row<T> {
     Row { takes, ..row }
 }
 
 /// A report shows this of the argument.
-pub(crate) const fn shows<T>(shown: Shown, row: Row<T>) -> Row<T> {
+pub(crate) fn shows<T>(shown: Shown, row: Row<T>) -> Row<T> {
     Row { shown, ..row }
+}
+
+/// The argument may be secret.
+pub(crate) fn secret<T>(row: Row<T>) -> Row<T> {
+    shows(Shown::Nothing, row)
+}
+
+/// The argument is a header field, whose value may be secret.
+pub(crate) fn field<T>(row: Row<T>) -> Row<T> {
+    shows(Shown::Field, row)
 }
 
 impl<T> Row<T> {
@@ -154,29 +210,6 @@ impl<T> Row<T> {
             "" => format!("--{}", self.name),
             letter => format!("-{letter}"),
         }
-    }
-
-    /// Refuses the option where brunt does not take it.
-    fn check(&self) -> Result<(), Wrong> {
-        let Effect::Refused(reason) = self.effect else {
-            return Ok(());
-        };
-        let option = self.typed();
-        let line = format!("brunt: {option} is not supported: {reason}");
-        Err(Wrong::Refused(line))
-    }
-
-    fn apply(&self, to: &mut T, argument: Option<String>) -> Result<(), Ending> {
-        let argument = argument.unwrap_or_default();
-        match self.effect {
-            Effect::Set(set) => set(to),
-            Effect::Text(take) => take(to, argument),
-            Effect::Value(read) => read(to, &argument)?,
-            Effect::File(place) => *place(to) = Some(argument.into()),
-            Effect::End(ending) => return Err(ending(to)),
-            Effect::Refused(_) => {}
-        }
-        Ok(())
     }
 }
 
@@ -222,35 +255,38 @@ fn letter(option: &str) -> Option<char> {
 }
 
 /// The options of a tool, which say what a command line makes of its `T`.
-pub struct Table<T: 'static> {
+pub struct Table<T> {
     pub(crate) style: Style,
-    pub(crate) rows: &'static [Row<T>],
+    pub(crate) rows: Vec<Row<T>>,
+}
+
+impl Style {
+    pub(crate) fn table<T>(self, rows: Vec<Row<T>>) -> Table<T> {
+        Table { style: self, rows }
+    }
 }
 
 impl<T> Table<T> {
     /// Does to `to` what the options among `words` say. Gives the other words.
     pub(crate) fn read(&self, words: &[String], to: &mut T) -> Result<Vec<String>, Wrong> {
-        match self.read_on(words, to).map_err(Wrong::Ends)? {
+        match self.read_on(words, to) {
             (others, None) => Ok(others),
             (_, Some(wrong)) => Err(wrong),
         }
     }
 
-    /// Does to `to` what the options say up to one that cannot be read, if any. Gives the other
-    /// words, or what is left, and what is wrong.
-    pub(crate) fn read_on(
-        &self,
-        words: &[String],
-        to: &mut T,
-    ) -> Result<(Vec<String>, Option<Wrong>), Ending> {
+    /// Does to `to` what the options say up to one that is wrong, if any. Gives the other words, or
+    /// what is left, and what is wrong.
+    pub(crate) fn read_on(&self, words: &[String], to: &mut T) -> (Vec<String>, Option<Wrong>) {
         let mut found = self.find(words);
         while let Some(item) = found.next() {
-            match item {
-                Ok((row, argument)) => row.apply(to, argument)?,
-                Err(wrong) => return Ok((found.others(), Some(wrong))),
+            let done =
+                item.and_then(|(row, argument)| (row.effect)(to, &argument.unwrap_or_default()));
+            if let Err(wrong) = done {
+                return (found.others(), Some(wrong));
             }
         }
-        Ok((found.others(), None))
+        (found.others(), None)
     }
 
     /// A command line as a report may show it: without what may be secret, which are arguments of
@@ -278,10 +314,10 @@ impl<T> Table<T> {
         shown
     }
 
-    fn find<'a>(&self, words: &'a [String]) -> Found<'a, T> {
+    fn find<'a>(&'a self, words: &'a [String]) -> Found<'a, T> {
         Found {
             style: self.style,
-            rows: self.rows,
+            rows: &self.rows,
             words: words.iter().peekable(),
             cluster: "",
             others: Vec::new(),
@@ -290,12 +326,12 @@ impl<T> Table<T> {
 }
 
 /// An option with its argument.
-type Item<T> = Result<(&'static Row<T>, Option<String>), Wrong>;
+type Item<'a, T> = Result<(&'a Row<T>, Option<String>), Wrong>;
 
 /// The options among the words of a command line.
-struct Found<'a, T: 'static> {
+struct Found<'a, T> {
     style: Style,
-    rows: &'static [Row<T>],
+    rows: &'a [Row<T>],
     words: std::iter::Peekable<std::slice::Iter<'a, String>>,
     /// What is left of a cluster of letters.
     cluster: &'a str,
@@ -303,9 +339,9 @@ struct Found<'a, T: 'static> {
     others: Vec<String>,
 }
 
-impl<T> Found<'_, T> {
+impl<'a, T> Found<'a, T> {
     /// The next option; absent where only words are left.
-    fn next(&mut self) -> Option<Item<T>> {
+    fn next(&mut self) -> Option<Item<'a, T>> {
         while self.cluster.is_empty() {
             let word = self.words.next()?;
             match (word.strip_prefix("--"), word.strip_prefix('-')) {
@@ -334,7 +370,7 @@ impl<T> Found<'_, T> {
         others
     }
 
-    fn short_option(&mut self) -> Item<T> {
+    fn short_option(&mut self) -> Item<'a, T> {
         let cluster = std::mem::take(&mut self.cluster);
         let rows = self.rows.iter();
         let mut with_letter = rows.filter(|row| !row.letter.is_empty());
@@ -342,7 +378,6 @@ impl<T> Found<'_, T> {
             let letter: String = cluster.chars().take(1).collect();
             return Err(Wrong::NoOption(format!("-{letter}")));
         };
-        row.check()?;
         let attached = &cluster[row.letter.len()..];
         let argument = match row.takes {
             Takes::Nothing if self.style == Style::Words => None,
@@ -367,7 +402,7 @@ impl<T> Found<'_, T> {
         next.cloned()
     }
 
-    fn long_option(&mut self, typed: &str) -> Item<T> {
+    fn long_option(&mut self, typed: &str) -> Item<'a, T> {
         let (name, attached) = match typed.split_once('=') {
             Some((name, argument)) => (name, Some(argument.to_owned())),
             None => (typed, None),
@@ -383,7 +418,6 @@ impl<T> Found<'_, T> {
                 )));
             }
         };
-        row.check()?;
         let argument = match (row.takes, attached) {
             (Takes::Nothing, Some(_)) => {
                 return Err(Wrong::Name(format!(
@@ -401,7 +435,7 @@ impl<T> Found<'_, T> {
     }
 
     /// The option of this name, or all that begin so.
-    fn called(&self, name: &str) -> Vec<&'static Row<T>> {
+    fn called(&self, name: &str) -> Vec<&'a Row<T>> {
         let named = self.rows.iter().filter(|row| !row.name.is_empty());
         if let Some(exact) = named.clone().find(|row| row.name == name) {
             return vec![exact];
@@ -421,39 +455,34 @@ pub(crate) mod tests {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    const ROWS: &[Row<String>] = &[
-        text("t", "threads", |to, typed| {
-            to.push_str(&format!("t={typed} "))
-        }),
-        text("T", "timeout", |to, typed| {
-            to.push_str(&format!("T={typed} "))
-        }),
-        flag("", "time", |to| to.push_str("time ")),
-        flag("L", "latency", |to| to.push_str("L ")),
-        flag("?", "", |to| to.push_str("? ")),
-        shows(
-            Shown::Field,
-            text("H", "", |to, typed| to.push_str(&format!("H={typed} "))),
-        ),
-        text("Cx", "", |to, typed| to.push_str(&format!("Cx={typed} "))),
-        shows(
-            Shown::Nothing,
-            text("C", "", |to, typed| to.push_str(&format!("C={typed} "))),
-        ),
-        shows(
-            Shown::Path,
-            text("", "uri", |to, typed| to.push_str(&format!("uri={typed} "))),
-        ),
-        in_full(text("", "brunt-report", |to, typed| {
-            to.push_str(&format!("report={typed} "))
-        })),
-        refused("", "seed", "leave it out"),
-    ];
+    /// An option with an argument, which is found under this key.
+    fn keyed(names: Names, key: &'static str) -> Row<String> {
+        reads(names, move |to: &mut String, typed| {
+            to.push_str(&format!("{key}={typed} "));
+            Ok(())
+        })
+    }
+
+    fn table(style: Style) -> Table<String> {
+        style.table(vec![
+            keyed("-t --threads", "t"),
+            keyed("-T --timeout", "T"),
+            flag("--time", |to| to.push_str("time ")),
+            flag("-L --latency", |to| to.push_str("L ")),
+            flag("-?", |to| to.push_str("? ")),
+            field(keyed("-H", "H")),
+            keyed("-Cx", "Cx"),
+            secret(keyed("-C", "C")),
+            shows(Shown::Path, keyed("--uri", "uri")),
+            in_full(keyed("--brunt-report", "report")),
+            refused("--seed", "leave it out"),
+        ])
+    }
 
     /// What is found: options with their arguments, the other words behind a bar; or the message.
     fn found(style: Style, line: &str) -> String {
         let mut text = String::new();
-        let found = Table { style, rows: ROWS }.read(&words(line), &mut text);
+        let found = table(style).read(&words(line), &mut text);
         match found {
             Ok(others) => format!("{text}| {}", others.join(" ")),
             Err(wrong) => wrong.ending("wrk", |line| Ending::error(line, 1)).stderr,
@@ -519,10 +548,7 @@ pub(crate) mod tests {
                 "--brunt-report f url ... ... ...",
             ),
         ] {
-            let table = Table {
-                style: Style::GetoptLong,
-                rows: ROWS,
-            };
+            let table = table(Style::GetoptLong);
             assert_eq!(table.shown(&words(line)).join(" "), expected, "{line}");
         }
     }

@@ -39,6 +39,15 @@ pub(crate) fn request(
     only_request(&[text.as_bytes(), body].concat())
 }
 
+/// A host as a URL has it: an address of IPv6 stands in brackets.
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
+}
+
 /// The value of a field that says who asks: a user and a password with a colon between them.
 pub(crate) fn basic(user: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(user))

@@ -75,14 +75,14 @@ impl Called {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         let words = match self.tool {
-            "ab" => brunt_dropin::ab::TABLE.shown(&words),
-            "weighttp" => brunt_dropin::weighttp::TABLE.shown(&words),
-            "h2load" => brunt_dropin::h2load::TABLE.shown(&words),
-            "httperf" => brunt_dropin::httperf::TABLE.shown(&words),
-            "nuttcp" => brunt_dropin::nuttcp::TABLE.shown(&words),
-            "tcpkali" => brunt_dropin::tcpkali::TABLE.shown(&words),
-            "oha" => brunt_dropin::oha::TABLE.shown(&words),
-            _ => brunt_dropin::wrk::TABLE.shown(&words),
+            "ab" => brunt_dropin::ab::table().shown(&words),
+            "weighttp" => brunt_dropin::weighttp::table().shown(&words),
+            "h2load" => brunt_dropin::h2load::table().shown(&words),
+            "httperf" => brunt_dropin::httperf::table().shown(&words),
+            "nuttcp" => brunt_dropin::nuttcp::table().shown(&words),
+            "tcpkali" => brunt_dropin::tcpkali::table().shown(&words),
+            "oha" => brunt_dropin::oha::table().shown(&words),
+            _ => brunt_dropin::wrk::table().shown(&words),
         };
         let name = self.name.rsplit('/').next().unwrap_or_default();
         let head = ["brunt", name].map(str::to_owned);

@@ -7,6 +7,7 @@ use brunt_record::RequestLog;
 use crate::Ending;
 use crate::getopt::*;
 use crate::libraries::digits;
+use crate::request::bracketed;
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
@@ -20,15 +21,6 @@ const CONCURRENCY_MAX: u32 = 200_000;
 const PROGRESS_FROM: u32 = 150;
 /// Progress is not printed more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
-
-/// The proxy that requests go through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proxy {
-    /// Name or address.
-    pub host: String,
-    /// Port; 0 where none is given.
-    pub port: u16,
-}
 
 /// Attributes of the elements of a table in HTML.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +60,8 @@ pub struct Options {
     pub users: Vec<(&'static str, String)>,
     /// Header lines as typed.
     pub headers: Vec<String>,
-    /// The proxy, if any.
-    pub proxy: Option<Proxy>,
+    /// Host of the proxy, if any, and its port, which is 0 where none is given.
+    pub proxy: Option<(String, u16)>,
     /// Whether connections are kept.
     pub keep_alive: bool,
     /// Whether replies of any length are good.
@@ -107,97 +99,88 @@ pub struct Options {
 }
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::Letters,
-    rows: ROWS,
-};
-const ROWS: &[Row<Options>] = &[
-    value("n", "", |it, typed| {
-        it.requests = number(typed);
-        if it.requests == 0 {
-            return Err(Ending::error("Invalid number of requests\n", EXIT_ERROR));
-        }
+pub fn table() -> Table<Options> {
+    Style::Letters.table(vec![
+        value("-n", |o, typed| {
+            o.requests = number(typed);
+            if o.requests == 0 {
+                return Err(Ending::error("Invalid number of requests\n", EXIT_ERROR));
+            }
+            Ok(())
+        }),
+        any("-c", |o, typed| o.concurrency = at_most(typed)),
+        any("-t", |o, typed| {
+            o.time_limit_s = Some(number(typed)).filter(|&s| s > 0);
+            o.requests = TIMED_REQUESTS;
+        }),
+        any("-s", |o, typed| o.timeout_s = at_most(typed)),
+        // Buffers are the kernel's to size.
+        any("-b", |_, _| {}),
+        text("-B", |o| &mut o.source),
+        takes(Takes::Nothing, value("-i", |o, _| o.only_method("HEAD"))),
+        value("-p", |o, typed| o.send("POST", typed)),
+        value("-u", |o, typed| o.send("PUT", typed)),
+        text("-m", |o| &mut o.method),
+        text("-T", |o| &mut o.content_type),
+        secret(text("-C", |o| &mut o.cookie)),
+        secret(user("-A", "Authorization")),
+        secret(user("-P", "Proxy-Authorization")),
+        field(text("-H", |o| &mut o.headers)),
+        any("-X", |o, typed| {
+            let (host, port) = typed.split_once(':').unwrap_or((typed, "0"));
+            let port = u16::try_from(leading_number(port)).unwrap_or(0);
+            o.proxy = Some((host.to_owned(), port));
+        }),
+        flag("-k", |o| o.keep_alive = true),
+        flag("-l", |o| o.any_length = true),
+        flag("-r", |o| o.goes_on = true),
+        flag("-d", |o| o.no_percentiles = true),
+        flag("-S", |o| o.no_confidence = true),
+        flag("-q", |o| o.is_quiet = true),
+        text("-e", |o| &mut o.csv),
+        text("-g", |o| &mut o.gnuplot),
+        flag("-w", |o| {
+            o.html();
+        }),
+        text("-x", |o| &mut o.html().table),
+        text("-y", |o| &mut o.html().row),
+        text("-z", |o| &mut o.html().cell),
+        any("-v", |o, typed| o.verbosity = number(typed)),
+        text("-f", |o| &mut o.tls_protocol),
+        text("-Z", |o| &mut o.cipher_suites),
+        text("-E", |o| &mut o.identity),
+        flag("-I", |o| o.no_server_name = true),
+        end("-h", |o| o.usage("")),
+        end("-V", |o| Ending::printed(&banner(o.html.is_some()))),
+        report(|o| &mut o.brunt_report),
+    ])
+}
+
+/// A user and a password, sent in this field.
+fn user(names: &'static str, field: &'static str) -> Row<Options> {
+    reads(names, move |o: &mut Options, typed| {
+        o.users.push((field, typed.trim_start().to_owned()));
         Ok(())
-    }),
-    text("c", "", |it, typed| {
-        it.concurrency = u32::try_from(leading_number(&typed)).unwrap_or(u32::MAX);
-    }),
-    text("t", "", |it, typed| {
-        it.time_limit_s = Some(number(&typed)).filter(|&s| s > 0);
-        it.requests = TIMED_REQUESTS;
-    }),
-    text("s", "", |it, typed| {
-        it.timeout_s = u32::try_from(leading_number(&typed)).unwrap_or(u32::MAX);
-    }),
-    // Buffers are the kernel's to size.
-    text("b", "", |_, _| {}),
-    text("B", "", |it, typed| it.source = Some(typed)),
-    takes(
-        Takes::Nothing,
-        value("i", "", |it, _| it.only_method("HEAD")),
-    ),
-    value("p", "", |it, typed| {
-        it.body = Some(typed.into());
-        it.only_method("POST")
-    }),
-    value("u", "", |it, typed| {
-        it.body = Some(typed.into());
-        it.only_method("PUT")
-    }),
-    text("m", "", |it, typed| it.method = Some(typed)),
-    text("T", "", |it, typed| it.content_type = typed),
-    secret("C", "", |it, typed| it.cookie = Some(typed)),
-    secret("A", "", |it, typed| it.add_user("Authorization", &typed)),
-    secret("P", "", |it, typed| {
-        it.add_user("Proxy-Authorization", &typed)
-    }),
-    field("H", "", |it, typed| it.headers.push(typed)),
-    text("X", "", |it, typed| {
-        let (host, port) = typed.split_once(':').unwrap_or((&typed, "0"));
-        it.proxy = Some(Proxy {
-            host: host.to_owned(),
-            port: u16::try_from(leading_number(port)).unwrap_or(0),
-        });
-    }),
-    flag("k", "", |it| it.keep_alive = true),
-    flag("l", "", |it| it.any_length = true),
-    flag("r", "", |it| it.goes_on = true),
-    flag("d", "", |it| it.no_percentiles = true),
-    flag("S", "", |it| it.no_confidence = true),
-    flag("q", "", |it| it.is_quiet = true),
-    text("e", "", |it, typed| it.csv = Some(typed.into())),
-    text("g", "", |it, typed| it.gnuplot = Some(typed.into())),
-    flag("w", "", |it| {
-        it.html();
-    }),
-    text("x", "", |it, typed| it.html().table = typed),
-    text("y", "", |it, typed| it.html().row = typed),
-    text("z", "", |it, typed| it.html().cell = typed),
-    text("v", "", |it, typed| it.verbosity = number(&typed)),
-    text("f", "", |it, typed| it.tls_protocol = Some(typed)),
-    text("Z", "", |it, typed| it.cipher_suites = Some(typed)),
-    text("E", "", |it, typed| it.identity = Some(typed.into())),
-    flag("I", "", |it| it.no_server_name = true),
-    end("h", "", |it| it.usage("")),
-    end("V", "", |it| Ending::printed(&banner(it.html.is_some()))),
-    report(|it| &mut it.brunt_report),
-];
+    })
+}
 
 /// What C's `atoi` makes of it: the digits that it begins with, 0 without any.
 fn leading_number(typed: &str) -> i64 {
     let typed = typed.trim_start();
     let (number, _) = digits(typed.trim_start_matches(['+', '-']));
     let number = i32::try_from(number.unwrap_or(0)).unwrap_or(i32::MAX);
-    i64::from(if typed.starts_with('-') {
-        -number
-    } else {
-        number
-    })
+    let sign = if typed.starts_with('-') { -1 } else { 1 };
+    sign * i64::from(number)
 }
 
 /// The same; 0 for what is below.
 fn number(typed: &str) -> u32 {
     u32::try_from(leading_number(typed)).unwrap_or(0)
+}
+
+/// The same; all that fits for what is below 0.
+fn at_most(typed: &str) -> u32 {
+    u32::try_from(leading_number(typed)).unwrap_or(u32::MAX)
 }
 
 /// The lines that stand before everything else, as text or in HTML.
@@ -246,16 +229,17 @@ impl Options {
             content_type: "text/plain".to_owned(),
             ..Self::default()
         };
-        let (operands, wrong) = TABLE.read_on(words, &mut options)?;
+        let (operands, wrong) = table().read_on(words, &mut options);
         // What is left behind a wrong option is taken as it is.
-        let said = match &wrong {
+        let wrong = match wrong {
+            Some(Wrong::Ends(ending)) => return Err(ending),
             Some(Wrong::NoOption(option)) => Some(("illegal option", option)),
             Some(Wrong::NoArgument(option)) => Some(("option requires an argument", option)),
             _ => None,
         };
-        if let Some((said, option)) = said {
+        if let Some((what, option)) = wrong {
             let program = called.rsplit('/').next().unwrap_or(called);
-            options.warning = format!("{program}: {said} -- {}\n", &option[1..]);
+            options.warning = format!("{program}: {what} -- {}\n", &option[1..]);
         }
         options.check(&operands)?;
         Ok(options)
@@ -270,8 +254,10 @@ impl Options {
         })
     }
 
-    fn add_user(&mut self, field: &'static str, typed: &str) {
-        self.users.push((field, typed.trim_start().to_owned()));
+    /// Requests with the content of a file.
+    fn send(&mut self, method: &str, file: &str) -> Result<(), Ending> {
+        self.body = Some(file.into());
+        self.only_method(method)
     }
 
     fn only_method(&mut self, method: &str) -> Result<(), Ending> {
@@ -348,49 +334,36 @@ pub struct Url {
 impl Url {
     /// Absent where ab calls it invalid.
     pub fn parse(typed: &str) -> Option<Self> {
-        let without = |scheme| {
-            typed
-                .strip_prefix(scheme)
-                .filter(|rest: &&str| !rest.is_empty())
-        };
-        let (is_secure, rest) = match (without("http://"), without("https://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => (false, typed),
-        };
+        let without = |scheme| typed.strip_prefix(scheme).filter(|rest| !rest.is_empty());
+        let secure = without("https://");
+        let rest = without("http://").or(secure).unwrap_or(typed);
         let (server, path) = rest.split_at(rest.find('/')?);
-        let (host, port) = match server.strip_prefix('[') {
-            Some(rest) => {
-                let (host, behind) = rest.split_once(']')?;
-                (host, behind.strip_prefix(':'))
-            }
-            None => match server.rsplit_once(':') {
+        let is_bracketed = server.starts_with('[');
+        let (host, port) = if is_bracketed {
+            let (host, behind) = server[1..].split_once(']')?;
+            (host, behind.strip_prefix(':'))
+        } else {
+            match server.rsplit_once(':') {
                 Some((host, port)) => (host, Some(port)),
                 None => (server, None),
-            },
+            }
         };
         // A scope is not taken.
         if host.is_empty() || host.contains('%') {
             return None;
         }
-        let own = if is_secure { 443 } else { 80 };
+        let own = if secure.is_some() { 443 } else { 80 };
         let port = match port {
             Some(port) => port.parse().ok().filter(|&port| port > 0)?,
             None => own,
         };
-        let bracketed = if server.starts_with('[') {
-            format!("[{host}]")
-        } else {
-            host.to_owned()
-        };
-        let authority = if port == own {
-            bracketed
-        } else {
-            format!("{bracketed}:{port}")
-        };
+        let mut authority = bracketed(host);
+        if port != own {
+            authority += &format!(":{port}");
+        }
         Some(Self {
             typed: typed.to_owned(),
-            is_secure,
+            is_secure: secure.is_some(),
             host: host.to_owned(),
             port,
             authority,

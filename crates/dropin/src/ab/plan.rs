@@ -51,7 +51,7 @@ impl Options {
     /// Host and port that connections go to.
     pub(super) fn server(&self) -> (&str, u16) {
         match &self.proxy {
-            Some(proxy) => (&proxy.host, proxy.port),
+            Some((host, port)) => (host, *port),
             None => (&self.url.host, self.url.port),
         }
     }
@@ -207,7 +207,7 @@ impl Options {
 
 /// The bytes of each request: of a run with this body, which is sent where the options name a file.
 fn request(options: &Options, body: &[u8]) -> Vec<u8> {
-    let target = match options.proxy {
+    let target = match &options.proxy {
         Some(_) => &options.url.typed,
         None => &options.url.path,
     };

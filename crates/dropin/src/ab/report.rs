@@ -295,8 +295,8 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
     if options.html.is_none() {
         let host = &options.url.host;
         let _ = write!(text, "Benchmarking {host} ");
-        if let Some(proxy) = &options.proxy {
-            let _ = write!(text, "[through {}:{}] ", proxy.host, proxy.port);
+        if let Some((host, port)) = &options.proxy {
+            let _ = write!(text, "[through {host}:{port}] ");
         }
         text.push_str("(be patient)");
         text.push_str(match options.progress_every() {

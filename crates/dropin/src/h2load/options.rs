@@ -21,160 +21,164 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 const WHOLE_RUN: &str = "--brunt-report FILE keeps the whole run";
 const WINDOWS: &str = "-w and -W without effect over HTTP/3: the windows of QUIC are brunt's own";
 const UDP_PAYLOADS: &str = "--max-udp-payload-size without effect over HTTP/3: it is brunt's own";
+const ACTIVE: &str = "-T: bad value for the conn_active_timeout wait time:";
+const INACTIVE: &str = "-N: bad value for the conn_inactivity_timeout wait time:";
+const NO_RATE: &str = "-r: the rate at which connections are made must be positive.";
 const QLOGS: &str = "--qlog-file-base without effect over HTTP/3: brunt writes no qlog";
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::GetoptLong,
-    rows: ROWS,
-};
-/// The options: h2load's in its order, then the ones of newer versions, then brunt's.
-const ROWS: &[Row<Options>] = &[
-    value("n", "requests", |it, typed| {
-        number("-n", typed).map(|count| it.requests = Some(count))
-    }),
-    value("c", "clients", |it, typed| {
-        number("-c", typed).map(|count| it.clients = count)
-    }),
-    text("d", "data", |it, typed| it.data = Some(typed.into())),
-    value("t", "threads", |it, typed| {
-        number("-t", typed).map(|count| it.threads = count)
-    }),
-    value("m", "max-concurrent-streams", |it, typed| {
-        number("-m", typed).map(|count| it.streams = count)
-    }),
-    value("w", "window-bits", |it, typed| {
-        it.note_idle(WINDOWS);
-        window_bytes("-w", typed).map(|bytes| it.http2.stream_window_bytes = bytes)
-    }),
-    value("f", "max-frame-size", |it, typed| {
-        frame_bytes(typed).map(|bytes| it.http2.frame_bytes_max = bytes)
-    }),
-    value("W", "connection-window-bits", |it, typed| {
-        it.note_idle(WINDOWS);
-        window_bytes("-W", typed).map(|bytes| it.http2.connection_window_bytes = bytes)
-    }),
-    text("i", "input-file", |it, typed| {
-        (it.input, it.timing_script) = (Some(typed.into()), None);
-    }),
-    shows(
-        Shown::Field,
-        value("H", "header", |it, typed| {
-            header(typed).map(|field| it.headers.push(field))
+pub fn table() -> Table<Options> {
+    Style::GetoptLong.table(vec![
+        count("-n --requests", |o| &mut o.requests),
+        count("-c --clients", |o| &mut o.clients),
+        text("-d --data", |o| &mut o.data),
+        count("-t --threads", |o| &mut o.threads),
+        count("-m --max-concurrent-streams", |o| &mut o.streams),
+        value("-w --window-bits", |o, typed| {
+            o.note_idle(WINDOWS);
+            window_bytes("-w", typed).map(|bytes| o.http2.stream_window_bytes = bytes)
         }),
-    ),
-    value("p", "no-tls-proto", |it, typed| {
-        it.clear_text = match &*typed.to_ascii_lowercase() {
-            "h2c" => HttpChoice::HTTP2,
-            "http/1.1" => HttpChoice::HTTP1,
-            _ => return Err(error(&format!("-p: unsupported protocol {typed}"))),
-        };
-        Ok(())
-    }),
-    flag("v", "verbose", |it| {
-        let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
-        it.warning.push_str(line);
-    }),
-    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
-    end("", "version", |_| Ending::printed(VERSION)),
-    text("", "ciphers", |it, typed| it.ciphers = Some(typed)),
-    value("r", "rate", |it, typed| {
-        it.rate = Some(number("-r", typed)?);
-        if it.rate == Some(0) {
-            let line = "-r: the rate at which connections are made must be positive.";
-            return Err(error(line));
-        }
-        Ok(())
-    }),
-    value("T", "connection-active-timeout", |it, typed| {
-        let said = "-T: bad value for the conn_active_timeout wait time:";
-        duration_ns(said, typed).map(|ns| it.active_timeout_ns = positive_ns(ns))
-    }),
-    value("N", "connection-inactivity-timeout", |it, typed| {
-        let said = "-N: bad value for the conn_inactivity_timeout wait time:";
-        duration_ns(said, typed).map(|ns| it.inactivity_timeout_ns = positive_ns(ns))
-    }),
-    value("D", "duration", |it, typed| {
-        duration_ns("-D: value error", typed).map(|ns| it.duration_ns = positive_ns(ns))
-    }),
-    text("", "timing-script-file", |it, typed| {
-        (it.input, it.timing_script) = (None, Some(typed.into()));
-    }),
-    value("B", "base-uri", |it, typed| {
-        base(typed).map(|base| it.base = Some(base))
-    }),
-    text("", "npn-list", |it, typed| it.alpn = typed),
-    value("", "rate-period", |it, typed| {
-        it.period_ns = duration_ns("--rate-period: value error", typed)?;
-        if it.period_ns == 0 {
-            return Err(error("brunt: --rate-period must be longer than 0"));
-        }
-        Ok(())
-    }),
-    flag("", "h1", |it| {
-        it.clear_text = HttpChoice::HTTP1;
-        it.alpn = "http/1.1".to_owned();
-    }),
-    value("", "header-table-size", |it, typed| {
-        table_bytes("header-table-size", typed).map(|bytes| it.http2.decoder_table_bytes = bytes)
-    }),
-    value("", "encoder-header-table-size", |it, typed| {
-        let bytes = table_bytes("encoder-header-table-size", typed);
-        bytes.map(|bytes| it.http2.encoder_table_bytes = bytes)
-    }),
-    value("", "warm-up-time", |it, typed| {
-        duration_ns("--warm-up-time: value error", typed).map(|ns| it.warmup_ns = ns)
-    }),
-    text("", "log-file", |it, typed| it.log = Some(typed.into())),
-    value("", "connect-to", |it, typed| {
-        it.connect_to = host_and_port(typed);
-        if it.connect_to.is_none() {
-            return Err(error(&format!("--connect-to: Invalid value {typed}")));
-        }
-        Ok(())
-    }),
-    value("", "rps", |it, typed| {
-        let per_s = typed.parse::<f64>().ok();
-        let per_s = per_s.filter(|per_s| per_s.is_finite() && *per_s <= RPS_MAX);
-        let per_s = per_s.ok_or_else(|| error(&format!("--rps: Invalid value {typed}")))?;
-        it.rps = Some(per_s).filter(|&per_s| per_s > 0.0);
-        Ok(())
-    }),
-    text("", "groups", |it, typed| it.groups = Some(typed)),
-    text("", "tls13-ciphers", |it, typed| {
-        it.ciphers_of_1_3 = Some(typed)
-    }),
-    // Segments of QUIC are sent as the kernel takes them.
-    flag("", "no-udp-gso", |_| {}),
-    text("", "qlog-file-base", |it, _| it.note_idle(QLOGS)),
-    value("", "max-udp-payload-size", |it, typed| {
-        let said = "--max-udp-payload-size";
-        let bytes = size(typed);
-        let bytes = bytes.ok_or_else(|| error(&format!("{said}: bad option value: {typed}")))?;
-        if bytes > UDP_PAYLOAD_BYTES_MAX {
-            return Err(error(&format!("{said}: must not exceed 65536")));
-        }
-        it.note_idle(UDP_PAYLOADS);
-        Ok(())
-    }),
-    flag("", "ktls", |it| {
-        let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
-        it.warning.push_str(line);
-    }),
-    in_full(text("", "alpn-list", |it, typed| it.alpn = typed)),
-    in_full(text("", "sni", |it, typed| {
-        it.tls.server_name = Some(typed)
-    })),
-    in_full(flag("", "h3", |it| it.alpn = "h3".to_owned())),
-    in_full(refused("", "histogram", WHOLE_RUN)),
-    in_full(refused(
-        "",
-        "tls-session-file",
-        "`brunt --tls-resume` resumes sessions",
-    )),
-    in_full(refused("", "output-file", WHOLE_RUN)),
-    report(|it| &mut it.brunt_report),
-];
+        typed(
+            "-f --max-frame-size",
+            |o| &mut o.http2.frame_bytes_max,
+            frame_bytes,
+        ),
+        value("-W --connection-window-bits", |o, typed| {
+            o.note_idle(WINDOWS);
+            window_bytes("-W", typed).map(|bytes| o.http2.connection_window_bytes = bytes)
+        }),
+        any("-i --input-file", |o, typed| {
+            (o.input, o.timing_script) = (Some(typed.into()), None);
+        }),
+        field(value("-H --header", |o, typed| {
+            header(typed).map(|field| o.headers.push(field))
+        })),
+        value("-p --no-tls-proto", |o, typed| {
+            o.clear_text = match &*typed.to_ascii_lowercase() {
+                "h2c" => HttpChoice::HTTP2,
+                "http/1.1" => HttpChoice::HTTP1,
+                _ => return Err(error(&format!("-p: unsupported protocol {typed}"))),
+            };
+            Ok(())
+        }),
+        flag("-v --verbose", |o| {
+            let line = "brunt: -v has no effect: --brunt-report FILE keeps the whole run\n";
+            o.warning.push_str(line);
+        }),
+        end("-h --help", |_| Ending::printed(include_str!("usage.txt"))),
+        end("--version", |_| Ending::printed(VERSION)),
+        text("--ciphers", |o| &mut o.ciphers),
+        value("-r --rate", |o, typed| {
+            o.rate = Some(number("-r", typed)?);
+            if o.rate == Some(0) {
+                return Err(error(NO_RATE));
+            }
+            Ok(())
+        }),
+        time("-T --connection-active-timeout", ACTIVE, |o| {
+            &mut o.active_timeout_ns
+        }),
+        time("-N --connection-inactivity-timeout", INACTIVE, |o| {
+            &mut o.inactivity_timeout_ns
+        }),
+        time("-D --duration", "-D: value error", |o| &mut o.duration_ns),
+        any("--timing-script-file", |o, typed| {
+            (o.input, o.timing_script) = (None, Some(typed.into()));
+        }),
+        typed("-B --base-uri", |o| &mut o.base, base),
+        text("--npn-list", |o| &mut o.alpn),
+        value("--rate-period", |o, typed| {
+            o.period_ns = duration_ns("--rate-period: value error", typed)?;
+            if o.period_ns == 0 {
+                return Err(error("brunt: --rate-period must be longer than 0"));
+            }
+            Ok(())
+        }),
+        flag("--h1", |o| {
+            o.clear_text = HttpChoice::HTTP1;
+            o.alpn = "http/1.1".to_owned();
+        }),
+        table_size("--header-table-size", |o| &mut o.http2.decoder_table_bytes),
+        table_size("--encoder-header-table-size", |o| {
+            &mut o.http2.encoder_table_bytes
+        }),
+        value("--warm-up-time", |o, typed| {
+            duration_ns("--warm-up-time: value error", typed).map(|ns| o.warmup_ns = ns)
+        }),
+        text("--log-file", |o| &mut o.log),
+        value("--connect-to", |o, typed| {
+            o.connect_to = host_and_port(typed);
+            if o.connect_to.is_none() {
+                return Err(error(&format!("--connect-to: Invalid value {typed}")));
+            }
+            Ok(())
+        }),
+        value("--rps", |o, typed| {
+            let per_s = typed.parse::<f64>().ok();
+            let per_s = per_s.filter(|per_s| per_s.is_finite() && *per_s <= RPS_MAX);
+            let per_s = per_s.ok_or_else(|| error(&format!("--rps: Invalid value {typed}")))?;
+            o.rps = Some(per_s).filter(|&per_s| per_s > 0.0);
+            Ok(())
+        }),
+        text("--groups", |o| &mut o.groups),
+        text("--tls13-ciphers", |o| &mut o.ciphers_of_1_3),
+        // Segments of QUIC are sent as the kernel takes them.
+        flag("--no-udp-gso", |_| {}),
+        any("--qlog-file-base", |o, _| o.note_idle(QLOGS)),
+        value("--max-udp-payload-size", |o, typed| {
+            let said = "--max-udp-payload-size";
+            let bytes = size(typed);
+            let bytes =
+                bytes.ok_or_else(|| error(&format!("{said}: bad option value: {typed}")))?;
+            if bytes > UDP_PAYLOAD_BYTES_MAX {
+                return Err(error(&format!("{said}: must not exceed 65536")));
+            }
+            o.note_idle(UDP_PAYLOADS);
+            Ok(())
+        }),
+        flag("--ktls", |o| {
+            let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
+            o.warning.push_str(line);
+        }),
+        in_full(text("--alpn-list", |o| &mut o.alpn)),
+        in_full(text("--sni", |o| &mut o.tls.server_name)),
+        in_full(flag("--h3", |o| o.alpn = "h3".to_owned())),
+        in_full(refused("--histogram", WHOLE_RUN)),
+        in_full(refused(
+            "--tls-session-file",
+            "`brunt --tls-resume` resumes sessions",
+        )),
+        in_full(refused("--output-file", WHOLE_RUN)),
+        report(|o| &mut o.brunt_report),
+    ])
+}
+
+/// An option with an integer without a sign.
+fn count<V: From<u64> + 'static>(names: &'static str, place: Place<Options, V>) -> Row<Options> {
+    typed(names, place, move |typed| number(&names[..2], typed))
+}
+
+/// An option with a time, of which 0 stands for none; `wrong` is said of what is none.
+fn time(
+    names: &'static str,
+    wrong: &'static str,
+    place: Place<Options, Option<u64>>,
+) -> Row<Options> {
+    typed(names, place, move |typed| {
+        duration_ns(wrong, typed).map(|ns| Some(ns).filter(|&ns| ns > 0))
+    })
+}
+
+/// An option with the size of a header table.
+fn table_size(name: &'static str, place: Place<Options, u32>) -> Row<Options> {
+    typed(name, place, move |typed| {
+        let wrong = || error(&format!("{name}: Bad option value: {typed}"));
+        u32::try_from(size(typed).ok_or_else(wrong)?).map_err(|_| {
+            let line = "Value too large.  It should be less than or equal to";
+            error(&format!("{name}: {line} {}", u32::MAX))
+        })
+    })
+}
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -258,7 +262,7 @@ impl Options {
             period_ns: SECOND_NS,
             ..Self::default()
         };
-        let found = TABLE.read(words, &mut options);
+        let found = table().read(words, &mut options);
         options.uris = found.map_err(|wrong| wrong.ending("h2load", error))?;
         if options.uris.is_empty() && options.input.is_none() && options.timing_script.is_none() {
             return Err(error("no URI or input file given"));
@@ -438,23 +442,6 @@ pub(super) fn duration_ns(said: &str, typed: &str) -> Result<u64, Ending> {
         number.checked_mul(unit_ns)
     });
     ns.ok_or_else(|| error(&format!("{said} {typed}")))
-}
-
-/// A time that may be 0, which stands for none.
-pub(super) fn positive_ns(ns: u64) -> Option<u64> {
-    (ns > 0).then_some(ns)
-}
-
-/// Size of a header table; `option` is for messages.
-pub(super) fn table_bytes(option: &str, typed: &str) -> Result<u32, Ending> {
-    let bytes =
-        size(typed).ok_or_else(|| error(&format!("--{option}: Bad option value: {typed}")))?;
-    u32::try_from(bytes).map_err(|_| {
-        error(&format!(
-            "--{option}: Value too large.  It should be less than or equal to {}",
-            u32::MAX
-        ))
-    })
 }
 
 /// Longest payload of a frame.

@@ -98,11 +98,7 @@ impl Options {
         let Some((host, port)) = self.connect_to.as_ref().filter(|_| socket.is_none()) else {
             return Ok(asked);
         };
-        let shown = if host.contains(':') {
-            format!("[{host}]")
-        } else {
-            host.clone()
-        };
+        let shown = request::bracketed(host);
         let port = port.unwrap_or(asked.port);
         let url = format!("{}://{shown}:{port}{}", asked.scheme.name(), asked.path);
         Ok(Target {

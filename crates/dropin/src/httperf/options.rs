@@ -12,140 +12,127 @@ const EXIT_CONFLICT: u8 = 255;
 const NO_BYTES: &str = "brunt prints no bytes of requests and replies; send one by `curl -v`";
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::GetoptLong,
-    rows: ROWS,
-};
-const ROWS: &[Row<Options>] = &[
-    field("", "add-header", |it, typed| it.add_header = Some(typed)),
-    value("", "burst-length", |it, typed| {
-        it.burst = count(typed, "burst-length")?;
-        if it.burst == 0 {
-            return Err(error("illegal burst-length 0"));
-        }
-        Ok(())
-    }),
-    value("", "client", |it, typed| {
-        client(typed).map(|client| it.client = client)
-    }),
-    flag("", "close-with-reset", |it| it.close_with_reset = true),
-    text("d", "debug", |it, _| {
-        it.warning
-            .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
-    }),
-    value("", "failure-status", |it, typed| {
-        let status = u16::try_from(count(typed, "failure status")?).ok();
-        it.failure_status = status.filter(|&status| status > 0);
-        if it.failure_status.is_none() {
-            return Err(error(&format!("illegal failure status {typed}")));
-        }
-        Ok(())
-    }),
-    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
-    flag("", "hog", |it| it.hog = true),
-    value("", "http-version", |it, typed| {
-        it.is_http_1_0 = typed == "1.0";
-        if !it.is_http_1_0 && typed != "1.1" {
-            return Err(error(&format!("illegal version number {typed}")));
-        }
-        Ok(())
-    }),
-    value("", "max-connections", |it, typed| {
-        count(typed, "max. # of connection").map(|count| it.connections_max = count)
-    }),
-    value("", "max-piped-calls", |it, typed| {
-        count(typed, "max. # of piped calls").map(|count| it.piped_max = count)
-    }),
-    text("", "method", |it, typed| it.method = Some(typed)),
-    flag("", "no-host-hdr", |it| it.no_host = true),
-    value("", "num-calls", |it, typed| {
-        count(typed, "number of calls").map(|count| it.calls = count)
-    }),
-    value("", "num-conns", |it, typed| {
-        count(typed, "number of connections").map(|count| it.connections = count)
-    }),
-    value("", "period", |it, typed| {
-        it.period = period(typed)?;
-        let is_fixed = matches!(it.period, Period::Fixed(_) | Period::Sequential);
-        it.period_typed = (!is_fixed).then(|| typed.to_owned());
-        Ok(())
-    }),
-    value("", "port", |it, typed| {
-        let port = u16::try_from(count(typed, "port number")?);
-        it.port = Some(port.map_err(|_| error(&format!("illegal port number {typed}")))?);
-        Ok(())
-    }),
-    refused("", "print-reply", NO_BYTES),
-    refused("", "print-request", NO_BYTES),
-    value("", "rate", |it, typed| {
-        let rate = seconds(typed, "request rate")?;
-        it.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
-        it.period_typed = None;
-        Ok(())
-    }),
-    value("", "recv-buffer", |it, typed| {
-        count(typed, "receive buffer size").map(|bytes| it.receive_bytes = bytes)
-    }),
-    flag("", "retry-on-failure", |it| it.retries = true),
-    value("", "send-buffer", |it, typed| {
-        count(typed, "send buffer size").map(|bytes| it.send_bytes = bytes)
-    }),
-    text("", "server", |it, typed| it.server = typed),
-    text("", "server-name", |it, typed| it.server_name = Some(typed)),
-    flag("", "session-cookies", |it| it.cookies = true),
-    flag("", "ssl", |it| it.is_secure = true),
-    refused(
-        "",
-        "ssl-ciphers",
-        "brunt offers what rustls holds safe; leave it out",
-    ),
-    flag("", "ssl-no-reuse", |it| it.no_resumption = true),
-    value("", "think-timeout", |it, typed| {
-        seconds(typed, "think timeout value").map(|s| it.think_timeout_s = s)
-    }),
-    value("", "timeout", |it, typed| {
-        seconds(typed, "connect timeout").map(|s| it.timeout_s = s)
-    }),
-    shows(Shown::Path, text("", "uri", |it, typed| it.uri = typed)),
-    flag("v", "verbose", |it| it.is_verbose = true),
-    flag("V", "version", |it| it.tells_version = true),
-    text("", "wlog", |it, typed| {
-        it.uris = Uris::List {
-            wraps: typed.starts_with(['y', 'Y']),
-            path: typed.split_once(',').map_or("", |(_, path)| path).into(),
-        };
-    }),
-    value("", "wsess", |it, typed| {
-        let mut parameters = Parameters::of("wsess", typed);
-        it.sessions = Some(Workload::Sessions {
-            sessions: parameters.count("number of sessions (1st param)")?,
-            calls: parameters.count("number of calls per session (2nd param)")?,
-            think_s: parameters.seconds("user think time (3rd param)")?,
-        });
-        Ok(())
-    }),
-    value("", "wsesslog", |it, typed| {
-        let mut parameters = Parameters::of("wsesslog", typed);
-        it.sessions = Some(Workload::Log {
-            sessions: parameters.count("number of sessions (1st param)")?,
-            think_s: parameters.seconds("user think time (2nd param)")?,
-            path: parameters.path("session filename (3rd param)")?,
-        });
-        Ok(())
-    }),
-    value("", "wset", |it, typed| {
-        let mut parameters = Parameters::of("wset", typed);
-        let requests = parameters.count("working set size (1st parameter)")?;
-        let what = "target miss rate (2nd parameter)";
-        if !typed.contains(',') {
-            return Err(parameters.bad(what, typed));
-        }
-        let step = parameters.seconds(what)?;
-        it.uris = Uris::Set { requests, step };
-        Ok(())
-    }),
-    report(|it| &mut it.brunt_report),
-];
+pub fn table() -> Table<Options> {
+    Style::GetoptLong.table(vec![
+        field(text("--add-header", |o| &mut o.add_header)),
+        value("--burst-length", |o, typed| {
+            o.burst = whole_of("burst-length", typed)?;
+            if o.burst == 0 {
+                return Err(illegal("burst-length", "0"));
+            }
+            Ok(())
+        }),
+        typed("--client", |o| &mut o.client, client),
+        flag("--close-with-reset", |o| o.close_with_reset = true),
+        any("-d --debug", |o, _| {
+            o.warning
+                .push_str("httperf: sorry, need to recompile with -DDEBUG on...\n");
+        }),
+        value("--failure-status", |o, typed| {
+            let status = u16::try_from(whole_of("failure status", typed)?).ok();
+            o.failure_status = status.filter(|&status| status > 0);
+            let wrong = || illegal("failure status", typed);
+            o.failure_status.map(|_| ()).ok_or_else(wrong)
+        }),
+        end("-h --help", |_| Ending::printed(include_str!("usage.txt"))),
+        flag("--hog", |o| o.hog = true),
+        value("--http-version", |o, typed| {
+            o.is_http_1_0 = typed == "1.0";
+            if !o.is_http_1_0 && typed != "1.1" {
+                return Err(illegal("version number", typed));
+            }
+            Ok(())
+        }),
+        count("--max-connections", "max. # of connection", |o| {
+            &mut o.connections_max
+        }),
+        count("--max-piped-calls", "max. # of piped calls", |o| {
+            &mut o.piped_max
+        }),
+        text("--method", |o| &mut o.method),
+        flag("--no-host-hdr", |o| o.no_host = true),
+        count("--num-calls", "number of calls", |o| &mut o.calls),
+        count("--num-conns", "number of connections", |o| {
+            &mut o.connections
+        }),
+        value("--period", |o, typed| {
+            o.period = period(typed)?;
+            let is_fixed = matches!(o.period, Period::Fixed(_) | Period::Sequential);
+            o.period_typed = (!is_fixed).then(|| typed.to_owned());
+            Ok(())
+        }),
+        value("--port", |o, typed| {
+            let port = u16::try_from(whole_of("port number", typed)?);
+            o.port = Some(port.map_err(|_| illegal("port number", typed))?);
+            Ok(())
+        }),
+        refused("--print-reply", NO_BYTES),
+        refused("--print-request", NO_BYTES),
+        value("--rate", |o, typed| {
+            let rate = seconds_of("request rate", typed)?;
+            o.period = fixed(if rate > 0.0 { 1.0 / rate } else { 0.0 });
+            o.period_typed = None;
+            Ok(())
+        }),
+        count("--recv-buffer", "receive buffer size", |o| {
+            &mut o.receive_bytes
+        }),
+        flag("--retry-on-failure", |o| o.retries = true),
+        count("--send-buffer", "send buffer size", |o| &mut o.send_bytes),
+        text("--server", |o| &mut o.server),
+        text("--server-name", |o| &mut o.server_name),
+        flag("--session-cookies", |o| o.cookies = true),
+        flag("--ssl", |o| o.is_secure = true),
+        refused(
+            "--ssl-ciphers",
+            "brunt offers what rustls holds safe; leave it out",
+        ),
+        flag("--ssl-no-reuse", |o| o.no_resumption = true),
+        seconds("--think-timeout", "think timeout value", |o| {
+            &mut o.think_timeout_s
+        }),
+        seconds("--timeout", "connect timeout", |o| &mut o.timeout_s),
+        shows(Shown::Path, text("--uri", |o| &mut o.uri)),
+        flag("-v --verbose", |o| o.is_verbose = true),
+        flag("-V --version", |o| o.tells_version = true),
+        any("--wlog", |o, typed| {
+            o.uris = Uris::List {
+                wraps: typed.starts_with(['y', 'Y']),
+                path: typed.split_once(',').map_or("", |(_, path)| path).into(),
+            };
+        }),
+        value("--wsess", |o, typed| {
+            let mut parameters = Parameters::of("wsess", typed);
+            o.sessions = Some(Workload::Sessions {
+                sessions: parameters.count("--number of sessions (1st param)")?,
+                calls: parameters.count("--number of calls per session (2nd param)")?,
+                think_s: parameters.seconds("--user think time (3rd param)")?,
+            });
+            Ok(())
+        }),
+        value("--wsesslog", |o, typed| {
+            let mut parameters = Parameters::of("wsesslog", typed);
+            o.sessions = Some(Workload::Log {
+                sessions: parameters.count("--number of sessions (1st param)")?,
+                think_s: parameters.seconds("--user think time (2nd param)")?,
+                path: parameters.path("session filename (3rd param)")?,
+            });
+            Ok(())
+        }),
+        value("--wset", |o, typed| {
+            let mut parameters = Parameters::of("wset", typed);
+            let requests = parameters.count("--working set size (1st parameter)")?;
+            let what = "target miss rate (2nd parameter)";
+            if !typed.contains(',') {
+                return Err(parameters.bad(what, typed));
+            }
+            let step = parameters.seconds(what)?;
+            o.uris = Uris::Set { requests, step };
+            Ok(())
+        }),
+        report(|o| &mut o.brunt_report),
+    ])
+}
 
 /// What each connection or session sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -289,7 +276,7 @@ impl Options {
             uri: "/".to_owned(),
             ..Self::default()
         };
-        let found = TABLE.read(words, &mut options);
+        let found = table().read(words, &mut options);
         found.map_err(|wrong| wrong.ending(program, |line| Ending::error(line, EXIT_ERROR)))?;
         options.check()?;
         Ok(options)
@@ -383,14 +370,30 @@ fn real(typed: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A whole number from 0 on.
-pub(super) fn count(typed: &str, what: &str) -> Result<u32, Ending> {
-    whole(typed).ok_or_else(|| error(&format!("illegal {what} {typed}")))
+/// What is wrong with the value of an option, which is this.
+fn illegal(what: &str, typed: &str) -> Ending {
+    error(&format!("illegal {what} {typed}"))
 }
 
-pub(super) fn seconds(typed: &str, what: &str) -> Result<f64, Ending> {
+/// A whole number from 0 on.
+fn whole_of(what: &str, typed: &str) -> Result<u32, Ending> {
+    whole(typed).ok_or_else(|| illegal(what, typed))
+}
+
+/// Seconds, or a number per second; 0 for what is below.
+fn seconds_of(what: &str, typed: &str) -> Result<f64, Ending> {
     let number = real(typed).map(|number| number.max(0.0));
-    number.ok_or_else(|| error(&format!("illegal {what} {typed}")))
+    number.ok_or_else(|| illegal(what, typed))
+}
+
+/// An option with a whole number from 0 on, which is what messages call so.
+fn count(name: &'static str, what: &'static str, place: Place<Options, u32>) -> Row<Options> {
+    typed(name, place, move |typed| whole_of(what, typed))
+}
+
+/// An option with seconds, which are what messages call so.
+fn seconds(name: &'static str, what: &'static str, place: Place<Options, f64>) -> Row<Options> {
+    typed(name, place, move |typed| seconds_of(what, typed))
 }
 
 /// The parameters of an option, with commas between them.
@@ -469,7 +472,7 @@ pub(super) fn fixed(period_s: f64) -> Period {
 pub(super) fn period(typed: &str) -> Result<Period, Ending> {
     let mean = |typed: &str| {
         let seconds = real(typed).filter(|&seconds| seconds >= 0.0);
-        seconds.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))
+        seconds.ok_or_else(|| illegal("mean interarrival time", typed))
     };
     let mut characters = typed.chars();
     match characters.next() {
@@ -486,7 +489,7 @@ pub(super) fn period(typed: &str) -> Result<Period, Ending> {
             };
             let least_s = mean(least)?;
             let most_s = real(most).filter(|&most_s| most_s >= least_s);
-            let most_s = most_s.ok_or_else(|| error(&format!("illegal request period {most}")))?;
+            let most_s = most_s.ok_or_else(|| illegal("request period", most))?;
             Ok(if most_s > 0.0 {
                 Period::Uniform(least_s, most_s)
             } else {
@@ -505,8 +508,7 @@ pub(super) fn period(typed: &str) -> Result<Period, Ending> {
 fn steps(typed: &str) -> Result<Period, Ending> {
     let numbers: Option<Vec<f64>> = typed.split(',').map(real).collect();
     let numbers = numbers.filter(|numbers| numbers.iter().all(|&number| number > 0.0));
-    let numbers =
-        numbers.ok_or_else(|| error(&format!("illegal mean interarrival time {typed}")))?;
+    let numbers = numbers.ok_or_else(|| illegal("mean interarrival time", typed))?;
     let steps = numbers.chunks(2).map(|step| match *step {
         [period_s, length_s] => (period_s, length_s),
         _ => (step[0], f64::INFINITY),
@@ -584,7 +586,7 @@ mod tests {
             "--uri",
             "/x?...",
         ];
-        assert_eq!(TABLE.shown(&words), expected);
+        assert_eq!(table().shown(&words), expected);
     }
 
     #[test]

@@ -27,108 +27,86 @@ const UDP: &str = "brunt does not speak UDP";
 const SERVER: &str = "brunt serve --tcp sink or source takes or sends streams";
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::Words,
-    rows: ROWS,
-};
-/// The options. Of those that begin alike the longer ones stand first.
-const ROWS: &[Row<Options>] = &[
-    end("h", "", |_| Ending::printed(USAGE)),
-    end("V", "", |_| Ending::printed(&format!("nuttcp-{VERSION}\n"))),
-    flag("4", "", |it| it.is_ipv6 = Some(false)),
-    flag("6", "", |it| it.is_ipv6 = Some(true)),
-    flag("t", "", |it| it.is_receiver = false),
-    flag("r", "", |it| it.is_receiver = true),
-    flag("B", "", |_| {}),
-    flag("a", "", |_| {}),
-    flag("D", "", |it| it.is_nodelay = true),
-    flag("v", "", |it| it.is_verbose = true),
-    flag("b", "", |it| it.is_verbose = false),
-    value("l", "", |it, typed| {
-        let (value, unit) = number(typed);
-        let factor = match unit {
-            'k' => 1_024.0,
-            'm' => 1_048_576.0,
-            _ => 1.0,
-        };
-        it.buffer_bytes = (value * factor) as u32;
-        in_range(value, 1.0 / factor, f64::from(i32::MAX) / factor, "buflen")
-    }),
-    value("ws", "", |it, typed| {
-        window(typed, "srvrwin").map(|bytes| it.server_window_bytes = bytes)
-    }),
-    value("wb", "", |it, typed| {
-        it.sets_both_windows = true;
-        it.take_window(typed)
-    }),
-    value("w", "", |it, typed| it.take_window(typed)),
-    value("p", "", |it, typed| {
-        port(typed, "port", 5_001).map(|port| it.port = port)
-    }),
-    value("P", "", |it, typed| {
-        port(typed, "ctlport", 5_000).map(|port| it.control_port = port)
-    }),
-    value("M", "", |it, typed| {
-        let (value, _) = number(typed);
-        it.segment_bytes = NonZeroU32::new(value as u32);
-        in_range(value, 0.0, 65_535.0, "datamss")
-    }),
-    value("N", "", |it, typed| {
-        let (value, _) = number(typed);
-        it.streams = (value as u32).min(STREAMS_MAX);
-        in_range(value, 1.0, f64::INFINITY, "nstream")
-    }),
-    flag("Ru", "", |it| it.bits_per_s = None),
-    value("Ri", "", |it, typed| {
-        rate(typed).map(|bits| it.bits_per_s = bits)
-    }),
-    value("R", "", |it, typed| {
-        rate(typed).map(|bits| it.bits_per_s = bits)
-    }),
-    value("T", "", |it, typed| {
-        seconds(typed, "timeout", 10.0).map(|s| it.timeout_s = s)
-    }),
-    value("i", "", |it, typed| {
-        seconds(typed, "interval", 1.0).map(|s| it.interval_s = s)
-    }),
-    text("I", "", |it, typed| {
-        let typed: String = typed.chars().take(IDENTIFIER_MAX).collect();
-        it.identifier = format!("-{typed}");
-    }),
-    takes(
-        Takes::AttachedArgument,
-        value("f", "", |it, typed| {
-            match typed {
-                "parse" => it.is_parsable = true,
-                "runningtotal" => it.has_running_total = true,
-                "-retrans" => it.no_retransmits = true,
-                "rtt" => it.no_rtt = false,
-                "-rtt" => it.no_rtt = true,
-                // Of UDP, and of versions.
-                "xmitstats" | "-drops" | "-percentloss" | "-beta" => {}
-                _ => return Err(wrong(&format!("invalid format option \"{typed}\""))),
-            }
-            Ok(())
+pub fn table() -> Table<Options> {
+    Style::Words.table(vec![
+        end("-h", |_| Ending::printed(USAGE)),
+        end("-V", |_| Ending::printed(&format!("nuttcp-{VERSION}\n"))),
+        flag("-4", |o| o.is_ipv6 = Some(false)),
+        flag("-6", |o| o.is_ipv6 = Some(true)),
+        flag("-t", |o| o.is_receiver = false),
+        flag("-r", |o| o.is_receiver = true),
+        flag("-B", |_| {}),
+        flag("-a", |_| {}),
+        flag("-D", |o| o.is_nodelay = true),
+        flag("-v", |o| o.is_verbose = true),
+        flag("-b", |o| o.is_verbose = false),
+        value("-l", |o, typed| {
+            let (value, unit) = number(typed);
+            let factor = match unit {
+                'k' => 1_024.0,
+                'm' => 1_048_576.0,
+                _ => 1.0,
+            };
+            o.buffer_bytes = (value * factor) as u32;
+            in_range(value, 1.0 / factor, f64::from(i32::MAX) / factor, "buflen")
         }),
-    ),
-    flag("F", "", |it| it.is_flipped = true),
-    refused("n", "", "brunt measures for a time; give one with -T"),
-    refused("u", "", UDP),
-    refused("m", "", UDP),
-    refused("S", "", SERVER),
-    refused("1", "", SERVER),
-    refused("s", "", "brunt sends and receives nothing of use"),
-    refused("c", "", "brunt leaves the type of service as it is"),
-    refused("d", "", "brunt sets no SO_DEBUG"),
-    refused("x", "", "traceroute and nice do that"),
-    value("", "brunt-report", |it, typed| {
-        it.brunt_report = Some(typed.into());
-        match typed {
-            "" => Err(wrong(NO_FILE)),
-            _ => Ok(()),
-        }
-    }),
-];
+        value("-ws", |o, typed| {
+            window(typed, "srvrwin").map(|bytes| o.server_window_bytes = bytes)
+        }),
+        value("-wb", |o, typed| {
+            o.sets_both_windows = true;
+            o.take_window(typed)
+        }),
+        value("-w", |o, typed| o.take_window(typed)),
+        value("-p", |o, typed| {
+            port(typed, "port", 5_001).map(|port| o.port = port)
+        }),
+        value("-P", |o, typed| {
+            port(typed, "ctlport", 5_000).map(|port| o.control_port = port)
+        }),
+        value("-M", |o, typed| {
+            let (value, _) = number(typed);
+            o.segment_bytes = NonZeroU32::new(value as u32);
+            in_range(value, 0.0, 65_535.0, "datamss")
+        }),
+        value("-N", |o, typed| {
+            let (value, _) = number(typed);
+            o.streams = (value as u32).min(STREAMS_MAX);
+            in_range(value, 1.0, f64::INFINITY, "nstream")
+        }),
+        flag("-Ru", |o| o.bits_per_s = None),
+        typed("-Ri", |o| &mut o.bits_per_s, rate),
+        typed("-R", |o| &mut o.bits_per_s, rate),
+        value("-T", |o, typed| {
+            seconds(typed, "timeout", 10.0).map(|s| o.timeout_s = s)
+        }),
+        value("-i", |o, typed| {
+            seconds(typed, "interval", 1.0).map(|s| o.interval_s = s)
+        }),
+        any("-I", |o, typed| {
+            let typed: String = typed.chars().take(IDENTIFIER_MAX).collect();
+            o.identifier = format!("-{typed}");
+        }),
+        takes(Takes::AttachedArgument, value("-f", Options::format)),
+        flag("-F", |o| o.is_flipped = true),
+        refused("-n", "brunt measures for a time; give one with -T"),
+        refused("-u", UDP),
+        refused("-m", UDP),
+        refused("-S", SERVER),
+        refused("-1", SERVER),
+        refused("-s", "brunt sends and receives nothing of use"),
+        refused("-c", "brunt leaves the type of service as it is"),
+        refused("-d", "brunt sets no SO_DEBUG"),
+        refused("-x", "traceroute and nice do that"),
+        value("--brunt-report", |o, typed| {
+            o.brunt_report = Some(typed.into());
+            match typed {
+                "" => Err(wrong(NO_FILE)),
+                _ => Ok(()),
+            }
+        }),
+    ])
+}
 const NO_FILE: &str = "--brunt-report needs the name of a file";
 
 /// What a command line asks for.
@@ -273,7 +251,7 @@ impl Options {
             buffer_bytes: 65_536,
             ..Self::default()
         };
-        let operands = TABLE
+        let operands = table()
             .read(words, &mut options)
             .map_err(|found| match found {
                 Wrong::Ends(ending) => ending,
@@ -313,6 +291,20 @@ impl Options {
     /// Whether brunt sends; else the server does.
     pub fn transmits(&self) -> bool {
         !self.is_receiver
+    }
+
+    fn format(&mut self, typed: &str) -> Result<(), Ending> {
+        match typed {
+            "parse" => self.is_parsable = true,
+            "runningtotal" => self.has_running_total = true,
+            "-retrans" => self.no_retransmits = true,
+            "rtt" => self.no_rtt = false,
+            "-rtt" => self.no_rtt = true,
+            // Of UDP, and of versions.
+            "xmitstats" | "-drops" | "-percentloss" | "-beta" => {}
+            _ => return Err(wrong(&format!("invalid format option \"{typed}\""))),
+        }
+        Ok(())
     }
 
     fn take_window(&mut self, typed: &str) -> Result<(), Ending> {

@@ -16,146 +16,133 @@ const RANDOM_URLS: &str = "`brunt --urls FILE URL` takes a list of URLs";
 const PACED: &str = "requests come evenly, by -q, or with pauses by `brunt --think-time`";
 const CERTIFICATES: &str = "`brunt --cert FILE --key FILE URL` sends a certificate";
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::InFull,
-    rows: ROWS,
-};
-const ROWS: &[Row<Options>] = &[
-    value("n", "", |it, typed| {
-        let requests = count(typed).ok().filter(|&requests| requests > 0);
-        it.requests = Some(requests.ok_or_else(|| invalid("-n <N_REQUESTS>", typed))?);
-        Ok(())
-    }),
-    value("c", "", |it, typed| {
-        count_of("-c <N_CONNECTIONS>", typed).map(|count| it.connections = count)
-    }),
-    value("p", "", |it, typed| {
-        count_of("-p <N_HTTP2_PARALLEL>", typed).map(|count| it.streams = count)
-    }),
-    value("z", "", |it, typed| {
-        it.duration_ns = Some(time_ns("-z <DURATION>", typed)?);
-        if it.duration_ns == Some(0) {
-            return Err(invalid("-z <DURATION>", typed));
-        }
-        Ok(())
-    }),
-    flag("w", "wait-ongoing-requests-after-deadline", |it| {
-        it.waits = true
-    }),
-    value("q", "", |it, typed| {
-        let rate = typed.parse::<f64>().ok();
-        let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
-        let rate = rate.ok_or_else(|| invalid("-q <QUERY_PER_SECOND>", typed))?;
-        it.rate_per_s = Some(rate).filter(|&rate| rate > 0.0);
-        Ok(())
-    }),
-    refused("", "burst-delay", PACED),
-    refused("", "burst-rate", PACED),
-    refused("", "rand-regex-url", RANDOM_URLS),
-    refused("", "urls-from-file", RANDOM_URLS),
-    refused("", "max-repeat", RANDOM_URLS),
-    refused("", "dump-urls", RANDOM_URLS),
-    flag("", "latency-correction", |it| it.is_corrected = true),
-    flag("", "no-tui", |_| {}),
-    text("", "fps", |_, _| {}),
-    text("m", "method", |it, typed| it.method = typed),
-    field("H", "", |it, typed| it.headers.push(typed)),
-    refused("x", "proxy", PROXIES),
-    refused("", "proxy-header", PROXIES),
-    value("t", "", |it, typed| {
-        time_ns("-t <TIMEOUT>", typed).map(|ns| it.timeout_ns = Some(ns))
-    }),
-    value("", "connect-timeout", |it, typed| {
-        time_ns("--connect-timeout", typed).map(|ns| it.connect_timeout_ns = ns)
-    }),
-    refused("A", "accept", "type -H 'Accept: TYPE'"),
-    secret("d", "", |it, typed| it.body = Some(typed)),
-    text("D", "", |it, typed| it.body_file = Some(typed.into())),
-    refused(
-        "Z",
-        "body-path-lines",
-        "`brunt --targets FILE` takes bodies",
-    ),
-    refused("F", "form", "type the body by -d, and its type by -T"),
-    text("T", "", |it, typed| it.content_type = Some(typed)),
-    shows(
-        Shown::Nothing,
-        value("a", "", |it, typed| {
-            it.user = Some(typed.to_owned());
+pub fn table() -> Table<Options> {
+    Style::InFull.table(vec![
+        value("-n", |o, typed| {
+            let requests = count(typed).ok().filter(|&requests| requests > 0);
+            o.requests = Some(requests.ok_or_else(|| invalid("-n <N_REQUESTS>", typed))?);
+            Ok(())
+        }),
+        count_of("-c", "-c <N_CONNECTIONS>", |o| &mut o.connections),
+        count_of("-p", "-p <N_HTTP2_PARALLEL>", |o| &mut o.streams),
+        value("-z", |o, typed| {
+            let ns = time_ns("-z <DURATION>", typed)?;
+            o.duration_ns = Some(ns).filter(|&ns| ns > 0);
+            o.duration_ns
+                .map(|_| ())
+                .ok_or_else(|| invalid("-z <DURATION>", typed))
+        }),
+        flag("-w --wait-ongoing-requests-after-deadline", |o| {
+            o.waits = true
+        }),
+        value("-q", |o, typed| {
+            let rate = typed.parse::<f64>().ok();
+            let rate = rate.filter(|rate| rate.is_finite() && *rate >= 0.0);
+            let rate = rate.ok_or_else(|| invalid("-q <QUERY_PER_SECOND>", typed))?;
+            o.rate_per_s = Some(rate).filter(|&rate| rate > 0.0);
+            Ok(())
+        }),
+        refused("--burst-delay", PACED),
+        refused("--burst-rate", PACED),
+        refused("--rand-regex-url", RANDOM_URLS),
+        refused("--urls-from-file", RANDOM_URLS),
+        refused("--max-repeat", RANDOM_URLS),
+        refused("--dump-urls", RANDOM_URLS),
+        flag("--latency-correction", |o| o.is_corrected = true),
+        flag("--no-tui", |_| {}),
+        any("--fps", |_, _| {}),
+        text("-m --method", |o| &mut o.method),
+        field(text("-H", |o| &mut o.headers)),
+        refused("-x --proxy", PROXIES),
+        refused("--proxy-header", PROXIES),
+        value("-t", |o, typed| {
+            time_ns("-t <TIMEOUT>", typed).map(|ns| o.timeout_ns = Some(ns))
+        }),
+        value("--connect-timeout", |o, typed| {
+            time_ns("--connect-timeout", typed).map(|ns| o.connect_timeout_ns = ns)
+        }),
+        refused("-A --accept", "type -H 'Accept: TYPE'"),
+        secret(text("-d", |o| &mut o.body)),
+        text("-D", |o| &mut o.body_file),
+        refused(
+            "-Z --body-path-lines",
+            "`brunt --targets FILE` takes bodies",
+        ),
+        refused("-F --form", "type the body by -d, and its type by -T"),
+        text("-T", |o| &mut o.content_type),
+        secret(value("-a", |o, typed| {
+            o.user = Some(typed.to_owned());
             if !typed.contains(':') {
                 return Err(invalid("-a <BASIC_AUTH>", typed));
             }
             Ok(())
+        })),
+        refused("--aws-session", SIGNATURES),
+        refused("--aws-sigv4", SIGNATURES),
+        refused("--proxy-http-version", PROXIES),
+        refused("--proxy-http2", PROXIES),
+        value("--http-version", |o, typed| {
+            o.version = Some(match typed.trim() {
+                "1.1" => HttpChoice::HTTP1,
+                "2" | "2.0" => HttpChoice::HTTP2,
+                "3" | "3.0" => HttpChoice::HTTP3,
+                _ => return Err(invalid("--http-version <1.1, 2 or 3>", typed)),
+            });
+            Ok(())
         }),
-    ),
-    refused("", "aws-session", SIGNATURES),
-    refused("", "aws-sigv4", SIGNATURES),
-    refused("", "proxy-http-version", PROXIES),
-    refused("", "proxy-http2", PROXIES),
-    value("", "http-version", |it, typed| {
-        it.version = Some(match typed.trim() {
-            "1.1" => HttpChoice::HTTP1,
-            "2" | "2.0" => HttpChoice::HTTP2,
-            "3" | "3.0" => HttpChoice::HTTP3,
-            _ => return Err(invalid("--http-version <1.1, 2 or 3>", typed)),
-        });
-        Ok(())
-    }),
-    flag("", "http2", |it| it.is_http2 = true),
-    text("", "host", |it, typed| it.host = Some(typed)),
-    flag("", "disable-compression", |it| it.no_compression = true),
-    text("r", "redirect", |it, typed| {
-        if typed != "0" {
-            let line = "brunt: -r has no effect: redirects are not followed\n";
-            it.warning.push_str(line);
-        }
-    }),
-    flag("", "disable-keepalive", |it| it.closes = true),
-    flag("", "no-pre-lookup", |_| {}),
-    flag("", "ipv6", |_| {}),
-    flag("", "ipv4", |_| {}),
-    text("", "cacert", |it, typed| it.roots = Some(typed.into())),
-    refused("", "cert", CERTIFICATES),
-    refused("", "key", CERTIFICATES),
-    flag("", "insecure", |it| it.insecure = true),
-    refused(
-        "",
-        "connect-to",
-        "type the address in the URL, and --host NAME",
-    ),
-    flag("", "no-color", |_| {}),
-    flag("", "disable-color", |_| {}),
-    refused("", "unix-socket", "type `brunt --unix-socket PATH URL`"),
-    refused(
-        "",
-        "stats-success-breakdown",
-        "`brunt -v URL` has a row of error replies",
-    ),
-    refused("", "db-url", "--brunt-report FILE keeps the whole run"),
-    refused("", "debug", "send one request by `curl -v`"),
-    text("o", "output", |it, typed| it.output = Some(typed.into())),
-    value("", "output-format", |it, typed| {
-        it.form = match typed {
-            "text" => Form::Text,
-            "json" => Form::Json,
-            "quiet" => Form::Quiet,
-            _ => return Err(invalid("--output-format <text, json or quiet>", typed)),
-        };
-        Ok(())
-    }),
-    flag("j", "json", |it| it.form = Form::Json),
-    refused(
-        "u",
-        "time-unit",
-        "times have the unit that fits; leave it out",
-    ),
-    end("h", "help", |_| Ending::printed(include_str!("usage.txt"))),
-    end("V", "version", |_| {
-        let brunt = env!("CARGO_PKG_VERSION");
-        Ending::printed(&format!("oha {VERSION} [brunt {brunt}]\n"))
-    }),
-    report(|it| &mut it.brunt_report),
-];
+        flag("--http2", |o| o.is_http2 = true),
+        text("--host", |o| &mut o.host),
+        flag("--disable-compression", |o| o.no_compression = true),
+        any("-r --redirect", |o, typed| {
+            if typed != "0" {
+                let line = "brunt: -r has no effect: redirects are not followed\n";
+                o.warning.push_str(line);
+            }
+        }),
+        flag("--disable-keepalive", |o| o.closes = true),
+        flag("--no-pre-lookup", |_| {}),
+        flag("--ipv6", |_| {}),
+        flag("--ipv4", |_| {}),
+        text("--cacert", |o| &mut o.roots),
+        refused("--cert", CERTIFICATES),
+        refused("--key", CERTIFICATES),
+        flag("--insecure", |o| o.insecure = true),
+        refused(
+            "--connect-to",
+            "type the address in the URL, and --host NAME",
+        ),
+        flag("--no-color", |_| {}),
+        flag("--disable-color", |_| {}),
+        refused("--unix-socket", "type `brunt --unix-socket PATH URL`"),
+        refused(
+            "--stats-success-breakdown",
+            "`brunt -v URL` has a row of error replies",
+        ),
+        refused("--db-url", "--brunt-report FILE keeps the whole run"),
+        refused("--debug", "send one request by `curl -v`"),
+        text("-o --output", |o| &mut o.output),
+        value("--output-format", |o, typed| {
+            o.form = match typed {
+                "text" => Form::Text,
+                "json" => Form::Json,
+                "quiet" => Form::Quiet,
+                _ => return Err(invalid("--output-format <text, json or quiet>", typed)),
+            };
+            Ok(())
+        }),
+        flag("-j --json", |o| o.form = Form::Json),
+        refused(
+            "-u --time-unit",
+            "times have the unit that fits; leave it out",
+        ),
+        end("-h --help", |_| Ending::printed(include_str!("usage.txt"))),
+        end("-V --version", |_| {
+            let brunt = env!("CARGO_PKG_VERSION");
+            Ending::printed(&format!("oha {VERSION} [brunt {brunt}]\n"))
+        }),
+        report(|o| &mut o.brunt_report),
+    ])
+}
 
 /// The form of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -244,9 +231,12 @@ pub(super) fn invalid(option: &str, typed: &str) -> Ending {
     wrong(&format!("invalid value '{typed}' for '{option}'"))
 }
 
-fn count_of(option: &str, typed: &str) -> Result<u32, Ending> {
-    let number = typed.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| invalid(option, typed))
+/// A number above 0.
+fn count_of(names: &'static str, option: &'static str, place: Place<Options, u32>) -> Row<Options> {
+    typed(names, place, move |typed| {
+        let number = typed.parse().ok().filter(|&number: &u32| number > 0);
+        number.ok_or_else(|| invalid(option, typed))
+    })
 }
 
 /// A time as in `10s`, or several, as in `1m 30s`.
@@ -272,7 +262,7 @@ impl Options {
             connect_timeout_ns: 5_000_000_000,
             ..Self::default()
         };
-        let operands = TABLE.read(words, &mut options);
+        let operands = table().read(words, &mut options);
         let operands = operands
             .map_err(|found| found.ending("oha", |line| wrong(line.trim_start_matches("oha: "))))?;
         options.url = match &operands[..] {

@@ -544,11 +544,8 @@ fn read_pieces(
 ) -> Result<Vec<Piece>, Ending> {
     let content = match &message.content {
         Content::Typed(typed) => typed.clone().into_bytes(),
-        Content::File(path) => read(path).map_err(|reason| {
-            Ending::error(
-                &format!("{}: {}", path.display(), strerror(&reason)),
-                EX_DATAERR,
-            )
+        Content::File(path) => read(Path::new(path)).map_err(|reason| {
+            Ending::error(&format!("{path}: {}", strerror(&reason)), EX_DATAERR)
         })?,
     };
     let found = pieces(&content, message.unescapes, read, random);

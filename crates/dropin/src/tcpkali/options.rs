@@ -24,189 +24,194 @@ const SHORT_HELP: &str = include_str!("usage-short.txt");
 const LONG_HELP: &str = include_str!("usage-long.txt");
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::GetoptLong,
-    rows: ROWS,
-};
-/// The options in the order of tcpkali, then brunt's.
-const ROWS: &[Row<Options>] = &[
-    value("", "channel-lifetime", |it, typed| {
-        let line = format!("Expected non-negative --channel-lifetime={typed}");
-        above_0(typed, SECONDS, &line).map(|s| it.lifetime_s = Some(s))
-    }),
-    value("", "channel-bandwidth-upstream", |it, typed| {
-        let line = "Expecting --channel-bandwidth-upstream > 0";
-        above_0(typed, SPEEDS, line).map(|per_s| it.rate = Rate::Bytes(per_s))
-    }),
-    refused(
-        "",
-        "channel-bandwidth-downstream",
-        "brunt takes all that comes; limit the rate of the server",
-    ),
-    value("c", "connections", |it, typed| {
-        let line = "Expecting --connections > 0";
-        it.connections = above_0(typed, COUNTS, line)? as u32;
-        if it.connections == 0 {
-            return Err(error(line));
-        }
-        Ok(())
-    }),
-    value("", "connect-rate", |it, typed| {
-        expected("--connect-rate", typed, COUNTS).map(|per_s| it.connect_rate = per_s)
-    }),
-    value("", "connect-timeout", |it, typed| {
-        expected("--connect-timeout", typed, SECONDS).map(|s| it.connect_timeout_ns = ns(s))
-    }),
-    refused("", "delay-send", "connections send at once; leave it out"),
-    value("T", "duration", |it, typed| {
-        it.duration_ns = match typed {
-            // Endless.
-            "-1" => DURATION_NS_MAX,
-            typed => ns(expected("--duration", typed, SECONDS)?).min(DURATION_NS_MAX),
-        };
-        Ok(())
-    }),
-    refused("d", "dump-one", NO_BYTES),
-    refused("", "dump-one-in", NO_BYTES),
-    refused("", "dump-one-out", NO_BYTES),
-    refused("", "dump-all", NO_BYTES),
-    refused("", "dump-all-in", NO_BYTES),
-    refused("", "dump-all-out", NO_BYTES),
-    secret("1", "first-message", |it, typed| {
-        it.first.push(it.message(Content::Typed(typed)));
-    }),
-    text("", "first-message-file", |it, typed| {
-        it.first.push(it.message(Content::File(typed.into())));
-    }),
-    end("h", "", |_| help(SHORT_HELP)),
-    end("", "help", |_| help(LONG_HELP)),
-    value("H", "header", |it, typed| {
-        if typed.contains('\n') {
-            let line = format!("--header={typed:?} should not contain '\\n'");
-            return Err(error(&line));
-        }
-        it.headers
-            .extend((!typed.is_empty()).then(|| typed.to_owned()));
-        Ok(())
-    }),
-    flag("", "latency-connect", |it| it.latency_connect = true),
-    flag("", "latency-first-byte", |it| it.latency_first_byte = true),
-    shows(
-        Shown::Nothing,
-        value("", "latency-marker", |it, typed| {
+pub fn table() -> Table<Options> {
+    Style::GetoptLong.table(vec![
+        value("--channel-lifetime", |o, typed| {
+            let line = format!("Expected non-negative --channel-lifetime={typed}");
+            above_0(typed, SECONDS, &line).map(|s| o.lifetime_s = Some(s))
+        }),
+        value("--channel-bandwidth-upstream", |o, typed| {
+            let line = "Expecting --channel-bandwidth-upstream > 0";
+            above_0(typed, SPEEDS, line).map(|per_s| o.rate = Rate::Bytes(per_s))
+        }),
+        refused(
+            "--channel-bandwidth-downstream",
+            "brunt takes all that comes; limit the rate of the server",
+        ),
+        value("-c --connections", |o, typed| {
+            let line = "Expecting --connections > 0";
+            o.connections = above_0(typed, COUNTS, line)? as u32;
+            if o.connections == 0 {
+                return Err(error(line));
+            }
+            Ok(())
+        }),
+        value("--connect-rate", |o, typed| {
+            expected("--connect-rate", typed, COUNTS).map(|per_s| o.connect_rate = per_s)
+        }),
+        time("--connect-timeout", |o| &mut o.connect_timeout_ns),
+        refused("--delay-send", "connections send at once; leave it out"),
+        value("-T --duration", |o, typed| {
+            o.duration_ns = match typed {
+                // Endless.
+                "-1" => DURATION_NS_MAX,
+                typed => ns(expected("--duration", typed, SECONDS)?).min(DURATION_NS_MAX),
+            };
+            Ok(())
+        }),
+        refused("-d --dump-one", NO_BYTES),
+        refused("--dump-one-in", NO_BYTES),
+        refused("--dump-one-out", NO_BYTES),
+        refused("--dump-all", NO_BYTES),
+        refused("--dump-all-in", NO_BYTES),
+        refused("--dump-all-out", NO_BYTES),
+        secret(message("-1 --first-message", Content::Typed, |o| {
+            &mut o.first
+        })),
+        message("--first-message-file", Content::File, |o| &mut o.first),
+        end("-h", |_| help(SHORT_HELP)),
+        end("--help", |_| help(LONG_HELP)),
+        value("-H --header", |o, typed| {
+            if typed.contains('\n') {
+                let line = format!("--header={typed:?} should not contain '\\n'");
+                return Err(error(&line));
+            }
+            o.headers
+                .extend((!typed.is_empty()).then(|| typed.to_owned()));
+            Ok(())
+        }),
+        flag("--latency-connect", |o| o.latency_connect = true),
+        flag("--latency-first-byte", |o| o.latency_first_byte = true),
+        secret(value("--latency-marker", |o, typed| {
             if typed.is_empty() {
                 return Err(error("--latency-marker: Non-empty marker expected"));
             }
-            it.marker = Some(it.message(Content::Typed(typed.to_owned())));
-            it.check_markers("--latency-marker", "--message-marker")
+            o.marker = Some(o.message(Content::Typed(typed.to_owned())));
+            o.check_markers("--latency-marker", "--message-marker")
+        })),
+        value("--latency-marker-skip", |o, typed| {
+            skipped(typed).map(|count| o.marker_skip = count)
         }),
-    ),
-    value("", "latency-marker-skip", |it, typed| {
-        skipped(typed).map(|count| it.marker_skip = count)
-    }),
-    value("", "latency-percentiles", |it, typed| {
-        percentiles(typed).map(|listed| it.percentiles.extend(listed))
-    }),
-    value("l", "listen-port", |it, typed| {
-        let (host, digits) = match typed.split_once(':') {
-            Some((host, digits)) => (Some(host.to_owned()), digits),
-            None => (None, typed),
-        };
-        it.listen = Some((host, port(digits, "--listen-port")?));
-        Ok(())
-    }),
-    value("", "listen-mode", |_, typed| match typed {
-        "silent" => Ok(()),
-        "active" => Err(error(
-            "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` sends \
+        value("--latency-percentiles", |o, typed| {
+            percentiles(typed).map(|listed| o.percentiles.extend(listed))
+        }),
+        value("-l --listen-port", |o, typed| {
+            let (host, digits) = match typed.split_once(':') {
+                Some((host, digits)) => (Some(host.to_owned()), digits),
+                None => (None, typed),
+            };
+            o.listen = Some((host, port(digits, "--listen-port")?));
+            Ok(())
+        }),
+        value("--listen-mode", |_, typed| match typed {
+            "silent" => Ok(()),
+            "active" => Err(error(
+                "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` sends \
              without end",
-        )),
-        typed => Err(error(&format!(
-            "--listen-mode={typed} is not one of {{silent|active}}"
-        ))),
-    }),
-    secret("m", "message", |it, typed| {
-        it.messages.push(it.message(Content::Typed(typed)));
-    }),
-    text("f", "message-file", |it, typed| {
-        it.messages.push(it.message(Content::File(typed.into())));
-    }),
-    value("r", "message-rate", |it, typed| {
-        if typed.starts_with('@') {
-            return Err(error(
-                "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
-                 searches for a rate",
-            ));
-        }
-        let per_s = above_0(typed, COUNTS, "Expecting --message-rate > 0")?;
-        it.rate = Rate::Messages(per_s);
-        Ok(())
-    }),
-    refused("", "message-stop", "a run ends after -T"),
-    value("", "nagle", |it, typed| {
-        it.nagle = Some(typed == "on");
-        on_or_off(typed, "Expecting --nagle \"on\" or \"off\"")
-    }),
-    value("", "rcvbuf", |it, typed| {
-        buffer(typed, "--rcvbuf").map(|bytes| it.receive_buffer = Some(bytes))
-    }),
-    refused("", "server", "type HOST:PORT without it"),
-    value("", "sndbuf", |it, typed| {
-        buffer(typed, "--sndbuf").map(|bytes| it.send_buffer = Some(bytes))
-    }),
-    value("", "source-ip", |it, typed| {
-        let line = format!("--source-ip={typed}: local IP address expected");
-        it.sources.push(typed.parse().map_err(|_| error(&line))?);
-        Ok(())
-    }),
-    flag("", "ssl", |it| it.is_secure = true),
-    refused("", "ssl-cert", SERVES_TLS),
-    refused("", "ssl-key", SERVES_TLS),
-    flag("", "statsd", |it| it.sends_metrics = true),
-    text("", "statsd-host", |it, typed| it.statsd.host = typed),
-    value("", "statsd-port", |it, typed| {
-        port(typed, "--statsd-port").map(|port| it.statsd.port = port)
-    }),
-    text("", "statsd-namespace", |it, typed| {
-        it.statsd.namespace = typed
-    }),
-    value("", "statsd-latency-window", |it, typed| {
-        let s = expected("--statsd-latency-window", typed, SECONDS)?;
-        it.statsd.latency_window_ns = Some(ns(s));
-        Ok(())
-    }),
-    flag("e", "unescape-message-args", |it| it.unescapes = true),
-    end("", "version", |_| Ending::printed(VERSION)),
-    // What they would print besides is in `--brunt-report`.
-    flag("v", "", |_| {}),
-    text("", "verbose", |_, _| {}),
-    value("w", "workers", |it, typed| {
-        let count = typed.parse().ok();
-        it.workers = Some(count.ok_or_else(|| error(workers_expected(typed)))?);
-        Ok(())
-    }),
-    value("", "write-combine", |_, typed| {
-        on_or_off(typed, "Expecting --write-combine off")
-    }),
-    flag("", "websocket", |it| it.is_websocket = true),
-    flag("", "ws", |it| it.is_websocket = true),
-    takes(
-        Takes::Nothing,
-        value("", "message-marker", |it, _| {
-            it.marks_messages = true;
-            it.check_markers("--message-marker", "--latency-marker")
+            )),
+            typed => Err(error(&format!(
+                "--listen-mode={typed} is not one of {{silent|active}}"
+            ))),
         }),
-    ),
-    report(|it| &mut it.brunt_report),
-];
+        secret(message("-m --message", Content::Typed, |o| &mut o.messages)),
+        message("-f --message-file", Content::File, |o| &mut o.messages),
+        value("-r --message-rate", |o, typed| {
+            if typed.starts_with('@') {
+                return Err(error(
+                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
+                 searches for a rate",
+                ));
+            }
+            let per_s = above_0(typed, COUNTS, "Expecting --message-rate > 0");
+            per_s.map(|per_s| o.rate = Rate::Messages(per_s))
+        }),
+        refused("--message-stop", "a run ends after -T"),
+        value("--nagle", |o, typed| {
+            o.nagle = Some(typed == "on");
+            on_or_off(typed, "Expecting --nagle \"on\" or \"off\"")
+        }),
+        buffer("--rcvbuf", |o| &mut o.receive_buffer),
+        refused("--server", "type HOST:PORT without it"),
+        buffer("--sndbuf", |o| &mut o.send_buffer),
+        value("--source-ip", |o, typed| {
+            let line = format!("--source-ip={typed}: local IP address expected");
+            o.sources.push(typed.parse().map_err(|_| error(&line))?);
+            Ok(())
+        }),
+        flag("--ssl", |o| o.is_secure = true),
+        refused("--ssl-cert", SERVES_TLS),
+        refused("--ssl-key", SERVES_TLS),
+        flag("--statsd", |o| o.sends_metrics = true),
+        text("--statsd-host", |o| &mut o.statsd.host),
+        value("--statsd-port", |o, typed| {
+            port(typed, "--statsd-port").map(|port| o.statsd.port = port)
+        }),
+        text("--statsd-namespace", |o| &mut o.statsd.namespace),
+        time("--statsd-latency-window", |o| {
+            &mut o.statsd.latency_window_ns
+        }),
+        flag("-e --unescape-message-args", |o| o.unescapes = true),
+        end("--version", |_| Ending::printed(VERSION)),
+        // What they would print besides is in `--brunt-report`.
+        flag("-v", |_| {}),
+        any("--verbose", |_, _| {}),
+        value("-w --workers", |o, typed| {
+            let count = typed.parse().ok();
+            o.workers = Some(count.ok_or_else(|| error(workers_expected(typed)))?);
+            Ok(())
+        }),
+        value("--write-combine", |_, typed| {
+            on_or_off(typed, "Expecting --write-combine off")
+        }),
+        flag("--websocket", |o| o.is_websocket = true),
+        flag("--ws", |o| o.is_websocket = true),
+        takes(
+            Takes::Nothing,
+            value("--message-marker", |o, _| {
+                o.marks_messages = true;
+                o.check_markers("--message-marker", "--latency-marker")
+            }),
+        ),
+        report(|o| &mut o.brunt_report),
+    ])
+}
+
+/// An option with a message, which stands behind those that were typed for this place before.
+fn message(
+    names: &'static str,
+    content: fn(String) -> Content,
+    place: Place<Options, Vec<Message>>,
+) -> Row<Options> {
+    reads(names, move |o: &mut Options, typed| {
+        let message = o.message(content(typed.to_owned()));
+        place(o).push(message);
+        Ok(())
+    })
+}
+
+/// An option with a time.
+fn time<V: From<u64> + 'static>(name: &'static str, place: Place<Options, V>) -> Row<Options> {
+    typed(name, place, move |typed| {
+        expected(name, typed, SECONDS).map(ns)
+    })
+}
+
+/// An option with the size of a buffer.
+fn buffer(name: &'static str, place: Place<Options, Option<NonZeroU32>>) -> Row<Options> {
+    typed(name, place, move |typed| {
+        let bytes = positive(typed, SIZES)?.map(|bytes| bytes as u32);
+        let bytes = bytes.and_then(NonZeroU32::new);
+        bytes.ok_or_else(|| error(&format!("Expecting {name} > 0")))
+    })
+}
 
 /// What a message is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// What was typed.
     Typed(String),
-    /// The content of a file.
-    File(PathBuf),
+    /// The content of a file, which is called so.
+    File(String),
 }
 
 /// A message, and whether backslashes begin escapes in it.
@@ -360,7 +365,7 @@ impl Options {
             duration_ns: 10_000_000_000,
             ..Self::default()
         };
-        let found = TABLE.read(words, &mut options);
+        let found = table().read(words, &mut options);
         options.servers = found.map_err(|wrong| match wrong {
             Wrong::Refused(line) => error(&line),
             wrong => wrong.ending(program, |line| Ending {
@@ -486,13 +491,6 @@ fn skipped(typed: &str) -> Result<u32, Ending> {
     count
         .map(|count| count as u32)
         .ok_or_else(|| error("--latency-marker-skip: Failed to parse or out of range expression"))
-}
-
-/// The size of a buffer.
-fn buffer(typed: &str, option: &str) -> Result<NonZeroU32, Ending> {
-    let bytes = positive(typed, SIZES)?.map(|bytes| bytes as u32);
-    let bytes = bytes.and_then(NonZeroU32::new);
-    bytes.ok_or_else(|| error(&format!("Expecting {option} > 0")))
 }
 
 /// Percentiles with commas or slashes between.

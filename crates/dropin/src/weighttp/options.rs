@@ -104,66 +104,55 @@ pub struct Options {
 }
 
 /// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::InFull,
-    rows: ROWS,
-};
-const ROWS: &[Row<Options>] = &[
-    flag("h", "", |it| it.asks_help = true),
-    flag("V", "", |it| it.asks_version = true),
-    takes(
-        Takes::Nothing,
-        value("v", "", |it, _| {
-            it.asks_version = true;
-            if it.form == Form::Json {
-                return Err(wrong(Form::Json, true, "unknown option: -v"));
-            }
-            Ok(())
+pub fn table() -> Table<Options> {
+    Style::InFull.table(vec![
+        flag("-h", |o| o.asks_help = true),
+        flag("-V", |o| o.asks_version = true),
+        takes(Takes::Nothing, value("-v", Options::ask_version)),
+        // Taken for the sake of ab's users.
+        flag("-r", |_| {}),
+        flag("-l", |_| {}),
+        flag("-i", |o| o.method = Some("HEAD".to_owned())),
+        flag("-k", |o| o.keep_alive = true),
+        flag("-q", |o| o.is_quiet = true),
+        flag("-d", |o| o.no_percentiles = true),
+        flag("-6", |o| o.is_ipv6 = true),
+        flag("-F", |o| o.warning.push_str(&of_the_kernel('F'))),
+        flag("-S", |o| o.no_warnings = true),
+        any("-a", |o, typed| {
+            o.limit_s = Some(leading_number(typed)).filter(|&s| s > 0);
         }),
-    ),
-    // Taken for the sake of ab's users.
-    flag("r", "", |_| {}),
-    flag("l", "", |_| {}),
-    flag("i", "", |it| it.method = Some("HEAD".to_owned())),
-    flag("k", "", |it| it.keep_alive = true),
-    flag("q", "", |it| it.is_quiet = true),
-    flag("d", "", |it| it.no_percentiles = true),
-    flag("6", "", |it| it.is_ipv6 = true),
-    flag("F", "", |it| it.warning.push_str(&of_the_kernel('F'))),
-    flag("S", "", |it| it.no_warnings = true),
-    text("a", "", |it, typed| {
-        it.limit_s = Some(leading_number(&typed)).filter(|&s| s > 0);
-    }),
-    text("m", "", |it, typed| it.method = Some(typed)),
-    text("n", "", |it, typed| it.requests = leading_number(&typed)),
-    text("t", "", |it, typed| it.threads = leading_number(&typed)),
-    text("c", "", |it, typed| it.clients = leading_number(&typed)),
-    text("b", "", |it, _| it.warning.push_str(&of_the_kernel('b'))),
-    text("e", "", |it, typed| it.csv = Some(typed.into())),
-    text("p", "", |it, typed| it.send("POST", typed)),
-    text("s", "", |it, typed| {
-        it.cutoff_s = leading_number(&typed);
-        if it.requests == 0 {
-            it.requests = CUTOFF_REQUESTS;
-        }
-    }),
-    text("u", "", |it, typed| it.send("PUT", typed)),
-    secret("A", "", |it, typed| it.user = Some(typed)),
-    text("B", "", |it, typed| {
-        it.sources = typed.split(',').map(str::to_owned).collect()
-    }),
-    secret("C", "", |it, typed| it.cookies.push(typed)),
-    field("H", "", |it, typed| it.headers.push(typed)),
-    text("K", "", |it, typed| {
-        it.pipeline = leading_number(&typed);
-        it.keep_alive |= it.pipeline >= 2;
-    }),
-    secret("P", "", |it, typed| it.proxy_user = Some(typed)),
-    text("T", "", |it, typed| it.content_type = Some(typed)),
-    text("X", "", |it, typed| it.proxy_typed = Some(typed)),
-    report(|it| &mut it.brunt_report),
-    flag("", "text", |it| it.form = Form::Text),
-];
+        text("-m", |o| &mut o.method),
+        any("-n", |o, typed| o.requests = leading_number(typed)),
+        any("-t", |o, typed| o.threads = leading_number(typed)),
+        any("-c", |o, typed| o.clients = leading_number(typed)),
+        any("-b", |o, _| o.warning.push_str(&of_the_kernel('b'))),
+        text("-e", |o| &mut o.csv),
+        any("-p", |o, typed| o.send("POST", typed)),
+        any("-s", |o, typed| {
+            o.cutoff_s = leading_number(typed);
+            if o.requests == 0 {
+                o.requests = CUTOFF_REQUESTS;
+            }
+        }),
+        any("-u", |o, typed| o.send("PUT", typed)),
+        secret(text("-A", |o| &mut o.user)),
+        any("-B", |o, typed| {
+            o.sources = typed.split(',').map(str::to_owned).collect()
+        }),
+        secret(text("-C", |o| &mut o.cookies)),
+        field(text("-H", |o| &mut o.headers)),
+        any("-K", |o, typed| {
+            o.pipeline = leading_number(typed);
+            o.keep_alive |= o.pipeline >= 2;
+        }),
+        secret(text("-P", |o| &mut o.proxy_user)),
+        text("-T", |o| &mut o.content_type),
+        text("-X", |o| &mut o.proxy_typed),
+        report(|o| &mut o.brunt_report),
+        flag("--text", |o| o.form = Form::Text),
+    ])
+}
 
 /// Something is wrong with a command line: what is printed, and the exit code.
 pub(super) fn wrong(form: Form, is_quiet: bool, message: &str) -> Ending {
@@ -216,7 +205,7 @@ impl Options {
             cutoff_s: 4,
             ..Self::default()
         };
-        let operands = TABLE
+        let operands = table()
             .read(words, &mut options)
             .map_err(|found| match found {
                 Wrong::NoOption(option) => wrong(form, true, &format!("unknown option: {option}")),
@@ -240,8 +229,17 @@ impl Options {
         Ok(options)
     }
 
+    /// `-v`, which version 0.5 has no longer.
+    fn ask_version(&mut self, _: &str) -> Result<(), Ending> {
+        self.asks_version = true;
+        match self.form {
+            Form::Json => Err(wrong(Form::Json, true, "unknown option: -v")),
+            Form::Text => Ok(()),
+        }
+    }
+
     /// A request with the content of a file.
-    fn send(&mut self, method: &str, path: String) {
+    fn send(&mut self, method: &str, path: &str) {
         self.body = Some(path.into());
         self.method = Some(method.to_owned());
     }

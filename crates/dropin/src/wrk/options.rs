@@ -10,6 +10,7 @@ use brunt_record::WORKERS_MAX;
 use crate::Ending;
 use crate::getopt::*;
 use crate::libraries::{at_least_1, digits};
+use crate::request::bracketed;
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,49 +58,44 @@ pub struct Options {
 }
 
 /// The options of both tools: wrk takes those of wrk2 as well.
-/// The options.
-pub const TABLE: Table<Options> = Table {
-    style: Style::GetoptLong,
-    rows: ROWS,
-};
-const ROWS: &[Row<Options>] = &[
-    value("c", "connections", |it, typed| {
-        it.read(METRIC.read(typed))
-            .map(|count| it.connections = count)
-    }),
-    value("d", "duration", |it, typed| {
-        it.read(TIME_S.read(typed)).map(|s| it.duration_s = s)
-    }),
-    value("t", "threads", |it, typed| {
-        it.read(METRIC.read(typed)).map(|count| it.threads = count)
-    }),
-    text("s", "script", |it, typed| it.script = Some(typed.into())),
-    field("H", "header", |it, typed| it.headers.push(typed)),
-    flag("L", "latency", |it| it.latency = true),
-    flag("U", "u_latency", |it| {
-        it.become_wrk2();
-        it.latency = true;
-        it.uncorrected_latency = true;
-    }),
-    flag("B", "batch_latency", |it| {
-        it.become_wrk2();
-        it.batch_latency = true;
-    }),
-    value("T", "timeout", |it, typed| {
-        it.read(TIME_S.read(typed)).map(|s| it.timeout_s = s)
-    }),
-    end("", "help", |it| it.usage(None)),
-    flag("v", "version", |it| {
-        it.version.push_str(&version(it.program))
-    }),
-    value("R", "rate", |it, typed| {
-        it.become_wrk2();
-        it.read(METRIC.read(typed)).map(|rate| it.rate_per_s = rate)
-    }),
-    end("r", "", |it| it.usage(None)),
-    end("?", "", |it| it.usage(None)),
-    report(|it| &mut it.brunt_report),
-];
+pub fn table() -> Table<Options> {
+    Style::GetoptLong.table(vec![
+        amount("-c --connections", &METRIC, |o| &mut o.connections),
+        amount("-d --duration", &TIME_S, |o| &mut o.duration_s),
+        amount("-t --threads", &METRIC, |o| &mut o.threads),
+        text("-s --script", |o| &mut o.script),
+        field(text("-H --header", |o| &mut o.headers)),
+        flag("-L --latency", |o| o.latency = true),
+        flag("-U --u_latency", |o| {
+            o.become_wrk2();
+            o.latency = true;
+            o.uncorrected_latency = true;
+        }),
+        flag("-B --batch_latency", |o| {
+            o.become_wrk2();
+            o.batch_latency = true;
+        }),
+        amount("-T --timeout", &TIME_S, |o| &mut o.timeout_s),
+        end("--help", |o| o.usage(None)),
+        flag("-v --version", |o| o.version.push_str(&version(o.program))),
+        value("-R --rate", |o, typed| {
+            o.become_wrk2();
+            o.rate_per_s = o.amount(&METRIC, typed)?;
+            Ok(())
+        }),
+        end("-r", |o| o.usage(None)),
+        end("-?", |o| o.usage(None)),
+        report(|o| &mut o.brunt_report),
+    ])
+}
+/// An option with an amount.
+fn amount(names: &'static str, units: &'static Units, place: Place<Options, u64>) -> Row<Options> {
+    reads(names, move |o: &mut Options, typed| {
+        *place(o) = o.amount(units, typed)?;
+        Ok(())
+    })
+}
+
 /// The last line of the usage text, which no blanks follow.
 const TIMES: &str = "  Time arguments may include a time unit (2s, 2m, 2h)\n";
 /// Columns to which the other lines are filled with blanks.
@@ -132,7 +128,7 @@ impl Options {
             batch_latency: program == Program::Wrk,
             ..Self::default()
         };
-        options.arguments = TABLE
+        options.arguments = table()
             .read(words, &mut options)
             .map_err(|wrong| wrong.ending(called, |line| options.usage(Some(line))))?;
         options.check()?;
@@ -149,9 +145,9 @@ impl Options {
         at_least_1(self.connections)
     }
 
-    /// What was read; where that is nothing, the usage text is printed.
-    fn read(&self, number: Option<u64>) -> Result<u64, Ending> {
-        number.ok_or_else(|| self.usage(None))
+    /// An amount; where it is none, the usage text is printed.
+    fn amount(&self, units: &Units, typed: &str) -> Result<u64, Ending> {
+        units.read(typed).ok_or_else(|| self.usage(None))
     }
 
     fn become_wrk2(&mut self) {
@@ -361,11 +357,7 @@ impl Url {
 
     /// The value of the Host header field: a port is named where one was typed.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
+        let host = bracketed(&self.host);
         match &self.port {
             Some(port) => format!("{host}:{port}"),
             None => host,
