@@ -1,5 +1,6 @@
 //! How a command line ends that starts no run, or whose run cannot start.
 
+use std::fmt::Display;
 use std::io;
 
 use brunt_engine::PrepareError;
@@ -26,6 +27,11 @@ impl Ending {
         }
     }
 
+    /// An ending with a line of brunt's own on standard error, and the exit code 1.
+    pub(crate) fn of_brunt(reason: impl Display) -> Self {
+        Self::error(&format!("brunt: {reason}"), 1)
+    }
+
     /// An ending with one line on standard error and nothing on standard output.
     pub fn error(line: &str, code: u8) -> Self {
         Self {
@@ -34,6 +40,15 @@ impl Ending {
             ..Self::default()
         }
     }
+}
+
+/// Succeeds where something is right.
+///
+/// # Errors
+///
+/// It is wrong: the ending.
+pub(crate) fn ensure(is_right: bool, ending: impl FnOnce() -> Ending) -> Result<(), Ending> {
+    if is_right { Ok(()) } else { Err(ending()) }
 }
 
 /// What the C library says of `error`: without the number that Rust puts behind it.

@@ -6,11 +6,12 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use brunt_proto::messages::{Pattern, Place, Template, TextPattern, TextPatternError};
+use brunt_proto::websocket::{Opcode, put_head};
 use thiserror::Error;
 
 use super::options::{Content, Message, Options, error};
 use crate::Ending;
-use crate::ending::strerror;
+use crate::ending::{ensure, strerror};
 
 /// Most expressions inside one another.
 const DEPTH_MAX: u32 = 16;
@@ -33,34 +34,29 @@ pub(super) enum Piece {
 /// A frame that is spelt out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Opcode of the frame.
-    pub opcode: u8,
+    opcode: Opcode,
     /// The three reserved bits of the frame.
-    pub reserved: u8,
+    reserved: u8,
     /// Whether the frame ends its message.
-    pub is_last: bool,
-    /// Payload of the frame.
-    pub payload: Vec<u8>,
+    is_last: bool,
+    payload: Vec<u8>,
 }
 
 impl Frame {
     /// The frame as tcpkali sends it, with a mask of zeros.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.is_last) << 7 | self.reserved << 4 | self.opcode];
-        match self.payload.len() {
-            length @ ..=125 => bytes.push(0x80 | length as u8),
-            length @ ..=0xffff => {
-                bytes.push(0x80 | 126);
-                bytes.extend((length as u16).to_be_bytes());
-            }
-            length => {
-                bytes.push(0x80 | 127);
-                bytes.extend((length as u64).to_be_bytes());
-            }
-        }
-        bytes.extend([0; 4]);
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let length = self.payload.len() as u64;
+        put_head(&mut bytes, self.opcode, self.is_last, length, Some([0; 4]));
+        bytes[0] |= self.reserved << 4;
         bytes.extend(&self.payload);
         bytes
+    }
+
+    /// Whether it is a whole message.
+    fn is_message(&self) -> bool {
+        let is_of_message = matches!(self.opcode, Opcode::Text | Opcode::Binary);
+        is_of_message && self.reserved == 0 && self.is_last
     }
 }
 
@@ -87,86 +83,91 @@ pub(super) enum ExpressionError {
     Pointer,
 }
 
-/// What reads a file.
-pub(super) type Read<'a> = &'a mut dyn FnMut(&Path) -> io::Result<Vec<u8>>;
+/// What messages are made of that is not in their text.
+pub(super) struct Source<'a> {
+    /// Gives the content of a file.
+    pub(super) read: &'a mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
+    /// The state of what is drawn once.
+    pub(super) seed: u64,
+}
+
+impl Source<'_> {
+    fn random(&mut self) -> u64 {
+        // Knuth's MMIX generator; the high bits are the good ones.
+        let state = self.seed.wrapping_mul(6_364_136_223_846_793_005);
+        self.seed = state.wrapping_add(1_442_695_040_888_963_407);
+        self.seed
+    }
+}
 
 /// The parts of a message. With `unescapes`, backslashes begin escapes; expressions are looked for
-/// in any case. `read` gives the content of files, `random` what is drawn once.
+/// in any case.
 ///
 /// # Errors
 ///
 /// An expression is none, has no end, or names a file that cannot be read.
-pub(super) fn pieces(
+fn pieces(
     text: &[u8],
     unescapes: bool,
-    read: Read<'_>,
-    random: &mut dyn FnMut() -> u64,
+    source: &mut Source<'_>,
 ) -> Result<Vec<Piece>, ExpressionError> {
     let mut pieces = Vec::new();
+    let add_bytes = |pieces: &mut Vec<Piece>, bytes: &mut Vec<u8>| {
+        let bytes = escaped(std::mem::take(bytes), unescapes);
+        pieces.extend((!bytes.is_empty()).then_some(Piece::Bytes(bytes)));
+    };
     let mut bytes = Vec::new();
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
-        match text.get(at + 1) {
-            Some(b'{') if byte == b'\\' => {
-                let mut expression = Expression {
-                    text,
-                    start: at + 2,
-                    at: at + 2,
-                    unescapes,
-                    read,
-                    random,
-                };
-                let piece = expression.whole(0)?;
-                at = expression.at;
-                add_bytes(&mut pieces, std::mem::take(&mut bytes), unescapes);
-                pieces.push(piece);
-                continue;
-            }
+        if text[at..].starts_with(b"\\{") {
+            let mut expression = Expression {
+                text,
+                start: at + 2,
+                at: at + 2,
+                unescapes,
+                source,
+            };
+            let piece = expression.whole(0)?;
+            at = expression.at;
+            add_bytes(&mut pieces, &mut bytes);
+            pieces.push(piece);
+        } else if text[at..].starts_with(b"\\\\") {
             // Not the beginning of an expression, whatever follows.
-            Some(b'\\') if byte == b'\\' => {
-                bytes.extend_from_slice(b"\\\\");
-                at += 2;
-                continue;
-            }
-            _ => bytes.push(byte),
+            bytes.extend_from_slice(b"\\\\");
+            at += 2;
+        } else {
+            bytes.push(byte);
+            at += 1;
         }
-        at += 1;
     }
-    add_bytes(&mut pieces, bytes, unescapes);
+    add_bytes(&mut pieces, &mut bytes);
     Ok(pieces)
 }
 
-fn add_bytes(pieces: &mut Vec<Piece>, bytes: Vec<u8>, unescapes: bool) {
-    if !bytes.is_empty() {
-        pieces.push(Piece::Bytes(if unescapes {
-            unescaped(&bytes)
-        } else {
-            bytes
-        }));
-    }
+/// What `bytes` mean, with `unescapes` as a text with escapes.
+fn escaped(bytes: Vec<u8>, unescapes: bool) -> Vec<u8> {
+    if unescapes { unescaped(&bytes) } else { bytes }
 }
 
 /// An expression as it is read.
-struct Expression<'a, 'b> {
+struct Expression<'a, 'b, 'c> {
     text: &'a [u8],
     /// Where the expression begins, behind its brace.
     start: usize,
     at: usize,
     unescapes: bool,
-    read: Read<'b>,
-    random: &'b mut dyn FnMut() -> u64,
+    source: &'b mut Source<'c>,
 }
 
-impl Expression<'_, '_> {
+impl Expression<'_, '_, '_> {
     fn unknown(&self) -> ExpressionError {
         ExpressionError::Unknown(self.shown())
     }
 
     fn shown(&self) -> String {
         let rest = &self.text[self.start.min(self.text.len())..];
-        let end = rest.iter().position(|&byte| byte == b'}');
-        let shown = &rest[..end.map_or(rest.len(), |end| end + 1)];
-        String::from_utf8_lossy(shown).into_owned()
+        let shown = rest.split_inclusive(|&byte| byte == b'}').next();
+        String::from_utf8_lossy(shown.unwrap_or_default()).into_owned()
     }
 
     fn skip_blanks(&mut self) {
@@ -175,117 +176,89 @@ impl Expression<'_, '_> {
         }
     }
 
-    fn takes(&mut self, token: &[u8]) -> bool {
-        self.skip_blanks();
-        let is_next = self.text[self.at..].starts_with(token);
-        if is_next {
+    /// Takes the tokens that are next, with blanks before each; nothing, if one of them is not.
+    fn takes(&mut self, tokens: &[&str]) -> bool {
+        let before = self.at;
+        for token in tokens {
+            self.skip_blanks();
+            if !self.text[self.at..].starts_with(token.as_bytes()) {
+                self.at = before;
+                return false;
+            }
             self.at += token.len();
         }
-        is_next
+        true
     }
 
     /// Takes the first of `words` that comes next; gives the meaning that stands beside it.
     fn one_of<T: Copy>(&mut self, words: &[(&str, T)]) -> Option<T> {
-        let found = words.iter().find(|(word, _)| self.takes(word.as_bytes()));
+        let found = words.iter().find(|(word, _)| self.takes(&[word]));
         found.map(|(_, meaning)| *meaning)
     }
 
     /// All up to the brace that ends it.
     fn whole(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
         let piece = self.piece(depth)?;
-        match self.takes(b"}") {
-            true => Ok(piece),
-            false => Err(self.unknown()),
-        }
+        self.takes(&["}"])
+            .then_some(piece)
+            .ok_or_else(|| self.unknown())
     }
 
     fn piece(&mut self, depth: u32) -> Result<Piece, ExpressionError> {
         if depth > DEPTH_MAX {
             return Err(self.unknown());
         }
-        if self.takes(b"raw") {
-            let piece = if self.takes(b"{") {
-                self.whole(depth + 1)?
-            } else {
-                let data = self.data()?.ok_or_else(|| self.unknown())?;
-                Piece::Bytes(self.again(data))
-            };
-            return Ok(Piece::Unframed(Box::new(piece)));
-        }
-        if self.takes(b"global") {
-            let pattern = self.pattern_behind_dot()?;
+        if self.takes(&["raw", "{"]) {
+            Ok(Piece::Unframed(Box::new(self.whole(depth + 1)?)))
+        } else if self.takes(&["raw"]) {
+            Ok(Piece::Unframed(Box::new(self.constant()?)))
+        } else if self.takes(&["global", ".", "re"]) {
             let mut bytes = Vec::new();
-            pattern.render(&mut || (self.random)(), &mut bytes);
-            return Ok(Piece::Bytes(bytes));
+            let pattern = self.pattern()?;
+            pattern.render(&mut || self.source.random(), &mut bytes);
+            Ok(Piece::Bytes(bytes))
+        } else if self.takes(&["connection", ".", "uid"]) {
+            self.numbered().map(Piece::Place)
+        } else if self.takes(&["connection", ".", "ptr"]) {
+            Err(ExpressionError::Pointer)
+        } else if self.takes(&["connection", ".", "re"]) {
+            Ok(Piece::Place(Place::ConnectionText(self.pattern()?)))
+        } else if self.takes(&["re"]) {
+            Ok(Piece::Place(Place::Text(self.pattern()?)))
+        } else if self.takes(&["message", ".", "marker"]) {
+            Ok(Piece::Marker)
+        } else if self.takes(&["ws", "."]) {
+            self.frame().map(Piece::Frame)
+        } else {
+            self.constant()
         }
-        if self.takes(b"connection") {
-            let after = self.at;
-            if self.takes(b".") {
-                if self.takes(b"uid") {
-                    return self.numbered();
-                }
-                if self.takes(b"ptr") {
-                    return Err(ExpressionError::Pointer);
-                }
-            }
-            self.at = after;
-            return self
-                .pattern_behind_dot()
-                .map(|pattern| Piece::Place(Place::ConnectionText(pattern)));
-        }
-        if self.takes(b"re") {
-            return self
-                .pattern()
-                .map(|pattern| Piece::Place(Place::Text(pattern)));
-        }
-        if self.takes(b"message") {
-            let is_marker = self.takes(b".") && self.takes(b"marker");
-            return match is_marker {
-                true => Ok(Piece::Marker),
-                false => Err(self.unknown()),
-            };
-        }
-        if self.takes(b"ws") {
-            return self.frame().map(Piece::Frame);
-        }
+    }
+
+    /// What stands in quotation marks or in a file, in which `-e` holds, too.
+    fn constant(&mut self) -> Result<Piece, ExpressionError> {
         let data = self.data()?.ok_or_else(|| self.unknown())?;
-        Ok(Piece::Bytes(self.again(data)))
+        Ok(Piece::Bytes(data))
     }
 
-    /// `-e` holds for what stands in quotation marks and files, too.
-    fn again(&self, data: Vec<u8>) -> Vec<u8> {
-        match self.unescapes {
-            true => unescaped(&data),
-            false => data,
-        }
-    }
-
-    fn numbered(&mut self) -> Result<Piece, ExpressionError> {
+    fn numbered(&mut self) -> Result<Place, ExpressionError> {
         let mut modulo: Option<NonZeroU32> = None;
-        while self.takes(b"%") {
+        while self.takes(&["%"]) {
             self.skip_blanks();
             let rest = &self.text[self.at..];
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let number = std::str::from_utf8(&rest[..digits]).unwrap_or_default();
             let number: NonZeroU32 = number.parse().map_err(|_| self.unknown())?;
+            // Otherwise it is the rest of a rest by something smaller.
             if modulo.is_some_and(|by| by > number) {
-                // The rest of a rest by something smaller.
                 return Err(self.unknown());
             }
             self.at += digits;
             modulo.get_or_insert(number);
         }
-        Ok(Piece::Place(Place::Connection {
+        Ok(Place::Connection {
             from_one: true,
             modulo,
-        }))
-    }
-
-    fn pattern_behind_dot(&mut self) -> Result<TextPattern, ExpressionError> {
-        match self.takes(b".") && self.takes(b"re") {
-            true => self.pattern(),
-            false => Err(self.unknown()),
-        }
+        })
     }
 
     fn pattern(&mut self) -> Result<TextPattern, ExpressionError> {
@@ -298,20 +271,16 @@ impl Expression<'_, '_> {
 
     fn frame(&mut self) -> Result<Frame, ExpressionError> {
         let opcodes = [
-            ("continuation", 0),
-            ("cont", 0),
-            ("text", 1),
-            ("binary", 2),
-            ("close", 8),
-            ("ping", 9),
-            ("pong", 10),
+            ("continuation", Opcode::Continuation),
+            ("cont", Opcode::Continuation),
+            ("text", Opcode::Text),
+            ("binary", Opcode::Binary),
+            ("close", Opcode::Close),
+            ("ping", Opcode::Ping),
+            ("pong", Opcode::Pong),
         ];
-        if !self.takes(b".") {
-            return Err(self.unknown());
-        }
-        let opcode = self.one_of(&opcodes).ok_or_else(|| self.unknown())?;
         let mut frame = Frame {
-            opcode,
+            opcode: self.one_of(&opcodes).ok_or_else(|| self.unknown())?,
             reserved: 0,
             is_last: true,
             payload: Vec::new(),
@@ -319,10 +288,10 @@ impl Expression<'_, '_> {
         loop {
             if let Some(bit) = self.one_of(&[("rsv1", 4), ("rsv2", 2), ("rsv3", 1)]) {
                 frame.reserved |= bit;
-            } else if self.takes(b"...") {
+            } else if self.takes(&["..."]) {
                 frame.is_last = false;
             } else if let Some(data) = self.data()? {
-                frame.payload.extend(self.again(data));
+                frame.payload.extend(data);
             } else {
                 return Ok(frame);
             }
@@ -331,44 +300,46 @@ impl Expression<'_, '_> {
 
     /// What stands in quotation marks, or in the file between angle brackets.
     fn data(&mut self) -> Result<Option<Vec<u8>>, ExpressionError> {
-        if self.takes(b"\"") {
-            let begin = self.at;
-            let mut is_escaped = false;
-            while let Some(&byte) = self.text.get(self.at) {
-                self.at += 1;
-                match byte {
-                    b'"' if !is_escaped => {
-                        return Ok(Some(unescaped(&self.text[begin..self.at - 1])));
-                    }
-                    b'\\' => is_escaped = !is_escaped,
-                    _ => is_escaped = false,
-                }
-            }
-            return Err(self.unknown());
-        }
-        if !self.takes(b"<") {
+        let (end, is_file) = if self.takes(&["\""]) {
+            (b'"', false)
+        } else if self.takes(&["<"]) {
+            (b'>', true)
+        } else {
             return Ok(None);
-        }
+        };
         let rest = &self.text[self.at..];
-        let end = rest.iter().position(|&byte| byte == b'>');
-        let end = end.ok_or_else(|| self.unknown())?;
-        let name = rest[..end].trim_ascii();
-        let quoted = name
-            .strip_prefix(b"\"")
-            .and_then(|name| name.strip_suffix(b"\""));
-        let name = std::str::from_utf8(quoted.unwrap_or(name)).map_err(|_| self.unknown())?;
-        self.at += end + 1;
-        let content = (self.read)(Path::new(name));
-        let content =
-            content.map_err(|reason| ExpressionError::File(name.into(), strerror(&reason)));
-        content.map(Some)
+        let mut is_escaped = false;
+        let length = rest.iter().position(|&byte| {
+            let is_end = byte == end && !is_escaped;
+            is_escaped = !is_file && byte == b'\\' && !is_escaped;
+            is_end
+        });
+        let inside = &rest[..length.ok_or_else(|| self.unknown())?];
+        self.at += inside.len() + 1;
+        let data = if is_file {
+            self.file(inside.trim_ascii())?
+        } else {
+            unescaped(inside)
+        };
+        Ok(Some(escaped(data, self.unescapes)))
+    }
+
+    /// The content of the file that is called so, perhaps in quotation marks.
+    fn file(&mut self, typed: &[u8]) -> Result<Vec<u8>, ExpressionError> {
+        let name = std::str::from_utf8(typed).map_err(|_| self.unknown())?;
+        let inside = name
+            .strip_prefix('"')
+            .and_then(|name| name.strip_suffix('"'));
+        let name = inside.unwrap_or(name);
+        let content = (self.source.read)(Path::new(name));
+        content.map_err(|reason| ExpressionError::File(name.into(), strerror(&reason)))
     }
 }
 
 /// What a text with escapes means: `\n`, `\r`, `\f`, `\b`, `\xHH` with one or two digits, and
 /// octal digits behind `\0`. Two backslashes stay two, and one before anything else is left out,
 /// so that `\t` is a t.
-pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, behind)) = rest.split_first() {
@@ -384,16 +355,14 @@ pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
             b'f' => bytes.push(12),
             b'b' => bytes.push(8),
             b'\\' => bytes.extend_from_slice(b"\\\\"),
-            b'x' => match octet(rest, 16, 2) {
-                (_, 0) => bytes.extend_from_slice(b"\\x"),
-                (value, digits) => {
+            b'x' | b'0' => {
+                let (radix, digits_max) = if letter == b'x' { (16, 2) } else { (8, 3) };
+                let (value, digits) = octet(rest, radix, digits_max);
+                if letter == b'x' && digits == 0 {
+                    bytes.extend_from_slice(b"\\x");
+                } else {
                     bytes.push(value);
-                    rest = &rest[digits..];
                 }
-            },
-            b'0' => {
-                let (value, digits) = octet(rest, 8, 3);
-                bytes.push(value);
                 rest = &rest[digits..];
             }
             other => bytes.push(other),
@@ -423,9 +392,6 @@ const EX_DATAERR: u8 = 65;
 pub(super) const MARKER: &str = "TCPKaliMsgTS-";
 /// What markers end with.
 const MARKER_END: &[u8] = b".";
-/// Opcodes of frames that carry messages.
-const TEXT: u8 = 1;
-const BINARY: u8 = 2;
 
 /// What a command line sends.
 #[derive(Debug, Default)]
@@ -443,56 +409,46 @@ pub(super) struct Sent {
 impl Sent {
     /// Bytes of all messages together, on average.
     pub(super) fn bytes(&self) -> f64 {
-        let bytes = self
-            .messages
-            .iter()
-            .map(|it| it.bytes_min() + it.bytes_max());
+        let messages = self.messages.iter();
+        let bytes = messages.map(|message| message.bytes_min() + message.bytes_max());
         bytes.sum::<usize>() as f64 / 2.0
+    }
+
+    /// Adds what is sent as one, if there is anything of it; says whether there was.
+    fn add(&mut self, message: Template) -> bool {
+        let is_any = message.bytes_max() > 0;
+        self.messages.extend(is_any.then_some(message));
+        is_any
     }
 }
 
 impl Options {
-    /// What is sent; `read` gives the content of files, `seed` is that of what is drawn once.
-    pub(super) fn sent(
-        &self,
-        seed: u64,
-        read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
-    ) -> Result<Sent, Ending> {
-        let mut state = seed;
-        let mut random = || {
-            // Knuth's MMIX generator; the high bits are the good ones.
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            state
-        };
+    /// What is sent.
+    pub(super) fn sent(&self, source: &mut Source<'_>) -> Result<Sent, Ending> {
         let mut sent = Sent::default();
-        let mut kinds = Vec::new();
+        let mut has_text = false;
         let mut whole = Template::default();
         for message in &self.messages {
-            let pieces = read_pieces(message, read, &mut random)?;
+            let pieces = read_pieces(message, source)?;
             sent.has_markers |= pieces.iter().any(is_marker);
-            match self.is_websocket {
-                true => add_frames(pieces, &mut sent.messages, &mut kinds)?,
-                false => pieces.into_iter().for_each(|piece| add(&mut whole, piece)),
+            if self.is_websocket {
+                has_text |= add_frames(pieces, &mut sent)?;
+            } else {
+                pieces.into_iter().for_each(|piece| add(&mut whole, piece));
             }
         }
-        if whole.bytes_max() > 0 {
-            sent.messages.push(whole);
-        }
-        sent.is_binary = kinds.contains(&BINARY);
-        if sent.is_binary && kinds.contains(&TEXT) {
-            return Err(error(
+        sent.add(whole);
+        ensure(!(sent.is_binary && has_text), || {
+            error(
                 "brunt: the messages of a run are all text or all binary: leave out \\{ws.binary}, \
                  or write it in each",
-            ));
-        }
+            )
+        })?;
         let mut first = Template::default();
         for message in &self.first {
-            for piece in read_pieces(message, read, &mut random)? {
-                sent.has_markers |= is_marker(&piece);
-                add(&mut first, piece);
-            }
+            let pieces = read_pieces(message, source)?;
+            sent.has_markers |= pieces.iter().any(is_marker);
+            pieces.into_iter().for_each(|piece| add(&mut first, piece));
         }
         sent.first = Some(first).filter(|first| first.bytes_max() > 0);
         Ok(sent)
@@ -503,18 +459,15 @@ impl Options {
         if self.marks_messages || sent.has_markers {
             return Ok(Pattern::new(MARKER.as_bytes()));
         }
-        let Some(marker) = &self.marker else {
+        let Some((typed, unescapes)) = &self.marker else {
             return Ok(None);
         };
-        let Content::Typed(typed) = &marker.content else {
-            return Err(error("--latency-marker: Failed to parse expression"));
+        let typed = escaped(typed.clone().into_bytes(), *unescapes);
+        let mut source = Source {
+            read: &mut |_| Err(io::ErrorKind::Unsupported.into()),
+            seed: 0,
         };
-        let typed = match marker.unescapes {
-            true => unescaped(typed.as_bytes()),
-            false => typed.clone().into_bytes(),
-        };
-        let none = &mut |_: &Path| Err(io::ErrorKind::Unsupported.into());
-        let found = pieces(&typed, false, none, &mut || 0)
+        let found = pieces(&typed, false, &mut source)
             .map_err(|_| error("--latency-marker: Failed to parse expression"))?;
         let [Piece::Bytes(bytes)] = &found[..] else {
             return Err(error(
@@ -523,9 +476,8 @@ impl Options {
             ));
         };
         let pattern = Pattern::new(bytes);
-        let pattern =
-            pattern.ok_or_else(|| error("brunt: --latency-marker has at most 1024 bytes"));
-        pattern.map(Some)
+        let too_long = || error("brunt: --latency-marker has at most 1024 bytes");
+        pattern.map(Some).ok_or_else(too_long)
     }
 }
 
@@ -537,19 +489,15 @@ fn is_marker(piece: &Piece) -> bool {
     }
 }
 
-fn read_pieces(
-    message: &Message,
-    read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
-    random: &mut dyn FnMut() -> u64,
-) -> Result<Vec<Piece>, Ending> {
+fn read_pieces(message: &Message, source: &mut Source<'_>) -> Result<Vec<Piece>, Ending> {
     let content = match &message.content {
         Content::Typed(typed) => typed.clone().into_bytes(),
-        Content::File(path) => read(Path::new(path)).map_err(|reason| {
+        Content::File(path) => (source.read)(Path::new(path)).map_err(|reason| {
             Ending::error(&format!("{path}: {}", strerror(&reason)), EX_DATAERR)
         })?,
     };
-    let found = pieces(&content, message.unescapes, read, random);
-    found.map_err(|reason: ExpressionError| Ending::error(&reason.to_string(), EXIT_MESSAGE))
+    let found = pieces(&content, message.unescapes, source);
+    found.map_err(|reason| Ending::error(&reason.to_string(), EXIT_MESSAGE))
 }
 
 /// Appends a piece of a message.
@@ -567,33 +515,23 @@ fn add(template: &mut Template, piece: Piece) {
     }
 }
 
-/// Appends the messages of WebSocket that the pieces of one typed message make, and their opcodes.
-fn add_frames(
-    pieces: Vec<Piece>,
-    messages: &mut Vec<Template>,
-    kinds: &mut Vec<u8>,
-) -> Result<(), Ending> {
+/// Adds the messages of WebSocket that the pieces of one typed message make. Says whether one of
+/// them is text.
+fn add_frames(pieces: Vec<Piece>, sent: &mut Sent) -> Result<bool, Ending> {
+    let mut has_text = false;
     let mut text = Template::default();
-    let end_text = |text: &mut Template, messages: &mut Vec<Template>| {
-        let text = std::mem::take(text);
-        let is_one = text.bytes_max() > 0;
-        messages.extend(is_one.then_some(text));
-        is_one
-    };
     for piece in pieces {
         match piece {
-            Piece::Frame(frame) => {
-                if !matches!(frame.opcode, TEXT | BINARY) || frame.reserved != 0 || !frame.is_last {
-                    return Err(error(
-                        "brunt: of the frames \\{ws...} brunt sends only those that are a whole \
-                         text or binary message; `brunt ws://... --ping 1s` sends pings",
-                    ));
-                }
-                if end_text(&mut text, messages) {
-                    kinds.push(TEXT);
-                }
-                messages.push(Template::constant(frame.payload));
-                kinds.push(frame.opcode);
+            Piece::Frame(frame) if frame.is_message() => {
+                has_text |= sent.add(std::mem::take(&mut text)) || frame.opcode == Opcode::Text;
+                sent.is_binary |= frame.opcode == Opcode::Binary;
+                sent.messages.push(Template::constant(frame.payload));
+            }
+            Piece::Frame(_) => {
+                return Err(error(
+                    "brunt: of the frames \\{ws...} brunt sends only those that are a whole text \
+                     or binary message; `brunt ws://... --ping 1s` sends pings",
+                ));
             }
             Piece::Unframed(_) => {
                 return Err(error(
@@ -604,10 +542,7 @@ fn add_frames(
             piece => add(&mut text, piece),
         }
     }
-    if end_text(&mut text, messages) {
-        kinds.push(TEXT);
-    }
-    Ok(())
+    Ok(sent.add(text) || has_text)
 }
 
 #[cfg(test)]
@@ -633,7 +568,7 @@ mod tests {
             Some("a file") => Ok(b"of\\n".to_vec()),
             _ => Err(io::Error::from_raw_os_error(2)),
         };
-        pieces(text.as_bytes(), unescapes, read, &mut || 0)
+        pieces(text.as_bytes(), unescapes, &mut Source { read, seed: 0 })
     }
 
     fn bytes(text: &str) -> Piece {

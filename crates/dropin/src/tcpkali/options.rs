@@ -5,12 +5,15 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 
 /// What tcpkali exits with when the command line is wrong.
 const EX_USAGE: u8 = 64;
 /// Why brunt dumps nothing, and what does.
 const NO_BYTES: &str = "brunt prints no bytes of messages; `tcpdump -X` does";
+const NO_LATENCY: &str = "brunt: -r @LATENCY is not supported; `brunt find --objective \
+                          'p95 < ...'` searches for a rate";
 /// In place of certificates of a server.
 const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
 /// A run that is to have no end lasts this long: a century.
@@ -41,10 +44,7 @@ pub fn table() -> Table<Options> {
         value("-c --connections", |o, typed| {
             let line = "Expecting --connections > 0";
             o.connections = above_0(typed, COUNTS, line)? as u32;
-            if o.connections == 0 {
-                return Err(error(line));
-            }
-            Ok(())
+            ensure(o.connections > 0, || error(line))
         }),
         value("--connect-rate", |o, typed| {
             expected("--connect-rate", typed, COUNTS).map(|per_s| o.connect_rate = per_s)
@@ -72,21 +72,17 @@ pub fn table() -> Table<Options> {
         end("-h", |_| help(SHORT_HELP)),
         end("--help", |_| help(LONG_HELP)),
         value("-H --header", |o, typed| {
-            if typed.contains('\n') {
-                let line = format!("--header={typed:?} should not contain '\\n'");
-                return Err(error(&line));
-            }
-            o.headers
-                .extend((!typed.is_empty()).then(|| typed.to_owned()));
-            Ok(())
+            let header = Some(typed.to_owned());
+            o.headers.extend(header.filter(|header| !header.is_empty()));
+            let line = format!("--header={typed:?} should not contain '\\n'");
+            ensure(!typed.contains('\n'), || error(&line))
         }),
         flag("--latency-connect", |o| o.latency_connect = true),
         flag("--latency-first-byte", |o| o.latency_first_byte = true),
         secret(value("--latency-marker", |o, typed| {
-            if typed.is_empty() {
-                return Err(error("--latency-marker: Non-empty marker expected"));
-            }
-            o.marker = Some(o.message(Content::Typed(typed.to_owned())));
+            let line = "--latency-marker: Non-empty marker expected";
+            ensure(!typed.is_empty(), || error(line))?;
+            o.marker = Some((typed.to_owned(), o.unescapes));
             o.check_markers("--latency-marker", "--message-marker")
         })),
         value("--latency-marker-skip", |o, typed| {
@@ -96,10 +92,8 @@ pub fn table() -> Table<Options> {
             percentiles(typed).map(|listed| o.percentiles.extend(listed))
         }),
         value("-l --listen-port", |o, typed| {
-            let (host, digits) = match typed.split_once(':') {
-                Some((host, digits)) => (Some(host.to_owned()), digits),
-                None => (None, typed),
-            };
+            let digits = typed.split_once(':').map_or(typed, |(_, digits)| digits);
+            let host = typed.split_once(':').map(|(host, _)| host.to_owned());
             o.listen = Some((host, port(digits, "--listen-port")?));
             Ok(())
         }),
@@ -116,12 +110,7 @@ pub fn table() -> Table<Options> {
         secret(message("-m --message", Content::Typed, |o| &mut o.messages)),
         message("-f --message-file", Content::File, |o| &mut o.messages),
         value("-r --message-rate", |o, typed| {
-            if typed.starts_with('@') {
-                return Err(error(
-                    "brunt: -r @LATENCY is not supported; `brunt find --objective 'p95 < ...'` \
-                 searches for a rate",
-                ));
-            }
+            ensure(!typed.starts_with('@'), || error(NO_LATENCY))?;
             let per_s = above_0(typed, COUNTS, "Expecting --message-rate > 0");
             per_s.map(|per_s| o.rate = Rate::Messages(per_s))
         }),
@@ -183,8 +172,9 @@ fn message(
     place: Place<Options, Vec<Message>>,
 ) -> Row<Options> {
     reads(names, move |o: &mut Options, typed| {
-        let message = o.message(content(typed.to_owned()));
-        place(o).push(message);
+        let content = content(typed.to_owned());
+        let unescapes = o.unescapes;
+        place(o).push(Message { content, unescapes });
         Ok(())
     })
 }
@@ -280,7 +270,7 @@ pub struct Options {
     /// How fast each connection sends.
     pub rate: Rate,
     /// What ends a reply, and whether escapes are read in it; absent: nothing is waited for.
-    pub marker: Option<Message>,
+    pub marker: Option<(String, bool)>,
     /// Whether the time to connect is printed.
     pub latency_connect: bool,
     /// Whether the time to the first byte is printed.
@@ -344,10 +334,7 @@ fn ns(seconds: f64) -> u64 {
 }
 
 fn on_or_off(typed: &str, line: &str) -> Result<(), Ending> {
-    match typed {
-        "on" | "off" => Ok(()),
-        _ => Err(error(line)),
-    }
+    ensure(["on", "off"].contains(&typed), || error(line))
 }
 
 impl Options {
@@ -386,21 +373,13 @@ impl Options {
         self.sends_metrics.then_some(&self.statsd)
     }
 
-    fn message(&self, content: Content) -> Message {
-        Message {
-            content,
-            unescapes: self.unescapes,
-        }
-    }
-
     /// Refuses markers of two kinds, of which `option` is the later one.
     fn check_markers(&self, option: &str, other: &str) -> Result<(), Ending> {
-        if self.marker.is_none() || !self.marks_messages {
-            return Ok(());
-        }
-        Err(error(&format!(
-            "{option}: {other} is already specified, use one or the other"
-        )))
+        ensure(self.marker.is_none() || !self.marks_messages, || {
+            error(&format!(
+                "{option}: {other} is already specified, use one or the other"
+            ))
+        })
     }
 
     /// Refuses a `--statsd-latency-window` that is longer than the run, or too short.
@@ -409,14 +388,13 @@ impl Options {
             return Ok(());
         };
         let window = format!("--statsd-latency-window={}s", window_ns as f64 / 1e9);
-        if window_ns > self.duration_ns {
-            let duration = self.duration_ns as f64 / 1e9;
-            return Err(error(&format!("{window} exceeds --duration={duration}s.")));
-        }
-        if window_ns < WINDOW_NS_LEAST {
-            return Err(error(&format!("{window} is too small. Try 0.5s.")));
-        }
-        Ok(())
+        let duration = self.duration_ns as f64 / 1e9;
+        ensure(window_ns <= self.duration_ns, || {
+            error(&format!("{window} exceeds --duration={duration}s."))
+        })?;
+        ensure(window_ns >= WINDOW_NS_LEAST, || {
+            error(&format!("{window} is too small. Try 0.5s."))
+        })
     }
 
     /// Looks at the options together.
@@ -449,15 +427,14 @@ impl Options {
     fn check_ramp(&self) -> Result<(), Ending> {
         let connections = f64::from(self.connections);
         let seconds = self.duration_ns as f64 / 1e9;
-        if connections / self.connect_rate > seconds {
-            let rate = self.connect_rate;
-            return Err(error(&format!(
+        let rate = self.connect_rate;
+        ensure(connections / rate <= seconds, || {
+            error(&format!(
                 "{connections} connections can not be opened at a rate {rate} within test \
                  duration {seconds}.\nDecrease --connections={connections}, or increase \
                  --duration={seconds} or --connect-rate={rate}."
-            )));
-        }
-        Ok(())
+            ))
+        })
     }
 }
 
@@ -487,24 +464,22 @@ fn skipped(typed: &str) -> Result<u32, Ending> {
     if typed == "0" {
         return Ok(0);
     }
-    let count = positive(typed, COUNTS)?;
-    count
-        .map(|count| count as u32)
-        .ok_or_else(|| error("--latency-marker-skip: Failed to parse or out of range expression"))
+    let line = "--latency-marker-skip: Failed to parse or out of range expression";
+    above_0(typed, COUNTS, line).map(|count| count as u32)
 }
 
 /// Percentiles with commas or slashes between.
 fn percentiles(typed: &str) -> Result<Vec<String>, Ending> {
     let listed = typed.split([',', '/']).map(str::trim_start);
-    let listed = listed.map(|percentile| match percentile.parse::<f64>() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(percentile.to_owned()),
-        Ok(_) => Err(error(&format!(
-            "--latency-percentiles: {typed}: Failed to parse: bad latency percentile \
-             specification, expected range is [0..100]"
-        ))),
-        Err(_) => Err(error(&format!(
-            "--latency-percentiles: {typed}: Failed to parse: bad number"
-        ))),
+    let listed = listed.map(|percentile| {
+        let line = format!("--latency-percentiles: {typed}: Failed to parse: bad");
+        let value = percentile.parse::<f64>();
+        let value = value.map_err(|_| error(&format!("{line} number")))?;
+        ensure((0.0..=100.0).contains(&value), || {
+            let range = "latency percentile specification, expected range is [0..100]";
+            error(&format!("{line} {range}"))
+        })?;
+        Ok(percentile.to_owned())
     });
     listed.collect()
 }
@@ -551,15 +526,11 @@ pub(super) fn positive(typed: &str, units: Units) -> Result<Option<f64>, Ending>
     let Ok(number) = number.parse::<f64>() else {
         return Ok(None);
     };
-    let factor = match unit {
-        "" => 1.0,
-        unit => match units
-            .iter()
-            .find(|(names, _)| names.split(' ').any(|name| name == unit))
-        {
-            Some((_, factor)) => *factor,
-            None => return Err(error(&format!("Unknown prefix \"{unit}\" in {typed}"))),
-        },
+    let mut known = units.iter();
+    let factor = match known.find(|(names, _)| names.split(' ').any(|name| name == unit)) {
+        Some((_, factor)) => *factor,
+        None if unit.is_empty() => 1.0,
+        None => return Err(error(&format!("Unknown prefix \"{unit}\" in {typed}"))),
     };
     let value = number * factor;
     Ok(Some(value).filter(|value| value.is_finite() && *value > 0.0))

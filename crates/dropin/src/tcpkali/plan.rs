@@ -10,9 +10,10 @@ use brunt_load::{
 };
 use brunt_proto::messages::{Framing, Pattern, Template};
 
-use super::expression::{MARKER, Sent};
+use super::expression::{MARKER, Sent, Source};
 use super::options::{Options, Rate, error};
 use crate::Ending;
+use crate::ending::ensure;
 use crate::libraries::at_least_1;
 
 /// Messages that may wait for a connection, at least and at most.
@@ -60,21 +61,16 @@ impl Load {
 }
 
 impl Options {
-    /// What the command line asks for. `read` gives the content of files, `seed` is that of what is
-    /// random.
-    fn load(
-        &self,
-        seed: u64,
-        read: &mut dyn FnMut(&Path) -> io::Result<Vec<u8>>,
-    ) -> Result<Load, Ending> {
-        let refused = |reason: &dyn std::fmt::Display| error(&format!("brunt: {reason}"));
+    /// What the command line asks for.
+    fn load(&self, source: &mut Source<'_>) -> Result<Load, Ending> {
         let targets = self.servers.iter().map(|server| {
-            let target = match (self.is_websocket, self.is_secure) {
-                (true, true) => Target::parse_websocket(&format!("wss://{server}"), None),
-                (true, false) => Target::parse_websocket(&format!("ws://{server}"), None),
-                (false, is_secure) => Target::parse_tcp(server.split('/').next(), is_secure, None),
+            let target = if self.is_websocket {
+                let scheme = if self.is_secure { "wss" } else { "ws" };
+                Target::parse_websocket(&format!("{scheme}://{server}"), None)
+            } else {
+                Target::parse_tcp(server.split('/').next(), self.is_secure, None)
             };
-            target.map_err(|reason| refused(&reason))
+            target.map_err(|reason| error(&format!("brunt: {reason}")))
         });
         let mut targets = targets.collect::<Result<Vec<_>, Ending>>()?;
         if targets.is_empty() {
@@ -86,7 +82,7 @@ impl Options {
                 "brunt: --ssl: the servers of a run must have one name; load them one by one",
             ));
         }
-        let sent = self.sent(seed, read)?;
+        let sent = self.sent(source)?;
         let reply = self.reply_pattern(&sent)?;
         let connections = f64::from(self.connections);
         let frames = sent.messages.len() as f64;
@@ -98,10 +94,8 @@ impl Options {
                 let bytes = sent.bytes().max(1.0);
                 let batch = (bytes_per_s / WRITES_PER_S).min(BATCH_BYTES) / bytes;
                 let batch = batch.floor().clamp(1.0, batch_max(&sent));
-                (
-                    Some(bytes_per_s * frames * connections / bytes / batch),
-                    batch,
-                )
+                let per_s = bytes_per_s * frames * connections / bytes / batch;
+                (Some(per_s), batch)
             }
             Rate::Unlimited if reply.is_some() => (None, 1.0),
             Rate::Unlimited => {
@@ -109,15 +103,17 @@ impl Options {
                 (None, batch.clamp(1.0, batch_max(&sent)))
             }
         };
+        // Frames are not put together.
+        let (per_s, batch) = if self.is_websocket {
+            (per_s.map(|per_s| per_s * batch), 1.0)
+        } else {
+            (per_s, batch)
+        };
         Ok(Load {
             target,
             further_targets: targets,
-            // Frames are not put together.
-            batch: if self.is_websocket { 1 } else { batch as u32 },
-            per_s: match self.is_websocket {
-                true => per_s.map(|per_s| per_s * batch),
-                false => per_s,
-            },
+            batch: batch as u32,
+            per_s,
             sent,
             reply,
         })
@@ -141,10 +137,11 @@ impl Options {
                 "Value --workers={workers} is unreasonably large, only {cpus} CPU{plural} detected"
             )));
         }
-        let load = self.load(seed, read)?;
-        let spoken = match self.is_websocket {
-            true => self.frames(&load, seed)?.into(),
-            false => self.messages(&load, seed)?.into(),
+        let load = self.load(&mut Source { read, seed })?;
+        let spoken = if self.is_websocket {
+            self.frames(&load, seed)?.into()
+        } else {
+            self.messages(&load, seed)?.into()
         };
         let set = self.message_set(&load)?;
         let mut plan = Plan::bare(load.target.clone(), set);
@@ -240,35 +237,29 @@ impl Options {
     }
 
     fn frames(&self, load: &Load, seed: u64) -> Result<WebSocketExchange, Ending> {
-        if load.sent.first.is_some() {
-            return Err(error(
+        ensure(load.sent.first.is_none(), || {
+            error(
                 "brunt: -1 with --ws: brunt sends no first message over WebSocket; make it the \
                  first of several with -m",
-            ));
-        }
-        if self.marker_skip > 0 {
-            return Err(error(
-                "brunt: --latency-marker-skip with --ws: there is no first message",
-            ));
-        }
+            )
+        })?;
+        ensure(self.marker_skip == 0, || {
+            error("brunt: --latency-marker-skip with --ws: there is no first message")
+        })?;
         let headers = self.headers.iter().map(|header| {
-            let split = header.split_once(':');
-            let (name, value) = split.ok_or_else(|| {
-                error(&format!(
-                    "brunt: --header={header} has no colon behind its name"
-                ))
-            })?;
-            Ok((name.to_owned(), value.trim().to_owned()))
+            let line = format!("brunt: --header={header} has no colon behind its name");
+            let split = header.split_once(':').ok_or_else(|| error(&line));
+            split.map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
         });
         Ok(WebSocketExchange {
             headers: headers.collect::<Result<Vec<_>, Ending>>()?.into(),
             subprotocols: Vec::new(),
             is_binary: load.sent.is_binary,
             replies: u32::from(load.reply.is_some()),
-            matching: match &load.reply {
-                Some(pattern) => ReplyMatch::Containing(pattern.clone()),
-                None => ReplyMatch::Any,
-            },
+            matching: load
+                .reply
+                .clone()
+                .map_or(ReplyMatch::Any, ReplyMatch::Containing),
             opening: None,
             ping_interval_ns: None,
             seed,
@@ -313,8 +304,8 @@ impl Options {
 
 /// Whether the messages of the plan are marked with their instants.
 pub fn has_markers(plan: &Plan) -> bool {
-    let pattern = plan.spoken.reply_pattern();
-    pattern.is_some_and(|pattern| pattern.bytes() == MARKER.as_bytes())
+    let mut pattern = plan.spoken.reply_pattern().into_iter();
+    pattern.any(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
 /// Whether replies are looked at.
@@ -324,10 +315,11 @@ pub fn has_replies(plan: &Plan) -> bool {
 
 /// Most messages that are written as one.
 fn batch_max(sent: &Sent) -> f64 {
-    let is_constant = |template: &Template| template.as_constant().is_some();
-    match sent.messages.iter().all(is_constant) {
-        true => BATCH_BYTES,
-        false => BATCH_MESSAGES_MAX,
+    let mut messages = sent.messages.iter();
+    if messages.all(|message| message.as_constant().is_some()) {
+        BATCH_BYTES
+    } else {
+        BATCH_MESSAGES_MAX
     }
 }
 
