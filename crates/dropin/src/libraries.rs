@@ -3,6 +3,8 @@
 
 use std::num::NonZeroU32;
 
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
 /// A number from 1 on: 1 for 0, and at most what fits.
 pub(crate) fn at_least_1(number: u64) -> NonZeroU32 {
     let number = u32::try_from(number).unwrap_or(u32::MAX);

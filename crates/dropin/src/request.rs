@@ -1,10 +1,12 @@
-//! Requests byte by byte.
+//! Requests byte by byte, and the plans that send one over and over.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use brunt_engine::{RequestTextError, verbatim_requests};
-use brunt_load::RequestSpec;
+use brunt_load::{HttpChoice, Plan, RequestSet, RequestSpec, Scheme, Target};
 use thiserror::Error;
+
+use crate::libraries::SECOND_NS;
 
 /// Why a text is not one request.
 #[derive(Debug, Error)]
@@ -24,6 +26,42 @@ pub(crate) fn only_request(text: &[u8]) -> Result<RequestSpec, NoRequest> {
     }
 }
 
+/// The text of a request of these lines, and of this body.
+pub(crate) fn text(lines: &[String], body: &[u8]) -> Vec<u8> {
+    [lines.join("\r\n").as_bytes(), b"\r\n\r\n", body].concat()
+}
+
+/// The first of the header lines of this name, which is in lower case with its colon.
+pub(crate) fn line_of<'a>(lines: &'a [String], name: &str) -> Option<&'a str> {
+    let mut lines = lines.iter().map(String::as_str);
+    lines.find(|line| {
+        let start = line.get(..name.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+    })
+}
+
+/// The plan of a tool that speaks HTTP/1.1 and begins at once: connections that are not there by
+/// then are tried for on.
+pub(crate) fn plan(target: Target, request: RequestSpec) -> Plan {
+    let mut plan = Plan::bare(target, RequestSet::one(request));
+    plan.spoken = HttpChoice::HTTP1.into();
+    plan.setup_timeout_ns = Some(10 * SECOND_NS);
+    plan
+}
+
+/// The server that has this name for those who ask it.
+pub(crate) fn target(scheme: Scheme, authority: &str, path: &str) -> Target {
+    Target {
+        url: format!("{}://{authority}{path}", scheme.name()),
+        scheme,
+        host: String::new(),
+        port: 0,
+        authority: authority.to_owned(),
+        path: path.to_owned(),
+        unix_socket: None,
+    }
+}
+
 /// The request of HTTP/1.1 with these header fields, in this order and as they are, and this body.
 pub(crate) fn request(
     method: &str,
@@ -31,12 +69,13 @@ pub(crate) fn request(
     fields: &[(String, String)],
     body: &[u8],
 ) -> Result<RequestSpec, NoRequest> {
-    let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    for (name, value) in fields {
-        text.push_str(&format!("{name}: {value}\r\n"));
-    }
-    text.push_str("\r\n");
-    only_request(&[text.as_bytes(), body].concat())
+    let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+    lines.extend(
+        fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}")),
+    );
+    only_request(&text(&lines, body))
 }
 
 /// A host as a URL has it: an address of IPv6 stands in brackets.

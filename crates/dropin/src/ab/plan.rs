@@ -3,20 +3,13 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use brunt_load::{
-    ClientIdentity, HttpChoice, Plan, RequestSet, Reuse, Scheme, Stop, Target, TlsSpec, TlsVersion,
-};
+use brunt_load::{ClientIdentity, Plan, Reuse, Scheme, Target, TlsSpec, TlsVersion};
 
 use super::options::Options;
 use crate::Ending;
 use crate::ending::strerror;
-use crate::libraries::at_least_1;
-use crate::libraries::{SUITES, SUITES_OF_1_3, iana_suite};
-use crate::request::{basic, only_request};
-
-const SECOND_NS: u64 = 1_000_000_000;
-/// ab begins at once.
-const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
+use crate::libraries::{SECOND_NS, SUITES, SUITES_OF_1_3, at_least_1, iana_suite};
+use crate::request::{self, basic, line_of, only_request};
 
 /// Replies that `-v` prints, at most.
 const REPLIES_PRINTED_MAX: u32 = 10_000;
@@ -75,28 +68,22 @@ impl Options {
     ///
     /// There is no such load.
     pub fn plan(&self, body: &[u8]) -> Result<Planned, Ending> {
-        let request = request(self, body);
-        let only = only_request(&request);
-        let only = only.map_err(|error| Ending::error(&format!("brunt: {error}"), 1))?;
+        let request = self.request(body);
+        let only = only_request(&request).map_err(Ending::of_brunt)?;
         let (host, port) = self.server();
-        let scheme = if self.url.is_secure {
+        let url = &self.url;
+        let scheme = if url.is_secure {
             Scheme::Https
         } else {
             Scheme::Http
         };
-        let url = &self.url;
         let target = Target {
-            url: format!("{}://{}{}", scheme.name(), url.authority, url.path),
-            scheme,
             host: host.to_owned(),
             port,
-            authority: url.authority.clone(),
-            path: url.path.clone(),
-            unix_socket: None,
+            ..request::target(scheme, &url.authority, &url.path)
         };
-        let mut plan = Plan::bare(target, RequestSet::one(only));
+        let mut plan = request::plan(target, only);
         plan.connections = at_least_1(self.concurrency.into());
-        plan.spoken = HttpChoice::HTTP1.into();
         plan.tls = TlsSpec {
             // ab shakes hands with a proxy, too, for the host of the URL.
             server_name: (plan.target.host != url.host).then(|| url.host.clone()),
@@ -105,10 +92,8 @@ impl Options {
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);
         }
-        plan.stop = Stop {
-            duration_ns: self.time_limit_s.map(|s| u64::from(s) * SECOND_NS),
-            requests: Some(self.requests.into()),
-        };
+        plan.stop.duration_ns = self.time_limit_s.map(|s| u64::from(s) * SECOND_NS);
+        plan.stop.requests = Some(self.requests.into());
         plan.logged_requests_max = self.requests.into();
         plan.logged_responses_max = if self.prints_replies() {
             REPLIES_PRINTED_MAX
@@ -117,13 +102,10 @@ impl Options {
         };
         plan.timeout_ns = u64::from(self.timeout_s.max(1)) * SECOND_NS;
         plan.drain_limit_ns = plan.timeout_ns;
-        plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
         if let Some(source) = &self.source {
-            let address = source.parse().map_err(|_| {
-                let line = format!("brunt: -B takes an address, and `{source}` is none");
-                Ending::error(&line, 1)
-            })?;
-            plan.source_addresses = vec![address];
+            let wrong =
+                |_| Ending::of_brunt(format!("-B takes an address, and `{source}` is none"));
+            plan.source_addresses.push(source.parse().map_err(wrong)?);
         }
         Ok(Planned { plan, request })
     }
@@ -163,11 +145,10 @@ impl Options {
             Some(name) if name == "TLS1.2" => Ok((Tls12, Tls12)),
             Some(name) if name == "TLS1.3" => Ok((Tls13, Tls13)),
             Some(name) if name == "TLS1" || name == "TLS1.1" || name == "SSL3" => {
-                let line = format!(
-                    "brunt: -f {name}: brunt speaks TLS 1.2 and 1.3, since RFC 8996 has retired \
-                     what is older; give -f TLS1.2"
-                );
-                Err(Ending::error(&line, 1))
+                Err(Ending::of_brunt(format!(
+                    "-f {name}: brunt speaks TLS 1.2 and 1.3, since RFC 8996 has retired what is \
+                     older; give -f TLS1.2"
+                )))
             }
             _ => Ok((Tls12, Tls13)),
         }
@@ -181,82 +162,53 @@ impl Options {
         let words = || typed.split([':', ',', ' ']);
         let mut suites: Vec<&str> = Vec::new();
         for word in words() {
-            let is_many = GROUPS.contains(&word);
-            let meant = SUITES.into_iter().filter(|&suite| is_many || suite == word);
-            suites.extend(
-                meant
-                    .filter(|suite| !suites.contains(suite))
-                    .collect::<Vec<_>>(),
-            );
+            let is_meant = |suite: &str| GROUPS.contains(&word) || suite == word;
+            let is_new = |suite: &&str| is_meant(suite) && !suites.contains(suite);
+            suites.extend(SUITES.into_iter().filter(is_new).collect::<Vec<_>>());
         }
         for without in words().filter_map(|word| word.strip_prefix(['!', '-'])) {
             suites.retain(|suite| *suite != without);
         }
         if suites.is_empty() {
-            let line = format!(
-                "brunt: -Z {typed}: brunt has none of these for TLS 1.2; give some of {}",
+            return Err(Ending::of_brunt(format!(
+                "-Z {typed}: brunt has none of these for TLS 1.2; give some of {}",
                 SUITES.join(":")
-            );
-            return Err(Ending::error(&line, 1));
+            )));
         }
         let of_1_3 = SUITES_OF_1_3.into_iter().map(str::to_owned);
         let of_1_3 = of_1_3.filter(|_| newest == TlsVersion::Tls13);
         Ok(of_1_3.chain(suites.into_iter().map(iana_suite)).collect())
     }
-}
 
-/// The bytes of each request: of a run with this body, which is sent where the options name a file.
-fn request(options: &Options, body: &[u8]) -> Vec<u8> {
-    let target = match &options.proxy {
-        Some(_) => &options.url.typed,
-        None => &options.url.path,
-    };
-    let mut head = format!("{} {target} HTTP/1.0\r\n", options.method());
-    let mut line = |name: &str, value: &str| {
-        head.push_str(name);
-        head.push_str(": ");
-        head.push_str(value);
-        head.push_str("\r\n");
-    };
-    if options.keep_alive {
-        line("Connection", "Keep-Alive");
-    }
-    if let Some(cookie) = &options.cookie {
-        line("Cookie", cookie);
-    }
-    for (field, user) in &options.users {
-        line(field, &basic(user));
-    }
-    if options.body.is_some() {
-        line("Content-length", &body.len().to_string());
-        line("Content-type", &options.content_type);
-    }
-    for typed in &options.headers {
-        head.push_str(typed);
-        head.push_str("\r\n");
-    }
-    let is_typed = |name: &str| {
-        let mut typed = options.headers.iter();
-        typed.any(|typed| {
-            let start = typed.get(..name.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-        })
-    };
-    for (name, value) in [
-        ("Host:", options.url.authority.as_str()),
-        ("User-Agent:", AGENT),
-        ("Accept:", "*/*"),
-    ] {
-        if !is_typed(name) {
-            head.push_str(&format!("{name} {value}\r\n"));
+    /// The bytes of each request: of a run with this body, which is sent where the options name a
+    /// file.
+    fn request(&self, body: &[u8]) -> Vec<u8> {
+        let path = match &self.proxy {
+            Some(_) => &self.url.typed,
+            None => &self.url.path,
+        };
+        let mut lines = vec![format!("{} {path} HTTP/1.0", self.method())];
+        lines.extend(self.keep_alive.then(|| "Connection: Keep-Alive".to_owned()));
+        lines.extend(self.cookie.iter().map(|cookie| format!("Cookie: {cookie}")));
+        let users = self.users.iter();
+        lines.extend(users.map(|(field, user)| format!("{field}: {}", basic(user))));
+        let body = self.body.as_ref().map(|_| body);
+        if let Some(body) = body {
+            lines.push(format!("Content-length: {}", body.len()));
+            lines.push(format!("Content-type: {}", self.content_type));
         }
+        lines.extend_from_slice(&self.headers);
+        for (name, value) in [
+            ("Host:", self.url.authority.as_str()),
+            ("User-Agent:", AGENT),
+            ("Accept:", "*/*"),
+        ] {
+            if line_of(&self.headers, name).is_none() {
+                lines.push(format!("{name} {value}"));
+            }
+        }
+        request::text(&lines, body.unwrap_or_default())
     }
-    head.push_str("\r\n");
-    let mut request = head.into_bytes();
-    if options.body.is_some() {
-        request.extend_from_slice(body);
-    }
-    request
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use brunt_record::RequestLog;
 use crate::Ending;
 use crate::getopt::*;
 use crate::libraries::digits;
+use crate::request::line_of;
 
 const EXIT_ERROR: u8 = 1;
 /// What `-s` sets the number of requests to, where there is none before it.
 const CUTOFF_REQUESTS: u64 = 50_000;
 const FIELDS_MAX: usize = 64;
-const PORT: u16 = 80;
 // A blank ends its first line.
 const EXAMPLE: &str =
     "example: \n  weighttp -n 500000 -c 100 -t 2 -K 64 http://localhost/index.html\n\n";
@@ -205,22 +205,17 @@ impl Options {
             cutoff_s: 4,
             ..Self::default()
         };
-        let operands = table()
-            .read(words, &mut options)
-            .map_err(|found| match found {
-                Wrong::NoOption(option) => wrong(form, true, &format!("unknown option: {option}")),
-                Wrong::NoArgument(option) => {
-                    let message = format!("option requires an argument: {option}");
-                    wrong(form, true, &message)
-                }
-                found => found.ending("weighttp", |line| wrong(form, true, line)),
-            })?;
-        if options.asks_help || options.asks_version {
-            let help = if options.asks_help {
-                usage()
-            } else {
-                String::new()
+        let operands = table().read(words, &mut options).map_err(|found| {
+            let message = match found {
+                Wrong::Ends(ending) => return ending,
+                Wrong::NoOption(option) => format!("unknown option: {option}"),
+                Wrong::NoArgument(option) => format!("option requires an argument: {option}"),
+                Wrong::Name(line) | Wrong::Refused(line) => format!("weighttp: {line}"),
             };
+            wrong(form, true, &message)
+        })?;
+        if options.asks_help || options.asks_version {
+            let help = options.asks_help.then(usage).unwrap_or_default();
             let text = format!("{}{help}", version(options.form));
             return Err(Ending::printed(&text));
         }
@@ -247,27 +242,28 @@ impl Options {
     /// Looks at the options together, and at the URL.
     fn check(&mut self, operands: &[String]) -> Result<(), String> {
         let [url] = operands else {
-            let message = match operands.len() {
-                0 => "missing URI argument",
-                _ => "too many arguments",
+            let is_missing = operands.is_empty();
+            let message = if is_missing {
+                "missing URI argument"
+            } else {
+                "too many arguments"
             };
             return Err(message.to_owned());
         };
         self.url.clone_from(url);
         let (requests, threads, clients) = (self.requests, self.threads, self.clients);
-        for (is_wrong, message) in [
-            (requests == 0, "num of requests has to be > 0"),
-            (threads == 0, "thread count has to be > 0"),
-            (threads > requests, "thread_count > req_count"),
-            (clients == 0, "num of concurrent clients has to be > 0"),
-            (clients > requests, "concur_count > req_count"),
-            (threads > clients, "thread_count > concur_count"),
-            (self.headers.len() > FIELDS_MAX, "too many headers"),
-            (self.cookies.len() > FIELDS_MAX, "too many cookies"),
-        ] {
-            if is_wrong {
-                return Err(message.to_owned());
-            }
+        let rules = [
+            (requests > 0, "num of requests has to be > 0"),
+            (threads > 0, "thread count has to be > 0"),
+            (threads <= requests, "thread_count > req_count"),
+            (clients > 0, "num of concurrent clients has to be > 0"),
+            (clients <= requests, "concur_count > req_count"),
+            (threads <= clients, "thread_count > concur_count"),
+            (self.headers.len() <= FIELDS_MAX, "too many headers"),
+            (self.cookies.len() <= FIELDS_MAX, "too many cookies"),
+        ];
+        if let Some((_, message)) = rules.iter().find(|(is_kept, _)| !is_kept) {
+            return Err((*message).to_owned());
         }
         if requests > RequestLog::REQUESTS_MAX {
             return Err(format!(
@@ -285,10 +281,8 @@ impl Options {
         self.proxy = match &self.proxy_typed {
             Some(path) if path.starts_with('/') => Some(Proxy::Socket(path.into())),
             Some(typed) => {
-                let (host, port) = match typed.rsplit_once(':') {
-                    Some((host, port)) => (host, port.parse().ok().filter(|&port| port > 0)),
-                    None => (&**typed, Some(PORT)),
-                };
+                let (host, port) = typed.rsplit_once(':').unwrap_or((typed, "80"));
+                let port = port.parse().ok().filter(|&port| port > 0);
                 let port = port.ok_or_else(|| format!("could not parse -X proxy: {typed}"))?;
                 Some(Proxy::Host(host.to_owned(), port))
             }
@@ -303,24 +297,16 @@ impl Options {
             return Err("no ssl support yet");
         }
         let (server, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (host, port) = match server.rsplit_once(':') {
-            Some((host, port)) => {
-                let port = port.parse().ok().filter(|&port| port > 0);
-                (host, port.ok_or("could not parse URI")?)
-            }
-            None => (server, PORT),
-        };
+        let (host, port) = server.rsplit_once(':').unwrap_or((server, "80"));
+        let port = port.parse().ok().filter(|&port| port > 0);
+        let port = port.ok_or("could not parse URI")?;
         (self.host, self.port, self.path) = (host.to_owned(), port, path.to_owned());
         Ok(())
     }
 
     /// The header line of this name, in lower case with its colon.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter().map(String::as_str);
-        headers.find(|line| {
-            let start = line.get(..name.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(name))
-        })
+        line_of(&self.headers, name)
     }
 
     fn check_headers(&self) -> Result<(), &'static str> {

@@ -4,17 +4,13 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::num::NonZeroU64;
 
-use brunt_load::{HttpChoice, Plan, RequestSet, Reuse, Scheme, Stop, Target};
+use brunt_load::{Plan, Reuse, Scheme, Target};
 
 use super::options::{Options, Proxy, wrong};
 use crate::Ending;
 use crate::ending::strerror;
-use crate::libraries::at_least_1;
-use crate::request::{basic, only_request};
-
-const SECOND_NS: u64 = 1_000_000_000;
-/// weighttp begins at once.
-const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
+use crate::libraries::{SECOND_NS, at_least_1};
+use crate::request::{self, basic, only_request};
 
 impl Options {
     /// How the program ends when there is no such load: with help, as where the command line is
@@ -39,56 +35,47 @@ impl Options {
             "" => "/",
             path => path,
         };
-        let mut head = format!("{} {path} HTTP/1.1\r\n", self.method());
-        let mut line = |line: &str| {
-            head.push_str(line);
-            head.push_str("\r\n");
-        };
+        let mut lines = vec![format!("{} {path} HTTP/1.1", self.method())];
+        let has = |name| self.header(name).is_some();
         let host = self.header("host:");
-        match host {
-            Some(typed) => line(typed),
-            None if self.port == 80 => line(&format!("Host: {}", self.host)),
-            None => line(&format!("Host: {}:{}", self.host, self.port)),
-        }
-        if !self.keep_alive {
-            line("Connection: close");
-        }
-        if self.body.is_some() {
-            let has = |name| self.header(name).is_some();
+        let authority = self.authority();
+        lines.push(host.map_or_else(|| format!("Host: {authority}"), str::to_owned));
+        lines.extend((!self.keep_alive).then(|| "Connection: close".to_owned()));
+        let body = self.body.as_ref().map(|_| body);
+        if let Some(body) = body {
             if !has("transfer-encoding:") && !has("content-length:") {
-                line(&format!("Content-Length: {}", body.len()));
+                lines.push(format!("Content-Length: {}", body.len()));
             }
-            match &self.content_type {
-                Some(typed) => line(&format!("Content-Type: {typed}")),
-                None if !has("content-type:") => line("Content-Type: text/plain"),
-                None => {}
-            }
+            let usual = (!has("content-type:")).then_some("text/plain");
+            let kind = self.content_type.as_deref().or(usual);
+            lines.extend(kind.map(|kind| format!("Content-Type: {kind}")));
         }
-        for typed in &self.headers {
-            if Some(typed.as_str()) != host {
-                line(typed);
-            }
-        }
+        let others = self
+            .headers
+            .iter()
+            .filter(|line| Some(line.as_str()) != host);
+        lines.extend(others.cloned());
         for (name, user) in [
             ("Authorization", &self.user),
             ("Proxy-Authorization", &self.proxy_user),
         ] {
-            if let Some(user) = user {
-                line(&format!("{name}: {}", basic(user)));
-            }
+            lines.extend(user.iter().map(|user| format!("{name}: {}", basic(user))));
         }
-        if self.header("user-agent:").is_none() {
-            line("User-Agent: weighttp/0.5");
+        lines.extend((!has("user-agent:")).then(|| "User-Agent: weighttp/0.5".to_owned()));
+        lines.extend(
+            self.cookies
+                .iter()
+                .map(|cookie| format!("Cookie: {cookie}")),
+        );
+        request::text(&lines, body.unwrap_or_default())
+    }
+
+    /// The server as it is named in `Host`.
+    fn authority(&self) -> String {
+        match self.port {
+            80 => self.host.clone(),
+            port => format!("{}:{port}", self.host),
         }
-        for cookie in &self.cookies {
-            line(&format!("Cookie: {cookie}"));
-        }
-        line("");
-        let mut request = head.into_bytes();
-        if self.body.is_some() {
-            request.extend_from_slice(body);
-        }
-        request
     }
 
     /// The plan that does what the command line asks for, with this body.
@@ -99,22 +86,18 @@ impl Options {
     pub fn plan(&self, body: &[u8]) -> Result<Plan, Ending> {
         let only = only_request(&self.request(body));
         let only = only.map_err(|reason| self.error(&reason.to_string()))?;
-        let mut plan = Plan::bare(self.target()?, RequestSet::one(only));
+        let mut plan = request::plan(self.target()?, only);
         plan.connections = at_least_1(self.clients);
         plan.workers = at_least_1(self.threads);
-        plan.spoken = HttpChoice::HTTP1.into();
         plan.pipeline = at_least_1(self.pipeline);
         if !self.keep_alive {
             plan.reuse = Reuse::Requests(NonZeroU64::MIN);
         }
-        plan.stop = Stop {
-            duration_ns: self.limit_s.map(|s| s.saturating_mul(SECOND_NS)),
-            requests: Some(self.requests),
-        };
+        plan.stop.duration_ns = self.limit_s.map(|s| s.saturating_mul(SECOND_NS));
+        plan.stop.requests = Some(self.requests);
         plan.logged_requests_max = self.requests;
         plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
         plan.drain_limit_ns = plan.timeout_ns;
-        plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
         for typed in &self.sources {
             let message = format!("could not resolve local bind address: {typed}");
             let address = typed.parse().map_err(|_| self.error(&message))?;
@@ -125,30 +108,22 @@ impl Options {
 
     /// Where connections go.
     fn target(&self) -> Result<Target, Ending> {
-        let authority = if self.port == 80 {
-            self.host.clone()
-        } else {
-            format!("{}:{}", self.host, self.port)
-        };
         let path = if self.path.is_empty() {
             "/"
         } else {
             &self.path
         };
-        let target = |host: String, port| Target {
-            url: format!("http://{authority}{path}"),
-            scheme: Scheme::Http,
-            host,
-            port,
-            authority: authority.clone(),
-            path: path.to_owned(),
-            unix_socket: None,
+        let target = Target {
+            host: self.host.clone(),
+            port: self.port,
+            ..request::target(Scheme::Http, &self.authority(), path)
         };
         let (host, port) = match &self.proxy {
             Some(Proxy::Socket(path)) => {
+                let unix_socket = Some(path.clone());
                 return Ok(Target {
-                    unix_socket: Some(path.clone()),
-                    ..target(self.host.clone(), self.port)
+                    unix_socket,
+                    ..target
                 });
             }
             Some(Proxy::Host(host, port)) => (host, *port),
@@ -158,9 +133,13 @@ impl Options {
         // Of all addresses, the first of the kind that was asked for.
         let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
         let address = addresses.find(|address| address.is_ipv6() == self.is_ipv6);
-        let address =
-            address.ok_or_else(|| self.error(&format!("could not resolve hostname: {host}")))?;
-        Ok(target(address.ip().to_string(), port))
+        let wrong = || self.error(&format!("could not resolve hostname: {host}"));
+        let host = address.ok_or_else(wrong)?.ip().to_string();
+        Ok(Target {
+            host,
+            port,
+            ..target
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use brunt_record::WORKERS_MAX;
 use crate::Ending;
 use crate::getopt::*;
 use crate::libraries::{at_least_1, digits};
-use crate::request::bracketed;
+use crate::request::{self, bracketed};
 
 /// Whose command line it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -267,7 +267,8 @@ impl Units {
         // As `sscanf` reads it.
         let (base, unit) = digits(typed);
         let base = base?;
-        let base = if is_negative && base != u64::MAX {
+        let is_negative = is_negative && base != u64::MAX;
+        let base = if is_negative {
             base.wrapping_neg()
         } else {
             base
@@ -366,27 +367,25 @@ impl Url {
 
     /// The server. Absent where the scheme stands for no port that is known.
     pub(crate) fn target(&self) -> Option<Target> {
-        let scheme = if self.scheme.eq_ignore_ascii_case("https") {
+        let is_secure = self.scheme.eq_ignore_ascii_case("https");
+        let scheme = if is_secure {
             Scheme::Https
         } else {
             Scheme::Http
         };
         let port = match &self.port {
             Some(port) => port.parse().ok()?,
-            None if scheme == Scheme::Https => 443,
+            None if is_secure => 443,
             None if self.scheme.eq_ignore_ascii_case("http") => 80,
             None => return None,
         };
         // What may be secret before the host is not sent, and shown nowhere.
-        let url = format!("{}://{}{}", self.scheme, self.authority(), self.path);
+        let authority = self.authority();
         Some(Target {
-            url,
-            scheme,
+            url: format!("{}://{authority}{}", self.scheme, self.path),
             host: self.host.clone(),
             port,
-            authority: self.authority(),
-            path: self.path.clone(),
-            unix_socket: None,
+            ..request::target(scheme, &authority, &self.path)
         })
     }
 }

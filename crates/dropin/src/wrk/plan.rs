@@ -1,15 +1,12 @@
 //! From wrk's options to a plan of brunt's.
 
-use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, RequestSet, RequestSpec, Schedule};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSpec, Schedule};
 
 use super::{Options, Program};
 use crate::Ending;
-use crate::libraries::at_least_1;
+use crate::libraries::{SECOND_NS, at_least_1};
 use crate::request::{self, NoRequest};
 
-const SECOND_NS: u64 = 1_000_000_000;
-/// The peers begin at once; connections that are not there by then are tried for on.
-const SETUP_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 /// Requests that may be due and wait: those of the whole run, within these limits.
 const QUEUE_LEAST: u64 = 1_000_000;
 const QUEUE_MOST: u64 = 64_000_000;
@@ -30,7 +27,7 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     let request = request(options)?;
     let duration_ns = nanoseconds(options.duration_s);
     let timeout_ns = nanoseconds(options.timeout_s).max(1_000_000);
-    let mut plan = Plan::bare(target, RequestSet::one(request));
+    let mut plan = request::plan(target, request);
     plan.timeout_ns = timeout_ns;
     if options.program == Program::Wrk2 {
         plan.model = open_loop(options)?;
@@ -39,10 +36,8 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     }
     plan.connections = options.connections();
     plan.workers = options.threads();
-    plan.spoken = HttpChoice::HTTP1.into();
     plan.tls.insecure = true;
     plan.stop.duration_ns = Some(duration_ns);
-    plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
     plan.drain_limit_ns = nanoseconds(options.timeout_s);
     Ok(plan)
 }
@@ -53,7 +48,7 @@ fn request(options: &Options) -> Result<RequestSpec, Ending> {
         match reason {
             // In wrk's words.
             NoRequest::Text(reason) => Ending::error(&reason.to_string(), 1),
-            NoRequest::Several => Ending::error(&format!("brunt: {reason}"), 1),
+            NoRequest::Several => Ending::of_brunt(reason),
         }
     })
 }
@@ -68,7 +63,7 @@ fn nanoseconds(seconds: u64) -> u64 {
 fn open_loop(options: &Options) -> Result<LoadModel, Ending> {
     let rate_per_s = options.rate_per_s;
     let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s as f64, 0)
-        .map_err(|error| Ending::error(&format!("brunt: {error}"), 1))?;
+        .map_err(Ending::of_brunt)?;
     let due = rate_per_s.saturating_mul(options.duration_s);
     Ok(LoadModel::Open {
         schedule,
@@ -82,10 +77,10 @@ fn open_loop(options: &Options) -> Result<LoadModel, Ending> {
 pub(super) fn typed_headers(options: &Options) -> Vec<(String, String)> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for typed in &options.headers {
-        let Some((name, value)) = typed.split_once(':') else {
-            continue;
-        };
-        let Some(value) = value.strip_prefix(' ') else {
+        let Some((name, value)) = typed
+            .split_once(": ")
+            .filter(|(name, _)| !name.contains(':'))
+        else {
             continue;
         };
         match headers.iter_mut().find(|(other, _)| other == name) {
