@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use brunt_load::{HttpChoice, TlsSpec};
 use brunt_proto::http2::ClientSettings;
 
+use crate::ending::ensure;
 use crate::getopt::*;
-use crate::libraries::{GROUPS, SUITES, SUITES_OF_1_3, iana_suite};
+use crate::libraries::{GROUPS, SECOND_NS, SUITES, SUITES_OF_1_3, iana_suite};
 use crate::{Ending, libraries};
 
-const SECOND_NS: u64 = 1_000_000_000;
 const VERSION: &str = "h2load nghttp2/1.52.0\n";
 /// Longest payload of a datagram of QUIC.
 const UDP_PAYLOAD_BYTES_MAX: u64 = 65_536;
@@ -70,10 +70,7 @@ pub fn table() -> Table<Options> {
         text("--ciphers", |o| &mut o.ciphers),
         value("-r --rate", |o, typed| {
             o.rate = Some(number("-r", typed)?);
-            if o.rate == Some(0) {
-                return Err(error(NO_RATE));
-            }
-            Ok(())
+            ensure(o.rate != Some(0), || error(NO_RATE))
         }),
         time("-T --connection-active-timeout", ACTIVE, |o| {
             &mut o.active_timeout_ns
@@ -89,10 +86,8 @@ pub fn table() -> Table<Options> {
         text("--npn-list", |o| &mut o.alpn),
         value("--rate-period", |o, typed| {
             o.period_ns = duration_ns("--rate-period: value error", typed)?;
-            if o.period_ns == 0 {
-                return Err(error("brunt: --rate-period must be longer than 0"));
-            }
-            Ok(())
+            let line = "brunt: --rate-period must be longer than 0";
+            ensure(o.period_ns > 0, || error(line))
         }),
         flag("--h1", |o| {
             o.clear_text = HttpChoice::HTTP1;
@@ -108,10 +103,8 @@ pub fn table() -> Table<Options> {
         text("--log-file", |o| &mut o.log),
         value("--connect-to", |o, typed| {
             o.connect_to = host_and_port(typed);
-            if o.connect_to.is_none() {
-                return Err(error(&format!("--connect-to: Invalid value {typed}")));
-            }
-            Ok(())
+            let wrong = || error(&format!("--connect-to: Invalid value {typed}"));
+            ensure(o.connect_to.is_some(), wrong)
         }),
         value("--rps", |o, typed| {
             let per_s = typed.parse::<f64>().ok();
@@ -126,15 +119,12 @@ pub fn table() -> Table<Options> {
         flag("--no-udp-gso", |_| {}),
         any("--qlog-file-base", |o, _| o.note_idle(QLOGS)),
         value("--max-udp-payload-size", |o, typed| {
-            let said = "--max-udp-payload-size";
-            let bytes = size(typed);
-            let bytes =
-                bytes.ok_or_else(|| error(&format!("{said}: bad option value: {typed}")))?;
-            if bytes > UDP_PAYLOAD_BYTES_MAX {
-                return Err(error(&format!("{said}: must not exceed 65536")));
-            }
+            let option = "--max-udp-payload-size";
+            let wrong = || error(&format!("{option}: bad option value: {typed}"));
+            let bytes = size(typed).ok_or_else(wrong)?;
             o.note_idle(UDP_PAYLOADS);
-            Ok(())
+            let wrong = || error(&format!("{option}: must not exceed 65536"));
+            ensure(bytes <= UDP_PAYLOAD_BYTES_MAX, wrong)
         }),
         flag("--ktls", |o| {
             let line = "brunt: --ktls has no effect: brunt itself encrypts\n";
@@ -264,18 +254,18 @@ impl Options {
         };
         let found = table().read(words, &mut options);
         options.uris = found.map_err(|wrong| wrong.ending("h2load", error))?;
-        if options.uris.is_empty() && options.input.is_none() && options.timing_script.is_none() {
-            return Err(error("no URI or input file given"));
-        }
+        let has_file = options.input.is_some() || options.timing_script.is_some();
+        let has_uri = has_file || !options.uris.is_empty();
+        ensure(has_uri, || error("no URI or input file given"))?;
         options.check()?;
         options.secured = offered(&options.alpn)?;
         options.warn_of_quic();
         options.tls.insecure = true;
-        options.tls.cipher_suites = suites(
-            options.ciphers_of_1_3.as_deref(),
-            options.ciphers.as_deref(),
-        )?;
-        options.tls.groups = groups(options.groups.as_deref())?;
+        options.tls.cipher_suites = options.suites()?;
+        let known = GROUPS.map(|(name, iana)| (name, iana.to_owned()));
+        if let Some(groups) = &options.groups {
+            options.tls.groups = iana_names("--groups", groups, &known)?;
+        }
         Ok(options)
     }
 
@@ -296,6 +286,17 @@ impl Options {
             let line = "Warning: --qlog-file-base: only effective in quic, ignoring.\n";
             self.warning.push_str(line);
         }
+    }
+
+    /// Cipher suites in their order, those of TLS 1.3 and those of 1.2; IANA names.
+    fn suites(&self) -> Result<Vec<String>, Ending> {
+        let typed = self.ciphers_of_1_3.as_deref().unwrap_or(USUAL_OF_1_3);
+        let known = SUITES_OF_1_3.map(|name| (name, name.to_owned()));
+        let mut suites = iana_names("--tls13-ciphers", typed, &known)?;
+        let typed = self.ciphers.as_deref().unwrap_or(USUAL);
+        let known = SUITES.map(|name| (name, iana_suite(name)));
+        suites.extend(iana_names("--ciphers", typed, &known)?);
+        Ok(suites)
     }
 
     /// Looks at the options together.
@@ -345,32 +346,31 @@ impl Options {
     }
 
     fn check_sizes(&self) -> Result<(), Ending> {
-        let rate = self.rate.unwrap_or(1);
         let counts = [
             ("c", self.clients),
             ("t", self.threads),
             ("m", self.streams),
-            ("r", rate),
+            ("r", self.rate.unwrap_or(1)),
         ];
-        match counts.iter().find(|(_, count)| *count > u32::MAX.into()) {
-            Some((name, _)) => Err(error(&format!("brunt: -{name} is too large"))),
-            None => Ok(()),
-        }
+        let large = counts.iter().find(|(_, count)| *count > u32::MAX.into());
+        ensure(large.is_none(), || {
+            let names = large.iter().map(|(name, _)| *name);
+            error(&format!(
+                "brunt: -{} is too large",
+                names.collect::<String>()
+            ))
+        })
     }
 
     /// Requests of a run without a duration: of all connections together, where the script with
     /// times, if any, has so many lines.
     pub(super) fn requests_in_all(&self, lines: usize) -> u64 {
-        match (&self.timing_script, self.requests) {
-            (None, requests) => requests.unwrap_or(1),
-            (Some(_), requests) => {
-                let lines = lines as u64;
-                requests
-                    .unwrap_or(lines)
-                    .min(lines)
-                    .saturating_mul(self.clients)
-            }
+        let lines = lines as u64;
+        if self.timing_script.is_none() {
+            return self.requests.unwrap_or(1);
         }
+        let each = self.requests.unwrap_or(lines).min(lines);
+        each.saturating_mul(self.clients)
     }
 
     /// The warning of a script with times that has so many lines, fewer than requests.
@@ -386,14 +386,15 @@ impl Options {
 }
 
 fn base(typed: &str) -> Result<String, Ending> {
-    if let Some(path) = typed.strip_prefix("unix:") {
-        if path.is_empty() || path.len() > SOCKET_PATH_BYTES_MAX {
-            let line = format!("--base-uri: invalid UNIX domain socket path: {typed}");
-            return Err(error(&line));
+    let (is_good, what) = match typed.strip_prefix("unix:") {
+        Some(path) => {
+            let is_good = (1..=SOCKET_PATH_BYTES_MAX).contains(&path.len());
+            (is_good, "UNIX domain socket path")
         }
-    } else if !is_base(typed) {
-        return Err(error(&format!("--base-uri: invalid base URI: {typed}")));
-    }
+        None => (is_absolute(typed) && path_of(typed).is_some(), "base URI"),
+    };
+    let wrong = || error(&format!("--base-uri: invalid {what}: {typed}"));
+    ensure(is_good, wrong)?;
     Ok(typed.to_owned())
 }
 
@@ -404,9 +405,10 @@ pub(super) fn error(line: &str) -> Ending {
 
 /// An integer without a sign; `name` is for the message.
 pub(super) fn number(name: &str, typed: &str) -> Result<u64, Ending> {
-    let number = digits(typed).filter(|(_, rest)| rest.is_empty());
-    let number = number.map(|(number, _)| number);
-    number.ok_or_else(|| error(&format!("{name}: bad option value: {typed}")))
+    let wrong = || error(&format!("{name}: bad option value: {typed}"));
+    let (number, rest) = digits(typed).ok_or_else(wrong)?;
+    ensure(rest.is_empty(), wrong)?;
+    Ok(number)
 }
 
 /// Digits at the beginning, within 63 bits, and what is behind them.
@@ -446,8 +448,8 @@ pub(super) fn duration_ns(said: &str, typed: &str) -> Result<u64, Ending> {
 
 /// Longest payload of a frame.
 pub(super) fn frame_bytes(typed: &str) -> Result<u32, Ending> {
-    let bytes = size(typed)
-        .ok_or_else(|| error(&format!("--max-frame-size: bad option value: {typed}")))?;
+    let wrong = || error(&format!("--max-frame-size: bad option value: {typed}"));
+    let bytes = size(typed).ok_or_else(wrong)?;
     match u32::try_from(bytes).unwrap_or(u32::MAX) {
         ..16_384 => Err(error("--max-frame-size: minimum 16384")),
         16_777_216.. => Err(error("--max-frame-size: maximum 16777215")),
@@ -458,11 +460,8 @@ pub(super) fn frame_bytes(typed: &str) -> Result<u32, Ending> {
 /// The largest value of so many bits.
 pub(super) fn window_bytes(option: &str, typed: &str) -> Result<u32, Ending> {
     let bits = number("", typed).ok().filter(|&bits| bits <= 30);
-    let bits = bits.ok_or_else(|| {
-        error(&format!(
-            "{option}: specify the integer in the range [0, 30], inclusive"
-        ))
-    })?;
+    let range = "specify the integer in the range [0, 30], inclusive";
+    let bits = bits.ok_or_else(|| error(&format!("{option}: {range}")))?;
     Ok((1 << bits) - 1)
 }
 
@@ -488,37 +487,31 @@ pub(super) fn host_and_port(typed: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match typed.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']')?;
-            (
-                host,
-                rest.strip_prefix(':').or(rest.is_empty().then_some(""))?,
-            )
+            let no_port = rest.is_empty().then_some("");
+            (host, rest.strip_prefix(':').or(no_port)?)
         }
         // An address of IPv6 without brackets has no port.
         None if typed.matches(':').count() > 1 => (typed, ""),
         None => typed.split_once(':').unwrap_or((typed, "")),
     };
-    let port = match port {
-        "" => None,
-        port => Some(port.parse::<u16>().ok()?),
+    let port = if port.is_empty() {
+        0
+    } else {
+        port.parse().ok()?
     };
     // Port 0 stands for that of the URI.
-    (!host.is_empty()).then(|| (host.to_owned(), port.filter(|&port| port > 0)))
+    let port = Some(port).filter(|&port| port > 0);
+    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 /// Whether a URI has a scheme and a host.
 pub(super) fn is_absolute(uri: &str) -> bool {
-    uri.split_once("://").is_some_and(|(scheme, rest)| {
-        let is_letter = |letter: char| letter.is_ascii_alphabetic();
-        !scheme.is_empty()
-            && scheme.chars().all(is_letter)
-            && !rest.is_empty()
-            && !rest.starts_with(['/', '?', '#', ':'])
-    })
-}
-
-/// Whether a URI is a base for others.
-fn is_base(uri: &str) -> bool {
-    is_absolute(uri) && path_of(uri).is_some()
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return false;
+    };
+    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let has_host = !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']);
+    is_scheme && !scheme.is_empty() && has_host
 }
 
 /// Path and query of a URI, or of a path; absent where it is neither.
@@ -530,33 +523,26 @@ pub(super) fn path_of(uri: &str) -> Option<String> {
     let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or(rest);
     let path = rest.find(['/', '?']).map_or("", |at| &rest[at..]);
-    Some(match path.starts_with('/') {
-        true => path.to_owned(),
-        false => format!("/{path}"),
-    })
+    let root = if path.starts_with('/') { "" } else { "/" };
+    Some(format!("{root}{path}"))
 }
 
 /// What a list of protocols (ALPN) offers; what brunt does not know is left out. The first one says
 /// whether it is spoken over QUIC.
 fn offered(list: &str) -> Result<HttpChoice, Ending> {
-    match list.split(',').next() {
-        Some("h3") => return Ok(HttpChoice::HTTP3),
-        Some("h3-29") => {
-            let line = "brunt: h3-29 is a draft of HTTP/3; give --alpn-list=h3";
-            return Err(error(line));
-        }
-        _ => {}
-    }
-    let has = |protocol: &str| list.split(',').any(|it| it == protocol);
-    match (has("h2"), has("http/1.1")) {
-        (true, true) => Ok(HttpChoice::AUTO),
-        (true, false) => Ok(HttpChoice::HTTP2),
-        (false, true) => Ok(HttpChoice::HTTP1),
-        (false, false) => Err(error(&format!(
-            "brunt: --alpn-list={list}: brunt speaks h2 and http/1.1, or h3 where it is the first; \
-             give one of them"
-        ))),
-    }
+    let has = |protocol: &str| list.split(',').any(|listed| listed == protocol);
+    let line = match (list.split(',').next(), has("h2"), has("http/1.1")) {
+        (Some("h3"), ..) => return Ok(HttpChoice::HTTP3),
+        (Some("h3-29"), ..) => "h3-29 is a draft of HTTP/3; give --alpn-list=h3",
+        (_, true, true) => return Ok(HttpChoice::AUTO),
+        (_, true, false) => return Ok(HttpChoice::HTTP2),
+        (_, false, true) => return Ok(HttpChoice::HTTP1),
+        (_, false, false) => &format!(
+            "--alpn-list={list}: brunt speaks h2 and http/1.1, or h3 where it is the first; give \
+             one of them"
+        ),
+    };
+    Err(Ending::of_brunt(line))
 }
 
 /// What is offered of TLS 1.3 unless something else is asked for.
@@ -567,39 +553,22 @@ const USUAL: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
                      ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
                      ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
-/// Cipher suites in their order, those of TLS 1.3 and those of 1.2 as typed; IANA names.
-fn suites(of_1_3: Option<&str>, of_1_2: Option<&str>) -> Result<Vec<String>, Ending> {
-    let known = SUITES_OF_1_3.map(|name| (name, name.to_owned()));
-    let mut suites = iana_names("--tls13-ciphers", of_1_3.unwrap_or(USUAL_OF_1_3), &known)?;
-    let known = SUITES.map(|name| (name, iana_suite(name)));
-    suites.extend(iana_names("--ciphers", of_1_2.unwrap_or(USUAL), &known)?);
-    Ok(suites)
-}
-
-/// Groups of key exchange in their order, IANA names; empty for the usual ones.
-fn groups(list: Option<&str>) -> Result<Vec<String>, Ending> {
-    let known = GROUPS.map(|(name, iana)| (name, iana.to_owned()));
-    list.map_or_else(
-        || Ok(Vec::new()),
-        |list| iana_names("--groups", list, &known),
-    )
-}
-
 /// The IANA names of those of a list that are known; at least one has to be.
 fn iana_names(option: &str, list: &str, known: &[(&str, String)]) -> Result<Vec<String>, Ending> {
     let mut names: Vec<String> = Vec::new();
     for word in list.split(':') {
         let mut known = known.iter();
-        if let Some((_, iana)) = known.find(|(name, _)| name.eq_ignore_ascii_case(word))
-            && !names.contains(iana)
-        {
-            names.push(iana.clone());
-        }
+        let found = known.find(|(name, _)| name.eq_ignore_ascii_case(word));
+        names.extend(
+            found
+                .map(|(_, iana)| iana.clone())
+                .filter(|iana| !names.contains(iana)),
+        );
     }
     if names.is_empty() {
         let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        return Err(error(&format!(
-            "brunt: {option} {list}: brunt has none of these; give some of {}",
+        return Err(Ending::of_brunt(format!(
+            "{option} {list}: brunt has none of these; give some of {}",
             known.join(":")
         )));
     }
@@ -750,11 +719,10 @@ mod tests {
         let usual = options("u");
         assert_eq!((&*usual[0], usual.len()), ("TLS_AES_128_GCM_SHA256", 9));
         let expected = ["x25519", "secp256r1", "secp384r1"].map(str::to_owned);
-        assert_eq!(
-            groups(Some("X25519:P-256:P-384:P-521")),
-            Ok(expected.to_vec())
-        );
-        let ending = groups(Some("P-521")).expect_err("none");
+        let words = |line| words(&format!("--groups {line} u"));
+        let options = Options::parse(&words("X25519:P-256:P-384:P-521")).expect("some");
+        assert_eq!(options.tls.groups, expected);
+        let ending = Options::parse(&words("P-521")).expect_err("none");
         assert!(
             ending
                 .stderr

@@ -4,15 +4,14 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse,
-    Schedule, Spoken, Stage, Stop, Target,
+    Schedule, Spoken, Stage, Target,
 };
 use brunt_record::RequestLog;
 
 use super::options::{Options, error, is_absolute, path_of};
-use crate::libraries::at_least_1;
+use crate::libraries::{SECOND_NS, at_least_1};
 use crate::{Ending, request};
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// h2load waits for ever.
 const TIMEOUT_NS: u64 = 3_600 * SECOND_NS;
 /// What is in flight when the time is over is waited for that long.
@@ -34,7 +33,12 @@ impl Options {
     /// There is no such load.
     pub fn plan(&self, uris: &Uris, data: Option<&[u8]>) -> Result<Plan, Ending> {
         let target = self.target(uris)?;
-        let http = self.http(target.scheme.is_secure());
+        let is_secure = target.scheme.is_secure();
+        let http = if is_secure {
+            self.secured
+        } else {
+            self.clear_text
+        };
         if self.secured == HttpChoice::HTTP3 && http != HttpChoice::HTTP3 {
             return Err(error("brunt: HTTP/3 needs an https URI"));
         }
@@ -42,9 +46,9 @@ impl Options {
         for path in &uris.paths {
             requests.push(self.request(&target, http, path, data)?);
         }
-        let set = match &requests[..] {
-            [only] => Some(RequestSet::one(only.clone())),
-            several => RequestSet::of(several.to_vec(), RequestOrder::ConnectionTurns),
+        let set = match requests.len() {
+            1 => requests.pop().map(RequestSet::one),
+            _ => RequestSet::of(requests, RequestOrder::ConnectionTurns),
         };
         let set = set.ok_or_else(|| error("brunt: too many URIs"))?;
         let mut plan = Plan::bare(target, set);
@@ -57,22 +61,20 @@ impl Options {
         if [HttpChoice::AUTO, HttpChoice::HTTP2].contains(&http) {
             plan.http2 = self.http2;
         }
-        let requests = match self.duration_ns {
-            Some(_) => None,
-            None => Some(self.requests_in_all(uris.paths.len())),
-        };
-        plan.stop = Stop {
-            duration_ns: self.duration_ns,
-            requests,
-        };
-        plan.has_equal_parts = requests.is_some() && self.rate.is_none();
+        let is_timed = self.duration_ns.is_some();
+        plan.stop.duration_ns = self.duration_ns;
+        if !is_timed {
+            plan.stop.requests = Some(self.requests_in_all(uris.paths.len()));
+            plan.has_equal_parts = self.rate.is_none();
+        }
         plan.logged_requests_max = RequestLog::REQUESTS_MAX;
         // Runs by count have none.
-        plan.warmup_ns = self.duration_ns.map_or(0, |_| self.warmup_ns);
+        plan.warmup_ns = if is_timed { self.warmup_ns } else { 0 };
         plan.timeout_ns = self.timeout_ns();
-        plan.drain_limit_ns = match self.duration_ns {
-            Some(_) => DRAIN_LIMIT_NS,
-            None => plan.timeout_ns,
+        plan.drain_limit_ns = if is_timed {
+            DRAIN_LIMIT_NS
+        } else {
+            plan.timeout_ns
         };
         if let Some(rate) = self.rate {
             plan.model = LoadModel::Sessions {
@@ -109,34 +111,21 @@ impl Options {
 
     /// The name to ask for in the handshake, where it is not the host that connections go to.
     fn server_name(&self, uris: &Uris) -> Result<Option<String>, Ending> {
-        let name = match (&self.tls.server_name, &self.connect_to) {
+        Ok(match (&self.tls.server_name, &self.connect_to) {
             (Some(name), _) => Some(name.clone()),
             (None, Some(_)) => Some(named(&uris.base, None)?.host),
             (None, None) => None,
-        };
-        Ok(name)
-    }
-
-    /// Which HTTP is spoken.
-    fn http(&self, is_secure: bool) -> HttpChoice {
-        if is_secure {
-            self.secured
-        } else {
-            self.clear_text
-        }
+        })
     }
 
     /// Requests in flight per connection over HTTP/1.1 and in streams, of which those count that
     /// may be spoken. Over HTTP/1.1 a body is not pipelined.
     fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
         let spoken = Spoken::from(http);
-        let depth_over = |is_in_order| match spoken
-            .protocols()
-            .iter()
-            .any(|protocol| protocol.is_in_order == is_in_order)
-        {
-            true => at_least_1(self.streams),
-            false => NonZeroU32::MIN,
+        let depth_over = |is_in_order| {
+            let mut protocols = spoken.protocols().iter();
+            let is_spoken = protocols.any(|protocol| protocol.is_in_order == is_in_order);
+            at_least_1(if is_spoken { self.streams } else { 1 })
         };
         let pipelined = match self.data {
             Some(_) => NonZeroU32::MIN,
@@ -148,17 +137,15 @@ impl Options {
     /// Limit of a request. Where the run is by count, a connection that has sent its last request
     /// has a limit of its own.
     fn timeout_ns(&self) -> u64 {
-        let last = self
-            .active_timeout_ns
-            .filter(|_| self.duration_ns.is_none());
+        let is_timed = self.duration_ns.is_some();
+        let last = self.active_timeout_ns.filter(|_| !is_timed);
         let limits = [self.inactivity_timeout_ns, last];
         limits.into_iter().flatten().min().unwrap_or(TIMEOUT_NS)
     }
 
     fn connection_schedule(&self, per_period: u64) -> Result<Schedule, Ending> {
         let per_s = per_period as f64 * SECOND_NS as f64 / self.period_ns as f64;
-        Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0)
-            .map_err(|reason| error(&format!("brunt: {reason}")))
+        Schedule::constant_rate(ArrivalProcess::Constant, per_s, 0).map_err(Ending::of_brunt)
     }
 
     /// Requests of each connection, where those are made at a rate.
@@ -176,9 +163,7 @@ impl Options {
             (None, false) => Schedule::staged(ArrivalProcess::Constant, stages, 0),
             (None, true) => return Ok(None),
         };
-        schedule
-            .map(Some)
-            .map_err(|reason| error(&format!("brunt: {reason}")))
+        schedule.map(Some).map_err(Ending::of_brunt)
     }
 
     /// The stages of a script with times: requests in bursts, one for each instant, and silence
@@ -232,17 +217,14 @@ impl Options {
             fields.push(("Content-Length".to_owned(), data.len().to_string()));
         }
         request::request(&spec.method, path, &fields, data.unwrap_or_default())
-            .map_err(|reason| error(&format!("brunt: {reason}")))
+            .map_err(Ending::of_brunt)
     }
 
     /// The method: that of `-H :method:`, else by whether there is a body.
     fn method(&self) -> String {
         let typed = self.headers.iter().rfind(|(name, _)| name == ":method");
-        match (typed, &self.data) {
-            (Some((_, method)), _) => method.clone(),
-            (None, Some(_)) => "POST".to_owned(),
-            (None, None) => "GET".to_owned(),
-        }
+        let usual = if self.data.is_some() { "POST" } else { "GET" };
+        typed.map_or(usual, |(_, method)| method).to_owned()
     }
 
     /// Header fields beside those that every request has. Typed ones follow h2load's own, or
@@ -257,9 +239,8 @@ impl Options {
                 ":method" => {}
                 ":scheme" if value == target.scheme.name() => {}
                 pseudo if pseudo.starts_with(':') => {
-                    return Err(error(&format!(
-                        "brunt: -H {pseudo}: brunt makes it from the URI; leave it out"
-                    )));
+                    let reason = "brunt makes it from the URI; leave it out";
+                    return Err(Ending::of_brunt(format!("-H {pseudo}: {reason}")));
                 }
                 _ => fields.push((name.clone(), value.clone())),
             }
@@ -275,7 +256,7 @@ impl Options {
 
 fn named(uri: &str, socket: Option<&str>) -> Result<Target, Ending> {
     let target = Target::parse(uri, socket.map(Into::into));
-    target.map_err(|reason| error(&format!("brunt: {reason}")))
+    target.map_err(Ending::of_brunt)
 }
 
 /// What is requested, and when.
@@ -324,21 +305,19 @@ impl Uris {
         let mut uris = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.is_empty() {
-                self.warning.push_str(&format!(
-                    "Empty line detected at line {number}. Ignoring and continuing.\n"
-                ));
+                let line =
+                    format!("Empty line detected at line {number}. Ignoring and continuing.\n");
+                self.warning.push_str(&line);
                 continue;
             }
             let Some((typed, uri)) = line.split_once('\t') else {
-                return Err(error(&format!(
-                    "Invalid line format detected, no tab character at line {number}. \n\t{line}"
-                )));
+                let what = "Invalid line format detected, no tab character at line";
+                return Err(error(&format!("{what} {number}. \n\t{line}")));
             };
             let ms = typed.trim().parse::<f64>().ok();
             let Some(ms) = ms.filter(|ms| ms.is_finite() && (0.0..=1e12).contains(ms)) else {
-                return Err(error(&format!(
-                    "Time value error at line {number}. \n\tvalue = {typed}"
-                )));
+                let line = format!("Time value error at line {number}. \n\tvalue = {typed}");
+                return Err(error(&line));
             };
             self.due_ns.push((ms * 1e6) as u64);
             uris.push(uri);
