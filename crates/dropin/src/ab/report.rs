@@ -14,6 +14,12 @@ use crate::ending::Cause;
 use crate::libraries::{Times, short_us};
 use crate::libraries::{openssl_suite, temporary_key};
 
+/// How requests fail whose connection ends in the ordinary way.
+const CLOSED: [FailureKind; 3] = [
+    FailureKind::ClosedBeforeReply,
+    FailureKind::TruncatedHead,
+    FailureKind::TruncatedBody,
+];
 const PERCENTILES: [u64; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
 /// The outcome of a run.
@@ -67,9 +73,9 @@ impl Measured {
     pub fn of(options: &Options, run: &Run, log: &RequestLog) -> Self {
         let all = &run.summary().lifetime;
         let responses = log.responses();
+        let first = responses.first();
         let mut measured = Self {
-            server: responses
-                .first()
+            server: first
                 .and_then(|first| field(&first.head, "server"))
                 .unwrap_or_default(),
             tls: negotiated(options, run),
@@ -111,12 +117,7 @@ impl Measured {
                 true
             }
             // What came before the ordinary end of the connection is taken as the reply.
-            LoggedEnd::Failure(kind) => matches!(
-                kind,
-                FailureKind::ClosedBeforeReply
-                    | FailureKind::TruncatedHead
-                    | FailureKind::TruncatedBody
-            ),
+            LoggedEnd::Failure(kind) => CLOSED.contains(&kind),
         };
         if !is_closed {
             self.failed_receive += 1;
@@ -243,20 +244,27 @@ fn times_table(times: &[Times; 4], confidence: bool, text: &mut String) {
     ];
     let rows = names.into_iter().zip(times.iter().map(Spread::of));
     text.push_str("\nConnection Times (ms)\n");
-    if !confidence {
-        text.push_str("              min   avg   max\n");
-        for ((name, _), row) in rows.clone() {
-            let _ = writeln!(text, "{name:<12}{:5} {:5}{:5}", row.min, row.mean, row.max);
-        }
-        return;
-    }
-    text.push_str("              min  mean[+/-sd] median   max\n");
+    text.push_str(if confidence {
+        "              min  mean[+/-sd] median   max\n"
+    } else {
+        "              min   avg   max\n"
+    });
     for ((name, _), row) in rows.clone() {
-        let _ = writeln!(
-            text,
-            "{name:<12}{:5} {:4} {:5.1} {:6} {:7}",
-            row.min, row.mean, row.stdev, row.median, row.max
-        );
+        let Spread {
+            min,
+            mean,
+            stdev,
+            median,
+            max,
+        } = row;
+        text.push_str(&if confidence {
+            format!("{name:<12}{min:5} {mean:4} {stdev:5.1} {median:6} {max:7}\n")
+        } else {
+            format!("{name:<12}{min:5} {mean:5}{max:5}\n")
+        });
+    }
+    if !confidence {
+        return;
     }
     for ((_, what), row) in rows {
         let apart = row.mean.abs_diff(row.median) as f64;
@@ -299,10 +307,8 @@ pub fn heading(options: &Options, request: &[u8]) -> String {
             let _ = write!(text, "[through {host}:{port}] ");
         }
         text.push_str("(be patient)");
-        text.push_str(match options.progress_every() {
-            Some(_) => "\n",
-            None => "...",
-        });
+        let is_told = options.progress_every().is_some();
+        text.push_str(if is_told { "\n" } else { "..." });
     }
     if options.prints_replies() {
         let request = String::from_utf8_lossy(request);
@@ -385,10 +391,11 @@ fn rows(options: &Options, measured: &Measured) -> Vec<Row> {
     };
     let pair = |name, value: &dyn Display| Row::Pair(name, value.to_string());
     let bytes = |name, count: u64| Row::Pair(name, format!("{count} bytes"));
+    let server = &measured.server;
     let software = if is_html {
-        measured.server.html()
+        server.html()
     } else {
-        measured.server.lines().into_owned()
+        server.lines().into_owned()
     };
     let mut rows = vec![
         Row::Pair("Server Software:", software),
@@ -449,98 +456,81 @@ fn rates(options: &Options, measured: &Measured) -> Vec<Row> {
     let per_s = complete / taken_s;
     let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / taken_s;
     let received = kib_per_s(measured.bytes);
-    let mut rows = if is_html {
-        vec![
-            Row::Pair("Requests per second:", format!("{per_s:.2}")),
-            Row::Pair("Transfer rate:", format!("{received:.2} kb/s received")),
-        ]
+    let mut rows = Vec::new();
+    let mut pair = |name, value| rows.push(Row::Pair(name, value));
+    if is_html {
+        pair("Requests per second:", format!("{per_s:.2}"));
+        pair("Transfer rate:", format!("{received:.2} kb/s received"));
     } else {
         let ms = taken_s * 1e3 / complete;
         let concurrent_ms = f64::from(options.concurrency) * ms;
-        let time = |value| Row::Pair("Time per request:", value);
-        let received = format!("{received:.2} [Kbytes/sec] received");
-        vec![
-            Row::Pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)")),
-            time(format!("{concurrent_ms:.3} [ms] (mean)")),
-            time(format!(
-                "{ms:.3} [ms] (mean, across all concurrent requests)"
-            )),
-            Row::Pair("Transfer rate:", received),
-        ]
-    };
+        pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
+        pair(
+            "Time per request:",
+            format!("{concurrent_ms:.3} [ms] (mean)"),
+        );
+        let all = "(mean, across all concurrent requests)";
+        pair("Time per request:", format!("{ms:.3} [ms] {all}"));
+        pair(
+            "Transfer rate:",
+            format!("{received:.2} [Kbytes/sec] received"),
+        );
+    }
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
         let both = kib_per_s(measured.bytes + measured.sent_bytes);
-        rows.push(Row::Pair("", format!("{sent:.2} kb/s sent")));
-        rows.push(Row::Pair("", format!("{both:.2} kb/s total")));
+        pair("", format!("{sent:.2} kb/s sent"));
+        pair("", format!("{both:.2} kb/s total"));
     }
     rows
 }
 
 /// The table of a run with these rows before its times.
 fn html_table(html: &Html, rows: &[Row], measured: &Measured) -> String {
-    let mut table = Table {
-        html,
-        text: format!("<table {}>\n", html.table),
-    };
+    let mut text = format!("<table {}>\n", html.table);
     let cell = &html.cell;
+    let mut line = |cells: &str| {
+        let _ = writeln!(text, "<tr {}>{cells}</tr>", html.row);
+    };
     for row in rows {
         match row {
-            Row::Pair("", value) => table.row(&format!(
+            Row::Pair("", value) => line(&format!(
                 "<td colspan=2 {cell}>&nbsp;</td><td colspan=2 {cell}>{value}</td>"
             )),
-            Row::Pair(name, value) => table.row(&format!(
+            Row::Pair(name, value) => line(&format!(
                 "<th colspan=2 {cell}>{name}</th><td colspan=2 {cell}>{value}</td>"
             )),
-            Row::Note(note) => table.row(&format!("<td colspan=4 {cell} >{note}</td>")),
+            Row::Note(note) => line(&format!("<td colspan=4 {cell} >{note}</td>")),
             Row::Gap => {}
         }
     }
     if measured.complete > 0 {
-        table.times(measured);
-    }
-    table.text.push_str("</table>\n");
-    table.text
-}
-
-struct Table<'a> {
-    html: &'a Html,
-    text: String,
-}
-
-impl Table<'_> {
-    fn row(&mut self, cells: &str) {
-        let row = format!("<tr {}>{cells}</tr>\n", self.html.row);
-        self.text.push_str(&row);
-    }
-
-    fn times(&mut self, measured: &Measured) {
-        let html = self.html;
-        let cell = &html.cell;
-        self.row(&format!("<th {cell} colspan=4>Connection Times (ms)</th>"));
-        self.row(&format!(
+        line(&format!("<th {cell} colspan=4>Connection Times (ms)</th>"));
+        line(&format!(
             "<th {cell}>&nbsp;</th> <th {cell}>min</th>   <th {cell}>avg</th>   <th {cell}>max</th>"
         ));
-        let of = |times: &Times| {
-            let mean_ms = ms(times.sum()) / times.total().max(1);
-            [ms(times.at(0)), mean_ms, ms(times.longest())]
-        };
-        let [connect, _, _, total] = &measured.times;
-        let (connect, total) = (of(connect), of(total));
-        // What lies between the two, and not the times of processing themselves.
-        let mut between = total;
-        for (between, connect) in between.iter_mut().zip(connect) {
-            *between = between.saturating_sub(connect);
-        }
-        for (name, columns) in [
-            ("Connect:", connect),
-            ("Processing:", between),
-            ("Total:", total),
-        ] {
+        for (name, columns) in html_times(&measured.times) {
             let columns = columns.map(|ms| format!("<td {cell}>{ms:5}</td>"));
-            self.row(&format!("<th {cell}>{name}</th>{}", columns.concat()));
+            line(&format!("<th {cell}>{name}</th>{}", columns.concat()));
         }
     }
+    text + "</table>\n"
+}
+
+/// The least, mean and largest times of a table in HTML, milliseconds.
+fn html_times([connect, _, _, total]: &[Times; 4]) -> [(&'static str, [u64; 3]); 3] {
+    let of = |times: &Times| {
+        let mean_ms = ms(times.sum()) / times.total().max(1);
+        [ms(times.at(0)), mean_ms, ms(times.longest())]
+    };
+    let (connect, total) = (of(connect), of(total));
+    // What lies between the two, and not the times of processing themselves.
+    let between = [0, 1, 2].map(|place| total[place].saturating_sub(connect[place]));
+    [
+        ("Connect:", connect),
+        ("Processing:", between),
+        ("Total:", total),
+    ]
 }
 
 /// Where the codes of the resolver begin in ab's messages.
@@ -553,8 +543,11 @@ pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<End
     Some(match Cause::of(error)? {
         Cause::Resolve(reason) => {
             // EAI_AGAIN, EAI_NONAME.
-            let is_temporary = reason.starts_with("Temporary");
-            let code = if is_temporary { 3 } else { 2 };
+            let code = if reason.starts_with("Temporary") {
+                3
+            } else {
+                2
+            };
             let what = format!("apr_sockaddr_info_get() for {}", options.server().0);
             ending(&what, &reason, RESOLVER_CODES + code)
         }

@@ -7,6 +7,7 @@ use brunt_load::units::{count, duration_ns};
 
 use super::VERSION;
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 
 const EXIT_USAGE: u8 = 2;
@@ -20,17 +21,15 @@ pub fn table() -> Table<Options> {
     Style::InFull.table(vec![
         value("-n", |o, typed| {
             let requests = count(typed).ok().filter(|&requests| requests > 0);
-            o.requests = Some(requests.ok_or_else(|| invalid("-n <N_REQUESTS>", typed))?);
-            Ok(())
+            o.requests = requests;
+            ensure(requests.is_some(), || invalid("-n <N_REQUESTS>", typed))
         }),
         count_of("-c", "-c <N_CONNECTIONS>", |o| &mut o.connections),
         count_of("-p", "-p <N_HTTP2_PARALLEL>", |o| &mut o.streams),
         value("-z", |o, typed| {
-            let ns = time_ns("-z <DURATION>", typed)?;
-            o.duration_ns = Some(ns).filter(|&ns| ns > 0);
-            o.duration_ns
-                .map(|_| ())
-                .ok_or_else(|| invalid("-z <DURATION>", typed))
+            o.duration_ns = Some(time_ns("-z <DURATION>", typed)?);
+            let wrong = || invalid("-z <DURATION>", typed);
+            ensure(o.duration_ns != Some(0), wrong)
         }),
         flag("-w --wait-ongoing-requests-after-deadline", |o| {
             o.waits = true
@@ -72,10 +71,7 @@ pub fn table() -> Table<Options> {
         text("-T", |o| &mut o.content_type),
         secret(value("-a", |o, typed| {
             o.user = Some(typed.to_owned());
-            if !typed.contains(':') {
-                return Err(invalid("-a <BASIC_AUTH>", typed));
-            }
-            Ok(())
+            ensure(typed.contains(':'), || invalid("-a <BASIC_AUTH>", typed))
         })),
         refused("--aws-session", SIGNATURES),
         refused("--aws-sigv4", SIGNATURES),
@@ -265,13 +261,10 @@ impl Options {
         let operands = table().read(words, &mut options);
         let operands = operands
             .map_err(|found| found.ending("oha", |line| wrong(line.trim_start_matches("oha: "))))?;
+        let missing = "the following required arguments were not provided: <URL>";
         options.url = match &operands[..] {
             [url] => url.clone(),
-            [] => {
-                return Err(wrong(
-                    "the following required arguments were not provided: <URL>",
-                ));
-            }
+            [] => return Err(wrong(missing)),
             [_, more, ..] => return Err(wrong(&format!("unexpected argument '{more}' found"))),
         };
         let is_timed = options.duration_ns.is_some();
@@ -291,11 +284,12 @@ impl Options {
 
     /// Which HTTP is spoken.
     pub(super) fn http(&self) -> HttpChoice {
-        match self.version {
-            Some(version) => version,
-            None if self.is_http2 => HttpChoice::HTTP2,
-            None => HttpChoice::HTTP1,
-        }
+        let usual = if self.is_http2 {
+            HttpChoice::HTTP2
+        } else {
+            HttpChoice::HTTP1
+        };
+        self.version.unwrap_or(usual)
     }
 }
 

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, Placement, Plan, RequestSet, RequestSpec, Reuse,
-    Schedule, Stop, Target,
+    Schedule, Target,
 };
 
 use super::VERSION;
@@ -54,16 +54,8 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     if options.closes && http == HttpChoice::HTTP1 {
         plan.reuse = Reuse::Requests(NonZeroU64::MIN);
     }
-    plan.stop = match options.duration_ns {
-        None => Stop {
-            duration_ns: None,
-            requests: Some(requests),
-        },
-        duration_ns => Stop {
-            duration_ns,
-            requests: None,
-        },
-    };
+    plan.stop.duration_ns = options.duration_ns;
+    plan.stop.requests = Some(requests).filter(|_| options.duration_ns.is_none());
     plan.timeout_ns = options.timeout_ns.unwrap_or(LONG_NS).max(1_000_000);
     plan.drain_limit_ns = plan.timeout_ns;
     plan.connect_timeout_ns = options.connect_timeout_ns.max(1_000_000);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use brunt_judge::{RunFigures, Summary};
-use brunt_record::{FailureKind, FailureScope, Histogram, Run, Series};
+use brunt_record::{FailureKind, FailureScope, Histogram, Run, Series, SeriesPoint};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -134,9 +134,8 @@ fn ms(seconds: f64) -> f64 {
 
 fn bins_json(times: &Times) -> Json {
     let bins = times.bins.iter();
-    let mut bins: Vec<_> = bins
-        .map(|(label, count)| (label.to_string(), value_of(count)))
-        .collect();
+    let bins = bins.map(|(label, count)| (label.to_string(), value_of(count)));
+    let mut bins: Vec<_> = bins.collect();
     if bins.is_empty() {
         bins.push(("NaN".to_owned(), value_of(0)));
     }
@@ -222,11 +221,9 @@ fn text(figures: &Figures) -> String {
     if !errors.is_empty() {
         text.push_str("\nError distribution:\n");
     }
-    text.extend(
-        errors
-            .iter()
-            .map(|(error, count)| format!("  [{count}] {error}\n")),
-    );
+    for (error, count) in errors {
+        let _ = writeln!(text, "  [{count}] {error}");
+    }
     text
 }
 
@@ -236,24 +233,21 @@ fn bars(times: &Times, unit: &str, length_s: f64) -> String {
         [] => &[(f64::NAN, 0); BINS],
         bins => bins,
     };
-    let most = bins
-        .iter()
-        .map(|&(_, count)| count)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most = bins.iter().map(|&(_, count)| count).max();
+    let most = most.unwrap_or(0).max(1);
     let count_width = most.to_string().len();
-    let widths = bins.iter().map(|(label, _)| {
-        let whole = (label / length_s) as u64;
-        whole.to_string().len()
-    });
-    let width = widths.max().unwrap_or(0) + 4;
+    let whole = |label: f64| ((label / length_s) as u64).to_string().len();
+    let width = bins.iter().map(|&(label, _)| whole(label)).max();
+    let width = width.unwrap_or(0) + 4;
     let mut text = String::new();
     for &(label, count) in bins {
-        let blanks = " ".repeat(count_width - count.to_string().len());
         let bar = "■".repeat((BAR * count as f64 / most as f64) as usize);
-        let label = label / length_s;
-        let _ = writeln!(text, "  {label:>width$.3} {unit} [{count}]{blanks} |{bar}");
+        let (label, blanks) = (label / length_s, count_width - count.to_string().len());
+        let _ = writeln!(
+            text,
+            "  {label:>width$.3} {unit} [{count}]{:blanks$} |{bar}",
+            ""
+        );
     }
     text
 }
@@ -353,16 +347,18 @@ fn bins(times: &Histogram) -> Vec<(f64, u64)> {
     let buckets = times.buckets();
     for bucket in buckets.iter_recorded() {
         // What is counted with the shortest is as short, for all that is known.
-        let ns = match buckets.equivalent(bucket.value_iterated_to(), least_ns) {
-            true => least_ns,
-            false => buckets.median_equivalent(bucket.value_iterated_to()),
+        let ns = if buckets.equivalent(bucket.value_iterated_to(), least_ns) {
+            least_ns
+        } else {
+            buckets.median_equivalent(bucket.value_iterated_to())
         };
         let above_ns = (ns.clamp(least_ns, most_ns) - least_ns) as f64;
-        let bin = if step_ns > 0.0 {
-            (above_ns / step_ns).ceil() as usize
+        let steps = if step_ns > 0.0 {
+            above_ns / step_ns
         } else {
-            0
+            0.0
         };
+        let bin = steps.ceil() as usize;
         counts[bin.min(BINS - 1)] += bucket.count_at_value();
     }
     let bins = counts.iter().enumerate();
@@ -376,9 +372,10 @@ impl Figures {
         let summary = run.summary();
         let latencies = &run.latencies;
         let is_planned = options.rate_per_s.is_some();
-        let successes = match is_planned && !options.is_corrected {
-            true => &latencies.service,
-            false => &latencies.response,
+        let successes = if is_planned && !options.is_corrected {
+            &latencies.service
+        } else {
+            &latencies.response
         };
         let mut all = successes.clone();
         all.merge(&latencies.response_error);
@@ -439,13 +436,8 @@ fn errors(summary: &Summary) -> BTreeMap<&'static str, u64> {
         *errors.entry(name).or_insert(0) += count;
     }
     let arrivals = &summary.arrivals_all;
-    let unanswered = [
-        summary.population.censored,
-        arrivals.skipped_full,
-        arrivals.skipped_late,
-        arrivals.unsent,
-    ];
-    let unanswered: u64 = unanswered.iter().sum();
+    let skipped = arrivals.skipped_full + arrivals.skipped_late;
+    let unanswered = summary.population.censored + skipped + arrivals.unsent;
     if unanswered > 0 {
         *errors.entry(TIMEOUT).or_insert(0) += unanswered;
     }
@@ -458,13 +450,11 @@ fn rates(series: &Series, window_ns: u64, has_replies: bool) -> Vec<f64> {
     let whole = ((window_ns / interval_ns) as usize).min(series.points.len());
     let together = RATE_NS.div_ceil(interval_ns).max(1);
     let points = series.points[..whole].chunks_exact(together as usize);
-    let points = points.filter(|_| has_replies);
-    points
-        .map(|points| {
-            let replies = points.iter().map(|point| point.successes + point.errors);
-            replies.sum::<u64>() as f64 / seconds(together * interval_ns)
-        })
-        .collect()
+    let rate = |points: &[SeriesPoint]| {
+        let replies = points.iter().map(|point| point.successes + point.errors);
+        replies.sum::<u64>() as f64 / seconds(together * interval_ns)
+    };
+    points.filter(|_| has_replies).map(rate).collect()
 }
 
 #[cfg(test)]
