@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 use crate::libraries::digits;
 
@@ -17,10 +18,7 @@ pub fn table() -> Table<Options> {
         field(text("--add-header", |o| &mut o.add_header)),
         value("--burst-length", |o, typed| {
             o.burst = whole_of("burst-length", typed)?;
-            if o.burst == 0 {
-                return Err(illegal("burst-length", "0"));
-            }
-            Ok(())
+            ensure(o.burst > 0, || illegal("burst-length", "0"))
         }),
         typed("--client", |o| &mut o.client, client),
         flag("--close-with-reset", |o| o.close_with_reset = true),
@@ -32,16 +30,14 @@ pub fn table() -> Table<Options> {
             let status = u16::try_from(whole_of("failure status", typed)?).ok();
             o.failure_status = status.filter(|&status| status > 0);
             let wrong = || illegal("failure status", typed);
-            o.failure_status.map(|_| ()).ok_or_else(wrong)
+            ensure(o.failure_status.is_some(), wrong)
         }),
         end("-h --help", |_| Ending::printed(include_str!("usage.txt"))),
         flag("--hog", |o| o.hog = true),
         value("--http-version", |o, typed| {
             o.is_http_1_0 = typed == "1.0";
-            if !o.is_http_1_0 && typed != "1.1" {
-                return Err(illegal("version number", typed));
-            }
-            Ok(())
+            let is_known = ["1.0", "1.1"].contains(&typed);
+            ensure(is_known, || illegal("version number", typed))
         }),
         count("--max-connections", "max. # of connection", |o| {
             &mut o.connections_max
@@ -123,9 +119,7 @@ pub fn table() -> Table<Options> {
             let mut parameters = Parameters::of("wset", typed);
             let requests = parameters.count("--working set size (1st parameter)")?;
             let what = "target miss rate (2nd parameter)";
-            if !typed.contains(',') {
-                return Err(parameters.bad(what, typed));
-            }
+            ensure(typed.contains(','), || parameters.bad(what, typed))?;
             let step = parameters.seconds(what)?;
             o.uris = Uris::Set { requests, step };
             Ok(())
@@ -309,25 +303,24 @@ impl Options {
 
     /// Looks at the options together.
     fn check(&self) -> Result<(), Ending> {
-        if self.cookies && !self.has_sessions() {
+        ensure(!self.cookies || self.has_sessions(), || {
             let text = "--session-cookie requires session-oriented workload (e.g., --wsess)";
-            return Err(Ending::error(&format!("httperf: {text}"), EXIT_CONFLICT));
-        }
+            Ending::error(&format!("httperf: {text}"), EXIT_CONFLICT)
+        })?;
         let calls = match self.workload() {
             Workload::Calls { calls, .. } | Workload::Sessions { calls, .. } => calls,
             Workload::Log { .. } => 1,
         };
-        if self.sessions() == 0 || calls == 0 {
-            return Err(unfit("nothing is asked for: give counts above 0"));
-        }
+        ensure(self.sessions() > 0 && calls > 0, || {
+            Ending::of_brunt("nothing is asked for: give counts above 0")
+        })?;
         let ahead = self.burst.saturating_sub(self.has_sessions().into());
-        if self.piped_max > 0 && self.piped_max < ahead {
-            return Err(unfit(
+        ensure(self.piped_max == 0 || self.piped_max >= ahead, || {
+            Ending::of_brunt(
                 "--max-piped-calls cannot be less than a burst has: a session has one connection \
                  at a time here",
-            ));
-        }
-        Ok(())
+            )
+        })
     }
 }
 
@@ -353,10 +346,6 @@ pub enum Period {
 
 pub(super) fn error(text: &str) -> Ending {
     Ending::error(&format!("httperf: {text}"), EXIT_ERROR)
-}
-
-pub(super) fn unfit(text: &str) -> Ending {
-    Ending::error(&format!("brunt: {text}"), EXIT_ERROR)
 }
 
 /// A whole number from 0 on, followed by nothing.
@@ -410,20 +399,15 @@ impl<'a> Parameters<'a> {
     /// The next one, up to its comma, if `read` can read it.
     fn next<T>(&mut self, what: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, Ending> {
         let (word, rest) = self.rest.split_once(',').unwrap_or((self.rest, ""));
-        match read(word).filter(|_| !word.is_empty()) {
-            Some(value) => {
-                self.rest = rest;
-                Ok(value)
-            }
-            None => Err(self.bad(what, self.rest)),
-        }
+        let value = read(word).filter(|_| !word.is_empty());
+        let value = value.ok_or_else(|| self.bad(what, self.rest))?;
+        self.rest = rest;
+        Ok(value)
     }
 
     pub(super) fn bad(&self, what: &str, rest: &str) -> Ending {
-        error(&format!(
-            "bad {what} in --{} arg (rest: `{rest}')",
-            self.option
-        ))
+        let option = self.option;
+        error(&format!("bad {what} in --{option} arg (rest: `{rest}')"))
     }
 
     pub(super) fn count(&mut self, what: &str) -> Result<u32, Ending> {
@@ -436,10 +420,8 @@ impl<'a> Parameters<'a> {
 
     /// All that is left.
     pub(super) fn path(&self, what: &str) -> Result<PathBuf, Ending> {
-        match self.rest {
-            "" => Err(self.bad(what, "")),
-            path => Ok(path.into()),
-        }
+        ensure(!self.rest.is_empty(), || self.bad(what, ""))?;
+        Ok(self.rest.into())
     }
 }
 
@@ -448,59 +430,52 @@ pub(super) fn client(typed: &str) -> Result<(u32, u32), Ending> {
         let (number, rest) = digits(typed);
         (number.and_then(|number| u32::try_from(number).ok()), rest)
     };
-    let (Some(client), rest) = number(typed) else {
-        return Err(error(&format!("bad client id (rest: `{typed}')")));
-    };
-    let Some(clients) = rest.strip_prefix('/') else {
-        let text = format!("client id not followed by `/' (rest: `{rest}')");
-        return Err(error(&text));
-    };
-    match number(clients) {
-        (Some(all), _) if client < all => Ok((client, all)),
-        _ => Err(error(&format!("bad number of clients (rest: `{clients}')"))),
-    }
+    let wrong = |what: &str, rest: &str| error(&format!("{what} (rest: `{rest}')"));
+    let (client, rest) = number(typed);
+    let client = client.ok_or_else(|| wrong("bad client id", typed))?;
+    let clients = rest.strip_prefix('/');
+    let clients = clients.ok_or_else(|| wrong("client id not followed by `/'", rest))?;
+    let all = number(clients).0.filter(|&all| client < all);
+    let all = all.ok_or_else(|| wrong("bad number of clients", clients))?;
+    Ok((client, all))
 }
 
-pub(super) fn fixed(period_s: f64) -> Period {
-    if period_s > 0.0 {
-        Period::Fixed(period_s)
+fn fixed(period_s: f64) -> Period {
+    of_mean(period_s, Period::Fixed)
+}
+
+/// A period of this mean; each begins when the one before is over where that is 0.
+fn of_mean(mean_s: f64, period: impl Fn(f64) -> Period) -> Period {
+    if mean_s > 0.0 {
+        period(mean_s)
     } else {
         Period::Sequential
     }
 }
 
-pub(super) fn period(typed: &str) -> Result<Period, Ending> {
+fn period(typed: &str) -> Result<Period, Ending> {
     let mean = |typed: &str| {
         let seconds = real(typed).filter(|&seconds| seconds >= 0.0);
         seconds.ok_or_else(|| illegal("mean interarrival time", typed))
     };
-    let mut characters = typed.chars();
-    match characters.next() {
-        Some('d') => Ok(fixed(mean(characters.as_str())?)),
-        Some('e') => Ok(match mean(characters.as_str())? {
-            mean_s if mean_s > 0.0 => Period::Exponential(mean_s),
-            _ => Period::Sequential,
-        }),
+    let letter = typed.chars().next().filter(char::is_ascii_alphabetic);
+    let times = &typed[letter.map_or(0, char::len_utf8)..];
+    match letter {
+        Some('d') | None => Ok(fixed(mean(times)?)),
+        Some('e') => Ok(of_mean(mean(times)?, Period::Exponential)),
         Some('u') => {
-            let times = characters.as_str();
-            let Some((least, most)) = times.split_once(',') else {
-                let text = "minimum interarrival time not followed by `,MAX_IAT' (rest: `')";
-                return Err(error(text));
-            };
+            let no_most = "minimum interarrival time not followed by `,MAX_IAT' (rest: `')";
+            let (least, most) = times.split_once(',').ok_or_else(|| error(no_most))?;
             let least_s = mean(least)?;
             let most_s = real(most).filter(|&most_s| most_s >= least_s);
             let most_s = most_s.ok_or_else(|| illegal("request period", most))?;
-            Ok(if most_s > 0.0 {
-                Period::Uniform(least_s, most_s)
-            } else {
-                Period::Sequential
-            })
+            Ok(of_mean(most_s, |most_s| Period::Uniform(least_s, most_s)))
         }
-        Some('v') => steps(characters.as_str()),
-        Some(letter) if letter.is_ascii_alphabetic() => Err(error(&format!(
-            "illegal interarrival distribution '{letter}' in {typed}"
-        ))),
-        _ => Ok(fixed(mean(typed)?)),
+        Some('v') => steps(times),
+        Some(letter) => Err(illegal(
+            &format!("interarrival distribution '{letter}' in"),
+            typed,
+        )),
     }
 }
 

@@ -7,16 +7,16 @@ use brunt_load::sessions::{
     SessionTexts, UniformSessions, WorkingSet,
 };
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Plan, RequestGenerator, RequestSet, Schedule, Scheme,
-    Spin, Stage, Target,
+    ArrivalProcess, HttpChoice, LoadModel, Plan, RequestGenerator, RequestSet, Schedule, Spin,
+    Stage, Target,
 };
 
-use super::options::{Options, Period, Uris, Workload, unfit};
+use super::options::{Options, Period, Uris, Workload};
 use crate::Ending;
-use crate::libraries::at_least_1;
+use crate::ending::ensure;
+use crate::libraries::{SECOND_NS, at_least_1};
 use crate::request::only_request;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// Connections at once, at most; those above it wait.
 pub(super) const CONNECTIONS_MAX: u32 = 20_000;
 /// What begins one after the other is due so fast: it waits for the one before.
@@ -48,16 +48,11 @@ impl Options {
     pub fn plan(&self, files: &Files) -> Result<Planned, Ending> {
         let (texts, warning) = self.texts(files)?;
         let (source, depth) = self.source(files, &texts)?;
-        let first = only_request(texts.bytes(0));
-        let first = first.map_err(|why| unfit(&format!("the request cannot be sent: {why}")))?;
-        let scheme = if self.is_secure {
-            Scheme::Https
-        } else {
-            Scheme::Http
-        };
-        let url = format!("{}://{}:{}/", scheme.name(), self.server, self.port());
-        let target = Target::parse(&url, None);
-        let target = target.map_err(|error| unfit(&error.to_string()))?;
+        let first = only_request(texts.bytes(0))
+            .map_err(|why| Ending::of_brunt(format!("the request cannot be sent: {why}")))?;
+        let scheme = if self.is_secure { "https" } else { "http" };
+        let url = format!("{scheme}://{}:{}/", self.server, self.port());
+        let target = Target::parse(&url, None).map_err(Ending::of_brunt)?;
         let mut plan = Plan::bare(target, RequestSet::one(first));
         plan.model = self.model()?;
         let at_once = match self.period {
@@ -109,9 +104,9 @@ impl Options {
             Workload::Sessions { calls, think_s, .. } => (calls, think_s),
             Workload::Log { .. } => (1, 0.0),
         };
-        if self.burst.min(calls) > BURST_MAX {
-            return Err(unfit(&format!("a burst has {BURST_MAX} requests at most")));
-        }
+        ensure(self.burst.min(calls) <= BURST_MAX, || {
+            Ending::of_brunt(format!("a burst has {BURST_MAX} requests at most"))
+        })?;
         let (client, clients) = self.client;
         let order = match self.uris {
             Uris::One => CallOrder::One,
@@ -175,7 +170,7 @@ impl Options {
         let seed = self.client.0.into();
         let schedule = Schedule::staged(process, stages, seed);
         Ok(LoadModel::Sessions {
-            schedule: schedule.map_err(|error| unfit(&error.to_string()))?,
+            schedule: schedule.map_err(Ending::of_brunt)?,
             queue_max: at_least_1(sessions.into()),
         })
     }
@@ -227,7 +222,12 @@ impl Options {
             };
             texts.add(text, &name);
         };
-        let too_many = || Ending::error("brunt: there are too many requests; use fewer", 1);
+        let fits = |count: usize| {
+            let line = "there are too many requests; use fewer";
+            ensure((1..=REQUESTS_MAX).contains(&count), || {
+                Ending::of_brunt(line)
+            })
+        };
         match (self.workload(), &files.log, &self.uris, &files.list) {
             (Workload::Log { .. }, Some(log), ..) => {
                 for logged in log.requests() {
@@ -238,28 +238,18 @@ impl Options {
             (.., Uris::List { .. }, Some(list)) => {
                 let list = list.strip_suffix(b"\0").unwrap_or(list);
                 let uris: Vec<_> = list.split(|&byte| byte == 0).collect();
-                if list.is_empty() {
-                    return Err(Ending::error(
-                        "brunt: there is no URI in the list of --wlog",
-                        1,
-                    ));
-                }
-                if uris.len() > REQUESTS_MAX {
-                    return Err(too_many());
-                }
+                ensure(!list.is_empty(), || {
+                    Ending::of_brunt("there is no URI in the list of --wlog")
+                })?;
+                fits(uris.len())?;
                 uris.iter().for_each(|uri| add(method, uri, b""));
             }
             (.., Uris::Set { requests, .. }, _) => {
-                if *requests == 0 || *requests as usize > REQUESTS_MAX {
-                    return Err(too_many());
-                }
+                fits(*requests as usize)?;
                 let digits = (requests - 1).to_string().len();
                 for number in 0..*requests {
-                    add(
-                        method,
-                        path_in_set(&self.uri, number, digits).as_bytes(),
-                        b"",
-                    );
+                    let path = path_in_set(&self.uri, number, digits);
+                    add(method, path.as_bytes(), b"");
                 }
             }
             _ => add(method, self.uri.as_bytes(), b""),
@@ -325,12 +315,9 @@ impl Options {
 /// The path of a request of a working set: its digits, as many as the largest has, are folders.
 fn path_in_set(prefix: &str, number: u32, digits: usize) -> String {
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-    let mut path = prefix.to_owned();
-    for digit in format!("{number:0digits$}").chars() {
-        path.push('/');
-        path.push(digit);
-    }
-    path + ".html"
+    let number = format!("{number:0digits$}");
+    let folders = number.chars().map(|digit| format!("/{digit}"));
+    format!("{prefix}{}.html", folders.collect::<String>())
 }
 
 #[cfg(test)]

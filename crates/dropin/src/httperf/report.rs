@@ -110,6 +110,9 @@ fn per(value: f64, by: f64) -> f64 {
 pub fn heading(options: &Options) -> String {
     let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
     let value = |name: &str, value: &dyn std::fmt::Display| Some(format!("{name}={value}"));
+    let text = |name, typed: &Option<String>| typed.as_ref().and_then(|typed| value(name, typed));
+    let header = options.add_header.as_ref();
+    let quoted = header.map(|header| format!("'{header}'"));
     let seconds = |name, s: f64| value(name, &general(s)).filter(|_| s > 0.0);
     let count = |name, count: u32| value(name, &count).filter(|_| count > 0);
     let (client, clients) = options.client;
@@ -136,10 +139,7 @@ pub fn heading(options: &Options) -> String {
         seconds("timeout", options.timeout_s),
         value("client", &format!("{client}/{clients}")),
         value("server", &options.server),
-        options
-            .server_name
-            .as_ref()
-            .and_then(|name| value("server_name", name)),
+        text("server_name", &options.server_name),
         value("port", &options.port()),
         value("uri", &options.uri),
         options
@@ -150,7 +150,7 @@ pub fn heading(options: &Options) -> String {
         count("max-piped-calls", options.piped_max),
         match (&options.period, &options.period_typed) {
             (Period::Fixed(period_s), _) => value("rate", &general(1.0 / period_s)),
-            (_, typed) => typed.as_ref().and_then(|typed| value("period", typed)),
+            (_, typed) => text("period", typed),
         },
         value("send-buffer", &options.send_bytes),
         flag("retry-on-failure", options.retries),
@@ -158,14 +158,8 @@ pub fn heading(options: &Options) -> String {
         flag("session-cookies", options.cookies),
         flag("ssl", options.is_secure),
         flag("ssl-no-reuse", options.no_resumption),
-        options
-            .add_header
-            .as_ref()
-            .map(|header| format!("add-header='{header}'")),
-        options
-            .method
-            .as_ref()
-            .and_then(|method| value("method", method)),
+        text("add-header", &quoted),
+        text("method", &options.method),
         Some(workload),
         value("burst-length", &options.burst).filter(|_| options.burst > 1),
         match options.uris {
@@ -173,17 +167,11 @@ pub fn heading(options: &Options) -> String {
             _ => None,
         },
     ];
-    let words: String = words
-        .iter()
-        .flatten()
-        .map(|word| format!(" --{word}"))
-        .collect();
+    let words = words.iter().flatten().map(|word| format!(" --{word}"));
+    let words: String = words.collect();
     let version = if options.tells_version { VERSION } else { "" };
-    let most = if options.is_verbose {
-        format!("httperf: maximum number of open descriptors = {CONNECTIONS_MAX}\n")
-    } else {
-        String::new()
-    };
+    let most = format!("httperf: maximum number of open descriptors = {CONNECTIONS_MAX}\n");
+    let most = if options.is_verbose { &*most } else { "" };
     format!("{version}httperf{words}\n{most}")
 }
 
@@ -238,11 +226,8 @@ fn print(options: &Options, measured: &Measured) -> String {
     let [client, refused, reset, descriptors, addresses, other] = measured.errors;
     let total: u64 = measured.errors.iter().sum();
     let of_connections = of_connections(measured);
-    let of_sessions = if options.has_sessions() {
-        of_sessions(measured)
-    } else {
-        String::new()
-    };
+    let of_sessions = options.has_sessions().then(|| of_sessions(measured));
+    let of_sessions = of_sessions.unwrap_or_default();
     format!(
         "{shown}Maximum connect burst length: 1\n\n\
          Total: connections {connections} requests {requests} replies {replies} test-duration \
@@ -297,15 +282,10 @@ fn of_sessions(measured: &Measured) -> String {
     let rate = per(completed as f64, measured.taken_s);
     let connections = per(sessions.connections as f64, completed as f64);
     let lifetime_s = per(sessions.completed_ns as f64 / 1e9, completed as f64);
-    let fail_time_s = per(
-        sessions.failed_ns as f64 / 1e9,
-        sessions.counts.failed as f64,
-    );
-    let lengths: String = sessions
-        .lengths
-        .iter()
-        .map(|count| format!(" {count}"))
-        .collect();
+    let failed = sessions.counts.failed as f64;
+    let fail_time_s = per(sessions.failed_ns as f64 / 1e9, failed);
+    let lengths = sessions.lengths.iter().map(|count| format!(" {count}"));
+    let lengths: String = lengths.collect();
     format!(
         "\nSession rate [sess/s]: min {least:.2} avg {rate:.2} max {most:.2} stddev \
          {deviation:.2} ({completed}/{begun})\n\
