@@ -19,10 +19,10 @@ pub fn heading(options: &Options, requests: u64) -> String {
     let lines = (0..threads).map(|number| {
         let clients = share(options.clients, threads, number);
         let rate = options.rate.map(|rate| share(rate, threads, number));
-        let paced = match rate.filter(|&rate| clients > rate) {
-            Some(rate) => format!("Up to {rate} client(s) will be created every {period} "),
-            None => String::new(),
-        };
+        let paced = rate
+            .filter(|&rate| clients > rate)
+            .map(|rate| format!("Up to {rate} client(s) will be created every {period} "));
+        let paced = paced.unwrap_or_default();
         let what = match options.duration_ns {
             Some(ns) => format!(
                 "Timing-based test with {}s of warm-up time and {}s of main duration for \
@@ -111,27 +111,24 @@ impl Measured {
         for request in log.requests() {
             let us = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64 / 1e3;
             let place = request.connection as usize;
-            if clients.len() <= place {
-                clients.resize(place + 1, Client::default());
-            }
+            clients.resize(clients.len().max(place + 1), Client::default());
             let client = &mut clients[place];
             let opening_us = request.opening_us();
             let opening_ns = opening_us.unwrap_or(0) * 1_000;
-            client
-                .from_ns
-                .get_or_insert(request.sent_ns.saturating_sub(opening_ns));
+            let from_ns = request.sent_ns.saturating_sub(opening_ns);
+            client.from_ns.get_or_insert(from_ns);
             client.to_ns = client.to_ns.max(request.done_ns.min(until_ns));
-            if let Some(us_of_opening) = opening_us {
-                times.connect.0.push(us_of_opening as f64);
-            }
+            let opening_us = opening_us.map(|us| us as f64);
+            times.connect.0.extend(opening_us);
             let is_reply = matches!(request.end, LoggedEnd::Reply(_));
             if !is_reply || request.done_ns >= until_ns {
                 continue;
             }
-            if let Some(us_of_opening) = opening_us {
-                let first_us = us(request.sent_ns, request.first_byte_ns);
-                times.first_byte.0.push(us_of_opening as f64 + first_us);
-            }
+            let first_us = us(request.sent_ns, request.first_byte_ns);
+            times
+                .first_byte
+                .0
+                .extend(opening_us.map(|us| us + first_us));
             client.done += 1;
             times.request.0.push(us(request.sent_ns, request.done_ns));
         }
@@ -155,12 +152,11 @@ impl Measured {
 
 /// Bytes as h2load prints them.
 fn bytes(count: f64) -> String {
-    for (unit, size) in [("G", 1_073_741_824.0), ("M", 1_048_576.0), ("K", 1_024.0)] {
-        if count >= size {
-            return format!("{:.2}{unit}B", count / size);
-        }
+    let units = [("G", 1_073_741_824.0), ("M", 1_048_576.0), ("K", 1_024.0)];
+    match units.into_iter().find(|(_, size)| count >= *size) {
+        Some((unit, size)) => format!("{:.2}{unit}B", count / size),
+        None => format!("{count:.0}B"),
     }
-    format!("{count:.0}B")
 }
 
 /// What is printed at the end of a run of so many requests, with its log.
@@ -176,9 +172,10 @@ pub fn unresolved(reason: &std::io::Error) -> Ending {
 /// What is printed in place of a run of so many requests whose server cannot be reached, or does
 /// not speak what is asked of it, which took so long.
 pub fn unreached(options: &Options, requests: u64, taken_ns: u64) -> String {
-    let total = match options.duration_ns {
-        Some(_) => 0,
-        None => requests,
+    let total = if options.duration_ns.is_some() {
+        0
+    } else {
+        requests
     };
     let measured = Measured {
         taken_ns,
@@ -214,10 +211,9 @@ fn progress(options: &Options, measured: &Measured) -> String {
     let clients = options.clients.div_ceil(threads);
     let say = |all: u64, ended: std::ops::Range<u64>, what: &str| -> String {
         let step = (all / 10).max(1);
-        let ended = ended
-            .map(|ended| ended + 1)
-            .filter(|it| it.is_multiple_of(step));
-        let lines = ended.map(|ended| format!("progress: {}% {what}\n", ended * 100 / all));
+        let ended = ended.map(|ended| ended + 1);
+        let told = ended.filter(|ended| ended.is_multiple_of(step));
+        let lines = told.map(|ended| format!("progress: {}% {what}\n", ended * 100 / all));
         lines.collect()
     };
     let negotiated = match measured.protocol {
@@ -315,19 +311,20 @@ struct Row {
 
 impl Sample {
     fn row(&self) -> Row {
-        let count = self.0.len() as f64;
         if self.0.is_empty() {
             return Row::default();
         }
-        let mean = self.0.iter().sum::<f64>() / count;
-        let stdev = deviation(self.0.iter().copied(), mean);
-        let within = self.0.iter().filter(|&it| (it - mean).abs() <= stdev);
+        let count = self.0.len() as f64;
+        let values = self.0.iter().copied();
+        let mean = values.clone().sum::<f64>() / count;
+        let stdev = deviation(values.clone(), mean);
+        let within = values.clone().filter(|value| (value - mean).abs() <= stdev);
         Row {
-            min: self.0.iter().copied().fold(f64::INFINITY, f64::min),
-            max: self.0.iter().copied().fold(0.0, f64::max),
+            min: values.clone().fold(f64::INFINITY, f64::min),
+            within: within.count() as f64 * 100.0 / count,
+            max: values.fold(0.0, f64::max),
             mean,
             stdev,
-            within: within.count() as f64 * 100.0 / count,
         }
     }
 
@@ -337,11 +334,13 @@ impl Sample {
         sorted.sort_unstable_by(f64::total_cmp);
         let at = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
         let half = sorted.len() / 2;
-        let median = match sorted.len() {
-            0 => 0.0,
-            count if count.is_multiple_of(2) => (at(half - 1) + at(half)) / 2.0,
-            _ => at(half),
+        let is_even = sorted.len().is_multiple_of(2);
+        let lower = if is_even {
+            half.saturating_sub(1)
+        } else {
+            half
         };
+        let median = (at(lower) + at(half)) / 2.0;
         let behind = |share: f64| at((sorted.len() as f64 * share) as usize);
         [median, behind(0.95), behind(0.99)]
     }
@@ -360,36 +359,33 @@ pub(super) struct Times {
 impl Times {
     /// The rows of version 1.52, or those of versions from 1.69 on.
     pub(super) fn rows(&self, is_newer: bool) -> String {
-        let (head, names) = if is_newer {
-            (
-                "                 min         max         median      p95         p99         \
-                 mean        sd         +/- sd\n",
-                [
-                    "request     :",
-                    "connect     :",
-                    "TTFB        :",
-                    "req/s       :",
-                ],
-            )
+        let width = if is_newer { 12 } else { 16 };
+        let head = if is_newer {
+            "                 min         max         median      p95         p99         \
+             mean        sd         +/- sd\n"
         } else {
-            (
-                "                     min         max         mean         sd        +/- sd\n",
-                [
-                    "time for request:",
-                    "time for connect:",
-                    "time to 1st byte:",
-                    "req/s           :",
-                ],
-            )
+            "                     min         max         mean         sd        +/- sd\n"
         };
-        let mut text = head.to_owned();
-        let samples = [&self.request, &self.connect, &self.first_byte, &self.rate];
-        for (name, sample) in names.into_iter().zip(samples) {
-            let shown = if std::ptr::eq(sample, &self.rate) {
-                rate
+        let first_byte = if is_newer { "TTFB" } else { "time to 1st byte" };
+        let of = |what| {
+            if is_newer {
+                what
             } else {
-                duration
-            };
+                format!("time for {what}")
+            }
+        };
+        let named = [
+            (
+                of("request".to_owned()),
+                &self.request,
+                duration as fn(f64) -> String,
+            ),
+            (of("connect".to_owned()), &self.connect, duration),
+            (first_byte.to_owned(), &self.first_byte, duration),
+            ("req/s".to_owned(), &self.rate, rate),
+        ];
+        let mut text = head.to_owned();
+        for (name, sample, shown) in named {
             let row = sample.row();
             let mut columns = vec![row.min, row.max, row.mean, row.stdev];
             if is_newer {
@@ -398,8 +394,8 @@ impl Times {
             let columns = columns
                 .into_iter()
                 .map(|value| format!("{:>10}", shown(value)));
-            let columns: Vec<String> = columns.collect();
-            let _ = writeln!(text, "{name} {}{:9.2}%", columns.join("  "), row.within);
+            let columns = columns.collect::<Vec<_>>().join("  ");
+            let _ = writeln!(text, "{name:<width$}: {columns}{:9.2}%", row.within);
         }
         text
     }
@@ -427,10 +423,9 @@ fn tls_lines(run: &Run) -> String {
     };
     let version = tls.version.replace("TLS ", "TLSv");
     // QUIC does not tell it.
-    let suite = match run.summary().lifetime.quic.is_none() {
-        true => format!("Cipher: {}\n", openssl_suite(&tls.cipher_suite)),
-        false => String::new(),
-    };
+    let is_told = run.summary().lifetime.quic.is_none();
+    let suite = is_told.then(|| format!("Cipher: {}\n", openssl_suite(&tls.cipher_suite)));
+    let suite = suite.unwrap_or_default();
     let key = tls.group.as_deref().and_then(temporary_key);
     let key = key.map_or_else(String::new, |key| {
         // h2load has other names than ab for the same curves.

@@ -80,8 +80,6 @@ pub struct ServerReport {
     pub cpu_percent: Option<u32>,
     /// Segments that it sent again.
     pub retransmits: Option<u64>,
-    /// Round trip when it connected, milliseconds, as it wrote it.
-    pub rtt_ms: Option<f64>,
     /// The lines, as they came.
     pub text: String,
 }
@@ -97,11 +95,11 @@ impl ServerReport {
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             let before = |word: &str| {
-                let at = words.iter().position(|it| *it == word)?;
+                let at = words.iter().position(|other| *other == word)?;
                 words.get(at.checked_sub(1)?)?.parse::<f64>().ok()
             };
             let keyed = |key: &str| {
-                let mut values = words.iter().filter_map(|it| it.split_once('='));
+                let mut values = words.iter().filter_map(|word| word.split_once('='));
                 values.find_map(|(name, value)| (name == key).then_some(value))
             };
             let number = |key: &str| keyed(key)?.trim_end_matches('%').parse::<f64>().ok();
@@ -119,8 +117,6 @@ impl ServerReport {
             }
             let retransmits = number("retrans").map(|count| count as u64);
             report.retransmits = report.retransmits.or(retransmits);
-            let rtt_ms = number("RTT").or_else(|| number("rtt_ms"));
-            report.rtt_ms = rtt_ms.or(report.rtt_ms);
             let percent = words.iter().filter_map(|word| word.strip_suffix('%'));
             let mut percent = percent.map(|word| word.trim_start_matches("cpu="));
             if line.contains("maxrss") {
@@ -190,7 +186,6 @@ mod tests {
                 mbps: Some(8767.7262),
                 cpu_percent: Some(8),
                 retransmits: Some(3),
-                rtt_ms: Some(0.116),
                 text: text.to_owned(),
             };
             assert_eq!(found, expected);

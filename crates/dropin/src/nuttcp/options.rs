@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use brunt_load::{Plan, RequestSet, SocketOptions, Streams, Target};
 
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 use crate::libraries::at_least_1;
 
@@ -100,10 +101,7 @@ pub fn table() -> Table<Options> {
         refused("-x", "traceroute and nice do that"),
         value("--brunt-report", |o, typed| {
             o.brunt_report = Some(typed.into());
-            match typed {
-                "" => Err(wrong(NO_FILE)),
-                _ => Ok(()),
-            }
+            ensure(!typed.is_empty(), || wrong(NO_FILE))
         }),
     ])
 }
@@ -168,13 +166,12 @@ fn wrong(line: &str) -> Ending {
 
 /// A number at the beginning of a text, as C's `atoi` and `sscanf` read it, and the last character.
 fn number(text: &str) -> (f64, char) {
-    let end = text
-        .find(|digit: char| !digit.is_ascii_digit() && digit != '.' && digit != '-')
-        .unwrap_or(text.len());
-    let value: f64 = text[..end].parse().unwrap_or(0.0);
+    let is_part = |digit: char| digit.is_ascii_digit() || digit == '.' || digit == '-';
+    let end = text.find(|digit| !is_part(digit)).unwrap_or(text.len());
+    let last = text.chars().last().unwrap_or('\0');
     (
-        value,
-        text.chars().last().unwrap_or('\0').to_ascii_lowercase(),
+        text[..end].parse().unwrap_or(0.0),
+        last.to_ascii_lowercase(),
     )
 }
 
@@ -187,17 +184,16 @@ fn window(text: &str, name: &str) -> Result<Option<NonZeroU32>, Ending> {
         _ => 1_024.0,
     };
     let bytes = value * factor;
-    if !(0.0..=f64::from(i32::MAX)).contains(&bytes) {
-        return Err(wrong(&format!("invalid {name} = {text}")));
-    }
+    let is_size = (0.0..=f64::from(i32::MAX)).contains(&bytes);
+    ensure(is_size, || wrong(&format!("invalid {name} = {text}")))?;
     Ok(NonZeroU32::new(bytes as u32))
 }
 
 fn seconds(text: &str, name: &str, of_zero: f64) -> Result<f64, Ending> {
     let (value, unit) = number(text);
-    if value < 0.0 {
-        return Err(wrong(&format!("invalid {name} = {value:.6}")));
-    }
+    ensure(value >= 0.0, || {
+        wrong(&format!("invalid {name} = {value:.6}"))
+    })?;
     let value = if value == 0.0 { of_zero } else { value };
     Ok(match unit {
         'm' => value * 60.0,
@@ -213,10 +209,8 @@ fn port(text: &str, name: &str, least: u16) -> Result<u16, Ending> {
 }
 
 fn in_range(value: f64, least: f64, most: f64, name: &str) -> Result<(), Ending> {
-    match (least..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(wrong(&format!("invalid {name} = {value}"))),
-    }
+    let is_in_range = (least..=most).contains(&value);
+    ensure(is_in_range, || wrong(&format!("invalid {name} = {value}")))
 }
 
 /// Bits per second; absent without a limit.
@@ -251,14 +245,13 @@ impl Options {
             buffer_bytes: 65_536,
             ..Self::default()
         };
-        let operands = table()
-            .read(words, &mut options)
-            .map_err(|found| match found {
-                Wrong::Ends(ending) => ending,
-                Wrong::Refused(line) => wrong(&line),
-                Wrong::NoArgument(_) => wrong(NO_FILE),
-                Wrong::NoOption(_) | Wrong::Name(_) => wrong(USAGE.trim_end()),
-            })?;
+        let operands = table().read(words, &mut options);
+        let operands = operands.map_err(|found| match found {
+            Wrong::Ends(ending) => ending,
+            Wrong::Refused(line) => wrong(&line),
+            Wrong::NoArgument(_) => wrong(NO_FILE),
+            Wrong::NoOption(_) | Wrong::Name(_) => wrong(USAGE.trim_end()),
+        })?;
         let host = match &operands[..] {
             [host] => host,
             [_, other, ..] => {
@@ -273,18 +266,15 @@ impl Options {
             }
             [] => return Err(wrong(USAGE.trim_end())),
         };
-        if options.is_flipped && options.transmits() {
-            let reason = "brunt opens the connections of its streams";
-            return Err(unlike("-F with -t", reason));
-        }
-        (options.control_host, options.host) = match host.split_once('/') {
-            Some((control, host)) => (control.to_owned(), host.to_owned()),
-            None => (host.clone(), host.clone()),
-        };
+        ensure(!options.is_flipped || !options.transmits(), || {
+            unlike("-F with -t", "brunt opens the connections of its streams")
+        })?;
+        let (control, host) = host.split_once('/').unwrap_or((host, host));
+        (options.control_host, options.host) = (control.to_owned(), host.to_owned());
         let last = u32::from(options.port) + options.streams - 1;
-        if last > u32::from(u16::MAX) {
-            return Err(wrong(&format!("invalid port/nstream = {last}")));
-        }
+        ensure(last <= u16::MAX.into(), || {
+            wrong(&format!("invalid port/nstream = {last}"))
+        })?;
         Ok(options)
     }
 
@@ -342,14 +332,16 @@ impl Options {
         plan.stop.duration_ns = Some((self.timeout_s * 1e9) as u64);
         plan.setup_timeout_ns = Some(SETUP_LIMIT_NS);
         plan.drain_limit_ns = DRAIN_LIMIT_NS;
-        let of = |is_ours: bool| {
-            self.window_bytes
-                .filter(|_| is_ours || self.sets_both_windows)
+        let both = self.window_bytes.filter(|_| self.sets_both_windows);
+        let (send, receive) = if self.transmits() {
+            (self.window_bytes, both)
+        } else {
+            (both, self.window_bytes)
         };
         plan.sockets = SocketOptions {
             is_nodelay: self.is_nodelay,
-            send_buffer_bytes: of(self.transmits()),
-            receive_buffer_bytes: of(!self.transmits()),
+            send_buffer_bytes: send,
+            receive_buffer_bytes: receive,
             segment_bytes: self.segment_bytes,
             ..SocketOptions::default()
         };

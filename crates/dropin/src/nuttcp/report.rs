@@ -55,9 +55,10 @@ struct Own {
 impl Own {
     fn of(options: &Options, run: &Run, found: &Bandwidth) -> Self {
         let seconds = run.window_ns as f64 / 1e9;
-        let rate = match options.transmits() {
-            true => &found.up_bytes_per_s,
-            false => &found.down_bytes_per_s,
+        let rate = if options.transmits() {
+            &found.up_bytes_per_s
+        } else {
+            &found.down_bytes_per_s
         };
         let (mut user_ns, mut system_ns) = (0, 0);
         for agent in &run.agents {
@@ -86,9 +87,10 @@ pub fn report(options: &Options, run: &Run, server: &ServerReport) -> String {
         return String::new();
     };
     let own = Own::of(options, run, &found);
-    match options.is_verbose {
-        true => format!("{}\n{}", verbose(options, &own), server.text),
-        false => brief(options, &own, server),
+    if options.is_verbose {
+        format!("{}\n{}", verbose(options, &own), server.text)
+    } else {
+        brief(options, &own, server)
     }
 }
 
@@ -103,41 +105,35 @@ fn brief(options: &Options, own: &Own, server: &ServerReport) -> String {
         _ => own.moved,
     };
     let theirs = server.cpu_percent.unwrap_or(0);
-    let (tx, rx, retransmits, rtt_ms) = match options.transmits() {
-        true => (own.cpu_percent(), theirs, Some(own.retransmits), own.rtt_ms),
-        false => (theirs, own.cpu_percent(), server.retransmits, own.rtt_ms),
+    let ours = own.cpu_percent();
+    let (tx, rx, retransmits) = if options.transmits() {
+        (ours, theirs, Some(own.retransmits))
+    } else {
+        (theirs, ours, server.retransmits)
     };
     let is_shown = !options.no_retransmits && options.streams == 1;
     let retransmits = retransmits.filter(|_| is_shown);
     // Of what it receives nuttcp has none among its keys.
     let is_rtt_shown = !options.no_rtt && (options.transmits() || !options.is_parsable);
-    let rtt_ms = rtt_ms.filter(|_| is_rtt_shown);
-    let blank = if options.is_parsable { "" } else { " " };
-    let mut line = prefix(options) + blank + &received.text(options, "", "real_seconds");
-    line += &if options.is_parsable {
-        format!(" tx_cpu={tx} rx_cpu={rx}")
+    let rtt_ms = own.rtt_ms.filter(|_| is_rtt_shown);
+    let moved = received.text(options, "", "real_seconds");
+    let mut line = prefix(options);
+    if options.is_parsable {
+        line += &format!("{moved} tx_cpu={tx} rx_cpu={rx}");
+        line.extend(retransmits.map(|count| format!(" retrans={count}")));
+        line.extend(rtt_ms.map(|ms| format!(" rtt_ms={ms:.2}")));
     } else {
-        format!(" {tx} %TX {rx} %RX")
-    };
-    line += &match (retransmits, options.is_parsable) {
-        (Some(count), true) => format!(" retrans={count}"),
-        (Some(count), false) => format!(" {count} retrans"),
-        (None, _) => String::new(),
-    };
-    line += &match (rtt_ms, options.is_parsable) {
-        (Some(ms), true) => format!(" rtt_ms={ms:.2}"),
-        (Some(ms), false) => format!(" {ms:.2} msRTT"),
-        (None, _) => String::new(),
-    };
+        line += &format!(" {moved} {tx} %TX {rx} %RX");
+        line.extend(retransmits.map(|count| format!(" {count} retrans")));
+        line.extend(rtt_ms.map(|ms| format!(" {ms:.2} msRTT")));
+    }
     line + "\n"
 }
 
 /// What each line begins with where there is an identifier.
 pub fn prefix(options: &Options) -> String {
-    match options.identifier.strip_prefix('-') {
-        Some(name) => format!("{name}: "),
-        None => String::new(),
-    }
+    let name = options.identifier.strip_prefix('-');
+    name.map_or_else(String::new, |name| format!("{name}: "))
 }
 
 /// The client's own lines, of which brunt knows these.
@@ -165,69 +161,43 @@ fn verbose(options: &Options, own: &Own) -> String {
     let percent = own.cpu_percent();
     let (user, system, whole) = (own.user_s, own.system_s, seconds as u64);
     let (minutes, whole) = (whole / 60, whole % 60);
-    let is_ours = options.transmits();
     let retransmits = own.retransmits;
-    // Each line with keys, and without; whether brunt has it.
-    let [to_keyed, to_plain] = if is_ours {
-        [format!(" host={host}"), format!(" -> {host}")]
-    } else {
-        Default::default()
-    };
     let plural = if *timeout_s == 1.0 { "" } else { "s" };
-    let lines = [
-        (
-            true,
-            format!("buflen={buffer_bytes} nstream={streams} port={port} mode=tcp{to_keyed}"),
-            format!("buflen={buffer_bytes}, nstream={streams}, port={port} tcp{to_plain}"),
-        ),
-        (
-            is_ours,
-            format!("time_limit={timeout_s:.2}"),
-            format!("time limit = {timeout_s:.2} second{plural}"),
-        ),
-        (
-            true,
-            format!("connect={host} rtt_ms={rtt:.3}"),
-            format!("connect to {host} with RTT={rtt:.3} ms"),
-        ),
-        (
-            true,
-            format!(
-                "megabytes={megabytes:.4} real_seconds={seconds:.2} rate_KBps={per_s:.2} \
-                 rate_Mbps={mbps:.4}"
-            ),
-            format!(
-                "{megabytes:.4} MB in {seconds:.2} real seconds = {per_s:.2} KB/sec = {mbps:.4} \
-                 Mbps"
-            ),
-        ),
-        (
-            true,
-            format!(
-                "megabytes={megabytes:.4} cpu_seconds={cpu_s:.2} KB_per_cpu_second={per_cpu:.2}"
-            ),
-            format!("{megabytes:.4} MB in {cpu_s:.2} CPU seconds = {per_cpu:.2} KB/cpu sec"),
-        ),
-        (
-            is_ours,
-            format!("retrans={retransmits}"),
-            format!("retrans = {retransmits}"),
-        ),
-        (
-            true,
-            format!(
-                "stats=cpu user={user:.1} system={system:.1} elapsed={minutes}:{whole:02} \
-                 cpu={percent}%"
-            ),
-            format!("{user:.1}user {system:.1}sys {minutes}:{whole:02}real {percent}%"),
-        ),
-    ];
-    let mut text = format!("{head}v{VERSION}: socket\n");
-    for (_, keyed, plain) in lines.into_iter().filter(|(is_there, ..)| *is_there) {
-        let line = if options.is_parsable { keyed } else { plain };
-        text += &format!("{head}{line}\n");
-    }
-    text
+    // What brunt knows only where it sends.
+    let sent = |line: String| {
+        if options.transmits() {
+            line
+        } else {
+            String::new()
+        }
+    };
+    let text = if options.is_parsable {
+        let to = sent(format!(" host={host}"));
+        let limit = sent(format!("time_limit={timeout_s:.2}\n"));
+        let again = sent(format!("retrans={retransmits}\n"));
+        format!(
+            "buflen={buffer_bytes} nstream={streams} port={port} mode=tcp{to}\n\
+             {limit}connect={host} rtt_ms={rtt:.3}\n\
+             megabytes={megabytes:.4} real_seconds={seconds:.2} rate_KBps={per_s:.2} \
+             rate_Mbps={mbps:.4}\n\
+             megabytes={megabytes:.4} cpu_seconds={cpu_s:.2} KB_per_cpu_second={per_cpu:.2}\n\
+             {again}stats=cpu user={user:.1} system={system:.1} elapsed={minutes}:{whole:02} \
+             cpu={percent}%\n"
+        )
+    } else {
+        let to = sent(format!(" -> {host}"));
+        let limit = sent(format!("time limit = {timeout_s:.2} second{plural}\n"));
+        let again = sent(format!("retrans = {retransmits}\n"));
+        format!(
+            "buflen={buffer_bytes}, nstream={streams}, port={port} tcp{to}\n\
+             {limit}connect to {host} with RTT={rtt:.3} ms\n\
+             {megabytes:.4} MB in {seconds:.2} real seconds = {per_s:.2} KB/sec = {mbps:.4} Mbps\n\
+             {megabytes:.4} MB in {cpu_s:.2} CPU seconds = {per_cpu:.2} KB/cpu sec\n\
+             {again}{user:.1}user {system:.1}sys {minutes}:{whole:02}real {percent}%\n"
+        )
+    };
+    let lines = text.lines().map(|line| format!("{head}{line}\n"));
+    format!("{head}v{VERSION}: socket\n{}", lines.collect::<String>())
 }
 
 /// The lines over time of a run that received; where brunt sends they are the server's.
@@ -236,6 +206,12 @@ pub fn intervals(options: &Options, run: &Run) -> String {
     if options.transmits() || options.interval_s <= 0.0 {
         return text;
     }
+    let is_parsable = options.is_parsable;
+    let (blank, total) = if is_parsable {
+        ("", " ")
+    } else {
+        (" ", " Tot: ")
+    };
     let all = run.bandwidth_intervals();
     let (mut from_s, mut total_bytes) = (0.0, 0.0);
     let end_s = run.window_ns as f64 / 1e9;
@@ -243,11 +219,6 @@ pub fn intervals(options: &Options, run: &Run) -> String {
         let to_s = from_s + options.interval_s;
         let bytes = received_in(&all, from_s, to_s);
         total_bytes += bytes;
-        let (blank, total) = if options.is_parsable {
-            ("", " ")
-        } else {
-            (" ", " Tot: ")
-        };
         text += &prefix(options);
         text += blank;
         text += &Moved::of(bytes, options.interval_s).text(options, "", "real_sec");
@@ -267,9 +238,9 @@ pub fn intervals(options: &Options, run: &Run) -> String {
 /// Bytes that came in a part of the window, each interval as if they had come evenly.
 fn received_in(all: &[BandwidthInterval], from_s: f64, to_s: f64) -> f64 {
     let in_s = |ns: u64| ns as f64 / 1e9;
-    let of = |it: &BandwidthInterval| {
-        let common_s = to_s.min(in_s(it.to_ns)) - from_s.max(in_s(it.from_ns));
-        common_s.max(0.0) * it.down_bytes_per_s
+    let of = |interval: &BandwidthInterval| {
+        let common_s = to_s.min(in_s(interval.to_ns)) - from_s.max(in_s(interval.from_ns));
+        common_s.max(0.0) * interval.down_bytes_per_s
     };
     all.iter().map(of).sum()
 }

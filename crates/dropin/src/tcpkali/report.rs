@@ -87,12 +87,9 @@ impl Volume {
         } = *self;
         let per_s = |count: u64| count as f64 / seconds;
         let channel = per_s(sent + received) / connections.max(1) as f64;
-        let marked = if has_markers {
-            let (down, up) = (per_s(reads), per_s(writes));
-            format!("Aggregate message rate: {down:.3}↓, {up:.3}↑ mps\n")
-        } else {
-            String::new()
-        };
+        let (mps_down, mps_up) = (per_s(reads), per_s(writes));
+        let marked = format!("Aggregate message rate: {mps_down:.3}↓, {mps_up:.3}↑ mps\n");
+        let marked = if has_markers { &*marked } else { "" };
         let down = segments_per_message(reads, received);
         let up = segments_per_message(writes, sent);
         format!(
@@ -136,10 +133,8 @@ pub fn report(options: &Options, has_markers: bool, run: &Run, taken: Taken) -> 
     ] {
         if is_asked {
             let typed = options.percentiles.join("/");
-            let values = options
-                .percentiles
-                .iter()
-                .map(|typed| ms(quantile_ns(times, typed)));
+            let values = options.percentiles.iter();
+            let values = values.map(|typed| ms(quantile_ns(times, typed)));
             let values = values.collect::<Vec<_>>().join("/");
             text += &format!("{title} latency at percentiles: {values} ms ({typed}%)\n");
         }
@@ -168,9 +163,8 @@ fn in_units(bytes: u64) -> String {
 
 /// Packets of a message at least.
 fn segments_per_message(messages: u64, bytes: u64) -> u64 {
-    bytes
-        .checked_div(messages)
-        .map_or(0, |each| each.div_ceil(SEGMENT_BYTES))
+    let each = bytes.checked_div(messages);
+    each.map_or(0, |each| each.div_ceil(SEGMENT_BYTES))
 }
 
 /// Most bytes of a datagram of metrics.
@@ -236,10 +230,8 @@ pub fn datagrams(
         messages,
         ..
     } = *interval;
-    let (down, up) = (
-        interval.bits_per_s(bytes_received) as u64,
-        interval.bits_per_s(bytes_sent) as u64,
-    );
+    let down = interval.bits_per_s(bytes_received) as u64;
+    let up = interval.bits_per_s(bytes_sent) as u64;
     let counted = [
         ("connections.opened", opened, 'c'),
         ("connections.total", live, 'g'),

@@ -94,12 +94,12 @@ impl Measured {
             measured.bytes += u64::from(request.head_bytes) + request.body_bytes;
             measured.head_bytes += u64::from(request.head_bytes);
             if let LoggedEnd::Reply(outcome) = request.end {
-                let class = outcome
-                    .status()
-                    .map_or(0, |status| usize::from(status / 100));
-                if let Some(count) = measured.statuses.get_mut(class) {
-                    *count += 1;
-                }
+                let class = usize::from(outcome.status().map_or(0, |status| status / 100));
+                measured
+                    .statuses
+                    .get_mut(class)
+                    .into_iter()
+                    .for_each(|count| *count += 1);
                 measured.passed += u64::from(matches!(class, 2 | 3));
             }
             let us = |to_ns: u64| to_ns.saturating_sub(request.sent_ns) / 1_000;
@@ -205,10 +205,8 @@ fn warnings(options: &Options, measured: &Measured) -> String {
         ("response time", &measured.response),
         ("total time", &measured.total),
     ] {
-        let (stdev, apart) = (
-            times.sorted.deviation(),
-            times.sorted.mean().abs_diff(times.at(50)) as f64,
-        );
+        let stdev = times.sorted.deviation();
+        let apart = times.sorted.mean().abs_diff(times.at(50)) as f64;
         if stdev < 1.0 || apart <= stdev {
             continue;
         }

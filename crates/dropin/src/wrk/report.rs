@@ -40,48 +40,37 @@ pub fn report(options: &Options, run: &Run) -> String {
     let latencies = &run.latencies;
     let mut response = latencies.response.clone();
     response.merge(&latencies.response_error);
+    let per_thread = Row::of(&per_thread(run));
     match options.program {
-        Program::Wrk => latency_of_wrk(options, &response, run, &mut text),
-        Program::Wrk2 => latency_of_wrk2(options, &response, run, &mut text),
+        Program::Wrk => {
+            let latency = of_us(&response);
+            row(&Row::of(&latency), "Latency", time_us, &mut text);
+            row(&per_thread, "Req/Sec", metric, &mut text);
+            if options.latency {
+                text.push_str("  Latency Distribution\n");
+                for percent in PERCENTILES {
+                    let us = latency.percentile(percent) as f64;
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(text, "{percent:7.0}%{}", column(&time_us(us), 10));
+                }
+            }
+        }
+        Program::Wrk2 => {
+            let recorded = Recorded::of(&response);
+            row(&recorded.row(), "Latency", time_us, &mut text);
+            row(&per_thread, "Req/Sec", metric, &mut text);
+            if options.latency {
+                recorded.print(RECORDED, &mut text);
+                text.push_str(RULE);
+            }
+            if options.uncorrected_latency {
+                text.push('\n');
+                Recorded::of(&latencies.service).print(UNCORRECTED, &mut text);
+                text.push_str(RULE);
+            }
+        }
     }
     text + &counts_and_rates(&Counts::of(run))
-}
-
-fn latency_of_wrk(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let latency = of_us(response);
-    row(&Row::of(&latency), "Latency", time_us, text);
-    row(&Row::of(&per_thread(run)), "Req/Sec", metric, text);
-    if !options.latency {
-        return;
-    }
-    text.push_str("  Latency Distribution\n");
-    for percent in PERCENTILES {
-        let us = latency.percentile(percent) as f64;
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{percent:7.0}%{}", column(&time_us(us), 10));
-    }
-}
-
-fn latency_of_wrk2(options: &Options, response: &Histogram, run: &Run, text: &mut String) {
-    let recorded = Recorded::of(response);
-    let latency = Row {
-        mean: recorded.mean_us(),
-        stdev: recorded.stdev_us(),
-        max: recorded.max_us(),
-        within_percent: recorded.within_stdev_percent(),
-    };
-    row(&latency, "Latency", time_us, text);
-    row(&Row::of(&per_thread(run)), "Req/Sec", metric, text);
-    if options.latency {
-        recorded.print(RECORDED, text);
-        text.push_str(RULE);
-    }
-    if options.uncorrected_latency {
-        text.push('\n');
-        let service = Recorded::of(&run.latencies.service);
-        service.print(UNCORRECTED, text);
-        text.push_str(RULE);
-    }
 }
 
 /// A number such as `56.20k`.
@@ -196,10 +185,9 @@ impl Counts {
 
     /// `count` per second of the run; 0 for a run without length.
     fn per_s(&self, count: u64) -> f64 {
-        if self.duration_ns == 0 {
-            0.0
-        } else {
-            count as f64 * 1e9 / self.duration_ns as f64
+        match self.duration_ns {
+            0 => 0.0,
+            ns => count as f64 * 1e9 / ns as f64,
         }
     }
 }
@@ -230,13 +218,11 @@ pub(super) fn of_us(durations: &Histogram) -> Distribution {
         return Distribution::default();
     };
     let buckets = durations.buckets();
-    let mut counts: Vec<(u64, u64)> = buckets
-        .iter_recorded()
-        .map(|bucket| {
-            let ns = buckets.median_equivalent(bucket.value_iterated_to());
-            (ns.clamp(least_ns, most_ns) / 1_000, bucket.count_at_value())
-        })
-        .collect();
+    let counts = buckets.iter_recorded().map(|bucket| {
+        let ns = buckets.median_equivalent(bucket.value_iterated_to());
+        (ns.clamp(least_ns, most_ns) / 1_000, bucket.count_at_value())
+    });
+    let mut counts: Vec<(u64, u64)> = counts.collect();
     if let Some((_, count)) = counts.last_mut() {
         *count -= 1;
     }
@@ -261,30 +247,23 @@ impl Recorded {
         Self { us }
     }
 
-    /// Microseconds; 0 for none.
-    pub(super) fn mean_us(&self) -> f64 {
-        self.us.mean()
-    }
-
-    /// Microseconds; 0 for none.
-    pub(super) fn stdev_us(&self) -> f64 {
-        self.us.stdev()
-    }
-
-    /// The lowest time that is counted with the longest, microseconds; 0 for none.
-    pub(super) fn max_us(&self) -> f64 {
-        self.us.lowest_equivalent(self.us.max()) as f64
-    }
-
-    /// Per cent within one standard deviation of the mean; 0 for none.
-    pub(super) fn within_stdev_percent(&self) -> f64 {
-        if self.us.is_empty() {
-            return 0.0;
-        }
-        let (mean, stdev) = (self.mean_us(), self.stdev_us());
+    /// The row of the table, microseconds; 0 throughout of none. The longest is the lowest time that
+    /// is counted with it.
+    fn row(&self) -> Row {
+        let (mean, stdev) = (self.us.mean(), self.us.stdev());
         let (least, most) = ((mean - stdev).max(0.0) as u64, (mean + stdev) as u64);
-        let within = self.us.count_between(least, most);
-        within as f64 / self.us.len() as f64 * 100.0
+        let within = self.us.count_between(least, most) as f64;
+        let within_percent = within / self.us.len() as f64 * 100.0;
+        Row {
+            mean,
+            stdev,
+            max: self.us.lowest_equivalent(self.us.max()) as f64,
+            within_percent: if self.us.is_empty() {
+                0.0
+            } else {
+                within_percent
+            },
+        }
     }
 
     /// The distribution with its spectrum, under this title.
@@ -310,15 +289,18 @@ impl Recorded {
             let us = self.us.highest_equivalent(step.value_iterated_to());
             print_step(us, step.quantile_iterated_to(), count, text);
         }
+        let Row {
+            mean, stdev, max, ..
+        } = self.row();
         let buckets = (self.us.high() / SUB_BUCKETS + 1).next_power_of_two();
         let _ = writeln!(
             text,
             "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]\n\
              #[Max     = {:12.3}, Total count    = {:12}]\n\
              #[Buckets = {:12}, SubBuckets     = {SUB_BUCKETS:12}]",
-            self.mean_us() / 1e3,
-            self.stdev_us() / 1e3,
-            self.max_us() / 1e3,
+            mean / 1e3,
+            stdev / 1e3,
+            max / 1e3,
             self.us.len(),
             1 + buckets.ilog2(),
         );
@@ -466,7 +448,7 @@ mod tests {
     #[test]
     fn most_lie_within_one_deviation() {
         let recorded = of([10, 10, 10, 10, 10, 10, 10, 10, 10, 1_000]);
-        assert_eq!(recorded.within_stdev_percent(), 90.0);
+        assert_eq!(recorded.row().within_percent, 90.0);
     }
 
     #[test]
@@ -515,7 +497,7 @@ mod tests {
         let row =
             "\n       0.000     1.000000            0          inf\n#[Mean    =        0.000,";
         assert!(text.contains(row), "{text}");
-        assert_eq!((empty.within_stdev_percent(), empty.max_us()), (0.0, 0.0));
+        assert_eq!((empty.row().within_percent, empty.row().max), (0.0, 0.0));
     }
 
     fn series(interval_ns: u64, replies: &[u64]) -> Series {
