@@ -15,7 +15,7 @@ use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_judge::{
     ChangeLimit, Compared, ComparedRounds, ComparedSide, Course, EndedEarly, ExperimentKind,
-    Judged, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
+    Judged, LimitStands, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
 };
 use brunt_load::{Plan, Round, Target};
 use brunt_record::{MachineDescription, Run, ServerDescription, counted};
@@ -92,17 +92,16 @@ fn report(
     compared: ComparedRounds,
     write: impl FnOnce(&Experiment) -> Result<()>,
 ) -> Result<ExitCode> {
-    let exceeded = brunt_report::exceeded_limits(&compared);
-    let not_judged = brunt_report::limits_not_judged(&compared);
-    let open = brunt_report::limits_open(&compared);
+    let limits = [
+        ("exceeded", LimitStands::Exceeded),
+        ("not judged", LimitStands::NotJudged),
+        ("open", LimitStands::Open),
+    ]
+    .map(|(outcome, stand)| (outcome, brunt_report::limits_that(&compared, stand)));
     let experiment = Experiment::Comparison(compared);
     let code = exit::of_experiment(&experiment);
     write(&experiment)?;
-    for (outcome, limits) in [
-        ("exceeded", exceeded),
-        ("not judged", not_judged),
-        ("open", open),
-    ] {
+    for (outcome, limits) in limits {
         for words in limits {
             message::print(&format_args!("{outcome} {words}"));
         }

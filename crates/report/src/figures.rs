@@ -22,7 +22,7 @@ use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::foreign::{self, printable};
+use crate::foreign::{data_name, printable, write_csv};
 use crate::{ReportError, objective};
 
 /// The figures of a run, for readers that do not want to add up workers themselves, with `absent`:
@@ -177,14 +177,6 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
 const NO_STAMPS: &str = "no kernel stamps were taken";
 const FROM_SEND: &str = "the response time counts from the send as well";
 const NO_SESSIONS: &str = "no schedule of connections";
-
-/// The name of `verdict` in data, as in the stored form.
-pub(crate) fn data_name(verdict: Verdict) -> String {
-    match serde_json::to_value(verdict) {
-        Ok(Value::String(name)) => name,
-        _ => String::new(),
-    }
-}
 
 /// The names of the invariants that stand so.
 pub(crate) fn ids<'a>(judged: &'a Judged<'_>, status: InvariantStatus) -> Vec<&'a str> {
@@ -816,11 +808,6 @@ impl Object {
         Self(serde_json::to_value(value).and_then(serde_json::from_value))
     }
 
-    /// The fields in their order.
-    pub(crate) fn fields(self) -> serde_json::Result<Map<String, Value>> {
-        self.0
-    }
-
     /// The object with a field more.
     pub(crate) fn with(self, name: &str, value: impl Serialize) -> Self {
         Self(self.0.and_then(|mut fields| {
@@ -1068,8 +1055,8 @@ fn rounded(value: f64) -> f64 {
 
 /// Writes a summary as one line.
 pub(crate) fn write_summary(summary: &Object, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let line = foreign::json_line(summary).map_err(ReportError::Encode)?;
-    Ok(out.write_all(line.as_bytes())?)
+    let line = serde_json::to_string(summary).map_err(ReportError::Encode)?;
+    Ok(writeln!(out, "{line}")?)
 }
 
 /// Writes a summary as a table: a header and one row, in which what is null is empty.
@@ -1077,16 +1064,12 @@ pub(crate) fn write_summary_table(
     summary: Object,
     out: &mut dyn io::Write,
 ) -> Result<(), ReportError> {
-    let fields = summary.fields().map_err(ReportError::Encode)?;
-    let mut writer = csv::Writer::from_writer(out);
-    writer
-        .write_record(fields.keys())
-        .map_err(io::Error::from)?;
-    let cells = fields.values().map(|value| match value {
+    let (names, values): (Vec<_>, Vec<_>) =
+        summary.0.map_err(ReportError::Encode)?.into_iter().unzip();
+    let cells = values.into_iter().map(|value| match value {
         Value::Null => String::new(),
-        Value::String(text) => foreign::cell(text).into_owned(),
+        Value::String(text) => text,
         number => number.to_string(),
     });
-    writer.write_record(cells).map_err(io::Error::from)?;
-    Ok(writer.flush()?)
+    write_csv(&names, [cells.collect()].into_iter(), out)
 }

@@ -3,9 +3,13 @@
 //! these, and nothing before it has to. Long texts are cut in the middle where people read them.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, BufWriter, Write};
 
-use serde_json::ser::{Formatter, PrettyFormatter};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+
+use crate::ReportError;
 
 /// Text of a stranger, which has no form of its own: it is shown by one of these functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,7 +160,7 @@ fn is_printable(character: char) -> bool {
 
 /// `text` as a cell of a table: printable, and nothing that a spreadsheet would compute. A cell
 /// that would be a formula begins with an apostrophe; numbers are left as they are.
-pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+fn cell(text: &str) -> Cow<'_, str> {
     let is_formula = text
         .trim_start()
         .starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
@@ -167,28 +171,51 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     printable(text)
 }
 
-/// Indented JSON of `value`, in which what is not printable is escaped. Readers get back what was
-/// written.
+/// The name of `value` in data, as it is stored.
+pub(crate) fn data_name(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// A table in CSV, whose cells are fit for spreadsheets.
+pub(crate) fn write_csv(
+    header: &[String],
+    rows: impl Iterator<Item = Vec<String>>,
+    out: &mut dyn Write,
+) -> Result<(), ReportError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(header).map_err(io::Error::from)?;
+    for row in rows {
+        let cells = row.iter().map(|text| cell(text).into_owned());
+        writer.write_record(cells).map_err(io::Error::from)?;
+    }
+    Ok(writer.flush()?)
+}
+
+/// Indented JSON of `value` with a newline at the end, in which what is not printable is escaped.
+/// Readers get back what was written.
 ///
 /// # Errors
 ///
 /// When `out` refuses the bytes, or when `value` has no JSON form.
-pub(crate) fn write_json(
-    out: &mut dyn io::Write,
-    value: &impl serde::Serialize,
-) -> serde_json::Result<()> {
+pub(crate) fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), ReportError> {
+    let mut out = BufWriter::new(out);
     let formatter = PrintableJson {
         pretty: PrettyFormatter::new(),
         is_array: Vec::new(),
     };
-    value.serialize(&mut serde_json::Serializer::with_formatter(out, formatter))
-}
-
-/// JSON on one line, with its end, of what is printable already.
-pub(crate) fn json_line(value: &impl serde::Serialize) -> serde_json::Result<String> {
-    let mut line = serde_json::to_string(value)?;
-    line.push('\n');
-    Ok(line)
+    let mut serializer = Serializer::with_formatter(&mut out, formatter);
+    value.serialize(&mut serializer).map_err(|error| {
+        if error.is_io() {
+            ReportError::Output(error.into())
+        } else {
+            ReportError::Encode(error)
+        }
+    })?;
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// Indented JSON whose strings are printable. A list right within a list stands on one line.
@@ -206,7 +233,7 @@ impl PrintableJson<'_> {
 }
 
 impl Formatter for PrintableJson<'_> {
-    fn write_string_fragment<W: ?Sized + io::Write>(
+    fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
         fragment: &str,
@@ -227,7 +254,7 @@ impl Formatter for PrintableJson<'_> {
         self.pretty.write_string_fragment(writer, rest)
     }
 
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.is_array.push(true);
         if self.is_within_line() {
             return writer.write_all(b"[");
@@ -235,7 +262,7 @@ impl Formatter for PrintableJson<'_> {
         self.pretty.begin_array(writer)
     }
 
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         let is_within_line = self.is_within_line();
         self.is_array.pop();
         if is_within_line {
@@ -244,7 +271,7 @@ impl Formatter for PrintableJson<'_> {
         self.pretty.end_array(writer)
     }
 
-    fn begin_array_value<W: ?Sized + io::Write>(
+    fn begin_array_value<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
         first: bool,
@@ -255,24 +282,24 @@ impl Formatter for PrintableJson<'_> {
         self.pretty.begin_array_value(writer, first)
     }
 
-    fn end_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if self.is_within_line() {
             return Ok(());
         }
         self.pretty.end_array_value(writer)
     }
 
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.is_array.push(false);
         self.pretty.begin_object(writer)
     }
 
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.is_array.pop();
         self.pretty.end_object(writer)
     }
 
-    fn begin_object_key<W: ?Sized + io::Write>(
+    fn begin_object_key<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
         first: bool,
@@ -280,11 +307,11 @@ impl Formatter for PrintableJson<'_> {
         self.pretty.begin_object_key(writer, first)
     }
 
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.pretty.begin_object_value(writer)
     }
 
-    fn end_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.pretty.end_object_value(writer)
     }
 }
@@ -405,17 +432,14 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         let told = |character: char| character == '\n' || is_printable(character);
         assert!(text.chars().all(told), "{text:?}");
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
-            value
-        );
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         // Nothing else differs from what is usual.
         let plain = serde_json::json!({"a": ["µ\n", 1], "b": {}});
         let mut bytes = Vec::new();
         write_json(&mut bytes, &plain).unwrap();
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
-            serde_json::to_string_pretty(&plain).unwrap()
+            serde_json::to_string_pretty(&plain).unwrap() + "\n"
         );
     }
 

@@ -27,10 +27,7 @@ use brunt_record::Run;
 use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
-pub use experiment::{
-    Experiment, exceeded_limits, limits_not_judged, limits_open, side_name, write_experiment,
-    write_search_junit,
-};
+pub use experiment::{Experiment, limits_that, side_name, write_experiment, write_search_junit};
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{

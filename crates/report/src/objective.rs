@@ -30,25 +30,28 @@ pub(crate) fn asked(objective: &Objective) -> String {
 
 /// What was measured, and the end of its interval that was compared.
 pub(crate) fn found(outcome: &ObjectiveOutcome) -> String {
-    let asked = outcome.objective.plain();
-    let value = |value: f64| match asked {
-        Objective::ResponseQuantile { .. }
-        | Objective::ResponseMax { .. }
-        | Objective::ResponseMean { .. }
-        | Objective::Named { .. } => units::duration(value as u64),
-        Objective::Errors { .. } | Objective::NoErrors => share(value),
-        Objective::SuccessesPerS { .. } => format!("{} req/s", units::rate(value)),
-    };
-    let side = match asked {
-        Objective::SuccessesPerS { .. } => "from",
-        _ => "up to",
-    };
+    let (unit, value) = unit(&outcome.objective);
+    let side = if unit == PER_S { "from" } else { "up to" };
     let mut words: Vec<String> = outcome.measured.map(value).into_iter().collect();
     if let Some(bound) = outcome.bound {
         words.push(format!("{side} {} with 95 % confidence", value(bound)));
     }
     words.extend(outcome.reason.clone());
     words.join(", ")
+}
+
+const PER_S: &str = "per_s";
+
+/// The unit of what an objective limits, as names of numbers end, and how a value is printed.
+fn unit(objective: &Objective) -> (&'static str, fn(f64) -> String) {
+    match objective.plain() {
+        Objective::ResponseQuantile { .. }
+        | Objective::ResponseMax { .. }
+        | Objective::ResponseMean { .. }
+        | Objective::Named { .. } => ("ns", |ns| units::duration(ns as u64)),
+        Objective::Errors { .. } | Objective::NoErrors => ("share", share),
+        Objective::SuccessesPerS { .. } => (PER_S, |rate| format!("{} req/s", units::rate(rate))),
+    }
 }
 
 /// The outcome of an objective in one line.
@@ -184,14 +187,7 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
 /// What was measured and the end of its interval that was compared, as properties: numbers in the
 /// unit of the limit.
 fn measured(outcome: &ObjectiveOutcome) -> Vec<(String, f64)> {
-    let unit = match outcome.objective.plain() {
-        Objective::ResponseQuantile { .. }
-        | Objective::ResponseMax { .. }
-        | Objective::ResponseMean { .. }
-        | Objective::Named { .. } => "ns",
-        Objective::Errors { .. } | Objective::NoErrors => "share",
-        Objective::SuccessesPerS { .. } => "per_s",
-    };
+    let (unit, _) = unit(&outcome.objective);
     let known = [("measured", outcome.measured), ("bound", outcome.bound)].into_iter();
     let known = known.filter_map(|(name, value)| Some((format!("{name}_{unit}"), value?)));
     known.collect()

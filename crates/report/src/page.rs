@@ -72,11 +72,18 @@ pub(crate) enum Role {
     Background,
 }
 
-/// A part of a page, in order and as it was given.
+/// A part of a page. Text shows a blank line above it.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// The title; empty of what stands before all others.
+    pub(crate) title: String,
+    pub(crate) role: Role,
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// A part of a section.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// What follows is a section with this title. Text shows a blank line.
-    Section(String, Role),
     /// A blank line of text.
     Blank,
     /// Text over the whole width.
@@ -117,28 +124,30 @@ pub(crate) struct Page {
     width: usize,
     is_full: bool,
     has_charts: bool,
-    entries: Vec<Entry>,
+    sections: Vec<Section>,
 }
 
 impl Page {
     /// An empty page of text.
     pub(crate) fn new(style: &Style) -> Self {
-        Self {
-            width: usize::from(style.width.clamp(64, 160)),
-            is_full: style.verbose,
-            has_charts: false,
-            entries: Vec::new(),
-        }
+        let width = usize::from(style.width.clamp(64, 160));
+        Self::of(width, style.verbose, false)
     }
 
     /// An empty page with everything on it, whose lines whoever lays it out breaks.
     pub(crate) fn unbroken() -> Self {
-        Self {
-            width: UNBROKEN,
-            is_full: true,
-            has_charts: true,
-            entries: Vec::new(),
-        }
+        Self::of(UNBROKEN, true, true)
+    }
+
+    fn of(width: usize, is_full: bool, has_charts: bool) -> Self {
+        let mut page = Self {
+            width,
+            is_full,
+            has_charts,
+            sections: Vec::new(),
+        };
+        page.section("", Role::Figures);
+        page
     }
 
     /// Whether the page has what changes nothing about how the rest is to be read.
@@ -151,14 +160,15 @@ impl Page {
         self.width
     }
 
-    /// What is on the page.
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// What is on the page. The first section has no title.
+    pub(crate) fn sections(&self) -> &[Section] {
+        &self.sections
     }
 
     /// The items of the first row.
     pub(crate) fn first_items(&self) -> &[String] {
-        let items = self.entries.iter().find_map(|entry| match entry {
+        let mut entries = self.sections.iter().flat_map(|section| &section.entries);
+        let items = entries.find_map(|entry| match entry {
             Entry::Row { items, .. } => Some(items.as_slice()),
             _ => None,
         });
@@ -167,17 +177,27 @@ impl Page {
 
     /// Begins a section.
     pub(crate) fn section(&mut self, title: &str, role: Role) {
-        self.entries.push(Entry::Section(title.to_owned(), role));
+        self.sections.push(Section {
+            title: title.to_owned(),
+            role,
+            entries: Vec::new(),
+        });
+    }
+
+    fn add(&mut self, entry: Entry) {
+        if let Some(section) = self.sections.last_mut() {
+            section.entries.push(entry);
+        }
     }
 
     /// A blank line, but no second one.
     pub(crate) fn blank(&mut self) {
-        self.entries.push(Entry::Blank);
+        self.add(Entry::Blank);
     }
 
     /// Text over the whole width.
     pub(crate) fn line(&mut self, text: &str, tone: Tone) {
-        self.entries.push(Entry::Line(text.to_owned(), tone));
+        self.add(Entry::Line(text.to_owned(), tone));
     }
 
     /// A label and its items, on as many lines as they need.
@@ -192,7 +212,7 @@ impl Page {
     }
 
     fn indented(&mut self, label: &str, indent: usize, items: &[String], tone: Tone) {
-        self.entries.push(Entry::Row {
+        self.add(Entry::Row {
             label: label.to_owned(),
             indent,
             items: items.to_vec(),
@@ -202,10 +222,14 @@ impl Page {
 
     /// The headings of a table: one for its labels, one for each cell, and one for the notes.
     pub(crate) fn table_head(&mut self, grid: Grid, label: &str, cells: &[String], note: &str) {
-        self.table_row(grid, label, cells, note, Tone::Plain);
-        if let Some(Entry::Cells { is_head, .. }) = self.entries.last_mut() {
-            *is_head = true;
-        }
+        self.add(Entry::Cells {
+            is_head: true,
+            grid,
+            label: label.to_owned(),
+            cells: cells.to_vec(),
+            note: note.to_owned(),
+            tone: Tone::Plain,
+        });
     }
 
     /// A row of a table with columns of its own: a label, right-aligned cells, and a note behind
@@ -218,7 +242,7 @@ impl Page {
         note: &str,
         tone: Tone,
     ) {
-        self.entries.push(Entry::Cells {
+        self.add(Entry::Cells {
             is_head: false,
             grid,
             label: label.to_owned(),
@@ -231,7 +255,7 @@ impl Page {
     /// The place of the charts of this name, where the page has any.
     pub(crate) fn charts(&mut self, name: &'static str) {
         if self.has_charts {
-            self.entries.push(Entry::Charts(name));
+            self.add(Entry::Charts(name));
         }
     }
 

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use thiserror::Error;
 
-use crate::figures::Object;
-use crate::figures::figures;
-use crate::{Experiment, ReportError, foreign};
+use crate::figures::{Object, figures};
+use crate::foreign::write_json;
+use crate::{Experiment, ReportError};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
 #[derive(Debug, Serialize)]
@@ -26,23 +26,12 @@ pub(crate) struct StoredRun<'a> {
 
 /// Writes the run as indented JSON with a newline at the end.
 pub(crate) fn write(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let mut buffered = io::BufWriter::new(Readable {
-        out,
-        left: STORED_BYTES_MAX,
-    });
     let stored = StoredRun {
         run: judged.run,
         summary: figures(judged),
     };
-    foreign::write_json(&mut buffered, &stored).map_err(|error| {
-        if error.is_io() {
-            ReportError::Output(error.into())
-        } else {
-            ReportError::Encode(error)
-        }
-    })?;
-    io::Write::write_all(&mut buffered, b"\n")?;
-    Ok(io::Write::flush(&mut buffered)?)
+    let left = STORED_BYTES_MAX;
+    write_json(&mut Readable { out, left }, &stored)
 }
 
 /// Takes no more than is read back.

@@ -258,11 +258,6 @@ fn step_outcome(step: &CapacityStep) -> &'static str {
     }
 }
 
-/// The outcome of a step as data files name it, in snake case: `client_limited`.
-pub(super) fn data_outcome(found: CapacityOutcome) -> String {
-    outcome(found).to_lowercase().replace('-', "_")
-}
-
 /// The quantile that is shown: that of the first objective that has one.
 fn quantile(capacity: &Capacity) -> (String, f64) {
     let objectives = capacity.plan.objectives.iter();

@@ -10,10 +10,9 @@ use brunt_judge::{
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::{capacity, csv, described_server, environment, figure, known, load_of, per_s};
+use super::{capacity, described_server, environment, figure, known, load_of, per_s};
 use crate::figures::Object;
-use crate::figures::data_name;
-use crate::foreign::word;
+use crate::foreign::{data_name, word, write_csv};
 use crate::objective::quantile;
 use crate::page::{Page, Role, Tone, WIDE};
 use crate::{ReportError, units};
@@ -68,8 +67,13 @@ fn limits(compared: &ComparedRounds, page: &mut Page) {
     for asked in &compared.limits {
         page.row("fail if", &[limit(asked)], Tone::Plain);
     }
-    let (exceeded, not_judged) = (exceeded_limits(compared), limits_not_judged(compared));
-    let open = limits_open(compared);
+    let [exceeded, not_judged, open, mut kept] = [
+        LimitStands::Exceeded,
+        LimitStands::NotJudged,
+        LimitStands::Open,
+        LimitStands::Kept,
+    ]
+    .map(|stand| limits_that(compared, stand));
     if !compared.limits.is_empty() && exceeded.is_empty() && not_judged.is_empty() {
         let words = if open.is_empty() {
             "each limit is shown to be kept"
@@ -78,7 +82,6 @@ fn limits(compared: &ComparedRounds, page: &mut Page) {
         };
         page.row("", &[words.to_owned()], Tone::Plain);
     }
-    let mut kept = limits_kept(compared);
     kept.retain(|_| page.is_full());
     for (label, limits, tone) in [
         ("EXCEEDED", exceeded, Tone::Bad),
@@ -364,9 +367,9 @@ pub(super) fn stored(compared: &ComparedRounds) -> Object {
         .with("comparisons", pairs)
         // The limits that were exceeded, of which nothing can be said, and which are neither shown
         // to be exceeded nor shown to be kept, in words.
-        .with("exceeded", exceeded_limits(compared))
-        .with("not_judged", limits_not_judged(compared))
-        .with("open", limits_open(compared))
+        .with("exceeded", limits_that(compared, LimitStands::Exceeded))
+        .with("not_judged", limits_that(compared, LimitStands::NotJudged))
+        .with("open", limits_that(compared, LimitStands::Open))
         // Whether each comparison says something.
         .with("is_decided", compared.is_decided())
 }
@@ -447,14 +450,14 @@ pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Resul
             let mut row = row(place, side, number, &step.record);
             row.extend([
                 capacity::stage(step.stage).to_owned(),
-                capacity::data_outcome(step.outcome),
+                data_name(step.outcome),
                 step.rate_per_s.to_string(),
             ]);
             row
         });
         rounds.chain(steps)
     });
-    csv(&header, rows, out)
+    write_csv(&header, rows, out)
 }
 
 /// A, B, C and so on; behind Z the number.
@@ -490,18 +493,13 @@ fn is_name(label: &str) -> bool {
     !label.is_empty() && label.len() <= LABEL_CHARS_MAX && label.chars().all(is_plain)
 }
 
-/// The name at this place.
-fn name(names: &[String], place: usize) -> &str {
-    names.get(place).map_or("", String::as_str)
-}
-
 /// From this factor on, a change is reported as a factor, and not in percent.
 const TIMES_LEAST: f64 = 10.0;
 
 /// The sentence.
 fn says(found: &ComparedPair, names: &[String]) -> String {
     let comparison = &found.comparison;
-    let (first, second) = (name(names, found.first), name(names, found.second));
+    let (first, second) = (&names[found.first], &names[found.second]);
     match (&comparison.claim, comparison.change) {
         (Claim::Differs, Some(change)) => difference(found, names, &change),
         (Claim::NoDifference { visible }, Some(change)) => {
@@ -600,7 +598,7 @@ fn basis(comparison: &Comparison) -> String {
 /// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
 fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String {
     let (comparison, compared) = (&found.comparison, found.comparison.compared);
-    let (first, second) = (name(names, found.first), name(names, found.second));
+    let (first, second) = (&names[found.first], &names[found.second]);
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
     let ends = if is_more {
@@ -725,44 +723,22 @@ fn limit(limit: &ChangeLimit) -> String {
     format!("{typed} {sign} {change}")
 }
 
-/// The limits that were exceeded, a line each.
-pub fn exceeded_limits(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.limits_that(LimitStands::Exceeded))
-}
-
-/// The limits that are shown to be kept, a line each.
-fn limits_kept(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.limits_that(LimitStands::Kept))
-}
-
-/// Each limit with what its pair says.
-fn told(compared: &ComparedRounds, limits: &[(ChangeLimit, ComparedPair)]) -> Vec<String> {
+/// The limits that stand so, a line each.
+pub fn limits_that(compared: &ComparedRounds, stand: LimitStands) -> Vec<String> {
     let names = names(compared);
-    let limits = limits.iter();
-    limits
-        .map(|(which, pair)| format!("{}: {}", limit(which), says(pair, &names)))
-        .collect()
-}
-
-/// The limits that are neither shown to be exceeded nor shown to be kept, a line each.
-pub fn limits_open(compared: &ComparedRounds) -> Vec<String> {
-    let (open, names) = (compared.limits_that(LimitStands::Open), names(compared));
-    open.iter()
-        .map(|(which, pair)| {
-            let found = &pair.comparison;
-            let change = match found.change {
-                Some(change) => {
-                    let second = name(&names, pair.second);
-                    format!("{second}: {}", changes(found.basis, change))
-                }
-                None => says(pair, &names),
-            };
-            format!("{}: too few rounds to tell ({change})", limit(which))
-        })
-        .collect()
-}
-
-/// The limits of which nothing can be said, a line each.
-pub fn limits_not_judged(compared: &ComparedRounds) -> Vec<String> {
-    told(compared, &compared.limits_that(LimitStands::NotJudged))
+    let limits = compared.limits_that(stand).into_iter();
+    let lines = limits.map(|(asked, pair)| {
+        let words = match (stand, pair.comparison.change) {
+            (LimitStands::Open, Some(change)) => {
+                let changes = changes(pair.comparison.basis, change);
+                format!("too few rounds to tell ({}: {changes})", names[pair.second])
+            }
+            (LimitStands::Open, None) => {
+                format!("too few rounds to tell ({})", says(&pair, &names))
+            }
+            _ => says(&pair, &names),
+        };
+        format!("{}: {words}", limit(&asked))
+    });
+    lines.collect()
 }

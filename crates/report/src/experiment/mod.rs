@@ -10,17 +10,16 @@ use std::io;
 use brunt_judge::{Capacity, ComparedRounds, Sweep, SweepAxis};
 use brunt_load::{LoadModel, Plan};
 use brunt_record::{Environment, MachineDescription, ServerDescription};
-use serde::Serialize;
 
 use crate::figures::Object;
-use crate::foreign::word;
+use crate::foreign::{word, write_json};
 use crate::layout::html::Head;
 use crate::page::{Page, Tone};
 use crate::run::load::command;
 use crate::units::counted;
-use crate::{Format, ReportError, Style, figures, foreign, layout, units};
+use crate::{Format, ReportError, Style, figures, layout, units};
 
-pub use comparison::{exceeded_limits, limits_not_judged, limits_open, side_name};
+pub use comparison::{limits_that, side_name};
 
 /// An experiment, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +64,9 @@ pub fn write_experiment(
             out.write_all(text.as_bytes())?;
         }
         (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
-        (Format::Json, Experiment::Sweep(it)) => json(&sweep::stored(it), out)?,
-        (Format::Json, Experiment::Comparison(it)) => json(&comparison::stored(it), out)?,
-        (Format::Json, Experiment::Capacity(it)) => json(&capacity::stored(it), out)?,
+        (Format::Json, Experiment::Sweep(it)) => write_json(out, &sweep::stored(it))?,
+        (Format::Json, Experiment::Comparison(it)) => write_json(out, &comparison::stored(it))?,
+        (Format::Json, Experiment::Capacity(it)) => write_json(out, &capacity::stored(it))?,
         (Format::Summary, Experiment::Capacity(it)) => {
             figures::write_summary(&capacity::summary(it)?, out)?;
         }
@@ -126,30 +125,6 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
 pub fn write_search_junit(capacity: &Capacity, out: &mut dyn io::Write) -> Result<(), ReportError> {
     out.write_all(capacity::test_results(capacity).as_bytes())?;
     Ok(out.flush()?)
-}
-
-/// Indented JSON with a newline at the end.
-fn json(value: &impl Serialize, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    let mut bytes = Vec::new();
-    foreign::write_json(&mut bytes, value).map_err(ReportError::Encode)?;
-    bytes.push(b'\n');
-    Ok(out.write_all(&bytes)?)
-}
-
-/// A table in CSV; cells are made fit for spreadsheets.
-fn csv(
-    header: &[String],
-    rows: impl Iterator<Item = Vec<String>>,
-    out: &mut dyn io::Write,
-) -> Result<(), ReportError> {
-    let mut writer = csv::Writer::from_writer(out);
-    let failed = |error: csv::Error| ReportError::Output(io::Error::other(error));
-    writer.write_record(header).map_err(failed)?;
-    for row in rows {
-        let cells = row.iter().map(|cell| foreign::cell(cell).into_owned());
-        writer.write_record(cells).map_err(failed)?;
-    }
-    Ok(writer.flush()?)
 }
 
 /// A value in a table that people read; a dash where it is not known.

@@ -5,11 +5,10 @@ use std::io;
 
 use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
-use super::{csv, environment, figure, known, load_of, per_s};
+use super::{environment, figure, known, load_of, per_s};
 use crate::ReportError;
 use crate::figures::Object;
-use crate::figures::data_name;
-use crate::foreign::word;
+use crate::foreign::{data_name, word, write_csv};
 use crate::page::{Grid, Page, Role, Tone};
 use crate::units;
 
@@ -287,7 +286,7 @@ pub(super) fn table(sweep: &Sweep, out: &mut dyn io::Write) -> Result<(), Report
         header.extend(PARTS.iter().map(|(part, _)| format!("{name}_{part}{unit}")));
     }
     let points = sweep.points().into_iter();
-    csv(&header, points.map(|point| row(&point)), out)
+    write_csv(&header, points.map(|point| row(&point)), out)
 }
 
 fn row(point: &SweepPoint) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! The files that every page holds, and what its Content-Security-Policy lets in: these alone, by
 //! their hashes.
 
+/// The page around its parts, each of which has a name between two brackets.
+pub(super) const PAGE: &str = include_str!("assets/page.html");
 /// The chart library, as its authors publish it: uPlot 1.6.32 (npm `uplot`, MIT).
 pub(super) const UPLOT: Asset = Asset {
     text: include_str!("assets/uPlot.iife.min.js"),

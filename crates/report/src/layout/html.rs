@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::assets;
 use crate::figures::Object;
 use crate::foreign::html as escaped;
-use crate::page::{Entry, Page, Role, Tone};
+use crate::page::{Entry, Page, Role, Section, Tone};
 use crate::{ReportError, Style};
 
 /// What stands above the sections of a document.
@@ -43,10 +43,6 @@ pub(crate) const TEXT: Style = Style {
     spectrum: false,
 };
 
-/// Shown in place of charts where scripts are off.
-const NO_SCRIPT: &str = "<noscript><p class=\"remark\">Charts need JavaScript. Below each heading \
-                         the same is there in words.</p></noscript>\n";
-
 /// The document of a page; `data` is what its charts are drawn from, `text` all of it as text.
 ///
 /// # Errors
@@ -59,47 +55,32 @@ pub(crate) fn document(
     text: &str,
 ) -> Result<String, ReportError> {
     let data = json(data).map_err(ReportError::Encode)?;
-    let parts = sections_html(page.entries());
-    let mut body = header(head) + &parts.outcome + &key_figures(&head.figures);
-    body.push_str(NO_SCRIPT);
-    body.push_str(&parts.rest);
-    // Writing to a string does not fail.
-    _ = write!(
-        body,
-        "<details><summary>The whole report as text</summary>\n<pre>{}</pre>\n</details>\n</main>\n",
-        lines(text)
-    );
-    let mut html = String::with_capacity(body.len() + data.len() + (80 << 10));
-    _ = write!(
-        html,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"brunt\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>",
-        assets::policy(),
-        escaped(&head.title)
-    );
-    for part in [
-        assets::UPLOT_STYLE.text,
-        "</style>\n<style>",
-        assets::STYLE.text,
-        "</style>\n</head>\n<body>\n",
-        &body,
-        "<script type=\"application/json\" id=\"data\">",
-        &data,
-        "</script>\n<!-- The charts are drawn by uPlot, under this licence:\n",
-        assets::UPLOT_LICENCE,
-        "-->\n<script>",
-        assets::UPLOT.text,
-        "</script>\n<script>",
-        assets::DATA.text,
-        "</script>\n<script>",
-        assets::CHARTS.text,
-        "</script>\n</body>\n</html>\n",
-    ] {
-        html.push_str(part);
+    let policy = assets::policy();
+    let sections = sections_html(page.sections());
+    let (title, text) = (escaped(&head.title), lines(text));
+    let (header, figures) = (header(head), key_figures(&head.figures));
+    let mut html = String::with_capacity(sections.rest.len() + data.len() + (80 << 10));
+    // What stands between two brackets is the name of what belongs there.
+    for part in assets::PAGE.split("{{") {
+        let (name, behind) = part.split_once("}}").unwrap_or(("", part));
+        html.push_str(match name {
+            "policy" => &policy,
+            "title" => &title,
+            "uplot style" => assets::UPLOT_STYLE.text,
+            "style" => assets::STYLE.text,
+            "header" => &header,
+            "outcome" => &sections.outcome,
+            "figures" => &figures,
+            "sections" => &sections.rest,
+            "text" => &text,
+            "data" => &data,
+            "uplot licence" => assets::UPLOT_LICENCE,
+            "uplot" => assets::UPLOT.text,
+            "data script" => assets::DATA.text,
+            "charts script" => assets::CHARTS.text,
+            _ => "",
+        });
+        html.push_str(behind);
     }
     Ok(html)
 }
@@ -155,40 +136,29 @@ struct Sections {
     rest: String,
 }
 
-/// The sections of these entries. One without anything in it is left out.
-fn sections_html(entries: &[Entry]) -> Sections {
-    let mut sections = Sections::default();
+/// These sections in order. One without anything in it is left out.
+fn sections_html(sections: &[Section]) -> Sections {
+    let mut html = Sections::default();
     let mut background = String::new();
-    let begins = entries
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| matches!(entry, Entry::Section(..)))
-        .map(|(place, _)| place);
-    let begins: Vec<usize> = begins.chain([entries.len()]).collect();
-    sections.outcome.push_str(&parts(&entries[..begins[0]]));
-    for (number, ends) in begins.windows(2).enumerate() {
-        let (Entry::Section(title, role), content) =
-            (&entries[ends[0]], &entries[ends[0] + 1..ends[1]])
-        else {
-            continue;
-        };
-        let id = format!("section-{}", number + 1);
-        match role {
-            Role::Outcome => sections.outcome.push_str(&outcome(&id, content)),
-            Role::Background => background.push_str(&section(&id, title, *role, content)),
-            _ => sections.rest.push_str(&section(&id, title, *role, content)),
+    for (number, part) in sections.iter().enumerate() {
+        let id = format!("section-{number}");
+        match part.role {
+            _ if part.title.is_empty() => html.outcome.push_str(&parts(&part.entries)),
+            Role::Outcome => html.outcome.push_str(&outcome(&id, &part.entries)),
+            Role::Background => background.push_str(&section(&id, part)),
+            _ => html.rest.push_str(&section(&id, part)),
         }
     }
-    sections.rest.push_str(&background);
-    sections
+    html.rest.push_str(&background);
+    html
 }
 
 /// A section; a detail is folded, for those who want it.
-fn section(id: &str, title: &str, role: Role, content: &[Entry]) -> String {
-    let (title, parts) = (escaped(title), parts(content));
+fn section(id: &str, section: &Section) -> String {
+    let (title, parts) = (escaped(&section.title), parts(&section.entries));
     if parts.is_empty() {
         parts
-    } else if role == Role::Detail {
+    } else if section.role == Role::Detail {
         format!("<details><summary>{title}</summary>\n{parts}</details>\n")
     } else {
         let heading = format!("<h2 id=\"{id}\">{title}</h2>");
@@ -281,7 +251,7 @@ impl Parts {
     fn add(&mut self, entry: &Entry) {
         // Writing to a string does not fail.
         match entry {
-            Entry::Section(..) | Entry::Blank => {}
+            Entry::Blank => {}
             Entry::Line(text, tone) => {
                 self.open(Open::None);
                 let text = escaped(text);
@@ -394,7 +364,7 @@ mod tests {
     fn html_of(fill: impl FnOnce(&mut Page)) -> Sections {
         let mut page = Page::unbroken();
         fill(&mut page);
-        sections_html(page.entries())
+        sections_html(page.sections())
     }
 
     #[test]

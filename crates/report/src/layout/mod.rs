@@ -27,8 +27,9 @@ pub(crate) fn text(page: &Page, is_coloured: bool) -> String {
         is_coloured,
         text: String::new(),
     };
-    for entry in page.entries() {
-        text.add(entry);
+    for section in page.sections() {
+        text.blank();
+        section.entries.iter().for_each(|entry| text.add(entry));
     }
     text.text
 }
@@ -43,7 +44,7 @@ struct Text {
 impl Text {
     fn add(&mut self, entry: &Entry) {
         match entry {
-            Entry::Section(..) | Entry::Blank => self.blank(),
+            Entry::Blank => self.blank(),
             Entry::Charts(_) => {}
             Entry::Line(line, tone) => {
                 for line in lines(std::slice::from_ref(line), self.width) {
@@ -131,15 +132,11 @@ impl Text {
 /// The page as Markdown below this title, without details.
 pub(crate) fn markdown(title: &str, page: &Page) -> String {
     let mut text = format!("### {title}\n");
+    let sections = page.sections().iter();
+    let shown = sections.filter(|section| section.role != Role::Detail);
+    let entries = shown.flat_map(|section| [&Entry::Blank].into_iter().chain(&section.entries));
     let mut is_list = false;
-    let mut is_detail = false;
-    for entry in page.entries() {
-        if let Entry::Section(_, role) = entry {
-            is_detail = *role == Role::Detail;
-        }
-        if is_detail {
-            continue;
-        }
+    for entry in entries {
         let is_row = matches!(entry, Entry::Row { .. });
         if is_row && !is_list {
             text.push('\n');
@@ -147,7 +144,7 @@ pub(crate) fn markdown(title: &str, page: &Page) -> String {
         is_list = is_row;
         // Writing to a string does not fail.
         match entry {
-            Entry::Section(..) | Entry::Blank | Entry::Charts(_) => {}
+            Entry::Blank | Entry::Charts(_) => {}
             Entry::Line(line, _) => _ = writeln!(text, "\n{}", foreign::markdown(line)),
             Entry::Row {
                 label, items, tone, ..

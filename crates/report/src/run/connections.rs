@@ -4,7 +4,7 @@ use brunt_judge::{Figure, Held, Judged, Summary};
 use brunt_load::LoadModel;
 use brunt_record::{Histogram, Run};
 
-use super::{load, verdict};
+use super::{counts, load, verdict};
 use crate::figures::{connections_replaced, server_counted};
 use crate::page::{Page, Tone};
 use crate::units;
@@ -61,7 +61,6 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     let set_up = short_set_up(run);
     let is_short_set_up = set_up.is_some();
     items.extend(set_up);
-    let mut seldom = 0;
     // What was opened beside those asked for is told in full.
     let replaced = if is_full {
         connections_replaced(run, summary)
@@ -69,19 +68,17 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         0
     };
     let (closed, shut) = (all.connections_closed_idle, all.connections_shut);
-    for (count, words) in [
+    let common = items.len();
+    let seldom = [
         (closed, "closed by the server while idle"),
         (all.idle_replies, "of these after a reply such as 408"),
         (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
         (shut, "times the server's settings allowed no streams"),
-    ] {
-        seldom += count;
-        if count > 0 {
-            items.push(format!("{} {words}", units::count(count)));
-        }
-    }
-    if is_full || is_sessions || !is_steady || opened_beside || is_short_set_up || seldom > 0 {
+    ];
+    items.extend(counts(seldom, false));
+    let is_usual = is_steady && !opened_beside && !is_short_set_up && items.len() == common;
+    if is_full || is_sessions || !is_usual {
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
@@ -153,11 +150,8 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
         items.push(format!("{} answered", units::count(answered)));
     }
     let in_flight = summary.in_flight_at_end;
-    for (count, words) in [(failed, "failed"), (in_flight, "in flight at the end")] {
-        if is_full || count > 0 {
-            items.push(format!("{} {words}", units::count(count)));
-        }
-    }
+    let unanswered = [(failed, "failed"), (in_flight, "in flight at the end")];
+    items.extend(counts(unanswered, is_full));
     let own_reads = run.server_count().ok().flatten().map(|it| it.own_reads);
     items.extend(counted.map(|counted| match (counted, own_reads) {
         (Err(reason), _) => reason,
@@ -203,16 +197,15 @@ pub(super) fn held_headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
 
 /// What was opened, and what became of it.
 fn held_ends(held: &Held, page: &mut Page) {
-    let mut items = vec![format!("{} opened", units::count(held.opened))];
-    for (count, words) in [
+    let ends = [
+        (held.opened, "opened"),
         (held.closed_by_server, "closed by the server"),
+    ];
+    let seldom = [
         (held.given_up, "given up for what the server sent"),
         (held.attempts_failed, "attempts failed"),
-    ] {
-        if count > 0 || words == "closed by the server" {
-            items.push(format!("{} {words}", units::count(count)));
-        }
-    }
+    ];
+    let items: Vec<String> = counts(ends, true).chain(counts(seldom, false)).collect();
     let is_lossy = held.closed_by_server + held.given_up + held.attempts_failed > 0;
     let tone = if is_lossy { Tone::Warning } else { Tone::Plain };
     page.row("connections", &items, tone);

@@ -10,6 +10,7 @@ use brunt_record::{
     AgentRecord, ArrivalCounts, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list,
 };
 
+use super::counts;
 use crate::figures::arrivals_sent_per_s;
 use crate::foreign::word;
 use crate::units::{self, counted};
@@ -461,15 +462,12 @@ pub(super) fn arrivals(judged: &Judged<'_>, withheld: bool) -> Vec<String> {
             format!("{sent_words} sent{sent_per_s}"),
         ],
     };
-    for (lost, words) in [
+    let lost = [
         (skipped_full, "skipped, the queue was full"),
         (skipped_late, "given up, too late"),
         (unsent, "never sent"),
-    ] {
-        if lost > 0 {
-            items.push(format!("{} {words}", units::count(lost)));
-        }
-    }
+    ];
+    items.extend(counts(lost, false));
     // In an overload nearly all have to wait.
     if judged.overload.is_none() {
         items.extend(waited(run, summary));

@@ -142,6 +142,16 @@ fn notes(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
+/// Each count with its words; that of nothing where `has_none` asks for it.
+fn counts<const N: usize>(
+    counts: [(u64, &'static str); N],
+    has_none: bool,
+) -> impl Iterator<Item = String> {
+    let counts = counts.into_iter();
+    let shown = counts.filter(move |&(count, _)| has_none || count > 0);
+    shown.map(|(count, words)| format!("{} {words}", units::count(count)))
+}
+
 /// What was measured, by the kind of load, but the response times.
 fn measured(judged: &Judged<'_>, page: &mut Page) {
     if judged.run.is_streams() {

@@ -3,9 +3,9 @@
 
 use brunt_judge::{CleanFigures, FailureTimes, Figure, Judged, Summary, Verdict};
 use brunt_load::LoadModel;
-use brunt_record::{CarriedIn, ErrorBody, QuicCounts, Run, StatusCounts};
+use brunt_record::{ErrorBody, QuicCounts, Run, StatusCounts};
 
-use super::{latency, load, verdict};
+use super::{counts, latency, load, verdict};
 use crate::foreign::printable;
 use crate::page::{Page, Tone};
 use crate::units::{self, counted};
@@ -158,7 +158,13 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     let tone = if has_any { Tone::Warning } else { Tone::Plain };
     page.row(run.unit().many, &items, tone);
     if is_full && carried_in.in_flight > 0 {
-        let items = carried_in_items(&carried_in);
+        let items = [
+            (carried_in.in_flight, "in flight when the window began"),
+            (carried_in.answered, "answered in it"),
+            (carried_in.failed, "failed"),
+            (carried_in.unanswered, "unanswered at its end"),
+        ];
+        let items: Vec<String> = counts(items, true).collect();
         page.row("  carried in", &items, Tone::Plain);
     }
     let replies = &summary.window.replies;
@@ -367,18 +373,6 @@ fn code_list(codes: &mut [(u16, u64)], is_full: bool) -> String {
         words.push(counted(others, "other code", "other codes"));
     }
     words.join(", ")
-}
-
-/// The outcome of the requests that were in flight when the window began.
-fn carried_in_items(carried_in: &CarriedIn) -> Vec<String> {
-    let items = [
-        (carried_in.in_flight, "in flight when the window began"),
-        (carried_in.answered, "answered in it"),
-        (carried_in.failed, "failed"),
-        (carried_in.unanswered, "unanswered at its end"),
-    ];
-    let items = items.map(|(count, words)| format!("{} {words}", units::count(count)));
-    items.into()
 }
 
 /// The failures of all phases by kind; empty when there were none. They are named as such where

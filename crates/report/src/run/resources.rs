@@ -4,6 +4,7 @@
 use brunt_judge::{CpuLedger, Figure, Judged, Summary};
 use brunt_record::{CpuUse, Evidence, Route, Run, ServerEvidence, ServerPoint, ServerScope};
 
+use super::counts;
 use crate::figures::{cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
 use crate::page::{Page, Tone, WIDE};
@@ -68,13 +69,12 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     };
     let mut items = Vec::new();
     if let Some(sessions) = &used.sessions {
-        for (count, words) in [
+        let ends = [
             (sessions.begun, "begun"),
             (sessions.completed, "completed"),
             (sessions.failed, "failed"),
-        ] {
-            items.push(format!("{} {words}", units::count(count)));
-        }
+        ];
+        items.extend(counts(ends, true));
         let again = sessions.reconnected;
         if again > 0 {
             items.push(counted(again, "further connection", "further connections"));
