@@ -6,7 +6,7 @@ use brunt_engine::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 use brunt_fleet::Board;
 use brunt_io::clock;
 use brunt_load::{LoadModel, Plan};
-use brunt_report::{AgentProgress, PhaseLength, PlannedRate, ProgressRecord, StreamInterval};
+use brunt_report::{AgentProgress, PhaseLength, PlannedRate, StreamInterval};
 
 use crate::args::{OutputArguments, ProgressName};
 use crate::message;
@@ -255,63 +255,29 @@ impl Line {
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
-        if self.form == Form::Json {
-            return self.json(doing, progress, elapsed_ns, successes_per_s);
-        }
-        Some(brunt_report::progress_line(
-            &brunt_report::Progress {
-                phase: doing.name(),
-                elapsed_ns,
-                length: self.length_of(doing),
-                live: progress.live as u32,
-                connections: self.connections,
-                successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
-                unit: self.unit(),
-                bytes_per_s: successes_per_s.filter(|_| self.is_streams()),
-                planned_rate: self.planned_rate(doing, elapsed_ns),
-                waiting: progress.waiting,
-                errors: progress.errors,
-                failures: progress.failures,
-                // Else they have rows of their own.
-                agents: self.experiment.and_then(|_| match self.agents.len() {
-                    0 => None,
-                    count => u32::try_from(count).ok(),
-                }),
-            },
-            width,
-        ))
-    }
-
-    fn json(
-        &self,
-        doing: Doing,
-        progress: &Progress,
-        elapsed_ns: u64,
-        successes_per_s: Option<f64>,
-    ) -> Option<String> {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let length_ns = self.length_of(doing).and_then(|length| match length {
-            PhaseLength::Planned(ns) | PhaseLength::About(ns) => Some(ns),
-            PhaseLength::AtMost(_) => None,
-        });
-        let planned = self.planned_rate(doing, elapsed_ns);
-        let record = ProgressRecord {
+        let progress = brunt_report::Progress {
             phase: doing.name(),
-            elapsed_s: seconds(elapsed_ns),
-            length_s: length_ns.map(seconds),
+            elapsed_ns,
+            length: self.length_of(doing),
             connections_open: progress.live,
             connections: self.connections,
             successes: progress.successes,
             errors: progress.errors,
             failures: progress.failures,
             successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
-            planned_per_s: planned.map(|planned| planned.per_s),
+            unit: self.unit(),
+            bytes_per_s: successes_per_s.filter(|_| self.is_streams()),
+            planned_rate: self.planned_rate(doing, elapsed_ns),
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
             bytes_sent: progress.bytes_sent,
             agents: &self.agents,
+            counts_agents: self.experiment.is_some(),
         };
-        brunt_report::progress_json(&record).ok()
+        if self.form == Form::Json {
+            return brunt_report::progress_json(&progress).ok();
+        }
+        Some(brunt_report::progress_line(&progress, width))
     }
 
     /// Recent successful responses per second: of each worker between its latest snapshot and the

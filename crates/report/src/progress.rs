@@ -1,40 +1,71 @@
 //! How far a run has come: the line that a terminal shows while it lasts, and a line of JSON for
 //! programs.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{printable, units};
 
-/// What is known while a run lasts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How far a run has come at one instant. Counts are of all phases so far; docs/reports.md
+/// describes each field of its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Progress<'a> {
-    /// Name of the phase, such as `warm-up`.
+    /// What is going on: `set-up`, `ready`, `warm-up`, `measure`, `drain`, or an experiment's name.
     pub phase: &'a str,
     /// Time since the phase began, nanoseconds.
+    #[serde(rename = "elapsed_s", serialize_with = "in_seconds")]
     pub elapsed_ns: u64,
     /// How long the phase is, where that is known.
+    #[serde(rename = "length_s", serialize_with = "planned_seconds")]
     pub length: Option<PhaseLength>,
     /// Open connections.
-    pub live: u32,
-    /// Connections asked for.
+    pub connections_open: u64,
+    /// Connections that there may be.
     pub connections: u32,
+    /// Replies that succeeded.
+    pub successes: u64,
+    /// Replies with an error status.
+    pub errors: u64,
+    /// Failures of requests and of attempts to connect.
+    pub failures: u64,
     /// Recent successful replies per second; absent before there is an interval to divide by, and
     /// while nothing is sent.
     pub successes_per_s: Option<f64>,
     /// What `successes_per_s` counts: `req/s` or `msg/s`.
+    #[serde(skip)]
     pub unit: &'a str,
     /// Recent bytes per second of streams, which have no replies; absent without streams.
+    #[serde(skip)]
     pub bytes_per_s: Option<f64>,
     /// What the schedule asks for now; absent without one, and when it is over.
+    #[serde(rename = "planned_per_s")]
     pub planned_rate: Option<PlannedRate>,
-    /// Arrivals that wait for a connection.
+    /// Planned requests that wait for a connection.
     pub waiting: u64,
-    /// Replies with an error status so far.
-    pub errors: u64,
-    /// Failures of any scope so far.
-    pub failures: u64,
-    /// Agents that make the load together; absent where they are not told of here.
-    pub agents: Option<u32>,
+    /// Bytes read from sockets.
+    pub bytes_received: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// How far each agent of a fleet has come.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub agents: &'a [AgentProgress],
+    /// Whether the line says how many agents there are: else each has a line of its own.
+    #[serde(skip)]
+    pub counts_agents: bool,
+}
+
+fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*ns as f64 / 1e9)
+}
+
+/// The length by plan, as far as there is one.
+fn planned_seconds<S: Serializer>(
+    length: &Option<PhaseLength>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match length {
+        Some(PhaseLength::Planned(ns) | PhaseLength::About(ns)) => in_seconds(ns, serializer),
+        Some(PhaseLength::AtMost(_)) | None => serializer.serialize_none(),
+    }
 }
 
 /// How long a phase is.
@@ -57,11 +88,13 @@ impl PhaseLength {
 }
 
 /// The rate of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
 pub struct PlannedRate {
     /// Arrivals per second.
     pub per_s: f64,
     /// What arrives: `req/s`, `msg/s` or `connections/s`.
+    #[serde(skip)]
     pub unit: &'static str,
 }
 
@@ -81,7 +114,7 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
         None => String::new(),
     };
     let asked = units::counted(progress.connections.into(), "connection", "connections");
-    let connections = format!("{} of {asked}", units::count(progress.live.into()));
+    let connections = format!("{} of {asked}", units::count(progress.connections_open));
     let mut items = vec![format!("{} {elapsed}{length}", progress.phase)];
     if progress.successes_per_s.is_none() {
         // While nothing is sent, connections are what there is to wait for.
@@ -101,8 +134,9 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
     if progress.successes_per_s.is_some() {
         items.push(connections);
     }
-    let agents = progress.agents.map(u64::from);
-    items.extend(agents.map(|count| units::counted(count, "agent", "agents")));
+    if progress.counts_agents {
+        items.extend(counted(progress.agents.len() as u64, "agent", "agents"));
+    }
     loop {
         let line = items.join(" · ");
         let line = printable(&line);
@@ -207,48 +241,13 @@ pub fn stream_interval_line(interval: &StreamInterval, (sends, receives): (bool,
     items.join(" · ")
 }
 
-/// How far a run has come at one instant. Counts are of all phases so far; docs/reports.md
-/// describes each field.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProgressRecord<'a> {
-    /// What is going on: `set-up`, `ready`, `warm-up`, `measure`, `drain`, or an experiment's name.
-    pub phase: &'static str,
-    /// How long the phase has lasted, seconds.
-    pub elapsed_s: f64,
-    /// Length of the phase by plan, seconds; null where that is not known.
-    pub length_s: Option<f64>,
-    /// Open connections.
-    pub connections_open: u64,
-    /// Connections that there may be.
-    pub connections: u32,
-    /// Replies that succeeded.
-    pub successes: u64,
-    /// Replies with an error status.
-    pub errors: u64,
-    /// Failures of requests and of attempts to connect.
-    pub failures: u64,
-    /// Successes per second since the line before; null where that is not known yet.
-    pub successes_per_s: Option<f64>,
-    /// Planned per second now; null without a schedule.
-    pub planned_per_s: Option<f64>,
-    /// Planned requests that wait for a connection.
-    pub waiting: u64,
-    /// Bytes read from sockets.
-    pub bytes_received: u64,
-    /// Bytes handed to the kernel.
-    pub bytes_sent: u64,
-    /// How far each agent of a fleet has come.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub agents: &'a [AgentProgress],
-}
-
-/// `record` on one line, without a newline.
+/// `progress` as JSON on one line, without a newline.
 ///
 /// # Errors
 ///
 /// When a value has no JSON form.
-pub fn progress_json(record: &ProgressRecord<'_>) -> Result<String, serde_json::Error> {
-    serde_json::to_string(record)
+pub fn progress_json(progress: &Progress<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string(progress)
 }
 
 #[cfg(test)]
@@ -308,17 +307,33 @@ mod tests {
         phase: "measure",
         elapsed_ns: 3_210_000_000,
         length: Some(PhaseLength::Planned(10_000_000_000)),
-        live: 10,
+        connections_open: 10,
         connections: 10,
+        successes: 12,
+        errors: 0,
+        failures: 0,
         successes_per_s: Some(155_310.4),
         unit: "req/s",
         bytes_per_s: None,
         planned_rate: None,
         waiting: 0,
-        errors: 0,
-        failures: 0,
-        agents: None,
+        bytes_received: 100,
+        bytes_sent: 50,
+        agents: &[],
+        counts_agents: true,
     };
+
+    fn agent(name: &str) -> AgentProgress {
+        AgentProgress {
+            name: name.to_owned(),
+            phase: "drain",
+            connections_open: 4,
+            successes: 7,
+            errors: 0,
+            failures: 1,
+            successes_per_s: None,
+        }
+    }
 
     #[test]
     fn a_line_tells_what_is_known() {
@@ -350,7 +365,7 @@ mod tests {
         for (progress, line) in [
             (
                 Progress {
-                    agents: Some(2),
+                    agents: &[agent("one"), agent("two")],
                     ..MEASURING
                 },
                 "measure 3.2 s of 10.0 s · 155,310 req/s · 10 of 10 connections · 2 agents",
@@ -376,7 +391,7 @@ mod tests {
                         unit: "connections/s",
                     }),
                     waiting: 0,
-                    live: 5,
+                    connections_open: 5,
                     ..planned
                 },
                 "measure 3.2 s of 10.0 s · 4,998 req/s · plan 0.500 connections/s \
@@ -410,7 +425,7 @@ mod tests {
                 Progress {
                     elapsed_ns: 50_000_000,
                     length: None,
-                    live: 0,
+                    connections_open: 0,
                     connections: 1,
                     ..set_up
                 },
@@ -448,7 +463,7 @@ mod tests {
     #[test]
     fn the_line_keeps_to_its_width() {
         let progress = Progress {
-            live: 998,
+            connections_open: 998,
             connections: 1_000,
             failures: 2,
             ..MEASURING
@@ -469,40 +484,30 @@ mod tests {
 
     #[test]
     fn a_record_is_one_line() {
-        let mut record = ProgressRecord {
-            phase: "measure",
-            elapsed_s: 1.5,
-            length_s: None,
-            connections_open: 8,
-            connections: 8,
-            successes: 12,
-            errors: 0,
-            failures: 1,
+        let mut progress = Progress {
+            elapsed_ns: 1_500_000_000,
+            length: Some(PhaseLength::AtMost(2_000_000_000)),
             successes_per_s: Some(8.0),
-            planned_per_s: None,
-            waiting: 0,
-            bytes_received: 100,
-            bytes_sent: 50,
-            agents: &[],
+            ..MEASURING
         };
         assert_eq!(
-            progress_json(&record).expect("JSON"),
-            "{\"phase\":\"measure\",\"elapsed_s\":1.5,\"length_s\":null,\"connections_open\":8,\
-             \"connections\":8,\"successes\":12,\"errors\":0,\"failures\":1,\
+            progress_json(&progress).expect("JSON"),
+            "{\"phase\":\"measure\",\"elapsed_s\":1.5,\"length_s\":null,\"connections_open\":10,\
+             \"connections\":10,\"successes\":12,\"errors\":0,\"failures\":0,\
              \"successes_per_s\":8.0,\"planned_per_s\":null,\"waiting\":0,\"bytes_received\":100,\
              \"bytes_sent\":50}"
         );
-        let agents = [AgentProgress {
-            name: "east\n".to_owned(),
-            phase: "drain",
-            connections_open: 4,
-            successes: 7,
-            errors: 0,
-            failures: 1,
-            successes_per_s: None,
-        }];
-        record.agents = &agents;
-        let line = progress_json(&record).expect("JSON");
+        let agents = [agent("east\n")];
+        progress.agents = &agents;
+        progress.length = Some(PhaseLength::Planned(2_000_000_000));
+        progress.planned_rate = Some(PlannedRate {
+            per_s: 0.5,
+            unit: "req/s",
+        });
+        let line = progress_json(&progress).expect("JSON");
+        for part in ["\"length_s\":2.0,", "\"planned_per_s\":0.5,"] {
+            assert!(line.contains(part), "{line}");
+        }
         let rows = "\"bytes_sent\":50,\"agents\":[{\"name\":\"east\\n\",\"phase\":\"drain\",\
                     \"connections_open\":4,\"successes\":7,\"errors\":0,\"failures\":1,\
                     \"successes_per_s\":null}]}";
@@ -512,15 +517,15 @@ mod tests {
     #[test]
     fn every_field_is_described() {
         let docs = include_str!("../../../docs/reports.md");
-        let source = include_str!("progress.rs");
-        let (_, source) = source
-            .split_once("pub struct ProgressRecord<'a> {")
-            .expect("it is there");
-        let fields = source.lines().take_while(|line| *line != "}");
-        let fields = fields.filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'));
-        let names: Vec<&str> = fields.map(|(name, _)| name).collect();
-        assert_eq!(names.len(), 14, "{names:?}");
-        for name in names {
+        let agents = &[agent("one")];
+        let progress = Progress {
+            agents,
+            ..MEASURING
+        };
+        let fields = serde_json::to_value(progress).expect("JSON");
+        let fields = fields.as_object().expect("an object");
+        assert_eq!(fields.len(), 14, "{fields:?}");
+        for name in fields.keys() {
             assert!(docs.contains(&format!("| `{name}` |")), "{name}");
         }
     }
