@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
 use brunt_load::{LoadModel, Placement as Wish, Plan, Schedule};
-use brunt_probe::server::{ServerWatch, Whereabouts, whereabouts};
+use brunt_probe::server::{ServerMachine, ServerWatch, machine_of};
 use brunt_record::Placement;
 
 /// Arrivals per second that a worker plans at most: far above what any server answers, and what a
@@ -20,7 +20,7 @@ struct Surroundings {
     /// CPUs that brunt may run on, lowest first.
     allowed: Vec<u32>,
     cpus: Cpus,
-    server: Whereabouts,
+    server: ServerMachine,
 }
 
 /// Workers and their CPUs.
@@ -60,8 +60,8 @@ impl Placed {
     /// for and is to be watched.
     pub(crate) fn choose(plan: &Plan, peer: &Peer) -> (Self, Option<ServerWatch>) {
         let (server, watch) = match plan.placement {
-            Wish::Auto => whereabouts(&plan.watch, peer),
-            Wish::Scheduler | Wish::Given | Wish::Bound(_) => (Whereabouts::Elsewhere, None),
+            Wish::Auto => machine_of(&plan.watch, peer),
+            Wish::Scheduler | Wish::Given | Wish::Bound(_) => (ServerMachine::Other, None),
         };
         let surroundings = Surroundings {
             allowed: allowed_cpus().unwrap_or_default(),
@@ -86,10 +86,10 @@ impl Placed {
                     ..Self::unbound(plan, Placement::OwnServer)
                 };
             }
-            (Wish::Auto, Whereabouts::Elsewhere) => {
+            (Wish::Auto, ServerMachine::Other) => {
                 return Self::unbound(plan, Placement::ServerElsewhere);
             }
-            (Wish::Auto, Whereabouts::Here(affinities)) => affinities,
+            (Wish::Auto, ServerMachine::Own(affinities)) => affinities,
         };
         if cpus.is_confined {
             return Self::unbound(plan, Placement::Confined);
@@ -156,7 +156,7 @@ mod tests {
         plan
     }
 
-    fn surroundings(allowed: &[u32], server: Whereabouts) -> Surroundings {
+    fn surroundings(allowed: &[u32], server: ServerMachine) -> Surroundings {
         Surroundings {
             allowed: allowed.to_vec(),
             cpus: Cpus {
@@ -168,9 +168,9 @@ mod tests {
     }
 
     /// Threads that may use these CPUs each.
-    fn here(affinities: &[&[u32]]) -> Whereabouts {
+    fn here(affinities: &[&[u32]]) -> ServerMachine {
         let sets = affinities.iter().map(|cpus| cpus.iter().copied().collect());
-        Whereabouts::Here(sets.collect())
+        ServerMachine::Own(sets.collect())
     }
 
     #[test]
@@ -182,8 +182,16 @@ mod tests {
         let anywhere = || here(&[FOUR, FOUR]);
         let bound = || here(&[&[0, 1], &[1]]);
         // (wish, workers at most, CPUs, server, reason, workers, their CPUs)
-        type Case<'a> = (Wish, u32, &'a [u32], Whereabouts, Placement, u32, &'a [u32]);
-        let elsewhere = Whereabouts::Elsewhere;
+        type Case<'a> = (
+            Wish,
+            u32,
+            &'a [u32],
+            ServerMachine,
+            Placement,
+            u32,
+            &'a [u32],
+        );
+        let elsewhere = ServerMachine::Other;
         let cases: [Case<'_>; 15] = [
             (Wish::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]),
             (Wish::Given, 3, FOUR, anywhere(), Given, 3, &[]),

@@ -10,8 +10,8 @@ use brunt_load::{Part, Plan, Target, Watch};
 use thiserror::Error;
 
 use crate::address::SessionId;
+use crate::chunks::{Assembly, Chunk, ChunkError, Chunks};
 use crate::messages::{Counts, FromAgent, Hello, Phase, Pong, Status, Stop, ToAgent, shortened};
-use crate::nats::{Assembly, Chunk, ChunkError, Chunks};
 
 /// From one introduction to the next, while nobody answers.
 const HELLO_NS: u64 = 1_000_000_000;
@@ -68,7 +68,7 @@ pub enum AgentEvent {
 }
 
 /// The agent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Agent {
     hello: Hello,
     /// Longest wait for a coordinator; absent: for ever.
@@ -97,15 +97,7 @@ impl Agent {
             wait_limit_ns,
             began_ns: now_ns,
             hello_due_ns: now_ns,
-            heard_ns: None,
-            session: None,
-            status: Status::default(),
-            plan: Assembly::default(),
-            result: None,
-            is_taken: false,
-            is_over: false,
-            outgoing: VecDeque::new(),
-            events: VecDeque::new(),
+            ..Self::default()
         }
     }
 

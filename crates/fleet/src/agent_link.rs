@@ -18,8 +18,8 @@ const PAUSE_NS_MIN: u64 = 1_000_000;
 
 /// What the run has the thread say.
 #[derive(Debug)]
-enum Said {
-    HasCome(Phase, Counts),
+enum Report {
+    Progress(Phase, Counts),
     Finished(Vec<u8>),
     Failed(String),
 }
@@ -28,7 +28,7 @@ enum Said {
 #[derive(Debug)]
 pub struct AgentLink {
     events: Receiver<Heard>,
-    said: Sender<Said>,
+    reports: Sender<Report>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -48,9 +48,9 @@ pub fn join(
 ) -> Result<AgentLink, BrokerError> {
     broker.check()?;
     let (heard, events) = channel();
-    let (said, saying) = channel();
+    let (reports, reported) = channel();
     let body = move || {
-        let outcome = speak(&broker, &job, hello, wait_limit_ns, &saying, &heard);
+        let outcome = speak(&broker, &job, hello, wait_limit_ns, &reported, &heard);
         if let Err(error) = outcome {
             // The run may be over.
             let _ = heard.send(Err(error));
@@ -60,7 +60,7 @@ pub fn join(
     let thread = thread.map_err(|error| BrokerError::System(error.to_string()))?;
     Ok(AgentLink {
         events,
-        said,
+        reports,
         thread: Some(thread),
     })
 }
@@ -94,30 +94,30 @@ impl AgentLink {
 
     /// The run is in `phase`, and has come so far.
     pub fn has_come(&self, phase: Phase, counts: Counts) {
-        self.say(Said::HasCome(phase, counts));
+        self.report(Report::Progress(phase, counts));
     }
 
     /// The run is over, and this was measured.
     pub fn finished(&self, bytes: Vec<u8>) {
-        self.say(Said::Finished(bytes));
+        self.report(Report::Finished(bytes));
     }
 
     /// There is no result.
     pub fn failed(&self, reason: &str) {
-        self.say(Said::Failed(reason.to_owned()));
+        self.report(Report::Failed(reason.to_owned()));
     }
 
     /// Waits for the thread, which ends when it has nothing more to say.
     pub fn end(mut self) {
         if let Some(thread) = self.thread.take() {
-            // What went wrong with it was said.
+            // What went wrong with it was reported.
             let _ = thread.join();
         }
     }
 
-    fn say(&self, said: Said) {
+    fn report(&self, report: Report) {
         // A thread that has left has nobody to tell.
-        let _ = self.said.send(said);
+        let _ = self.reports.send(report);
     }
 }
 
@@ -130,7 +130,7 @@ fn speak(
     job: &Job,
     hello: Hello,
     wait_limit_ns: Option<u64>,
-    saying: &Receiver<Said>,
+    reported: &Receiver<Report>,
     heard: &Sender<Heard>,
 ) -> Result<(), BrokerError> {
     let id = AgentId::fresh();
@@ -164,10 +164,10 @@ fn speak(
             return Err(BrokerError::Permission(refusal));
         }
         loop {
-            match saying.try_recv() {
-                Ok(Said::HasCome(phase, counts)) => agent.has_come(phase, counts),
-                Ok(Said::Finished(bytes)) => agent.finished(bytes, connected.chunk_bytes()),
-                Ok(Said::Failed(reason)) => agent.failed(&reason),
+            match reported.try_recv() {
+                Ok(Report::Progress(phase, counts)) => agent.has_come(phase, counts),
+                Ok(Report::Finished(bytes)) => agent.finished(bytes, connected.chunk_bytes()),
+                Ok(Report::Failed(reason)) => agent.failed(&reason),
                 Err(TryRecvError::Empty) => break,
                 // The run is over, and whoever made it has left.
                 Err(TryRecvError::Disconnected) => return Ok(()),

@@ -15,7 +15,8 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::agent::AllowedTarget;
-use crate::nats::{CHUNK_BYTES_MAX, FromServer, Message, Received};
+use crate::chunks::CHUNK_BYTES_MAX;
+use crate::nats::{FromServer, Message, Received};
 
 /// The port of NATS.
 const PORT: u16 = 4_222;

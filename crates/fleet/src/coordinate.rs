@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use brunt_io::clock;
 use brunt_load::Part;
-use brunt_record::{AgreedClock, LostAgent};
-use thiserror::Error;
 
 use crate::address::{Direction, Job, Topic};
 use crate::broker::{Broker, BrokerError, Connected};
-use crate::coordinator::{Coordinator, Settings, Stage, Timing};
+use crate::coordinator::{Coordinator, FleetError, Outcome, Settings, Stage, Timing};
 use crate::member::MemberView;
 use crate::messages::FromAgent;
 
@@ -22,7 +20,7 @@ const PAUSE_NS_MIN: u64 = 1_000_000;
 
 /// What whoever asked for the load wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Action {
     /// That it goes on.
     GoOn,
     /// That it ends.
@@ -31,7 +29,7 @@ pub enum Wish {
         is_hurried: bool,
     },
     /// Nothing, but the agent of this name is known to be gone.
-    Gone {
+    AgentGone {
         /// Its name.
         name: String,
         /// What is known of that.
@@ -43,7 +41,7 @@ pub enum Wish {
 pub trait Overseer {
     /// Looks at how far it has come, ten times a second or more often. `is_connected`: there is a
     /// way to the broker now.
-    fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Wish;
+    fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Action;
 }
 
 /// Agents that are all there, and make one round after the other. Dropping it lets them go.
@@ -66,7 +64,7 @@ impl Fleet {
         overseer: &mut dyn Overseer,
     ) -> Result<Self, FleetError> {
         let nobody = Coordinator::new(settings.clone(), clock::now_ns());
-        let is_over = || matches!(overseer.look(&nobody, true), Wish::End { .. });
+        let is_over = || matches!(overseer.look(&nobody, true), Action::End { .. });
         let subject = job.all_from_agents();
         let connected = broker.connect("brunt coordinator", subject, None, is_over)?;
         let connected = connected.ok_or(FleetError::Interrupted)?;
@@ -105,7 +103,8 @@ impl Fleet {
         timing: Timing,
         overseer: &mut dyn Overseer,
     ) -> Result<Outcome, FleetError> {
-        self.coordinator.deal(clock::now_ns(), plan, parts, timing);
+        self.coordinator
+            .begin_round(clock::now_ns(), plan, parts, timing);
         self.until_idle(overseer)?;
         self.coordinator.outcome()
     }
@@ -125,9 +124,11 @@ impl Fleet {
         loop {
             coordinator.look(clock::now_ns());
             match overseer.look(coordinator, connected.is_up()) {
-                Wish::GoOn => {}
-                Wish::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
-                Wish::Gone { name, reason } => coordinator.is_gone(clock::now_ns(), &name, &reason),
+                Action::GoOn => {}
+                Action::End { is_hurried } => coordinator.interrupt(clock::now_ns(), is_hurried),
+                Action::AgentGone { name, reason } => {
+                    coordinator.is_gone(clock::now_ns(), &name, &reason)
+                }
             }
             send_all(coordinator, connected, job);
             let stage = coordinator.stage();
@@ -186,76 +187,4 @@ fn send_all(coordinator: &mut Coordinator, connected: &mut Connected, job: &Job)
         let bytes = message.encode(coordinator.session());
         connected.send(&topic.subject(), &bytes);
     }
-}
-
-/// What an agent measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentResult {
-    /// What it is called.
-    pub name: String,
-    /// The workers that it was given.
-    pub part: Part,
-    /// As it sent it.
-    pub bytes: Vec<u8>,
-    /// How its window lay; absent where its clock contradicts itself.
-    pub clocks: Option<AgreedClock>,
-}
-
-/// What all measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// By agent, in the order of their parts.
-    pub results: Vec<AgentResult>,
-    /// Those without.
-    pub lost: Vec<LostAgent>,
-    /// The load was ended by whoever asked for it.
-    pub was_interrupted: bool,
-}
-
-/// Why nothing was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum FleetError {
-    /// The broker cannot be used.
-    #[error(transparent)]
-    Broker(#[from] BrokerError),
-    /// Not all agents came.
-    #[error("{here} of {wanted} agents are there after {waited_s} s{refused}")]
-    TooFew {
-        /// That came.
-        here: u32,
-        /// That are needed.
-        wanted: u32,
-        /// For how long they were waited for.
-        waited_s: u64,
-        /// Why others were refused, in words; empty where none was.
-        refused: String,
-    },
-    /// An agent said that it cannot.
-    #[error("agent {name}: {reason}")]
-    Agent {
-        /// What it is called.
-        name: String,
-        /// As it said.
-        reason: String,
-    },
-    /// An agent was lost before there was anything to measure.
-    #[error("agent {name} {reason} before the window began: nothing was measured")]
-    Lost {
-        /// What it is called.
-        name: String,
-        /// What is known of that.
-        reason: String,
-    },
-    /// No agent gave a result.
-    #[error("there is no result of any agent: agent {name} {reason}")]
-    AllLost {
-        /// What the first of them is called.
-        name: String,
-        /// What is known of that.
-        reason: String,
-    },
-    /// It was asked for before there was anything to report.
-    #[error("interrupted before there was a result")]
-    Interrupted,
 }

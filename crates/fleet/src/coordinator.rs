@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 
 use brunt_load::Part;
-use brunt_record::LostAgent;
+use brunt_record::{AgreedClock, LostAgent};
+use thiserror::Error;
 
 use crate::address::{AgentId, SessionId};
-use crate::coordinate::{AgentResult, FleetError, Outcome};
+use crate::broker::BrokerError;
+use crate::chunks::Chunks;
 use crate::member::{EXCHANGES_LEAST, Member, MemberView, REPEAT_LONG_NS, REPEAT_ORDER_NS};
 use crate::messages::{FromAgent, Hello, Phase, Start, Stop, ToAgent, Version, shortened};
-use crate::nats::Chunks;
 
 /// An agent that says nothing for this long is lost.
 const SILENCE_NS: u64 = 5_000_000_000;
@@ -38,7 +39,7 @@ const LOOK_NS: u64 = 100_000_000;
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 
 /// What a coordinator is told.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Agents that are needed.
     pub agents: u32,
@@ -65,9 +66,10 @@ pub struct Timing {
 }
 
 /// How far a coordinator has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// Not all agents are there.
+    #[default]
     Gathering,
     /// They are, and wait for the plan of the first round.
     Gathered,
@@ -85,8 +87,80 @@ pub enum Stage {
     Over,
 }
 
+/// What an agent measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentResult {
+    /// What it is called.
+    pub name: String,
+    /// The workers that it was given.
+    pub part: Part,
+    /// As it sent it.
+    pub bytes: Vec<u8>,
+    /// How its window lay; absent where its clock contradicts itself.
+    pub clocks: Option<AgreedClock>,
+}
+
+/// What all measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// By agent, in the order of their parts.
+    pub results: Vec<AgentResult>,
+    /// Those without.
+    pub lost: Vec<LostAgent>,
+    /// The load was ended by whoever asked for it.
+    pub was_interrupted: bool,
+}
+
+/// Why nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+    /// Not all agents came.
+    #[error("{here} of {wanted} agents are there after {waited_s} s{refused}")]
+    TooFew {
+        /// That came.
+        here: u32,
+        /// That are needed.
+        wanted: u32,
+        /// For how long they were waited for.
+        waited_s: u64,
+        /// Why others were refused, in words; empty where none was.
+        refused: String,
+    },
+    /// An agent said that it cannot.
+    #[error("agent {name}: {reason}")]
+    Agent {
+        /// What it is called.
+        name: String,
+        /// As it said.
+        reason: String,
+    },
+    /// An agent was lost before there was anything to measure.
+    #[error("agent {name} {reason} before the window began: nothing was measured")]
+    Lost {
+        /// What it is called.
+        name: String,
+        /// What is known of that.
+        reason: String,
+    },
+    /// No agent gave a result.
+    #[error("there is no result of any agent: agent {name} {reason}")]
+    AllLost {
+        /// What the first of them is called.
+        name: String,
+        /// What is known of that.
+        reason: String,
+    },
+    /// It was asked for before there was anything to report.
+    #[error("interrupted before there was a result")]
+    Interrupted,
+}
+
 /// The coordinator.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Coordinator {
     settings: Settings,
     session: SessionId,
@@ -123,21 +197,10 @@ impl Coordinator {
             session: SessionId::fresh(),
             began_ns: now_ns,
             looked_ns: now_ns,
-            stage: Stage::Gathering,
-            members: Vec::new(),
-            refused: Vec::new(),
-            round: 0,
-            plan: None,
-            timing: None,
-            load_ns: None,
-            stop: None,
-            stopped_ns: 0,
-            was_interrupted: false,
             unfinished_limit_ns: u64::MAX,
             limit_ns: u64::MAX,
-            error: None,
             abort_ns: u64::MAX,
-            outgoing: VecDeque::new(),
+            ..Self::default()
         }
     }
 
@@ -222,7 +285,7 @@ impl Coordinator {
 
     /// Hands out the plan of the next round, whose workers the agents have by `parts`, one for each
     /// in their order.
-    pub fn deal(&mut self, now_ns: u64, plan: Vec<u8>, parts: &[Part], timing: Timing) {
+    pub fn begin_round(&mut self, now_ns: u64, plan: Vec<u8>, parts: &[Part], timing: Timing) {
         if !matches!(self.stage, Stage::Gathered | Stage::Collected) {
             return;
         }

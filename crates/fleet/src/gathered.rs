@@ -14,8 +14,8 @@ use crate::host::{Board, Host};
 use crate::launch::{Agents, Started};
 use crate::merged::merged;
 use crate::{
-    Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, MemberView, Outcome,
-    Overseer, Program, Settings, Stage, Timing, Version, Wish,
+    Action, Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, MemberView,
+    Outcome, Overseer, Program, Settings, Stage, Timing, Version,
 };
 
 /// From one line about who is there to the next.
@@ -94,8 +94,8 @@ impl<'a> Gathered<'a> {
         is_whole_wanted: bool,
         board: &mut dyn Board,
     ) -> Result<Outcome> {
-        let (assignment, parts) = match self.deal(plan, program) {
-            Ok(dealt) => dealt,
+        let (assignment, parts) = match self.assign(plan, program) {
+            Ok(assigned) => assigned,
             Err(error) => {
                 self.fleet.dismiss(&format!("{error:#}"));
                 return Err(error);
@@ -116,7 +116,7 @@ impl<'a> Gathered<'a> {
         outcome.map_err(worded)
     }
 
-    fn deal(&self, plan: &Plan, program: Option<&Program>) -> Result<(Vec<u8>, Vec<Part>)> {
+    fn assign(&self, plan: &Plan, program: Option<&Program>) -> Result<(Vec<u8>, Vec<Part>)> {
         let parts = self.parts(plan)?;
         let mut plan = plan.clone();
         tls_config::read_files(&mut plan.tls)?;
@@ -283,7 +283,7 @@ impl<'a> Overseeing<'a> {
 }
 
 impl Overseer for Overseeing<'_> {
-    fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Wish {
+    fn look(&mut self, coordinator: &Coordinator, is_connected: bool) -> Action {
         if is_connected != self.is_connected {
             self.is_connected = is_connected;
             if let Some(board) = &mut self.board {
@@ -299,13 +299,13 @@ impl Overseer for Overseeing<'_> {
         self.show(coordinator);
         let signals = self.host.signals();
         if signals > 0 {
-            return Wish::End {
+            return Action::End {
                 is_hurried: self.is_whole_wanted || signals > 1,
             };
         }
         let now_ns = clock::now_ns();
         if now_ns.saturating_sub(self.gone_ns) < GONE_NS {
-            return Wish::GoOn;
+            return Action::GoOn;
         }
         self.gone_ns = now_ns;
         let stage = coordinator.stage();
@@ -315,8 +315,8 @@ impl Overseer for Overseeing<'_> {
             waits && members.all(|member| member.hello.name != name || !member.is_settled)
         };
         match self.started.gone(is_wanted) {
-            None => Wish::GoOn,
-            Some((name, reason)) => Wish::Gone {
+            None => Action::GoOn,
+            Some((name, reason)) => Action::AgentGone {
                 name: name.to_owned(),
                 reason,
             },

@@ -15,6 +15,7 @@ mod agent;
 mod agent_link;
 mod agreement;
 mod broker;
+mod chunks;
 mod coordinate;
 mod coordinator;
 mod gathered;
@@ -34,8 +35,9 @@ pub use agent::{
 pub use agent_link::{AgentLink, join};
 pub use agreement::{Agreed, ClockAgreement, Exchange};
 pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
-pub use coordinate::{AgentResult, Fleet, FleetError, Outcome, Overseer, Wish};
-pub use coordinator::{Coordinator, Settings, Stage, Timing};
+pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
+pub use coordinate::{Action, Fleet, Overseer};
+pub use coordinator::{AgentResult, Coordinator, FleetError, Outcome, Settings, Stage, Timing};
 pub use gathered::{Gathered, Task};
 pub use host::{AgentHost, Board, Generators, Host};
 pub use launch::{Agents, NamedBroker};
@@ -45,6 +47,5 @@ pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,
     ToAgent, Version,
 };
-pub use nats::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use program::{Assignment, Program, ProgramError, ScriptText, SessionsText};
 pub use working::{Service, serve};

@@ -7,8 +7,8 @@ use brunt_record::AgreedClock;
 
 use crate::address::AgentId;
 use crate::agreement::{Agreed, ClockAgreement, Exchange};
+use crate::chunks::Assembly;
 use crate::messages::{Hello, Phase, Pong, Status, Stop, ToAgent};
-use crate::nats::Assembly;
 
 /// From one ping to the next, while the clocks are agreed on.
 const PING_FAST_NS: u64 = 20_000_000;
@@ -26,7 +26,7 @@ const PINGS_OPEN: usize = 64;
 const AFTER_EDGE_NS: u64 = 1_000_000_000;
 
 /// One agent as its coordinator knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Member {
     /// Its id.
     pub(crate) id: AgentId,
@@ -75,22 +75,10 @@ impl Member {
         Self {
             id,
             hello,
-            clock: ClockAgreement::default(),
-            status: Status::default(),
             heard_ns: now_ns,
-            round: 0,
-            part: None,
-            lost: None,
-            result: None,
-            assembly: Assembly::default(),
-            sequence: 0,
-            pings: VecDeque::new(),
-            answered: None,
             ping_due_ns: now_ns,
             repeat_ns: now_ns,
-            start: None,
-            end: None,
-            is_dismissed: false,
+            ..Self::default()
         }
     }
 

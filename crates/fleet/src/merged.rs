@@ -18,7 +18,7 @@ const BATCH: usize = 16;
 ///
 /// # Errors
 ///
-/// What was measured is not one run, or not what was dealt.
+/// What was measured is not one run, or not what was assigned.
 pub fn merged(plan: &Plan, outcome: &Outcome) -> Result<Run> {
     let mut lost = outcome.lost.clone();
     let mut sums = by_window(plan, &outcome.results)?;
@@ -53,14 +53,14 @@ fn astray(agent: &AgentRecord, own_ns: u64, common_ns: u64) -> LostAgent {
 /// What agents measured, merged where their windows have one length. Few are in memory at once: a
 /// run that is read takes twenty times the space of its result.
 fn by_window(plan: &Plan, results: &[AgentResult]) -> Result<Vec<Run>> {
-    let dealt = as_stored(plan)?;
+    let assigned = as_stored(plan)?;
     let mut sums: Vec<Run> = Vec::new();
     for batch in results.chunks(BATCH) {
         let mut alike: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
         for run in sums
             .drain(..)
             .map(Ok)
-            .chain(batch.iter().map(|it| completed(&dealt, it)))
+            .chain(batch.iter().map(|it| completed(&assigned, it)))
         {
             let run = run?;
             alike.entry(run.window_ns).or_default().push(run);
@@ -79,24 +79,24 @@ fn as_stored(plan: &Plan) -> Result<Plan> {
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// Whether a run is that part of the plan that was dealt, and nothing else.
-fn is_dealt(dealt: &Plan, part: Part, run: &Run) -> bool {
+/// Whether a run is that part of the plan that was assigned, and nothing else.
+fn is_assigned_part(assigned: &Plan, part: Part, run: &Run) -> bool {
     let workers = part.workers();
-    let is_whole = workers.len() == dealt.workers.get() as usize;
-    let amounts = (!is_whole).then(|| dealt.amounts());
+    let is_whole = workers.len() == assigned.workers.get() as usize;
+    let amounts = (!is_whole).then(|| assigned.amounts());
     // That something beside it made the requests is known when the load begins.
     let measured = Plan {
-        is_generated: dealt.is_generated,
+        is_generated: assigned.is_generated,
         ..run.plan.clone()
     };
     run.agents.len() == 1
         && run.worker_numbers() == workers.clone().collect::<Vec<u32>>()
         && run.part_of == amounts
-        && dealt.part(workers).is_some_and(|own| own == measured)
+        && assigned.part(workers).is_some_and(|own| own == measured)
 }
 
 /// The run of one agent, with what the coordinator knows of it.
-fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
+fn completed(assigned: &Plan, result: &AgentResult) -> Result<Run> {
     let AgentResult {
         name,
         part,
@@ -105,7 +105,7 @@ fn completed(dealt: &Plan, result: &AgentResult) -> Result<Run> {
     } = result;
     let read = brunt_report::read(&mut bytes.as_slice());
     let mut run = read.with_context(|| format!("the result of agent {name} cannot be read"))?;
-    if !is_dealt(dealt, *part, &run) {
+    if !is_assigned_part(assigned, *part, &run) {
         bail!("agent {name} measured another load than that which it was given");
     }
     let judged = Judged::of(&run);
@@ -142,23 +142,23 @@ mod tests {
     fn what_was_measured_of_another_plan_or_by_other_workers_was_not_dealt() {
         let mut run = brunt_report::read(&mut &*RUN).expect("a run");
         let amounts = run.part_of.as_ref().expect("it is a part");
-        let dealt = run.plan.with_amounts(amounts).expect("a plan");
+        let assigned = run.plan.with_amounts(amounts).expect("a plan");
         let own = Part::new(0, NonZeroU32::MIN);
         // That run has every field, also those that no plan gives to one of its parts.
-        run.plan = dealt.part(own.workers()).expect("a part");
-        run.part_of = Some(dealt.amounts());
-        let mut elsewhere = dealt.clone();
+        run.plan = assigned.part(own.workers()).expect("a part");
+        run.part_of = Some(assigned.amounts());
+        let mut elsewhere = assigned.clone();
         elsewhere.target = Target::parse("http://elsewhere/", None).expect("a URL");
-        let mut longer = dealt.clone();
+        let mut longer = assigned.clone();
         longer.warmup_ns += 1;
         for (plan, part, expected) in [
-            (&dealt, own, true),
-            (&dealt, Part::new(1, NonZeroU32::MIN), false),
+            (&assigned, own, true),
+            (&assigned, Part::new(1, NonZeroU32::MIN), false),
             (&run.plan, own, false),
             (&elsewhere, own, false),
             (&longer, own, false),
         ] {
-            assert_eq!(is_dealt(plan, part, &run), expected, "{part:?}");
+            assert_eq!(is_assigned_part(plan, part, &run), expected, "{part:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::address::SessionId;
-use crate::nats::Chunk;
+use crate::chunks::Chunk;
 
 /// Largest message that is read: what a broker takes unless it is told otherwise.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -16,7 +16,7 @@ const TEXT_BYTES_MAX: usize = 4 << 10;
 const COUNT_MAX: u64 = 1 << 48;
 
 /// What both sides must have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// Of these messages.
     pub protocol: u32,
@@ -41,7 +41,7 @@ impl Version {
 }
 
 /// The first message of an agent, repeated until it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// What it speaks.
     pub version: Version,
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn messages_are_read_as_they_were_written() {
         let session = SessionId::fresh();
-        let chunk = crate::nats::Chunks::new(vec![7; 9], 4)
+        let chunk = crate::chunks::Chunks::new(vec![7; 9], 4)
             .chunk(1)
             .expect("there are three");
         let part = Part::new(3, NonZeroU32::MIN);

@@ -81,13 +81,16 @@ pub fn serve(service: &Service, host: &dyn AgentHost) -> Result<bool> {
 }
 
 /// A plan as it came, and the workers of it that this agent has.
-type Dealt = (Vec<u8>, Part);
+struct Assigned {
+    bytes: Vec<u8>,
+    part: Part,
+}
 
 /// Waits for a plan; absent: a signal came.
-fn await_plan(link: &AgentLink, host: &dyn AgentHost) -> Result<Option<Dealt>> {
+fn await_plan(link: &AgentLink, host: &dyn AgentHost) -> Result<Option<Assigned>> {
     loop {
         match link.wait(LOOK)? {
-            Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
+            Some(AgentEvent::Plan { bytes, part }) => return Ok(Some(Assigned { bytes, part })),
             Some(AgentEvent::Leave(Err(error))) => return Err(error.into()),
             Some(AgentEvent::Leave(Ok(()))) => bail!("the coordinator ended before it had a plan"),
             Some(AgentEvent::Stop(stop)) => bail!("stopped by the coordinator: {}", stop.reason),
@@ -114,11 +117,11 @@ struct Working<'a> {
 
 impl Working<'_> {
     /// Makes one round after the other, until there is none.
-    fn rounds(&self, first: Dealt) -> Result<(), Failure> {
-        let (mut dealt, mut before) = (first, None);
+    fn rounds(&self, first: Assigned) -> Result<(), Failure> {
+        let (mut assigned, mut before) = (first, None);
         loop {
             let mut left = None;
-            let run = match self.measure(&dealt, before.as_ref(), &mut left) {
+            let run = match self.measure(&assigned, before.as_ref(), &mut left) {
                 Ok(run) => run,
                 Err(error) => {
                     self.link.failed(&format!("{error:#}"));
@@ -128,7 +131,7 @@ impl Working<'_> {
                 }
             };
             match self.hand_over(&run, left).map_err(NotTaken)? {
-                Some(next) => (dealt, before) = (next, Some(run)),
+                Some(next) => (assigned, before) = (next, Some(run)),
                 None => return Ok(()),
             }
         }
@@ -137,12 +140,13 @@ impl Working<'_> {
     /// Makes its part of a round. `left` is set where the coordinator has nothing more to say.
     fn measure(
         &self,
-        (bytes, part): &Dealt,
+        assigned: &Assigned,
         before: Option<&Run>,
         left: &mut Option<Result<()>>,
     ) -> Result<Run> {
-        let (link, host, part) = (self.link, self.host, *part);
-        let assignment = serde_json::from_slice(bytes).context("the plan cannot be read")?;
+        let (link, host, part) = (self.link, self.host, assigned.part);
+        let assignment = serde_json::from_slice(&assigned.bytes);
+        let assignment = assignment.context("the plan cannot be read")?;
         let Assignment { plan, program } = assignment;
         crate::admit(&plan, &self.service.allowed)?;
         if let Some(program) = &program {
@@ -181,7 +185,7 @@ impl Working<'_> {
             }
             false => None,
         };
-        let prepared = prepared.ok_or_else(|| order.why_over(host))??;
+        let prepared = prepared.ok_or_else(|| order.why(host))??;
         let control = prepared.control();
         control.hold_start();
         control.hold_end();
@@ -205,13 +209,11 @@ impl Working<'_> {
         }
         let outcome = session.round(&Round::of(&plan), &mut observer);
         session.leave(|| true);
-        let order = observer.order;
-        *left = order.left;
+        let why = observer.order.why(host);
+        *left = observer.order.left;
         let mut run = match outcome {
             Ok(run) => run,
-            Err(RunError::Interrupted) => {
-                return Err(why(order.stop.as_ref(), left.as_ref(), host));
-            }
+            Err(RunError::Interrupted) => return Err(why),
             Err(error) => return Err(error.into()),
         };
         if host.signals() > 0 {
@@ -223,7 +225,7 @@ impl Working<'_> {
 
     /// Hands the result over, and waits for the next round; keeps it where that cannot be done, if
     /// that was asked for. Absent: there is no next round.
-    fn hand_over(&self, run: &Run, left: Option<Result<()>>) -> Result<Option<Dealt>> {
+    fn hand_over(&self, run: &Run, left: Option<Result<()>>) -> Result<Option<Assigned>> {
         let bytes = serde_json::to_vec(run).context("the result cannot be encoded")?;
         let keep = self.service.keep.as_ref();
         let keep = keep.map(|path| (path, bytes.clone()));
@@ -241,14 +243,16 @@ impl Working<'_> {
     }
 
     /// Waits for the next round; absent: there is none.
-    fn await_next(&self, left: Option<Result<()>>) -> Result<Option<Dealt>> {
+    fn await_next(&self, left: Option<Result<()>>) -> Result<Option<Assigned>> {
         if let Some(left) = left {
             return left.map(|()| None);
         }
         let mut stopped = None;
         loop {
             match self.link.wait(LOOK)? {
-                Some(AgentEvent::Plan { bytes, part }) => return Ok(Some((bytes, part))),
+                Some(AgentEvent::Plan { bytes, part }) => {
+                    return Ok(Some(Assigned { bytes, part }));
+                }
                 Some(AgentEvent::Leave(outcome)) => {
                     return match stopped {
                         Some(stopped) => Err(stopped),
@@ -264,17 +268,6 @@ impl Working<'_> {
                 _ => {}
             }
         }
-    }
-}
-
-/// Why a run ended without a result.
-fn why(stop: Option<&Stop>, left: Option<&Result<()>>, host: &dyn AgentHost) -> Error {
-    match (stop, left) {
-        _ if host.signals() > 0 => anyhow!("interrupted by a signal to the agent"),
-        (Some(stop), _) => anyhow!("stopped by the coordinator: {}", stop.reason),
-        (None, Some(Err(error))) => anyhow!("{error:#}"),
-        (None, Some(Ok(()))) => anyhow!("the coordinator ended the job"),
-        (None, None) => anyhow!("interrupted"),
     }
 }
 
@@ -309,8 +302,15 @@ impl Order {
         self.left.is_some() || self.stop.is_some()
     }
 
-    fn why_over(&self, host: &dyn AgentHost) -> Error {
-        why(self.stop.as_ref(), self.left.as_ref(), host)
+    /// Why a run ended without a result.
+    fn why(&self, host: &dyn AgentHost) -> Error {
+        match (&self.stop, &self.left) {
+            _ if host.signals() > 0 => anyhow!("interrupted by a signal to the agent"),
+            (Some(stop), _) => anyhow!("stopped by the coordinator: {}", stop.reason),
+            (None, Some(Err(error))) => anyhow!("{error:#}"),
+            (None, Some(Ok(()))) => anyhow!("the coordinator ended the job"),
+            (None, None) => anyhow!("interrupted"),
+        }
     }
 }
 

@@ -73,7 +73,7 @@ impl LoggedResponse {
 }
 
 /// The log of one worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LogPart {
     chunks: Vec<Vec<LoggedRequest>>,
     /// Requests that are kept, at most.
@@ -88,12 +88,9 @@ pub(crate) struct LogPart {
 impl LogPart {
     pub(crate) fn new(max: u64, connections: u32) -> Self {
         Self {
-            chunks: Vec::new(),
             max,
-            len: 0,
-            left_out: 0,
             connections,
-            responses: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -140,8 +137,8 @@ impl RequestLog {
     /// An empty one of a window that starts at `start_ns`.
     pub fn new(start_ns: u64) -> Self {
         Self {
-            parts: Vec::new(),
             start_ns,
+            ..Self::default()
         }
     }
 

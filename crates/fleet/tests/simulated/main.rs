@@ -91,8 +91,8 @@ struct World {
     /// The coordinator's clock is ahead of the world's by so much.
     ahead_ns: u64,
     coordinator: Option<Coordinator>,
-    /// Rounds that were dealt, and the stage in which the next one is.
-    dealt: u32,
+    /// Rounds that began, and the stage in which the next one is.
+    rounds_begun: u32,
     deals_in: Stage,
     machines: Vec<Machine>,
     to_agents: BTreeMap<(u64, u64), (AgentId, Vec<u8>)>,
@@ -124,7 +124,7 @@ impl World {
             now_ns: 0,
             ahead_ns,
             coordinator: Some(Coordinator::new(settings, ahead_ns)),
-            dealt: 0,
+            rounds_begun: 0,
             deals_in: Stage::Gathered,
             machines: Vec::new(),
             to_agents: BTreeMap::new(),
@@ -265,12 +265,12 @@ impl World {
         }
         coordinator.look(own_ns);
         if coordinator.stage() == self.deals_in {
-            self.dealt += 1;
+            self.rounds_begun += 1;
             self.deals_in = Stage::Gathered;
             let parts: Vec<Part> = (0..self.machines.len() as u32)
                 .map(|number| Part::new(number, NonZeroU32::MIN))
                 .collect();
-            coordinator.deal(own_ns, plan(self.dealt), &parts, self.timing);
+            coordinator.begin_round(own_ns, plan(self.rounds_begun), &parts, self.timing);
         }
         while let Some((to, message)) = coordinator.outgoing() {
             let machine = self.machines.iter().find(|machine| machine.id == to);
@@ -323,8 +323,8 @@ impl World {
         for machine in &mut self.machines {
             machine.is_measuring = false;
         }
-        let dealt = self.dealt;
-        self.until(|world| world.dealt > dealt);
+        let rounds_begun = self.rounds_begun;
+        self.until(|world| world.rounds_begun > rounds_begun);
     }
 }
 

@@ -14,7 +14,7 @@ fn agents_stay_over_all_rounds_and_their_clocks_are_known_on() {
             world.deal_again();
             let outcome = world.round().expect("an outcome");
             assert_eq!(lengths(&outcome), [WINDOW; 3], "{round}");
-            assert_eq!((outcome.lost.len(), world.dealt), (0, round));
+            assert_eq!((outcome.lost.len(), world.rounds_begun), (0, round));
             let starts = world
                 .machines
                 .iter()

@@ -23,7 +23,7 @@ fn an_agent_serves_one_of_two_coordinators_of_its_job_and_the_other_knows() {
         for (coordinator, round) in coordinators.iter_mut().zip(1..) {
             coordinator.look(now_ns);
             let part = Part::new(0, NonZeroU32::MIN);
-            coordinator.deal(now_ns, plan(round), &[part], TIMING);
+            coordinator.begin_round(now_ns, plan(round), &[part], TIMING);
             while let Some((_, message)) = coordinator.outgoing() {
                 agent.receive(now_ns, coordinator.session(), message);
             }

@@ -122,34 +122,34 @@ pub fn cpus_used_now(scope: &ServerScope, interval_ns: u64) -> Option<f64> {
 
 /// Where the server is, for those who choose CPUs beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum ServerMachine {
     /// Not on this machine, or not to be seen on it.
-    Elsewhere,
+    Other,
     /// On this machine: the CPUs that its threads may use, one set for each thread; none where its
     /// threads are not to be seen.
-    Here(Vec<BTreeSet<u32>>),
+    Own(Vec<BTreeSet<u32>>),
 }
 
 /// Looks where the server is. Gives also what is found on the way, where `watch` asks for that to
 /// be watched: the same as [`ServerWatch::find`] would find.
-pub fn whereabouts(watch: &Watch, peer: &Peer) -> (Whereabouts, Option<ServerWatch>) {
+pub fn machine_of(watch: &Watch, peer: &Peer) -> (ServerMachine, Option<ServerWatch>) {
     let origin = match named(watch) {
         Ok(Some((origin, _))) => origin,
         Ok(None) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
             {
-                return (Whereabouts::Elsewhere, None);
+                return (ServerMachine::Other, None);
             }
             Origin::Listener(peer.clone())
         }
         // Whoever looks for what to watch says why.
-        Err(_) => return (Whereabouts::Here(Vec::new()), None),
+        Err(_) => return (ServerMachine::Own(Vec::new()), None),
     };
     let Some(server) = ServerWatch::new(&origin.pids(), origin) else {
-        return (Whereabouts::Here(Vec::new()), None);
+        return (ServerMachine::Own(Vec::new()), None);
     };
-    let here = Whereabouts::Here(server.affinities());
+    let here = ServerMachine::Own(server.affinities());
     (here, (*watch != Watch::Off).then_some(server))
 }
 
@@ -316,10 +316,10 @@ mod tests {
     fn a_server_is_here_by_its_address_or_by_what_is_watched() {
         // Of a network for documentation (RFC 5737).
         let remote = Peer::Tcp("192.0.2.1:80".parse().unwrap());
-        let (found, watch) = whereabouts(&Watch::Auto, &remote);
-        assert!(found == Whereabouts::Elsewhere && watch.is_none());
+        let (found, watch) = machine_of(&Watch::Auto, &remote);
+        assert!(found == ServerMachine::Other && watch.is_none());
         let own = Watch::Process(std::process::id());
-        let (Whereabouts::Here(affinities), Some(_)) = whereabouts(&own, &remote) else {
+        let (ServerMachine::Own(affinities), Some(_)) = machine_of(&own, &remote) else {
             panic!("this process is on this machine");
         };
         let allowed: BTreeSet<u32> = brunt_io::cpu::allowed_cpus().unwrap().into_iter().collect();
@@ -327,8 +327,8 @@ mod tests {
         // Local, and nobody is to be seen.
         let socket = Peer::Unix("/nonexistent/socket".into());
         for watch in [Watch::Auto, Watch::Off] {
-            let (found, watch) = whereabouts(&watch, &socket);
-            assert!(found == Whereabouts::Here(Vec::new()) && watch.is_none());
+            let (found, watch) = machine_of(&watch, &socket);
+            assert!(found == ServerMachine::Own(Vec::new()) && watch.is_none());
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) fn uptime_ticks() -> u64 {
 }
 
 /// What one reading of a process gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     /// When the process started; tells it from a later process with the same id.
     pub(crate) start_ticks: u64,

@@ -519,7 +519,7 @@ fn descendants(fresh: &[(u32, u32)], mut known: BTreeSet<u32>) -> Vec<u32> {
 }
 
 /// One process that is watched.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watched {
     pub(super) pid: u32,
     /// Those of its threads that are watched; absent: the whole process is.
@@ -546,15 +546,10 @@ impl Watched {
     pub(super) fn new(pid: u32, counts_children: bool) -> Option<Self> {
         Some(Self {
             pid,
-            only: None,
             last: ProcessReading::of(pid)?,
-            first_cpu: CpuUse::default(),
-            first_waited: CpuUse::default(),
-            watched_children: CpuUse::default(),
             counts_children,
             first_threads: Some(ThreadTable::default()),
-            last_threads: None,
-            has_ended: false,
+            ..Self::default()
         })
     }
 
