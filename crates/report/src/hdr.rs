@@ -50,22 +50,19 @@ pub(crate) struct Spectrum {
 impl Spectrum {
     /// Durations of which all ended.
     pub(crate) fn of(values: &Histogram) -> Self {
-        Self {
-            steps: steps(values, values),
-            bounds: 0,
-            bounds_from_ns: None,
-            count: values.count(),
-            values: values.clone(),
-        }
+        Self::with_bounds(values, &Histogram::default())
     }
 
     /// The response times of `run`.
     pub(crate) fn of_response(run: &Run) -> Self {
-        let unfinished = &run.latencies.unfinished;
-        let mut values = run.latencies.response.clone();
+        Self::with_bounds(&run.latencies.response, &run.latencies.unfinished)
+    }
+
+    fn with_bounds(finished: &Histogram, unfinished: &Histogram) -> Self {
+        let mut values = finished.clone();
         values.merge(unfinished);
         Self {
-            steps: steps(&values, &run.latencies.response),
+            steps: steps(&values, finished),
             bounds: unfinished.count(),
             bounds_from_ns: unfinished.min_ns(),
             count: values.count(),
@@ -213,22 +210,12 @@ pub fn write_hgrm(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
 
 /// One row of the table. The last one, at 100 %, has no fourth column.
 fn line(step: &Step, out: &mut dyn Write) -> io::Result<()> {
-    let Step {
-        ns,
-        quantile,
-        count,
-        ..
-    } = *step;
-    let value = ns as f64 / MS;
+    let (value, quantile) = (step.ns as f64 / MS, step.quantile);
+    write!(out, "{value:>12.6} {quantile:2.12} {:>10}", step.count)?;
     if quantile < 1.0 {
-        let inverse = 1.0 / (1.0 - quantile);
-        writeln!(
-            out,
-            "{value:>12.6} {quantile:2.12} {count:>10} {inverse:>14.2}"
-        )
-    } else {
-        writeln!(out, "{value:>12.6} {quantile:2.12} {count:>10}")
+        write!(out, " {:>14.2}", 1.0 / (1.0 - quantile))?;
     }
+    writeln!(out)
 }
 
 #[cfg(test)]

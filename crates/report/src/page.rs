@@ -1,6 +1,8 @@
 //! A report before it is laid out: sections of rows, tables and charts. Text, HTML and Markdown lay
 //! the same ones out.
 
+use serde::Serialize;
+
 use crate::Style;
 use crate::foreign::printable;
 use crate::layout::{columns, lines};
@@ -45,7 +47,8 @@ impl Grid {
 }
 
 /// How a line stands out, on a terminal with colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Tone {
     /// The line does not stand out.
     Plain,
@@ -221,12 +224,12 @@ impl Page {
     }
 
     /// The headings of a table: one for its labels, one for each cell, and one for the notes.
-    pub(crate) fn table_head(&mut self, grid: Grid, label: &str, cells: &[String], note: &str) {
+    pub(crate) fn table_head(&mut self, grid: Grid, label: &str, cells: &[&str], note: &str) {
         self.add(Entry::Cells {
             is_head: true,
             grid,
             label: label.to_owned(),
-            cells: cells.to_vec(),
+            cells: cells.iter().map(|&cell| cell.to_owned()).collect(),
             note: note.to_owned(),
             tone: Tone::Plain,
         });

@@ -7,8 +7,7 @@ use brunt_judge::{
 };
 use brunt_record::{Objective, ReplyOutcome};
 
-use super::comparison::{half, outcome};
-use super::{environment, known, per_s};
+use super::{environment, half, known, per_s};
 use crate::figures::Object;
 use crate::foreign::word;
 use crate::objective::{self, Case, Ending};
@@ -116,10 +115,10 @@ fn failed(step: &CapacityStep) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let told = all.into_iter();
-    let told = told.map(|(count, words)| format!("{} {words}", units::count(count)));
-    let told = told.collect::<Vec<_>>().join(", ");
-    format!("of {} requests {told}", units::count(record.issued))
+    let words = all.into_iter();
+    let words = words.map(|(count, what)| format!("{} {what}", units::count(count)));
+    let words = words.collect::<Vec<_>>().join(", ");
+    format!("of {} requests {words}", units::count(record.issued))
 }
 
 /// The last step that was measured at this rate: what failed there, behind a colon.
@@ -171,8 +170,8 @@ fn answer(capacity: &Capacity) -> String {
         CapacityResult::Impossible { missed_per_s } => {
             let mut steps = capacity.steps.iter();
             let step = steps.find(|step| step.rate_per_s == missed_per_s);
-            let told = step.map_or_else(String::new, replies);
-            format!("no rate can meet this: at {} {told}", rate(missed_per_s))
+            let words = step.map_or_else(String::new, replies);
+            format!("no rate can meet this: at {} {words}", rate(missed_per_s))
         }
         CapacityResult::NotMet { missed_per_s } => {
             let has_budget = capacity.plan.budget_ns.is_some();
@@ -246,6 +245,17 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
         CapacityStage::Bracket => "bracket",
         CapacityStage::Bisection => "bisect",
         CapacityStage::Confirmation => "confirm",
+    }
+}
+
+/// The outcome of a step of a search.
+fn outcome(outcome: CapacityOutcome) -> &'static str {
+    match outcome {
+        CapacityOutcome::Met => "met",
+        CapacityOutcome::Missed => "MISSED",
+        CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
+        CapacityOutcome::Undecided => "undecided",
+        CapacityOutcome::Invalid => "INVALID",
     }
 }
 
@@ -343,10 +353,10 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
             words.push_str("; measured once more");
             return words;
         }
-        let told_nothing = |it: &CapacityStep| {
+        let was_open = |it: &CapacityStep| {
             !matches!(it.outcome, CapacityOutcome::Met | CapacityOutcome::Missed)
         };
-        if !before.is_some_and(|before| same(&before) && told_nothing(before)) {
+        if !before.is_some_and(|before| same(&before) && was_open(before)) {
             words.push_str("; there was no time to measure it once more");
             return words;
         }
@@ -446,7 +456,7 @@ pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
 pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = per_s(capacity.load.as_ref());
-    let heads = ["rate", "window", unit, &name, "up to", "errors"].map(str::to_owned);
+    let heads = ["rate", "window", unit, &name, "up to", "errors"];
     page.table_head(STEPS, "step", &heads, "");
     for step in &capacity.steps {
         let tone = match step.outcome {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use brunt_judge::{
-    Basis, Bound, CapacityOutcome, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds,
-    ComparedSide, Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES, RoundRecord,
+    Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
+    Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES, RoundRecord,
 };
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::{capacity, described_server, environment, figure, known, load_of, per_s};
+use super::{capacity, described_server, environment, figure, half, known, load_of, per_s};
 use crate::figures::Object;
 use crate::foreign::{data_name, word, write_csv};
 use crate::objective::quantile;
@@ -101,8 +101,8 @@ fn verdicts_of_sides(compared: &ComparedRounds, page: &mut Page) {
     let sides = sides.filter(|(_, side)| !side.rounds.is_empty());
     for (index, (place, side)) in sides.enumerate() {
         let label = if index == 0 { "verdicts" } else { "" };
-        let told = format!("{}: {}", side_name(place), told_verdicts(side));
-        page.row(label, &[told], Tone::Plain);
+        let words = format!("{}: {}", side_name(place), verdict_words(side));
+        page.row(label, &[words], Tone::Plain);
     }
 }
 
@@ -174,8 +174,7 @@ fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
     if most == 0 {
         return;
     }
-    let heads = [per_s, "p50", "p99"].map(str::to_owned);
-    page.table_head(WIDE, "round", &heads, "verdict");
+    page.table_head(WIDE, "round", &[per_s, "p50", "p99"], "verdict");
     let ns = |ns| known(ns, units::duration);
     for place in 0..most {
         for (side, it) in compared.sides.iter().enumerate() {
@@ -244,7 +243,7 @@ fn origin(side: &ComparedSide) -> Vec<String> {
 }
 
 /// The verdict of a run, or how often rounds had each.
-fn told_verdicts(side: &ComparedSide) -> String {
+fn verdict_words(side: &ComparedSide) -> String {
     if let (Some(_), Some(round)) = (&side.single_run, side.rounds.first()) {
         let name = round.verdict.name().to_lowercase();
         return if round.because.is_empty() {
@@ -254,8 +253,8 @@ fn told_verdicts(side: &ComparedSide) -> String {
         };
     }
     let counts = verdicts(&side.rounds).into_iter();
-    let told = counts.map(|(name, count)| format!("{name} {count}"));
-    told.collect::<Vec<_>>().join(", ").replace('_', "-")
+    let words = counts.map(|(name, count)| format!("{name} {count}"));
+    words.collect::<Vec<_>>().join(", ").replace('_', "-")
 }
 
 /// What was measured of each side, by label.
@@ -518,14 +517,6 @@ fn says(found: &ComparedPair, names: &[String]) -> String {
     }
 }
 
-/// Half of a rate, which leaves room, as options take it; absent below 1 per second.
-pub(super) fn half(per_s: f64) -> Option<String> {
-    // Two digits are enough.
-    let step = 10_f64.powf((per_s / 2.0).log10().floor() - 1.0);
-    let half = (per_s / 2.0 / step).floor() * step;
-    (half.is_finite() && half >= 1.0).then(|| format!("{half:.0}"))
-}
-
 /// What would make a comparison say something that brunt was the limit of throughout.
 fn advice(compared: &ComparedRounds) -> Option<String> {
     if compared.ended_early != Some(EndedEarly::ClientLimited) {
@@ -693,17 +684,6 @@ fn compared_names(compared: Compared) -> [String; 3] {
 fn compared_of(found: &ComparedPair) -> String {
     let [heading, ..] = compared_names(found.comparison.compared);
     heading
-}
-
-/// The outcome of a step of a search.
-pub(super) fn outcome(outcome: CapacityOutcome) -> &'static str {
-    match outcome {
-        CapacityOutcome::Met => "met",
-        CapacityOutcome::Missed => "MISSED",
-        CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
-        CapacityOutcome::Undecided => "undecided",
-        CapacityOutcome::Invalid => "INVALID",
-    }
 }
 
 /// How often each verdict was given, by its name in data.

@@ -201,6 +201,14 @@ pub(crate) fn machine(machine: &MachineDescription) -> Vec<String> {
     known.into_iter().flatten().collect()
 }
 
+/// Half of a rate, which leaves room, as options take it; absent below 1 per second.
+fn half(per_s: f64) -> Option<String> {
+    // Two digits are enough.
+    let step = 10_f64.powf((per_s / 2.0).log10().floor() - 1.0);
+    let half = (per_s / 2.0 / step).floor() * step;
+    (half.is_finite() && half >= 1.0).then(|| format!("{half:.0}"))
+}
+
 /// What its rates are of: requests or messages per second.
 fn per_s(load: Option<&Plan>) -> &'static str {
     load.map_or("req/s", |plan| plan.unit().per_s)

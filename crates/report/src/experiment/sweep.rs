@@ -171,12 +171,11 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     environment(&sweep.environment, &sweep.brunt_version, page);
     page.section("Rates and response times", Role::Figures);
     page.charts("sweep");
-    let heads = |cells: &[&str]| -> Vec<String> { cells.iter().map(|&cell| cell.into()).collect() };
     let per_s = per_s(sweep.load.as_ref());
     let first = format!("{}: successful {per_s}, and response times", axis.name());
     page.line(&first, Tone::Plain);
-    let cells = heads(&["min", "median", "max", "p50", "p99"]);
-    page.table_head(RATES, "", &cells, "verdict");
+    let heads = ["min", "median", "max", "p50", "p99"];
+    page.table_head(RATES, "", &heads, "verdict");
     for point in &points {
         let rate = |of: fn(Spread) -> f64| known(point.successes_per_s, |it| units::rate(of(it)));
         let ns = |spread| known(spread, |it: Spread| units::duration(it.median as u64));
@@ -194,13 +193,13 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let name = axis.name();
     let second = format!("{name}: requests without success, CPUs used, and most memory");
     page.line(&second, Tone::Plain);
-    for cells in [
+    for heads in [
         ["", "server", "", "", "brunt", "", ""],
         [
             "errors", "user", "system", "memory", "user", "system", "memory",
         ],
     ] {
-        page.table_head(USES, "", &heads(&cells), "");
+        page.table_head(USES, "", &heads, "");
     }
     for point in &points {
         let cpus = |spread| known(spread, |it: Spread| units::cpus(it.median));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::assets;
 use crate::figures::Object;
-use crate::foreign::html as escaped;
+use crate::foreign::{data_name, html as escaped};
 use crate::page::{Entry, Page, Role, Section, Tone};
 use crate::{ReportError, Style};
 
@@ -198,17 +198,6 @@ fn parts(content: &[Entry]) -> String {
     parts.html
 }
 
-/// The class of what stands out so.
-fn class(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Plain => "plain",
-        Tone::Strong => "strong",
-        Tone::Warning => "warning",
-        Tone::Bad => "bad",
-        Tone::Refusal => "refusal",
-    }
-}
-
 /// Which element is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Open {
@@ -255,7 +244,8 @@ impl Parts {
             Entry::Line(text, tone) => {
                 self.open(Open::None);
                 let text = escaped(text);
-                _ = writeln!(self.html, "<p class=\"{}\">{text}</p>", class(*tone));
+                let class = data_name(tone);
+                _ = writeln!(self.html, "<p class=\"{class}\">{text}</p>");
             }
             Entry::Charts(name) => {
                 self.open(Open::None);
@@ -312,7 +302,7 @@ impl Parts {
         }
         self.open(Open::List);
         let sub = if is_below { " class=\"sub\"" } else { "" };
-        let class = class(tone);
+        let class = data_name(tone);
         _ = writeln!(
             self.html,
             "<div{sub}><dt>{label}</dt><dd class=\"{class}\">{words}</dd></div>"
@@ -373,7 +363,7 @@ mod tests {
         let html = html_of(|page| {
             page.row("one", &cells("a<b", "c"), Tone::Warning);
             page.row("  two", &cells("d", "e"), Tone::Plain);
-            page.table_head(GRID, "head", &cells("p50", "p99"), "");
+            page.table_head(GRID, "head", &["p50", "p99"], "");
             page.table_row(GRID, "<row>", &cells("1 ms", "2 ms"), "note", Tone::Plain);
             page.row("  why", &["few".to_owned()], Tone::Plain);
             page.row("three", &["f".to_owned()], Tone::Plain);

@@ -49,12 +49,12 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
         STAGES_MAX
     };
     let width = page.width();
-    let fitting = |cells: [String; STAGE_COLUMNS.len()]| -> Vec<String> {
-        let cells = cells.into_iter().zip(STAGE_COLUMNS);
-        let fitting = cells.filter(|(_, (_, page_min))| *page_min <= width);
-        fitting.map(|(cell, _)| cell).collect()
-    };
-    let headings = fitting(STAGE_COLUMNS.map(|(heading, _)| heading.to_owned()));
+    let fits = |place: &usize| STAGE_COLUMNS[*place].1 <= width;
+    let fitting: Vec<usize> = (0..STAGE_COLUMNS.len()).filter(fits).collect();
+    let headings: Vec<&str> = fitting
+        .iter()
+        .map(|&place| STAGE_COLUMNS[place].0)
+        .collect();
     page.table_head(STAGES, "stages", &headings, "");
     for stage in recorded.iter().take(rows) {
         let label = format!("  {}", rates(stage));
@@ -63,7 +63,8 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
             page.row(&label, &[never], Tone::Plain);
             continue;
         }
-        let cells = fitting(stage_cells(stage, is_withheld));
+        let cells = stage_cells(stage, is_withheld);
+        let cells: Vec<String> = fitting.iter().map(|&place| cells[place].clone()).collect();
         page.table_row(STAGES, &label, &cells, "", Tone::Plain);
     }
     if recorded.len() > rows {
@@ -156,8 +157,7 @@ pub(super) fn names(run: &Run, page: &mut Page) {
         label: left.min(LABEL_COLUMNS),
         cell: NAME_COLUMNS,
     };
-    let headings = NAME_HEADINGS.map(str::to_owned);
-    page.table_head(grid, &title, &headings, "");
+    page.table_head(grid, &title, &NAME_HEADINGS, "");
     for name in shown {
         let columns = grid.label.saturating_sub(SPACES);
         let label = format!("  {}", shortened(&printable(&name.name), columns));

@@ -34,8 +34,8 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));
     }
-    let is_plan_told = !is_full && is_sessions && load::all_sent(run, summary);
-    if is_plan_told {
+    let shows_plan = !is_full && is_sessions && load::all_sent(run, summary);
+    if shows_plan {
         let planned = units::count(summary.arrivals.planned);
         items.push(format!("{planned} planned, all opened"));
         items.extend(load::waited(run, summary));
@@ -43,7 +43,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     // Those of workers that were too few are no connections of this load.
     let opened = all.connections_opened;
     let opened_beside = is_full || opened != u64::from(live.asked);
-    if opened_beside && !is_plan_told {
+    if opened_beside && !shows_plan {
         let opened = format!("{} opened", units::count(opened));
         let resumed = format!("{} resumed", units::count(all.handshakes_resumed));
         if run.first().negotiated.tls.is_none() {

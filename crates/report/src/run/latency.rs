@@ -1,6 +1,8 @@
 //! Response times: the table of mean and quantiles by what they are of, their precision, the parts
 //! of the tail, and the full percentile spectrum.
 
+use std::collections::BTreeSet;
+
 use brunt_judge::{
     CleanFigures, Grade, Interval, Judged, NoInterval, Quantile, RateInterval, ResponseQuantiles,
     RunFigures, SignalId, Summary, Verdict,
@@ -231,8 +233,8 @@ struct Table<'a> {
     page: &'a mut Page,
     /// The columns that the page has room for.
     columns: Vec<Column>,
-    /// Quantiles that some row has too few samples for, and the samples that they need.
-    needed: Vec<(&'static str, u64)>,
+    /// Quantiles that some row has too few samples for, behind the samples that they need.
+    needed: BTreeSet<(u64, &'static str)>,
     /// Rows that have too few for some quantile, and their samples.
     too_few: Vec<(String, u64)>,
 }
@@ -242,12 +244,12 @@ impl<'a> Table<'a> {
     fn new(page: &'a mut Page) -> Self {
         let mut columns = COLUMNS.to_vec();
         columns.retain(|&(_, _, page_min)| page_min <= page.width());
-        let headings: Vec<String> = columns.iter().map(|it| it.0.to_owned()).collect();
+        let headings: Vec<&str> = columns.iter().map(|column| column.0).collect();
         page.table_head(GRID, "", &headings, "");
         Self {
             page,
             columns,
-            needed: Vec::new(),
+            needed: BTreeSet::new(),
             too_few: Vec::new(),
         }
     }
@@ -269,7 +271,7 @@ impl<'a> Table<'a> {
         let mean = known_or(mean_ns(response), run.latencies.response_mean_at_least_ns());
         let max = known_or(response.max_ns(), run.latencies.response_max_at_least_ns());
         let (cells, precision) = self.cells("response", mean, max, |q| run.response_quantile(q));
-        let is_bound_told = self.columns.iter().any(|&(_, of, _)| match of {
+        let shows_bound = self.columns.iter().any(|&(_, of, _)| match of {
             Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),
             Of::Mean | Of::Max => false,
         });
@@ -279,12 +281,12 @@ impl<'a> Table<'a> {
             self.precision(&precision, run.window_ns);
         }
         // Of an overload the rows above say what was never answered.
-        if is_full && is_bound || is_bound_told && judged.overload.is_none() {
+        if is_full && is_bound || shows_bound && judged.overload.is_none() {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);
-            let told = format!("at least: {unfinished} no reply in that time");
-            self.page.row("  ≥", &[told], Tone::Plain);
+            let words = format!("at least: {unfinished} no reply in that time");
+            self.page.row("  ≥", &[words], Tone::Plain);
         }
     }
 
@@ -306,7 +308,8 @@ impl<'a> Table<'a> {
                     let found = quantile(q);
                     known = Some((heading, found));
                     if let Quantile::TooFew { samples, needed } = found {
-                        self.note_too_few(of, samples, (heading, needed));
+                        self.needed.insert((needed, heading));
+                        self.too_few.push((of.to_owned(), samples));
                     }
                     found.to_string()
                 }
@@ -443,20 +446,10 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn note_too_few(&mut self, label: &str, samples: u64, needed: (&'static str, u64)) {
-        if !self.needed.contains(&needed) {
-            self.needed.push(needed);
-        }
-        let row = (label.to_owned(), samples);
-        if !self.too_few.contains(&row) {
-            self.too_few.push(row);
-        }
-    }
-
     /// Says what was too few, and for what.
     fn finish(mut self) {
-        self.needed.sort_by_key(|&(_, needed)| needed);
-        let needs = |(index, &(heading, needed)): (usize, &(&str, u64))| match index {
+        self.too_few.dedup();
+        let needs = |(index, &(needed, heading)): (usize, &(u64, &str))| match index {
             0 => format!("{heading} needs {}", counted(needed, "sample", "samples")),
             _ => format!("{heading} {}", units::count(needed)),
         };
@@ -675,8 +668,8 @@ pub(super) fn spectrum(run: &Run, page: &mut Page) {
 }
 
 fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
-    let mut headings = words(&["response", "95 % from", "to"]);
-    headings.extend(service.map(|_| "service".to_owned()));
+    let mut headings = vec!["response", "95 % from", "to"];
+    headings.extend(service.map(|_| "service"));
     page.table_head(NARROW, "quantiles", &headings, "");
     for q in QUANTILES {
         let name = objective::quantile(q);
@@ -706,14 +699,14 @@ fn steps(run: &Run, service: Option<&Histogram>, page: &mut Page) {
         let none = "no reply to a request of the window".to_owned();
         return page.row("spectrum", &[none], Tone::Plain);
     }
-    let mut headings = words(&["response", "percentile", "count"]);
-    headings.extend(service.map(|_| "service".to_owned()));
+    let mut headings = vec!["response", "percentile", "count"];
+    headings.extend(service.map(|_| "service"));
     page.table_head(WIDE, "spectrum", &headings, "");
     // Where nothing lies between two steps, the higher one tells it all.
     let is_last = |pair: &[Step]| (pair[0].ns, pair[0].count) != (pair[1].ns, pair[1].count);
-    let told = spectrum.steps.windows(2).filter(|pair| is_last(pair));
-    let told = told.map(|pair| &pair[0]).chain(spectrum.steps.last());
-    for step in told {
+    let shown = spectrum.steps.windows(2).filter(|pair| is_last(pair));
+    let shown = shown.map(|pair| &pair[0]).chain(spectrum.steps.last());
+    for step in shown {
         let mut cells = vec![
             if step.is_bound {
                 at_least(step.ns)
@@ -727,10 +720,6 @@ fn steps(run: &Run, service: Option<&Histogram>, page: &mut Page) {
         cells.extend(service.and_then(quantile).map(units::duration));
         page.table_row(WIDE, "", &cells, "", Tone::Plain);
     }
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -192,11 +192,11 @@ fn brief(judged: &Judged<'_>, style: &Style) -> String {
     page.blank();
     // What the first line said is not said again.
     if has_success {
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         if judged.overload.is_some() {
-            told.push(SignalId::Backlog);
+            shown.push(SignalId::Backlog);
         }
-        verdict::cause(judgement, &told, &mut page);
+        verdict::cause(judgement, &shown, &mut page);
     }
     if judgement.verdict == Verdict::ServerFailed {
         verdict::outages(judged, &mut page);
@@ -215,14 +215,14 @@ fn brief(judged: &Judged<'_>, style: &Style) -> String {
         page.items(2, &items, Tone::Plain);
     }
     verdict::objectives(judged, &mut page);
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     if !is_withheld && judged.overload.is_some() {
-        told.push(verdict::OVERLOADED);
+        shown.push(verdict::OVERLOADED);
     }
     if judgement.verdict == Verdict::ServerFailed {
-        told.push(verdict::CONNECTIONS_MISSING);
+        shown.push(verdict::CONNECTIONS_MISSING);
     }
-    verdict::checks(judged, &told, &mut page);
+    verdict::checks(judged, &shown, &mut page);
     if run.own_server() {
         page.line(&format!("next: {OWN_SERVER_NEXT}"), Tone::Plain);
     } else if let Some(advice) = judgement.advice.first().filter(|_| has_success) {
@@ -357,6 +357,6 @@ fn response(judged: &Judged<'_>, q: f64) -> (String, String) {
 fn whole_window(judged: &Judged<'_>, q: f64) -> Option<String> {
     judged.undisturbed()?;
     let found = judged.run.response_quantile(q);
-    let is_told = !matches!(found, Quantile::TooFew { .. });
-    is_told.then(|| format!("whole window: {found}"))
+    let is_known = !matches!(found, Quantile::TooFew { .. });
+    is_known.then(|| format!("whole window: {found}"))
 }

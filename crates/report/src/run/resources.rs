@@ -185,7 +185,7 @@ fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
 fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
     let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
-    let is_told = |ns: u64| ledger.in_cpus(ns) >= least;
+    let is_listed = |ns: u64| ledger.in_cpus(ns) >= least;
     let mut items = Vec::new();
     if let Some(ns) = ledger.server_ns {
         // Brunt's own server has brunt's name.
@@ -193,8 +193,8 @@ fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
         items.push(format!("{} {}", printable(name), cpus(ns)));
     }
     items.push(format!("brunt {}", cpus(ledger.client_ns)));
-    if let Some(ns) = ledger.others_ns.filter(|&ns| is_told(ns)) {
-        let named = ledger.others.iter().filter(|it| is_told(it.cpu_ns));
+    if let Some(ns) = ledger.others_ns.filter(|&ns| is_listed(ns)) {
+        let named = ledger.others.iter().filter(|it| is_listed(it.cpu_ns));
         let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
         let named = named.collect::<Vec<_>>().join(", ");
         let named = if named.is_empty() {
@@ -209,8 +209,8 @@ fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
         ("stolen", ledger.steal_ns),
         ("throttled", ledger.throttled_ns.unwrap_or(0)),
     ];
-    let told = rest.iter().filter(|(_, ns)| is_told(*ns));
-    items.extend(told.map(|(what, ns)| format!("{what} {}", cpus(*ns))));
+    let listed = rest.iter().filter(|(_, ns)| is_listed(*ns));
+    items.extend(listed.map(|(what, ns)| format!("{what} {}", cpus(*ns))));
     items.push(format!("idle {} of {}", cpus(ledger.idle_ns), ledger.cpus));
     items
 }
@@ -288,9 +288,9 @@ fn over_time(server: &ServerEvidence, page: &mut Page) {
         (resident, descriptors)
     };
     let (resident, descriptors) = most(&points);
-    let mut headings = vec!["user CPU".to_owned(), "kernel CPU".to_owned()];
-    headings.extend(resident.map(|_| "resident".to_owned()));
-    headings.extend(descriptors.map(|_| "descriptors".to_owned()));
+    let mut headings = vec!["user CPU", "kernel CPU"];
+    headings.extend(resident.map(|_| "resident"));
+    headings.extend(descriptors.map(|_| "descriptors"));
     page.table_head(WIDE, "  up to", &headings, "");
     let unknown = || "unknown".to_owned();
     let mut from = ServerPoint::default();

@@ -31,11 +31,11 @@ fn sentence(judgement: &Judgement) -> String {
     }
 }
 
-/// What decided, without what the verdict, and other rows on `told`, say already.
-fn evidence(judgement: &Judgement, told: &[SignalId]) -> Vec<String> {
+/// What decided, without what the verdict, and rows of the signals `shown`, say already.
+fn evidence(judgement: &Judgement, shown: &[SignalId]) -> Vec<String> {
     let decisive = judgement.decisive.iter();
     decisive
-        .filter(|id| !told.contains(id))
+        .filter(|id| !shown.contains(id))
         .filter_map(|id| judgement.signal(*id))
         .map(|signal| signal.detail.clone())
         .filter(|detail| !judgement.because.contains(detail))
@@ -44,9 +44,9 @@ fn evidence(judgement: &Judgement, told: &[SignalId]) -> Vec<String> {
 
 /// Prints the verdict with the strongest of the signals that decided, but those that other rows
 /// have told.
-pub(super) fn cause(judgement: &Judgement, told: &[SignalId], page: &mut Page) {
+pub(super) fn cause(judgement: &Judgement, shown: &[SignalId], page: &mut Page) {
     page.line(&sentence(judgement), tone(judgement));
-    let mut evidence = evidence(judgement, told);
+    let mut evidence = evidence(judgement, shown);
     evidence.truncate(EVIDENCE_MOST);
     while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
         evidence.pop();
@@ -190,16 +190,16 @@ pub(super) fn no_success(judgement: &Judgement, page: &mut Page) {
     page.blank();
 }
 
-/// What was checked; `told` are those of which all that they would say stands above.
-pub(super) fn checks(judged: &Judged<'_>, told: &[&str], page: &mut Page) {
+/// What was checked; `shown` are those of which all that they would say stands above.
+pub(super) fn checks(judged: &Judged<'_>, shown: &[&str], page: &mut Page) {
     let is_full = page.is_full();
     let count = |status| judged.with_status(status).count() as u64;
     let (held, broken) = (count(InvariantStatus::Held), count(InvariantStatus::Broken));
     let beside = count(InvariantStatus::NotApplicable);
-    let is_told = |finding: &Finding| !is_full && told.contains(&finding.id);
+    let is_shown = |finding: &Finding| !is_full && shown.contains(&finding.id);
     let flagged = judged
         .with_status(InvariantStatus::Flagged)
-        .filter(|finding| !is_told(finding));
+        .filter(|finding| !is_shown(finding));
     let flagged = flagged.count() as u64;
     let mut items = Vec::new();
     let mut tone = Tone::Plain;
@@ -226,7 +226,7 @@ pub(super) fn checks(judged: &Judged<'_>, told: &[&str], page: &mut Page) {
     ] {
         for finding in judged.with_status(status) {
             let is_notable = matches!(status, InvariantStatus::Broken | InvariantStatus::Flagged);
-            if is_full || (is_notable && !is_told(finding)) {
+            if is_full || (is_notable && !is_shown(finding)) {
                 check(finding, page);
             }
         }
