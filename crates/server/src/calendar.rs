@@ -9,7 +9,7 @@ const IDLE_PARTS: u64 = 8;
 
 /// A calendar whose pages are parts of the idle time-out. A connection has the number of the page
 /// on which it got on last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Calendar {
     timeout_ns: Option<u64>,
     /// Bytes of something incomplete that are progress.
@@ -28,8 +28,7 @@ impl Calendar {
         Self {
             timeout_ns,
             fast_bytes,
-            page: 0,
-            turns_ns: 0,
+            ..Self::default()
         }
     }
 

@@ -142,7 +142,6 @@ mod calendar;
 mod connection;
 mod count;
 mod counters;
-mod decimal;
 mod head;
 mod hosted;
 mod http1;

@@ -14,7 +14,7 @@ const OFFERS_TLS: u32 = 1_024;
 pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
 /// The free slots below a limit: the lowest first, so that the backend's tables stay dense.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FreeSlots {
     returned: BinaryHeap<Reverse<u32>>,
     /// Slots from here on were never taken.
@@ -23,15 +23,6 @@ struct FreeSlots {
 }
 
 impl FreeSlots {
-    /// All slots from 0 up to `limit`.
-    fn new(limit: u32) -> Self {
-        Self {
-            returned: BinaryHeap::new(),
-            untouched: 0,
-            limit,
-        }
-    }
-
     /// The lowest free slot.
     fn take(&mut self) -> Option<Slot> {
         if let Some(Reverse(slot)) = self.returned.pop() {
@@ -51,7 +42,7 @@ impl FreeSlots {
 }
 
 /// Which slots are free, and how many of them are offered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Offers {
     free: FreeSlots,
     offered: u32,
@@ -64,10 +55,12 @@ impl Offers {
     /// The slots for so many connections at a time.
     pub(crate) fn new(connections_max: u32, is_tls: bool) -> Self {
         Self {
-            free: FreeSlots::new(connections_max),
-            offered: 0,
+            free: FreeSlots {
+                limit: connections_max,
+                ..FreeSlots::default()
+            },
             is_tls,
-            again_ns: 0,
+            ..Self::default()
         }
     }
 
@@ -146,7 +139,10 @@ mod tests {
 
     #[test]
     fn the_lowest_free_slot_comes_first() {
-        let mut free = FreeSlots::new(3);
+        let mut free = FreeSlots {
+            limit: 3,
+            ..FreeSlots::default()
+        };
         assert_eq!([free.take(), free.take()], [Some(Slot(0)), Some(Slot(1))]);
         free.give_back(Slot(1));
         free.give_back(Slot(0));

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use base64::prelude::{BASE64_STANDARD, Engine};
 use brunt_proto::tls::{
     ALPN_HTTP3, ConfigError, ServerOptions, ServerSide, Version, is_encrypted_key,
 };
+use pem::{EncodeConfig, LineEnding, Pem};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// How the server speaks TLS.
@@ -85,7 +85,7 @@ pub fn certificates_from_pem(text: &[u8]) -> Result<Vec<CertificateDer<'static>>
         .collect::<Result<_, _>>()
         .map_err(IdentityError::Certificate)?;
     if certificates.is_empty() {
-        return Err(IdentityError::Certificate(pem::Error::NoItemsFound));
+        return Err(IdentityError::Certificate(PemError::NoItemsFound));
     }
     Ok(certificates)
 }
@@ -95,10 +95,10 @@ pub fn certificates_from_pem(text: &[u8]) -> Result<Vec<CertificateDer<'static>>
 pub enum IdentityError {
     /// No certificate could be read.
     #[error("no certificate in PEM")]
-    Certificate(#[source] pem::Error),
+    Certificate(#[source] PemError),
     /// No key could be read.
     #[error("no private key in PEM")]
-    Key(#[source] pem::Error),
+    Key(#[source] PemError),
     /// The key is encrypted.
     #[error("the private key is encrypted; decrypt it with `openssl pkey`")]
     EncryptedKey,
@@ -175,21 +175,14 @@ fn self_signed(
     Ok((vec![certificate.into()], key))
 }
 
-/// Bytes on a line of PEM, which has 64 characters (RFC 7468 section 2).
-const PEM_LINE_BYTES: usize = 48;
-
 /// Certificates as PEM.
 pub(crate) fn to_pem(certificates: &[CertificateDer<'static>]) -> String {
-    let mut pem = String::new();
-    for certificate in certificates {
-        pem.push_str("-----BEGIN CERTIFICATE-----\n");
-        for line in certificate.chunks(PEM_LINE_BYTES) {
-            pem.push_str(&BASE64_STANDARD.encode(line));
-            pem.push('\n');
-        }
-        pem.push_str("-----END CERTIFICATE-----\n");
-    }
-    pem
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    let blocks = certificates.iter().map(|certificate| {
+        let block = Pem::new("CERTIFICATE", certificate.as_ref());
+        pem::encode_config(&block, config)
+    });
+    blocks.collect()
 }
 
 #[cfg(test)]

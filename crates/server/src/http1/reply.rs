@@ -4,7 +4,6 @@ use super::request::Request;
 use crate::answer::{After, Says};
 use crate::batch::{Batch, Step};
 use crate::counters::WorkerCounters;
-use crate::decimal::write_decimal;
 use crate::pattern;
 use crate::raw::RawAnswer;
 
@@ -62,6 +61,11 @@ pub(crate) fn write_upgrade(out: &mut Vec<u8>, accept: &[u8], subprotocol: Optio
         out.extend_from_slice(name);
     }
     out.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Appends a number in decimal; formatting machinery would cost as much as the rest of a head.
+pub(crate) fn write_decimal(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// The usual phrase of a status (RFC 9110 section 15); none for the unusual.

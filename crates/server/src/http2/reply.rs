@@ -3,7 +3,7 @@
 use brunt_proto::http2::frame::{self, FrameHeader, Kind, flags};
 
 use crate::answer::Says;
-use crate::decimal::write_decimal;
+use crate::http1::reply::write_decimal;
 
 /// The null answer but for the number of its stream: END_STREAM, END_HEADERS, `:status: 200`,
 /// `content-length: 0`.

@@ -4,7 +4,6 @@ use brunt_proto::http3::frame::{self, Kind};
 use brunt_proto::http3::qpack::encode_field;
 
 use crate::answer::Says;
-use crate::decimal::write_decimal;
 
 /// The null answer: HEADERS with `:status: 200` and `content-length: 0`, both from the static table
 /// (RFC 9204 appendix A).
@@ -43,9 +42,8 @@ pub(super) fn write_trailers(out: &mut Vec<u8>, bytes: u64) {
 }
 
 fn put_number(out: &mut Vec<u8>, name: &[u8], number: u64) {
-    let mut digits = Vec::with_capacity(20);
-    write_decimal(&mut digits, number);
-    encode_field(out, name, &digits, false);
+    let mut digits = itoa::Buffer::new();
+    encode_field(out, name, digits.format(number).as_bytes(), false);
 }
 
 #[cfg(test)]
