@@ -145,28 +145,23 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
     let tests = cases.len();
     let time_s = took_ns as f64 / 1e9;
     let suite = escaped(&word(url));
-    let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let counts =
-        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
-    // Writing to a string does not fail.
-    let _ = writeln!(page, "<testsuites name=\"brunt\" {counts}>");
-    let _ = writeln!(
-        page,
-        "  <testsuite name=\"{suite}\" {counts} time=\"{time_s:.3}\">"
+    let counts = format!(r#"tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}""#);
+    let mut page = format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="brunt" {counts}>
+  <testsuite name="{suite}" {counts} time="{time_s:.3}">
+"#
     );
+    // Writing to a string does not fail.
     for case in cases {
         let (name, found) = (escaped(&case.name), escaped(&case.found));
-        let _ = writeln!(
-            page,
-            "    <testcase classname=\"{suite}\" name=\"{name}\" time=\"{time_s:.3}\">"
-        );
+        let attributes = format!(r#"classname="{suite}" name="{name}" time="{time_s:.3}""#);
+        _ = writeln!(page, "    <testcase {attributes}>");
         if !case.properties.is_empty() {
             page.push_str("      <properties>\n");
             for (name, value) in &case.properties {
-                let _ = writeln!(
-                    page,
-                    "        <property name=\"{name}\" value=\"{value}\"/>"
-                );
+                let property = format!(r#"name="{name}" value="{value}""#);
+                _ = writeln!(page, "        <property {property}/>");
             }
             page.push_str("      </properties>\n");
         }
@@ -175,7 +170,7 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
             Ending::Failed => _ = writeln!(page, "      <failure message=\"{found}\"/>"),
             Ending::Skipped => _ = writeln!(page, "      <skipped message=\"{found}\"/>"),
         }
-        let _ = writeln!(
+        _ = writeln!(
             page,
             "      <system-out>{found}</system-out>\n    </testcase>"
         );

@@ -614,37 +614,25 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
         Some(_) => format!("at least {value}"),
         None => value,
     };
-    let (more, less) = if is_more {
-        (second, first)
-    } else {
-        (first, second)
+    let of_quantile = match compared {
+        Compared::ResponseQuantile(q) => format!("{} of ", quantile(q)),
+        _ => String::new(),
     };
-    let [as_times, as_more, as_less] = match compared {
-        Compared::SuccessesPerS => [
-            format!("{more} is {value} as fast as {less}"),
-            format!("{second} is {value} faster"),
-            format!("{second} is {value} slower"),
-        ],
-        Compared::CapacityPerS => [
-            format!("{more} holds {value} as much as {less}"),
-            format!("{second} holds {value} more"),
-            format!("{second} holds {value} less"),
-        ],
-        Compared::ResponseQuantile(q) => [
-            format!("{} of {more} is {value} that of {less}", quantile(q)),
-            format!("{} of {second} is {value} higher", quantile(q)),
-            format!("{} of {second} is {value} lower", quantile(q)),
-        ],
-        Compared::ServerCpu => [
-            format!("{more} uses {value} as much CPU per reply as {less}"),
-            format!("{second} uses {value} more CPU per reply"),
-            format!("{second} uses {value} less CPU per reply"),
-        ],
+    let (verb, as_times, [more, less]) = match compared {
+        Compared::SuccessesPerS => ("is", "as fast as", ["faster", "slower"]),
+        Compared::CapacityPerS => ("holds", "as much as", ["more", "less"]),
+        Compared::ResponseQuantile(_) => ("is", "that of", ["higher", "lower"]),
+        Compared::ServerCpu => (
+            "uses",
+            "as much CPU per reply as",
+            ["more CPU per reply", "less CPU per reply"],
+        ),
     };
     let how = match (is_times, is_more) {
-        (true, _) => as_times,
-        (false, true) => as_more,
-        (false, false) => as_less,
+        (true, true) => format!("{of_quantile}{second} {verb} {value} {as_times} {first}"),
+        (true, false) => format!("{of_quantile}{first} {verb} {value} {as_times} {second}"),
+        (false, true) => format!("{of_quantile}{second} {verb} {value} {more}"),
+        (false, false) => format!("{of_quantile}{second} {verb} {value} {less}"),
     };
     let basis = basis(comparison);
     match comparison.bound {

@@ -299,14 +299,12 @@ fn row(point: &SweepPoint) -> Vec<String> {
     ];
     for (_, _, of) in SPREADS {
         let spread = of(point);
-        let parts = PARTS.iter().map(|(_, part)| figure(part_of(spread, *part)));
+        let parts = PARTS
+            .iter()
+            .map(|(_, part)| figure(spread.as_ref().and_then(part)));
         cells.extend(parts);
     }
     cells
-}
-
-fn part_of(spread: Option<Spread>, part: fn(&Spread) -> Option<f64>) -> Option<f64> {
-    part(spread.as_ref()?)
 }
 
 #[cfg(test)]

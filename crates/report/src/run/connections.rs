@@ -46,13 +46,12 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     if opened_beside && !shows_plan {
         let opened = format!("{} opened", units::count(opened));
         let resumed = format!("{} resumed", units::count(all.handshakes_resumed));
-        if run.first().negotiated.tls.is_none() {
-            items.push(opened);
-        } else if is_full {
+        let has_tls = run.first().negotiated.tls.is_some();
+        if has_tls && is_full {
             let full = all.handshakes_full;
             let full = units::counted(full, "full handshake", "full handshakes");
             items.extend([opened, format!("{full}, {resumed}")]);
-        } else if run.plan.tls().is_some_and(|tls| tls.resumption) {
+        } else if has_tls && run.plan.tls().is_some_and(|tls| tls.resumption) {
             items.push(format!("{opened}, {resumed}"));
         } else {
             items.push(opened);
