@@ -173,6 +173,8 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) is_used: bool,
     /// A request on it ended since it was opened: with a reply, or in failure.
     pub(crate) has_ended_one: bool,
+    /// It carries a request that was sent again, and nothing behind it until that is answered.
+    pub(crate) is_alone: bool,
     /// The server allows no request on it at present.
     pub(crate) is_shut: bool,
     /// Since when the connection could take a request, by the kernel's stamp where there is one.
@@ -230,6 +232,7 @@ impl<P: ClientProtocol> Connection<P> {
             opened_from_ns: 0,
             is_used: false,
             has_ended_one: false,
+            is_alone: false,
             is_shut: false,
             free_ns: 0,
             punctual_free_ns: 0,
@@ -253,6 +256,7 @@ impl<P: ClientProtocol> Connection<P> {
         self.received_bytes = 0;
         self.sending = false;
         self.has_ended_one = false;
+        self.is_alone = false;
         self.think_ns = 0;
         self.is_shut = false;
         self.depth = depth;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use brunt_io::backend::{PayloadId, Slot};
+use brunt_io::backend::{ClientBackend, PayloadId, Slot};
 use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Interrupt,
     Plan, RequestFailure, RequestGenerator, ResponseParts, ResponseTimes,
@@ -46,18 +46,25 @@ pub(crate) struct Generated {
     /// That of `text`, where the backend has it.
     payload: Option<PayloadId>,
     payloads: u32,
-    /// The batch of `text` that was made last, if not all of it is written.
-    made: Option<Made>,
+    /// Whether connections wait before each request.
+    pub(crate) delays: bool,
+    wanted: ResponseParts,
+    error: Option<GeneratorError>,
+    round: InRound,
+}
+
+/// What is kept for one round.
+#[derive(Debug, Default)]
+struct InRound {
+    /// The batch of the latest text that came last, if not all of it is written.
+    pending: Option<Pending>,
     slots: Vec<OfSlot>,
     /// Connections that are parked.
     parked: u32,
     /// What is in flight, by place.
     places: Vec<OfPlace>,
     depth: usize,
-    /// Whether connections wait before each request.
-    pub(crate) delays: bool,
     batches: Batches,
-    wanted: ResponseParts,
     /// Bytes that are kept of each content.
     body_bytes_max: u32,
     requests_time: CallTime,
@@ -65,12 +72,11 @@ pub(crate) struct Generated {
     delays_time: CallTime,
     responses_time: CallTime,
     truncated: u64,
-    error: Option<GeneratorError>,
 }
 
 /// A batch that is about to be written.
 #[derive(Clone, Copy, Debug)]
-struct Made {
+struct Pending {
     slot: Slot,
     request: OfPlace,
 }
@@ -111,25 +117,21 @@ struct Rest {
     written: usize,
 }
 
-/// The answer of a generator that was asked for the next requests.
+/// What a connection is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// There are so many requests.
+pub(crate) enum NextBatch {
+    /// Send so many requests; none where there is none for it.
     Requests(u32),
-    /// There is none for this connection.
-    Nothing,
-    /// There is none, and the connection is to be closed.
+    /// It is to be closed.
     Close,
-    /// The generator failed just now.
-    Failed,
 }
 
-impl Asked {
+impl NextBatch {
     /// How many requests there are.
     pub(crate) fn count(self) -> u32 {
         match self {
             Self::Requests(count) => count,
-            Self::Nothing | Self::Close | Self::Failed => 0,
+            Self::Close => 0,
         }
     }
 }
@@ -149,19 +151,8 @@ impl Generated {
             is_repeated: false,
             payload: None,
             payloads: 0,
-            made: None,
-            slots: Vec::new(),
-            parked: 0,
-            places: Vec::new(),
-            depth: 1,
-            body_bytes_max: 0,
-            batches: Batches::default(),
-            requests_time: CallTime::default(),
-            is_quick: false,
-            delays_time: CallTime::default(),
-            responses_time: CallTime::default(),
-            truncated: 0,
             error: None,
+            round: InRound::default(),
         }
     }
 
@@ -176,39 +167,33 @@ impl Generated {
 
     /// Begins a round with this many connections of this depth. Nothing is in flight.
     pub(crate) fn begin(&mut self, slots: u32, depth: u32) {
-        self.made = None;
-        self.slots.clear();
-        self.slots.resize_with(slots as usize, OfSlot::default);
-        self.parked = 0;
-        self.depth = depth as usize;
-        self.body_bytes_max = GeneratorUse::body_bytes_max(slots);
         let free = OfPlace {
             tag: BatchTag::default(),
             name: NO_NAME,
             batch: ALONE,
         };
-        self.places = vec![free; slots as usize * depth as usize];
-        self.batches = Batches::default();
-        self.requests_time = CallTime::default();
-        self.is_quick = false;
-        self.delays_time = CallTime::default();
-        self.responses_time = CallTime::default();
-        self.truncated = 0;
+        self.round = InRound {
+            slots: (0..slots).map(|_| OfSlot::default()).collect(),
+            places: vec![free; slots as usize * depth as usize],
+            depth: depth as usize,
+            body_bytes_max: GeneratorUse::body_bytes_max(slots),
+            ..InRound::default()
+        };
         self.generator.begin(slots);
     }
 
     /// The figures of a round, and the names of the requests by their numbers. Nothing is in
     /// flight; what was made and not written is given up.
     pub(crate) fn end(&mut self) -> (GeneratorUse, Vec<String>) {
-        for slot in 0..self.slots.len() as u32 {
+        for slot in 0..self.round.slots.len() as u32 {
             self.give_up(Slot(slot));
         }
         let used = GeneratorUse {
-            calls: self.requests_time.calls,
-            calls_ns: (self.requests_time.ns).saturating_add(self.delays_time.ns),
-            reported: self.responses_time.calls,
-            reported_ns: self.responses_time.ns,
-            truncated: self.truncated,
+            calls: self.round.requests_time.calls,
+            calls_ns: (self.round.requests_time.ns).saturating_add(self.round.delays_time.ns),
+            reported: self.round.responses_time.calls,
+            reported_ns: self.round.responses_time.ns,
+            truncated: self.round.truncated,
             error: self.error.as_ref().map(|error| error.message.clone()),
             sessions: self.generator.sessions(),
         };
@@ -231,11 +216,11 @@ impl Generated {
 
     /// Whether all of `live` open connections wait for nothing that would come.
     pub(crate) fn is_idle(&self, live: u32) -> bool {
-        self.is_over() || self.parked > 0 && self.parked >= live
+        self.is_over() || self.round.parked > 0 && self.round.parked >= live
     }
 
     pub(crate) fn is_parked(&self, slot: Slot) -> bool {
-        self.slots[slot.0 as usize].is_parked
+        self.round.slots[slot.0 as usize].is_parked
     }
 
     /// How long the connection waits before its next request, beside what it would; 0 where that
@@ -244,16 +229,17 @@ impl Generated {
         &mut self,
         slot: Slot,
         is_counted: bool,
-        now_ns: impl Fn() -> u64,
+        backend: &impl ClientBackend,
     ) -> u64 {
-        let of_slot = &mut self.slots[slot.0 as usize];
+        let of_slot = &mut self.round.slots[slot.0 as usize];
         if of_slot.is_delayed || of_slot.rest.is_some() || of_slot.is_parked || self.is_over() {
             return 0;
         }
-        self.slots[slot.0 as usize].is_delayed = true;
+        self.round.slots[slot.0 as usize].is_delayed = true;
         let generator = &mut self.generator;
-        let time = &mut self.delays_time;
+        let time = &mut self.round.delays_time;
         let connection = ConnectionNumber(slot.0);
+        let now_ns = || backend.now_ns();
         let asked = time.time(is_counted, now_ns, || generator.delay_ns(connection));
         asked.unwrap_or_else(|error| {
             self.fail(error);
@@ -261,24 +247,9 @@ impl Generated {
         })
     }
 
-    /// A connection is being opened.
-    pub(crate) fn opening(&mut self, slot: Slot) {
-        self.generator.opening(ConnectionNumber(slot.0));
-    }
-
-    /// The attempt to open it failed.
-    pub(crate) fn unopened(&mut self, slot: Slot) {
-        self.generator.unopened(ConnectionNumber(slot.0));
-    }
-
     /// Whether what a connection carries goes on with another one when it is lost.
     pub(crate) fn goes_on(&self, slot: Slot) -> bool {
         !self.is_over() && self.generator.goes_on(ConnectionNumber(slot.0))
-    }
-
-    /// A connection is open, and another one than was there before.
-    pub(crate) fn opened(&mut self, slot: Slot) {
-        self.generator.opened(ConnectionNumber(slot.0));
     }
 
     /// An open connection is no more, and nothing is in flight on it.
@@ -289,10 +260,14 @@ impl Generated {
 
     /// Gives up what was asked for and is not written.
     fn give_up(&mut self, slot: Slot) {
-        let of_slot = std::mem::take(&mut self.slots[slot.0 as usize]);
-        self.parked -= u32::from(of_slot.is_parked);
-        if self.made.is_some_and(|made| made.slot == slot) {
-            self.give_up_made();
+        let of_slot = std::mem::take(&mut self.round.slots[slot.0 as usize]);
+        self.round.parked -= u32::from(of_slot.is_parked);
+        if self
+            .round
+            .pending
+            .is_some_and(|pending| pending.slot == slot)
+        {
+            self.give_up_pending();
         }
         if let Some(rest) = of_slot.rest {
             let count = rest.requests.len() as u32;
@@ -302,43 +277,52 @@ impl Generated {
 
     /// Asks what the connection is to send, unless something of what was asked for before is left.
     #[inline]
-    pub(crate) fn ask(&mut self, slot: Slot, is_counted: bool, now_ns: impl Fn() -> u64) -> Asked {
-        let of_slot = &mut self.slots[slot.0 as usize];
+    pub(crate) fn ask(
+        &mut self,
+        slot: Slot,
+        is_counted: bool,
+        backend: &mut impl ClientBackend,
+    ) -> NextBatch {
+        let of_slot = &mut self.round.slots[slot.0 as usize];
         if let Some(rest) = &of_slot.rest {
-            return Asked::Requests(rest.requests.len() as u32);
+            return NextBatch::Requests(rest.requests.len() as u32);
         }
         if of_slot.is_parked {
-            return Asked::Nothing;
+            return NextBatch::Requests(0);
         }
         if self.is_over() {
             self.park(slot);
-            return Asked::Nothing;
+            return NextBatch::Requests(0);
         }
         let Self {
             generator,
             fresh,
             requests,
-            requests_time,
+            round,
             ..
         } = self;
-        let asked = requests_time.time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
-            let batch = generator.next(ConnectionNumber(slot.0), fresh)?;
-            if matches!(batch, Batch::New { .. }) {
-                scan_requests_into(fresh, requests).map_err(|error| GeneratorError {
-                    message: format!("the text of a request cannot be sent: {error}"),
-                })?;
-            }
-            Ok(batch)
-        });
+        let now_ns = || backend.now_ns();
+        let asked =
+            round
+                .requests_time
+                .time(is_counted, now_ns, || -> Result<Batch, GeneratorError> {
+                    let batch = generator.next(ConnectionNumber(slot.0), fresh)?;
+                    if matches!(batch, Batch::New { .. }) {
+                        scan_requests_into(fresh, requests).map_err(|error| GeneratorError {
+                            message: format!("the text of a request cannot be sent: {error}"),
+                        })?;
+                    }
+                    Ok(batch)
+                });
         let (tag, name) = match asked {
             Ok(Batch::Nothing) => {
                 self.fresh.clear();
                 self.park(slot);
-                return Asked::Nothing;
+                return NextBatch::Requests(0);
             }
             Ok(Batch::Close) => {
                 self.fresh.clear();
-                return Asked::Close;
+                return NextBatch::Close;
             }
             Ok(Batch::New { tag, name }) => {
                 std::mem::swap(&mut self.text, &mut self.fresh);
@@ -355,20 +339,20 @@ impl Generated {
                 self.fail(GeneratorError {
                     message: "the text of before was asked for, and there was none".to_owned(),
                 });
-                return Asked::Failed;
+                return NextBatch::Requests(0);
             }
             Err(error) => {
                 // What was scanned is not what `text` holds.
                 self.requests.clear();
                 self.fresh.clear();
                 self.fail(error);
-                return Asked::Failed;
+                return NextBatch::Requests(0);
             }
         };
         let left = self.requests.len() as u32;
         let batch = match left {
             1 => ALONE,
-            _ => self.batches.add(OfBatch {
+            _ => self.round.batches.add(OfBatch {
                 left,
                 failure: None,
             }),
@@ -380,40 +364,32 @@ impl Generated {
         }
         self.names.resize(self.requests.len(), name);
         let request = OfPlace { tag, name, batch };
-        self.made = Some(Made { slot, request });
-        Asked::Requests(left)
+        self.round.pending = Some(Pending { slot, request });
+        if self.is_repeated
+            && self.payload.is_none()
+            && self.payloads < PAYLOADS_MAX
+            && self.text.len() <= PAYLOAD_BYTES_MAX
+        {
+            self.payload = Some(backend.add_payload(self.text.as_slice().into()));
+            self.payloads += 1;
+        }
+        NextBatch::Requests(left)
     }
 
     /// Whether what such a call takes is not worth another reading of the clock: it is known by
     /// then to be short on average.
     #[inline]
     pub(crate) fn is_quick(&mut self) -> bool {
-        if self.requests_time.was_timed {
-            self.requests_time.was_timed = false;
-            self.is_quick = self.requests_time.is_below(QUICK_NS);
+        if self.round.requests_time.was_timed {
+            self.round.requests_time.was_timed = false;
+            self.round.is_quick = self.round.requests_time.is_below(QUICK_NS);
         }
-        self.is_quick
-    }
-
-    /// The text that came last, if it is one to be handed to the backend for good.
-    #[inline]
-    pub(crate) fn to_register(&self) -> Option<&[u8]> {
-        let is_one = self.is_repeated
-            && self.payload.is_none()
-            && self.payloads < PAYLOADS_MAX
-            && self.text.len() <= PAYLOAD_BYTES_MAX;
-        is_one.then_some(&self.text)
-    }
-
-    /// The backend has that text.
-    pub(crate) fn registered(&mut self, payload: PayloadId) {
-        self.payload = Some(payload);
-        self.payloads += 1;
+        self.round.is_quick
     }
 
     fn park(&mut self, slot: Slot) {
-        let is_parked = &mut self.slots[slot.0 as usize].is_parked;
-        self.parked += u32::from(!*is_parked);
+        let is_parked = &mut self.round.slots[slot.0 as usize].is_parked;
+        self.round.parked += u32::from(!*is_parked);
         *is_parked = true;
     }
 
@@ -430,18 +406,20 @@ impl Generated {
     ) -> Option<OfPlace> {
         let count = count as usize;
         self.written.clear();
-        let of_slot = &mut self.slots[slot.0 as usize];
+        let of_slot = &mut self.round.slots[slot.0 as usize];
         of_slot.is_delayed = false;
-        if let Some(Made { request: made, .. }) = self.made
-            && made.batch == ALONE
+        if let Some(Pending {
+            request: pending, ..
+        }) = self.round.pending
+            && pending.batch == ALONE
             && let [one] = &*self.requests
             && count == 1
         {
-            self.made = None;
-            self.written.push(made.name);
+            self.round.pending = None;
+            self.written.push(pending.name);
             request(one.kind);
             bytes(&self.text, self.payload);
-            return Some(made);
+            return Some(pending);
         }
         let written = if let Some(rest) = &mut of_slot.rest {
             let from = rest.written;
@@ -459,7 +437,7 @@ impl Generated {
             }
             written
         } else {
-            let made = self.made.take()?;
+            let Pending { request: batch, .. } = self.round.pending.take()?;
             let (first, others) = self.requests.split_at(count.min(self.requests.len()));
             let (names, others_names) = self.names.split_at(first.len());
             self.written.extend_from_slice(names);
@@ -469,7 +447,7 @@ impl Generated {
             bytes(&self.text[..end], payload);
             if !others.is_empty() {
                 let rest = Rest {
-                    request: made.request,
+                    request: batch,
                     text: self.text[end..].to_vec(),
                     requests: others
                         .iter()
@@ -479,25 +457,29 @@ impl Generated {
                         .collect(),
                     written: 0,
                 };
-                self.slots[slot.0 as usize].rest = Some(Box::new(rest));
+                self.round.slots[slot.0 as usize].rest = Some(Box::new(rest));
             }
-            made.request
+            batch
         };
         Some(written)
     }
 
     /// What was made for a connection is not written now.
     pub(crate) fn put_off(&mut self, slot: Slot) {
-        if self.made.is_some_and(|made| made.slot == slot) {
+        if self
+            .round
+            .pending
+            .is_some_and(|pending| pending.slot == slot)
+        {
             self.write(slot, 0, |_| {}, |_, _| {});
         }
     }
 
-    fn give_up_made(&mut self) {
-        if let Some(made) = self.made.take() {
+    fn give_up_pending(&mut self) {
+        if let Some(pending) = self.round.pending.take() {
             let count = self.requests.len() as u32;
             let failure = Some(RequestFailure::NotSent);
-            self.end_requests(made.slot, made.request, count, failure);
+            self.end_requests(pending.slot, pending.request, count, failure);
         }
     }
 
@@ -531,11 +513,11 @@ impl Generated {
         let (Some(first), Some(request)) = (first, request) else {
             return;
         };
-        let of_slot = slot.0 as usize * self.depth;
+        let of_slot = slot.0 as usize * self.round.depth;
         let mut place = first as usize;
         for &name in &self.written {
-            self.places[of_slot + place] = OfPlace { name, ..request };
-            place = if place + 1 == self.depth {
+            self.round.places[of_slot + place] = OfPlace { name, ..request };
+            place = if place + 1 == self.round.depth {
                 0
             } else {
                 place + 1
@@ -546,8 +528,8 @@ impl Generated {
     /// The request in this place.
     #[inline]
     pub(crate) fn request_in(&self, slot: Slot, place: u32) -> OfPlace {
-        let place = slot.0 as usize * self.depth + place as usize;
-        self.places[place]
+        let place = slot.0 as usize * self.round.depth + place as usize;
+        self.round.places[place]
     }
 
     /// `count` requests of this one's batch are answered, or failed.
@@ -561,7 +543,7 @@ impl Generated {
     ) {
         let ended = match request.batch {
             ALONE => Some(outcome(failure)),
-            batch => self.batches.end(batch, count, failure),
+            batch => self.round.batches.end(batch, count, failure),
         };
         if let Some(outcome) = ended {
             let connection = ConnectionNumber(slot.0);
@@ -584,7 +566,7 @@ impl Generated {
             },
             ResponseParts::Body => BodiesWanted {
                 from_status: 0,
-                bytes_max: self.body_bytes_max,
+                bytes_max: self.round.body_bytes_max,
                 heads: true,
             },
         }
@@ -607,7 +589,7 @@ impl Generated {
         kept: Option<&Body>,
         failure: Option<RequestFailure>,
         is_counted: bool,
-        now_ns: impl Fn() -> u64,
+        backend: &impl ClientBackend,
     ) {
         let mut shown = Ok(());
         if self.wanted > ResponseParts::Nothing && self.error.is_none() {
@@ -627,11 +609,14 @@ impl Generated {
                 body_bytes: answer.body_bytes,
                 times,
             };
-            self.truncated += u64::from(response.is_truncated);
+            self.round.truncated += u64::from(response.is_truncated);
             let generator = &mut self.generator;
-            shown = self
-                .responses_time
-                .time(is_counted, now_ns, || generator.response(&response));
+            let time = &mut self.round.responses_time;
+            shown = time.time(
+                is_counted,
+                || backend.now_ns(),
+                || generator.response(&response),
+            );
         }
         self.end_requests(slot, request, 1, failure);
         if let Err(error) = shown {
@@ -705,23 +690,6 @@ struct CallTime {
 }
 
 impl CallTime {
-    /// Counts one more call. Gives, where the call is to be timed, how many calls it stands for.
-    fn count(&mut self) -> Option<u64> {
-        self.calls += 1;
-        if self.calls <= TIMED_FIRST {
-            Some(1)
-        } else {
-            self.calls
-                .is_multiple_of(TIMED_EVERY)
-                .then_some(TIMED_EVERY)
-        }
-    }
-
-    fn add(&mut self, ns: u64, calls: u64) {
-        self.ns = self.ns.saturating_add(ns.saturating_mul(calls));
-        self.was_timed = true;
-    }
-
     /// Whether calls take less than `ns` on average, as far as enough were timed.
     fn is_below(&self, ns: u64) -> bool {
         self.calls > TIMED_FIRST && self.ns < self.calls.saturating_mul(ns)
@@ -735,13 +703,20 @@ impl CallTime {
         now_ns: impl Fn() -> u64,
         call: impl FnOnce() -> T,
     ) -> T {
-        let stands_for = if is_counted { self.count() } else { None };
-        let Some(calls) = stands_for else {
+        if !is_counted {
             return call();
-        };
+        }
+        self.calls += 1;
+        let is_early = self.calls <= TIMED_FIRST;
+        if !is_early && !self.calls.is_multiple_of(TIMED_EVERY) {
+            return call();
+        }
+        let stands_for = if is_early { 1 } else { TIMED_EVERY };
         let from_ns = now_ns();
         let outcome = call();
-        self.add(now_ns().saturating_sub(from_ns), calls);
+        let ns = now_ns().saturating_sub(from_ns);
+        self.ns = self.ns.saturating_add(ns.saturating_mul(stands_for));
+        self.was_timed = true;
         outcome
     }
 }

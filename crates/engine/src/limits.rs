@@ -154,7 +154,10 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     };
     if !plan.source_addresses.is_empty() {
         let addresses = plan.source_addresses.iter();
-        return Sources::in_turn(addresses.map(|&ip| SocketAddr::new(ip, 0)).collect());
+        return Sources {
+            addresses: addresses.map(|&ip| SocketAddr::new(ip, 0)).collect(),
+            spread: None,
+        };
     }
     let IpAddr::V4(address) = target.ip() else {
         return Sources::default();
@@ -170,26 +173,27 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
         .clamp(LOOPBACK_SPREAD_MIN, LOOPBACK_SPREAD_MAX) as u32;
     let first = u32::from(Ipv4Addr::LOCALHOST);
     let addresses = (0..count).map(|step| Ipv4Addr::from(first + step));
-    Sources::spread(
-        addresses.map(|ip| SocketAddr::new(ip.into(), 0)).collect(),
-        Spread {
+    Sources {
+        addresses: addresses.map(|ip| SocketAddr::new(ip.into(), 0)).collect(),
+        spread: Some(Spread {
             ports,
             hold_ns: port_hold_s(address.into()) * 1_000_000_000,
-        },
-    )
+        }),
+    }
+}
+
+/// Most connections at once, and workers.
+fn amounts(plan: &Plan) -> (u64, u64) {
+    (plan.connections_most().into(), plan.workers.get().into())
 }
 
 /// Descriptors that the run needs at once, those that are open already included.
 fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
-    let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
+    let (connections, workers) = amounts(plan);
     let of_backends = match backend {
         Backend::Uring => {
-            workers
-                * Uring::descriptors(
-                    connections.div_ceil(workers),
-                    limit,
-                    plan.one_way().is_some(),
-                )
+            let of_worker = connections.div_ceil(workers);
+            workers * Uring::descriptors(of_worker, limit, plan.one_way().is_some())
         }
         Backend::Epoll => workers + connections,
         Backend::Sim => 0,
@@ -209,7 +213,7 @@ pub(crate) fn check(
     if backend == Backend::Sim {
         return Ok(LimitsChecked::default());
     }
-    let (connections, workers) = (connections_most(plan), u64::from(plan.workers.get()));
+    let (connections, workers) = amounts(plan);
     let descriptors_limit = raise_descriptor_limit();
     let descriptors_needed = descriptors_needed(plan, backend, descriptors_limit);
     if descriptors_needed > descriptors_limit {
@@ -226,40 +230,13 @@ pub(crate) fn check(
             },
         });
     }
-    let addresses = sources.len() as u64;
     let ports = match peer {
-        Peer::Tcp(target) | Peer::Udp(target) => Some((
-            ports_needed(plan, target.ip()),
-            ports_per_address() * addresses,
-        )),
+        Peer::Tcp(target) | Peer::Udp(target) => Some(check_ports(plan, target.ip(), sources)?),
         Peer::Unix(_) => None,
     };
-    if let (Some((needed, available)), Peer::Tcp(target) | Peer::Udp(target)) = (ports, peer)
-        && needed > available
-    {
-        return Err(match &plan.model {
-            LoadModel::Sessions { schedule, .. } => LimitError::PortsOverTime {
-                rate_per_s: schedule.rate_max(),
-                hold_s: port_hold_s(target.ip()),
-                needed,
-                available,
-                addresses,
-            },
-            LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Open { .. } => {
-                LimitError::Ports {
-                    needed,
-                    available,
-                    addresses,
-                }
-            }
-        });
-    }
-    let queue_bytes = match plan.model {
-        LoadModel::Closed { .. } | LoadModel::Held { .. } => 0,
-        LoadModel::Open { queue_max, .. } | LoadModel::Sessions { queue_max, .. } => {
-            u64::from(queue_max.get()) * size_of::<Arrival>() as u64
-        }
-    };
+    let queue_bytes = plan.model.queue_max().map_or(0, |queue_max| {
+        u64::from(queue_max.get()) * size_of::<Arrival>() as u64
+    });
     let payload_bytes = sizes.held as u64;
     let connection_bytes = CONNECTION_BYTES
         + served_bytes(peer)
@@ -319,6 +296,29 @@ pub(crate) fn check(
     })
 }
 
+/// Ports that the run needs at once, and those that there are.
+fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u64), LimitError> {
+    let addresses = sources.len() as u64;
+    let (needed, available) = (ports_needed(plan, target), ports_per_address() * addresses);
+    if needed <= available {
+        return Ok((needed, available));
+    }
+    Err(match &plan.model {
+        LoadModel::Sessions { schedule, .. } => LimitError::PortsOverTime {
+            rate_per_s: schedule.rate_max(),
+            hold_s: port_hold_s(target),
+            needed,
+            available,
+            addresses,
+        },
+        _ => LimitError::Ports {
+            needed,
+            available,
+            addresses,
+        },
+    })
+}
+
 /// Memory of the log of single requests, where it is known how many there will be.
 fn logged_bytes(plan: &Plan) -> u64 {
     let requests = plan.stop.requests.unwrap_or(0);
@@ -335,14 +335,12 @@ fn served_bytes(peer: &Peer) -> u64 {
 
 /// Memory of a worker for the records of stages.
 fn stage_bytes(model: &LoadModel) -> u64 {
-    let stages = match model {
-        LoadModel::Open { schedule, .. } => schedule.stages().len(),
-        LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Sessions { .. } => 0,
-    };
-    if stages > STAGES_RECORDED_MAX {
-        return 0;
+    match model {
+        LoadModel::Open { schedule, .. } if schedule.stages().len() <= STAGES_RECORDED_MAX => {
+            schedule.stages().len() as u64 * STAGE_BYTES
+        }
+        _ => 0,
     }
-    stages as u64 * STAGE_BYTES
 }
 
 /// Memory of a connection beyond an HTTP/1.1 one with one request in flight. The workers share
@@ -362,29 +360,18 @@ fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
     tls + cost.state_bytes + depth * REQUEST_BYTES + copies * copied
 }
 
-/// Most connections at once.
-pub(crate) fn connections_most(plan: &Plan) -> u64 {
-    let held = u64::from(plan.connections.get());
-    match plan.model {
-        LoadModel::Open {
-            connections_max, ..
-        } => held.max(connections_max.get().into()),
-        LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Sessions { .. } => held,
-    }
-}
-
 /// Local ports that the run needs at once. Planned connections hold theirs beyond their end; how
 /// many are open at once is not known beforehand: a second's worth is assumed.
 fn ports_needed(plan: &Plan, target: IpAddr) -> u64 {
     let LoadModel::Sessions { schedule, .. } = &plan.model else {
-        return connections_most(plan);
+        return plan.connections_most().into();
     };
     let length_s = plan.stop.duration_ns.map_or(f64::INFINITY, |duration_ns| {
         (duration_ns + plan.warmup_ns) as f64 / 1e9
     });
     let per_s = Schedule::rate_max(schedule);
     let closed = per_s * length_s.min(port_hold_s(target) as f64);
-    let open = per_s.ceil().min(connections_most(plan) as f64);
+    let open = per_s.ceil().min(f64::from(plan.connections_most()));
     (closed + open) as u64
 }
 
@@ -441,9 +428,11 @@ fn ports_in(range: &str) -> Option<u64> {
 /// The addresses of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
+    /// None leaves the choice to the kernel. Of those that spread, the first is the kernel's own
+    /// choice, and the others are for when its ports would run out.
     addresses: Vec<SocketAddr>,
     /// How connections spread over the addresses; absent: each connection takes the next address.
-    spread: Option<Spread>,
+    pub(crate) spread: Option<Spread>,
 }
 
 /// What one address can carry.
@@ -462,7 +451,7 @@ pub(crate) struct Turns {
     /// The address in use; of addresses used in turn, the connections so far.
     index: usize,
     /// Most addresses in use so far.
-    used: usize,
+    pub(crate) used: usize,
     /// Connections that an address gets before the next one may be taken.
     batch: u64,
     /// Connections of the batch that were opened.
@@ -473,23 +462,6 @@ pub(crate) struct Turns {
 }
 
 impl Sources {
-    /// Addresses that take turns; none leaves the choice to the kernel.
-    pub(crate) fn in_turn(addresses: Vec<SocketAddr>) -> Self {
-        Self {
-            addresses,
-            spread: None,
-        }
-    }
-
-    /// Addresses, the first of which is the kernel's own choice, and the others for when its ports
-    /// would run out.
-    pub(crate) fn spread(addresses: Vec<SocketAddr>, spread: Spread) -> Self {
-        Self {
-            addresses,
-            spread: Some(spread),
-        }
-    }
-
     /// How many there are, the kernel's choice included.
     pub(crate) fn len(&self) -> usize {
         self.addresses.len().max(1)
@@ -503,11 +475,6 @@ impl Sources {
             Some(_) if used <= 1 => &[],
             Some(_) => &self.addresses[..used.min(self.addresses.len())],
         }
-    }
-
-    /// Whether brunt chose them.
-    pub(crate) fn is_spread(&self) -> bool {
-        self.spread.is_some()
     }
 
     /// The addresses as one of `workers` workers takes them, which holds `connections`.
@@ -562,11 +529,6 @@ impl Turns {
         self.opened += 1;
         (self.index > 0).then(|| self.sources.addresses[self.index])
     }
-
-    /// How many of the addresses were used.
-    pub(crate) fn used(&self) -> usize {
-        self.used
-    }
 }
 
 #[cfg(test)]
@@ -605,11 +567,15 @@ mod tests {
     #[test]
     fn addresses_that_were_asked_for_take_turns() {
         assert_eq!(Sources::default().turns(0, 1, 5).next(0), None);
-        let mut turns = Sources::in_turn(addresses(3)).turns(1, 2, 5);
+        let sources = Sources {
+            addresses: addresses(3),
+            spread: None,
+        };
+        let mut turns = sources.clone().turns(1, 2, 5);
         let taken: Vec<_> = (0..4).filter_map(|now_ns| turns.next(now_ns)).collect();
         let all = addresses(3);
         assert_eq!(taken, [all[1], all[2], all[0], all[1]]);
-        assert_eq!(Sources::in_turn(addresses(3)).used(1), all);
+        assert_eq!(sources.used(1), all);
     }
 
     #[test]
@@ -619,7 +585,10 @@ mod tests {
             ports: 100,
             hold_ns: HOLD_NS,
         };
-        let sources = Sources::spread(addresses(16), spread);
+        let sources = Sources {
+            addresses: addresses(16),
+            spread: Some(spread),
+        };
         // Connections held, time from one to the next, how many are opened, addresses used.
         for (held, gap_ns, opened, used) in [
             (10, 1, 90, 1),
@@ -651,8 +620,8 @@ mod tests {
                     "{held} {gap_ns}"
                 );
             }
-            assert_eq!((turns.used(), taken.len()), (used, used), "{held} {gap_ns}");
-            let named = sources.used(turns.used()).len();
+            assert_eq!((turns.used, taken.len()), (used, used), "{held} {gap_ns}");
+            let named = sources.used(turns.used).len();
             assert_eq!(named, if used == 1 { 0 } else { used }, "{held} {gap_ns}");
         }
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
-use brunt_load::{LoadModel, Placement as Wish, Plan, Schedule};
+use brunt_load::{LoadModel, Placement as Choice, Plan, Schedule};
 use brunt_probe::server::{ServerMachine, ServerWatch, machine_of};
 use brunt_record::Placement;
 
@@ -35,24 +35,11 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// As many workers as the plan says, wherever the scheduler puts them.
-    fn unbound(plan: &Plan, reason: Placement) -> Self {
+    pub(crate) fn unbound(plan: &Plan, reason: Option<Placement>) -> Self {
         Self {
             workers: plan.workers,
             cpus: Vec::new(),
-            record: Some(reason),
-        }
-    }
-
-    /// The same, for their number was given.
-    pub(crate) fn given(plan: &Plan) -> Self {
-        Self::unbound(plan, Placement::Given)
-    }
-
-    /// The same without a reason, as in simulation.
-    pub(crate) fn simulated(plan: &Plan) -> Self {
-        Self {
-            record: None,
-            ..Self::unbound(plan, Placement::Off)
+            record: reason,
         }
     }
 
@@ -60,8 +47,8 @@ impl Placed {
     /// for and is to be watched.
     pub(crate) fn choose(plan: &Plan, peer: &Peer) -> (Self, Option<ServerWatch>) {
         let (server, watch) = match plan.placement {
-            Wish::Auto => machine_of(&plan.watch, peer),
-            Wish::Scheduler | Wish::Given | Wish::Bound(_) => (ServerMachine::Other, None),
+            Choice::Auto => machine_of(&plan.watch, peer),
+            Choice::Scheduler | Choice::Given | Choice::Bound(_) => (ServerMachine::Other, None),
         };
         let surroundings = Surroundings {
             allowed: allowed_cpus().unwrap_or_default(),
@@ -77,25 +64,24 @@ impl Placed {
             cpus,
             server,
         } = surroundings;
+        let unbound = |reason| Self::unbound(plan, Some(reason));
         let affinities = match (&plan.placement, server) {
-            (Wish::Scheduler, _) => return Self::unbound(plan, Placement::Off),
-            (Wish::Given, _) => return Self::unbound(plan, Placement::Given),
-            (Wish::Bound(cpus), _) => {
+            (Choice::Scheduler, _) => return unbound(Placement::Off),
+            (Choice::Given, _) => return unbound(Placement::Given),
+            (Choice::Bound(cpus), _) => {
                 return Self {
                     cpus: cpus.clone(),
-                    ..Self::unbound(plan, Placement::OwnServer)
+                    ..unbound(Placement::OwnServer)
                 };
             }
-            (Wish::Auto, ServerMachine::Other) => {
-                return Self::unbound(plan, Placement::ServerElsewhere);
-            }
-            (Wish::Auto, ServerMachine::Own(affinities)) => affinities,
+            (Choice::Auto, ServerMachine::Other) => return unbound(Placement::ServerElsewhere),
+            (Choice::Auto, ServerMachine::Own(affinities)) => affinities,
         };
         if cpus.is_confined {
-            return Self::unbound(plan, Placement::Confined);
+            return unbound(Placement::Confined);
         }
         if allowed.len() < 2 || cpus.usable < 2 {
-            return Self::unbound(plan, Placement::OneCpu);
+            return unbound(Placement::OneCpu);
         }
         let may_use: BTreeSet<u32> = affinities.iter().flatten().copied().collect();
         let free = allowed.iter().filter(|cpu| !may_use.contains(cpu));
@@ -147,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    fn plan(placement: Wish, workers: u32) -> Plan {
+    fn plan(placement: Choice, workers: u32) -> Plan {
         let target = Target::parse("http://127.0.0.1/", None).expect("it is one");
         let requests = RequestSet::one(RequestSpec::get("/"));
         let mut plan = Plan::new(target, requests);
@@ -183,7 +169,7 @@ mod tests {
         let bound = || here(&[&[0, 1], &[1]]);
         // (wish, workers at most, CPUs, server, reason, workers, their CPUs)
         type Case<'a> = (
-            Wish,
+            Choice,
             u32,
             &'a [u32],
             ServerMachine,
@@ -193,10 +179,10 @@ mod tests {
         );
         let elsewhere = ServerMachine::Other;
         let cases: [Case<'_>; 15] = [
-            (Wish::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]),
-            (Wish::Given, 3, FOUR, anywhere(), Given, 3, &[]),
+            (Choice::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]),
+            (Choice::Given, 3, FOUR, anywhere(), Given, 3, &[]),
             (
-                Wish::Bound(vec![2, 3]),
+                Choice::Bound(vec![2, 3]),
                 2,
                 FOUR,
                 anywhere(),
@@ -204,10 +190,10 @@ mod tests {
                 2,
                 &[2, 3],
             ),
-            (Wish::Auto, 4, FOUR, elsewhere, ServerElsewhere, 4, &[]),
-            (Wish::Auto, 1, &[5], anywhere(), OneCpu, 1, &[]),
+            (Choice::Auto, 4, FOUR, elsewhere, ServerElsewhere, 4, &[]),
+            (Choice::Auto, 1, &[5], anywhere(), OneCpu, 1, &[]),
             (
-                Wish::Auto,
+                Choice::Auto,
                 2,
                 &[0, 1],
                 here(&[&[0, 1]]),
@@ -216,7 +202,7 @@ mod tests {
                 &[1],
             ),
             (
-                Wish::Auto,
+                Choice::Auto,
                 3,
                 &[0, 1, 2],
                 anywhere(),
@@ -224,12 +210,20 @@ mod tests {
                 1,
                 &[2],
             ),
-            (Wish::Auto, 4, FOUR, anywhere(), ServerAnywhere, 2, &[3, 2]),
+            (
+                Choice::Auto,
+                4,
+                FOUR,
+                anywhere(),
+                ServerAnywhere,
+                2,
+                &[3, 2],
+            ),
             // Its threads are another user's.
-            (Wish::Auto, 4, FOUR, here(&[]), ServerAnywhere, 2, &[3, 2]),
+            (Choice::Auto, 4, FOUR, here(&[]), ServerAnywhere, 2, &[3, 2]),
             // A master that is free, and workers that are bound to one CPU each.
             (
-                Wish::Auto,
+                Choice::Auto,
                 4,
                 FOUR,
                 here(&[FOUR, &[3], &[2]]),
@@ -237,12 +231,12 @@ mod tests {
                 2,
                 &[1, 0],
             ),
-            (Wish::Auto, 4, FOUR, bound(), ServerBound, 2, &[3, 2]),
+            (Choice::Auto, 4, FOUR, bound(), ServerBound, 2, &[3, 2]),
             // No more than there are connections.
-            (Wish::Auto, 1, FOUR, bound(), ServerBound, 1, &[3]),
+            (Choice::Auto, 1, FOUR, bound(), ServerBound, 1, &[3]),
             // The server leaves one CPU.
             (
-                Wish::Auto,
+                Choice::Auto,
                 4,
                 FOUR,
                 here(&[&[0, 1, 3]]),
@@ -251,9 +245,17 @@ mod tests {
                 &[2],
             ),
             // Bound to CPUs that brunt may not use.
-            (Wish::Auto, 2, &[0, 1], here(&[&[7]]), ServerBound, 1, &[1]),
             (
-                Wish::Auto,
+                Choice::Auto,
+                2,
+                &[0, 1],
+                here(&[&[7]]),
+                ServerBound,
+                1,
+                &[1],
+            ),
+            (
+                Choice::Auto,
                 2,
                 &[4, 6],
                 here(&[&[4, 5, 6]]),
@@ -274,19 +276,19 @@ mod tests {
         }
         let mut confined = surroundings(FOUR, anywhere());
         confined.cpus.is_confined = true;
-        let placed = Placed::among(&plan(Wish::Auto, 4), &confined);
+        let placed = Placed::among(&plan(Choice::Auto, 4), &confined);
         assert_eq!((placed.workers.get(), placed.cpus), (4, Vec::new()));
         assert_eq!(placed.record, Some(Confined));
         // A quota of two CPUs.
         let mut limited = surroundings(FOUR, anywhere());
         limited.cpus.usable = 2;
-        let placed = Placed::among(&plan(Wish::Auto, 2), &limited);
+        let placed = Placed::among(&plan(Choice::Auto, 2), &limited);
         assert_eq!((placed.workers.get(), placed.cpus), (1, vec![3]));
     }
 
     #[test]
     fn a_schedule_has_workers_enough_to_plan_it() {
-        let mut plan = plan(Wish::Auto, 3);
+        let mut plan = plan(Choice::Auto, 3);
         plan.model = LoadModel::Open {
             schedule: Schedule::constant_rate(ArrivalProcess::Constant, 25e6, 0).expect("a rate"),
             connections_max: plan.connections,

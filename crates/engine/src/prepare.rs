@@ -165,7 +165,6 @@ pub struct Prepared {
     pub(crate) backend_note: Option<String>,
     pub(crate) negotiated: Negotiated,
     pub(crate) requests: EncodedRequests,
-    pub(crate) name_of: Arc<[u32]>,
     pub(crate) limits: LimitsChecked,
     pub(crate) usable_cpus: u32,
     /// Where its workers are.
@@ -228,7 +227,10 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     tls_config::read_files(&mut plan.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let (placed, server) = match part {
-        Some(_) if plan.placement == Placement::Auto => (Placed::given(&plan), None),
+        Some(_) if plan.placement == Placement::Auto => (
+            Placed::unbound(&plan, Some(brunt_record::Placement::Given)),
+            None,
+        ),
         _ => Placed::choose(&plan, &peer),
     };
     let further_peers = reach_further(&plan)?;
@@ -292,7 +294,7 @@ pub fn prepare_simulated_part(
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
-    let placed = Placed::simulated(&plan);
+    let placed = Placed::unbound(&plan, None);
     prepared((plan, part), Backend::Sim, None, peer, negotiated, placed)
 }
 
@@ -357,20 +359,20 @@ fn prepared(
             bytes: requests.sizes.request,
         });
     }
+    let target = match &peer {
+        Peer::Tcp(target) | Peer::Udp(target) => Some(target.ip()),
+        Peer::Unix(_) => None,
+    };
     for &address in &plan.source_addresses {
         std::net::UdpSocket::bind((address, 0)).map_err(|reason| PrepareError::SourceAddress {
             address: address.to_string(),
             reason,
         })?;
-    }
-    if let Peer::Tcp(target) | Peer::Udp(target) = &peer {
-        for address in &plan.source_addresses {
-            if address.is_ipv4() != target.is_ipv4() {
-                return Err(PrepareError::SourceFamily {
-                    address: address.to_string(),
-                    target: target.ip().to_string(),
-                });
-            }
+        if let Some(target) = target.filter(|target| target.is_ipv4() != address.is_ipv4()) {
+            return Err(PrepareError::SourceFamily {
+                address: address.to_string(),
+                target: target.to_string(),
+            });
         }
     }
     let sources = limits::sources(&own, &peer);
@@ -380,7 +382,6 @@ fn prepared(
         return Err(PrepareError::StreamsOverUnix);
     }
     let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
-    let name_of = Arc::clone(plan.requests.name_of());
     let prepared = Prepared {
         plan,
         peer,
@@ -390,7 +391,6 @@ fn prepared(
         backend_note,
         negotiated,
         requests,
-        name_of,
         limits,
         usable_cpus: usable_cpus(),
         placed,
@@ -416,10 +416,7 @@ fn choose_backend(choice: BackendChoice) -> Result<(Backend, Option<String>), Pr
 
 /// Why io_uring cannot be used here; absent when it can.
 pub fn uring_refusal() -> Option<String> {
-    Uring::new(1).err().map(|error| refusal(&error))
-}
-
-fn refusal(error: &io::Error) -> String {
+    let error = Uring::new(1).err()?;
     let cause = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
             "see the sysctl kernel.io_uring_disabled, or the container's seccomp profile"
@@ -429,7 +426,7 @@ fn refusal(error: &io::Error) -> String {
         Some(libc::ENOMEM) => "the memory that may be locked or charged is used up",
         _ => "see dmesg",
     };
-    format!("io_uring is not available ({error}; {cause})")
+    Some(format!("io_uring is not available ({error}; {cause})"))
 }
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
@@ -479,10 +476,7 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
         match Link::connect(&peer, patience) {
             Ok(link) => Ok((peer, link, deadline)),
             Err(reason) => Err(PrepareError::Unreachable {
-                address: match peer {
-                    Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
-                    Peer::Unix(path) => path.display().to_string(),
-                },
+                address: address_of(&peer),
                 reason,
             }),
         }
@@ -498,6 +492,14 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
         }
     }
     Err(failure)
+}
+
+/// Where a peer is, in words.
+pub(crate) fn address_of(peer: &Peer) -> String {
+    match peer {
+        Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
+        Peer::Unix(path) => path.display().to_string(),
+    }
 }
 
 /// Whether a connection before the run would take the place of one of it.

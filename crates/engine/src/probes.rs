@@ -15,7 +15,6 @@ use brunt_probe::server_window::{EdgesReader, WindowReader};
 use brunt_record::{Evidence, Window};
 
 use crate::failure::RunError;
-use crate::limits::connections_most;
 use crate::observer::{Control, Phase, Progress, RunObserver};
 use crate::prepare::Prepared;
 
@@ -30,17 +29,11 @@ const INTERRUPTED_NS: u64 = 200_000_000;
 pub(crate) struct Probes {
     /// The observer of the machine; absent where nothing is to be read.
     machine: Option<Observer>,
-    counts: Counts,
+    /// The server's own counts of what it received and of what it sent, as they were before the
+    /// first connection of the run, with what reads them.
+    counts: [Option<(CounterReader, Reading)>; 2],
     /// What a reference server of streams says at the edges of the window.
     edges: Option<EdgesReader>,
-}
-
-/// The server's own counts, as they were before the first connection of the run.
-#[derive(Default)]
-pub(crate) struct Counts {
-    received: Option<(CounterReader, Reading)>,
-    /// What the server says it sent, with what reads that count.
-    sent: Option<(CounterReader, Reading)>,
 }
 
 impl Probes {
@@ -88,7 +81,7 @@ impl Probes {
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: peer.clone(),
-                connections_max: connections_most(plan),
+                connections_max: plan.connections_most().into(),
                 link_bits_per_s: plan.link_bits_per_s,
                 server: found.watch,
                 missing: missing.into_iter().collect(),
@@ -112,10 +105,7 @@ impl Probes {
             Ok::<_, ServerCountError>(Some((reader, before)))
         };
         let [received, sent] = counters(plan);
-        let counts = Counts {
-            received: read(received)?,
-            sent: read(sent)?,
-        };
+        let counts = [read(received)?, read(sent)?];
         let edges = match (&plan.server_counter, plan.one_way()) {
             (Some(counter), Some(_)) => {
                 let reader = WindowReader::new(counter, &tls)?;
@@ -174,14 +164,11 @@ impl Probes {
             None => unread("nothing was to be read"),
         };
         evidence.server_window = self.edges.and_then(EdgesReader::finish);
-        for (counter, field, name) in [
-            (
-                self.counts.received,
-                &mut evidence.server_count,
-                "server_count",
-            ),
-            (self.counts.sent, &mut evidence.server_sent, "server_sent"),
-        ] {
+        let fields = [
+            ("server_count", &mut evidence.server_count),
+            ("server_sent", &mut evidence.server_sent),
+        ];
+        for (counter, (name, field)) in self.counts.into_iter().zip(fields) {
             let Some((reader, before)) = counter else {
                 continue;
             };

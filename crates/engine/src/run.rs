@@ -19,8 +19,9 @@ use thiserror::Error;
 
 use crate::failure::RunError;
 use crate::observer::{Control, Phase, Progress, RunObserver};
-use crate::prepare::{PrepareError, Prepared, prepare};
-use crate::task::Finished;
+use crate::prepare::{PrepareError, Prepared, address_of, prepare};
+use crate::session::{AtHand, Begun, Loaded};
+use crate::task::{Finished, Start};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
@@ -84,26 +85,25 @@ impl Prepared {
         }
     }
 
-    pub(crate) fn conclude(&self, conclusion: Conclusion<'_>) -> Run {
-        let Conclusion {
-            control,
-            mut edges,
-            mut window,
-            ended,
-            ..
-        } = conclusion;
-
+    /// The run that a round was, all of whose workers have left.
+    pub(crate) fn conclude(&self, round: &AtHand<'_>, conclusion: Conclusion) -> Run {
+        let Conclusion { begun, ending, .. } = conclusion;
+        let Loaded { ended, watched } = conclusion.loaded;
+        let Start { load_ns, window } = conclusion.start;
         let planned_end_ns = window.end_ns;
-        let ending = conclusion.ending;
-        window.end_ns = ending.end_ns;
+        let window = Window {
+            end_ns: ending.end_ns,
+            ..window
+        };
         let may_end = self.may_end();
-        let load_ns = edges.warmup_start.get();
-        let load_ns = load_ns.map_or(window.start_ns, i64::cast_unsigned);
+        let mut edges = RunEdges::default();
+        edges.setup_start.set(begun.setup_start_ns);
+        edges.warmup_start.set(load_ns);
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if self.plan.stop.duration_ns.is_some()
             && !ending.is_early
-            && control.end_ns() >= planned_end_ns
+            && round.control.end_ns() >= planned_end_ns
         {
             edges.measure_end_planned.set(planned_end_ns);
         }
@@ -123,7 +123,7 @@ impl Prepared {
             recording.record.cpu_user_ns = cpu.user_ns;
             recording.record.cpu_system_ns = cpu.system_ns;
             recording.record.bound_cpu = bound_cpu;
-            if conclusion.wall_start.is_some() {
+            if begun.wall_start.is_some() {
                 // Polling takes CPU time, and none is polled away that was not used.
                 let used_ns = cpu.user_ns.saturating_add(cpu.system_ns);
                 recording.record.spun_ns = recording.record.spun_ns.min(used_ns);
@@ -152,7 +152,7 @@ impl Prepared {
             name.clone_into(&mut record.name);
         }
         edges.drain_end.set(drain_end_ns);
-        let mut clock = match conclusion.wall_start {
+        let mut clock = match begun.wall_start {
             Some(start) => clock_since(start, window.start_ns),
             None => AgentClock {
                 process_ns: drain_end_ns,
@@ -162,12 +162,11 @@ impl Prepared {
         clock.process_start_ns = -window.start_ns.cast_signed();
         edges.finished.set(clock.process_ns);
         clock.edges = edges.since(window.start_ns);
-        let peak_resident_bytes = conclusion
-            .wall_start
-            .and_then(|_| memory::peak_resident_bytes());
+        let wall_start = begun.wall_start;
+        let peak_resident_bytes = wall_start.and_then(|_| memory::peak_resident_bytes());
         let (plan, part_of) = self.stored_plan();
         let agent = AgentRecord {
-            id: match conclusion.wall_start {
+            id: match wall_start {
                 Some(_) => agent_id(None),
                 None => agent_id(Some((clock.process_start_ns, &workers))),
             },
@@ -186,19 +185,19 @@ impl Prepared {
                 .iter()
                 .map(|source| source.ip().to_string())
                 .collect(),
-            source_addresses_chosen: self.sources.is_spread() && sources_used > 1,
-            own_server: conclusion.own_server,
+            source_addresses_chosen: self.sources.spread.is_some() && sources_used > 1,
+            own_server: round.own_server,
             expected_arrivals: self.expected_arrivals(load_ns, window),
             interrupted: ending.is_cut_short,
             clock,
             fleet: None,
             host: HostUse {
                 usable_cpus: self.usable_cpus,
-                cpu_user_ns: conclusion.watched.cpu.user_ns,
-                cpu_system_ns: conclusion.watched.cpu.system_ns,
-                cpu_interval_ns: conclusion.watched.cpu_interval_ns,
+                cpu_user_ns: watched.cpu.user_ns,
+                cpu_system_ns: watched.cpu.system_ns,
+                cpu_interval_ns: watched.cpu_interval_ns,
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
-                resident_before_bytes: conclusion
+                resident_before_bytes: begun
                     .resident_before_bytes
                     .filter(|_| self.plan.model.is_held()),
             },
@@ -255,20 +254,13 @@ pub(crate) struct Ending {
 }
 
 /// Everything that is known when the last worker has left.
-pub(crate) struct Conclusion<'a> {
-    pub(crate) control: &'a Control,
-    pub(crate) own_server: bool,
-    /// Wall clock (ms) and monotonic clock (ns) at one and the same time; none in virtual time.
-    pub(crate) wall_start: Option<(u64, u64)>,
-    /// Memory of the process before connections were opened; none in virtual time.
-    pub(crate) resident_before_bytes: Option<u64>,
-    pub(crate) edges: RunEdges,
-    pub(crate) window: Window,
-    pub(crate) ended: Vec<Ended>,
+pub(crate) struct Conclusion {
+    pub(crate) begun: Begun,
+    pub(crate) start: Start,
+    pub(crate) loaded: Loaded,
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,
     pub(crate) ending: Ending,
-    pub(crate) watched: Watched,
     pub(crate) evidence: Evidence,
 }
 
@@ -376,25 +368,18 @@ impl Prepared {
     /// What was negotiated.
     pub(crate) fn describe_negotiated(&self) -> Negotiated {
         let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
-        let sizes = self.requests.sizes;
+        let (sizes, tls) = (self.requests.sizes, self.negotiated.tls.as_ref());
         let request_bytes = if is_single {
             sizes.last_request
         } else {
             sizes.request
         };
         Negotiated {
-            address: match &self.peer {
-                Peer::Tcp(address) | Peer::Udp(address) => address.to_string(),
-                Peer::Unix(path) => path.display().to_string(),
-            },
+            address: address_of(&self.peer),
             protocol: self.negotiated.protocol,
             note: self.negotiated.note.clone(),
             depth: self.negotiated.depth,
-            tls: self
-                .negotiated
-                .tls
-                .as_ref()
-                .map(|tls| tls.description.clone()),
+            tls: tls.map(|tls| tls.description.clone()),
             request_bytes: request_bytes as u64,
         }
     }

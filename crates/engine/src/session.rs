@@ -15,7 +15,7 @@ use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::memory;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{Backend, Evidence, Run, RunEdges, SetUp, Window};
+use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
 use crate::backlog::Budgets;
 use crate::failure::RunError;
@@ -33,7 +33,7 @@ use crate::workload::Workload;
 
 /// How often the thread that runs a round looks around.
 const WATCH: Duration = Duration::from_millis(10);
-/// How long a worker sees to its connections between two looks for the next round.
+/// How long a worker sees to its connections between two looks for the next order.
 const IDLE_NS: u64 = 5_000_000;
 /// How often it is looked whether the workers have left.
 const LEAVE_NS: u64 = 1_000_000;
@@ -140,9 +140,6 @@ enum Order {
 struct Preparation {
     task: Task,
     threads_that_poll: u32,
-    is_observed: bool,
-    /// Whether it may be long until its load begins.
-    holds_start: bool,
     /// What makes its requests; absent where they are those of the plan.
     generated: Option<Box<Generated>>,
 }
@@ -283,29 +280,23 @@ impl Session<'_> {
         }
         let load_ns = workers.start_of_load(round)?;
         let window = prepared.window_from(load_ns);
-        let mut edges = RunEdges::default();
-        edges.setup_start.set(begun.setup_start_ns);
-        edges.warmup_start.set(load_ns);
-        let loaded = workers.run(round, Start { load_ns, window })?;
-        let Loaded { mut ended, watched } = loaded;
+        let start = Start { load_ns, window };
+        let mut loaded = workers.run(round, start)?;
+        let ended = &mut loaded.ended;
         let unsent = round.budgets.as_ref().map_or(0, Budgets::left);
-        hand_over_log(&prepared.plan, window.start_ns, &mut ended, round.observer);
-        let ending = prepared.ending(round.control, &mut ended, unsent, window);
+        hand_over_log(&prepared.plan, window.start_ns, ended, round.observer);
+        let ending = prepared.ending(round.control, ended, unsent, window);
         let ending = workers.agreed_ending(round, ending, window)?;
         let evidence = workers.evidence(round);
-        Ok(prepared.conclude(Conclusion {
-            control: round.control,
-            own_server: self.own_server,
-            wall_start: begun.wall_start,
-            resident_before_bytes: begun.resident_before_bytes,
-            edges,
-            window,
-            ended,
+        let conclusion = Conclusion {
+            begun,
+            start,
+            loaded,
             unsent,
             ending,
-            watched,
             evidence,
-        }))
+        };
+        Ok(prepared.conclude(round, conclusion))
     }
 }
 
@@ -337,8 +328,6 @@ impl Workers for Threads {
                 } else {
                     workers
                 },
-                is_observed: prepared.plan.observe,
-                holds_start: control.holds_start(),
                 generated: round.generators.take(place),
             })));
         }
@@ -474,8 +463,7 @@ impl Threads {
             let body = move || {
                 // Where it may not be bound, the scheduler chooses, and the report says so.
                 let bound_cpu = cpu.filter(|&cpu| bind_thread(cpu).is_ok());
-                let place = PlaceOfWorker { cpus, bound_cpu };
-                if let Err(error) = body(&orders, &reporter, place) {
+                if let Err(error) = body(&orders, &reporter, cpus, bound_cpu) {
                     reporter.report(Report::Failed(error));
                 }
             };
@@ -557,18 +545,9 @@ impl Drop for Reporter {
     }
 }
 
-/// The CPUs of a worker thread.
-#[derive(Clone, Copy, Debug)]
-struct PlaceOfWorker {
-    /// Of the process.
-    cpus: Cpus,
-    /// That it is bound to; absent where the scheduler chooses.
-    bound_cpu: Option<u32>,
-}
-
-/// The body of a worker thread.
+/// The body of a worker thread, with the CPUs of the process and the one that it is bound to.
 type WorkerBody =
-    dyn Fn(&Receiver<Order>, &Reporter, PlaceOfWorker) -> io::Result<()> + Send + Sync;
+    dyn Fn(&Receiver<Order>, &Reporter, Cpus, Option<u32>) -> io::Result<()> + Send + Sync;
 
 /// Makes the body of worker threads on these backends.
 struct OnBackends<B> {
@@ -579,16 +558,18 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
-        Arc::new(move |orders, reporter, place| {
+        Arc::new(move |orders, reporter, cpus, bound_cpu| {
             threads::precise_timers();
             let mut worker: Option<Worker<_, P, W>> = None;
-            while let Some(preparation) = next_round(orders, &mut worker)? {
+            while let Some(Order::Prepare(preparation)) = match &mut worker {
+                None => orders.recv().ok(),
+                Some(worker) => worker.next_order(orders)?,
+            } {
                 let task = preparation.task;
-                let spinner = Spinner::new(
-                    task.prepared.spin(),
-                    preparation.threads_that_poll,
-                    place.cpus,
-                );
+                let is_observed = task.plan().observe;
+                let holds_start = task.control.holds_start();
+                let spinner =
+                    Spinner::new(task.prepared.spin(), preparation.threads_that_poll, cpus);
                 let mut ready = match worker.take() {
                     None => {
                         let backend = P::Transport::backend(
@@ -605,11 +586,16 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                     ready.generate(generated);
                 }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
-                let Some(start) = start_of(orders, &mut ready, preparation.holds_start)? else {
+                let order = if holds_start {
+                    ready.next_order(orders)?
+                } else {
+                    orders.recv().ok()
+                };
+                let Some(Order::Start(start)) = order else {
                     ready.leave();
                     return Ok(());
                 };
-                if preparation.is_observed {
+                if is_observed {
                     ready.meter(ThreadMeter::of_thread());
                 }
                 let before = CpuUse::of_thread().unwrap_or_default();
@@ -618,7 +604,7 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                 reporter.report(Report::Ended(Box::new(Ended {
                     finished,
                     cpu: cpu.since(before),
-                    bound_cpu: place.bound_cpu,
+                    bound_cpu,
                 })));
                 worker = Some(ready);
             }
@@ -630,54 +616,16 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
     }
 }
 
-/// Waits for the next round; until it comes a worker that has connections sees to them. None when
-/// there will be no other round.
-fn next_round<B, P, W>(
-    orders: &Receiver<Order>,
-    worker: &mut Option<Worker<B, P, W>>,
-) -> io::Result<Option<Preparation>>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
-    loop {
-        let order = match worker {
-            None => orders.recv().map_err(|_| TryRecvError::Disconnected),
-            Some(_) => orders.try_recv(),
-        };
-        match (order, worker.as_mut()) {
-            (Ok(Order::Prepare(preparation)), _) => return Ok(Some(*preparation)),
-            (Err(TryRecvError::Empty), Some(worker)) => worker.idle(IDLE_NS)?,
-            // A start without a round, or nobody who could order one.
-            _ => return Ok(None),
-        }
-    }
-}
-
-/// Waits for the start of the load. Where that may take long, the worker serves its connections
-/// until then. None when there will be no start.
-fn start_of<B, P, W>(
-    orders: &Receiver<Order>,
-    worker: &mut Worker<B, P, W>,
-    holds_start: bool,
-) -> io::Result<Option<Start>>
-where
-    B: ClientBackend<Transport = P::Transport>,
-    P: ClientProtocol,
-    W: Workload,
-{
-    loop {
-        let order = if holds_start {
-            orders.try_recv()
-        } else {
-            orders.recv().map_err(|_| TryRecvError::Disconnected)
-        };
-        match order {
-            Ok(Order::Start(start)) => return Ok(Some(start)),
-            Err(TryRecvError::Empty) => worker.stand_by(IDLE_NS)?,
-            // Another round without a start, or nobody who could order one.
-            Ok(Order::Prepare(_)) | Err(TryRecvError::Disconnected) => return Ok(None),
+impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
+    /// Waits for the next order, which may take long: until it comes the worker sees to its
+    /// connections. Absent when nobody is there any more who could give one.
+    fn next_order(&mut self, orders: &Receiver<Order>) -> io::Result<Option<Order>> {
+        loop {
+            match orders.try_recv() {
+                Ok(order) => return Ok(Some(order)),
+                Err(TryRecvError::Empty) => self.stand_by(IDLE_NS)?,
+                Err(TryRecvError::Disconnected) => return Ok(None),
+            }
         }
     }
 }

@@ -125,8 +125,8 @@ struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
     workload: W,
     /// None before the first round.
     workers: Vec<Worker<BackendOf<B, P>, P, W>>,
-    /// Of the round at hand, before its load.
-    ready: Vec<Ready<BackendOf<B, P>, P, W>>,
+    /// Of the round at hand, before its load, with the CPU time that each had before it.
+    ready: Vec<(Worker<BackendOf<B, P>, P, W>, u64)>,
 }
 
 impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
@@ -135,12 +135,6 @@ impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P,
             worker.leave();
         }
     }
-}
-
-/// What a worker is given for a round.
-struct Ready<B, P: ClientProtocol, W: Workload> {
-    worker: Worker<B, P, W>,
-    cpu_before_ns: u64,
 }
 
 impl<B, P, W> Workers for WorkerGroup<'_, B, P, W>
@@ -186,10 +180,7 @@ where
                 ready.generate(generated);
             }
             set_up.merge(&ready.set_up().map_err(failed)?);
-            self.ready.push(Ready {
-                worker: ready,
-                cpu_before_ns,
-            });
+            self.ready.push((ready, cpu_before_ns));
         }
         drop(sender);
         round.show(Phase::SetUp);
@@ -219,14 +210,13 @@ where
         let control = round.control;
         let mut ended = Vec::new();
         let workers = round.prepared.workers.clone();
-        for (place, (worker, mut ready)) in workers.zip(self.ready.drain(..)).enumerate() {
+        for (place, (worker, ready)) in workers.zip(self.ready.drain(..)).enumerate() {
+            let (mut ready, cpu_before_ns) = ready;
             let window = start.window;
             let observed = window.start_ns..window.end_ns.min(control.end_ns());
             self.machine.observe(worker, observed);
-            let mut finished = ready
-                .worker
-                .run(start)
-                .map_err(|reason| RunError::Worker { worker, reason })?;
+            let finished = ready.run(start);
+            let mut finished = finished.map_err(|reason| RunError::Worker { worker, reason })?;
             self.machine.end_window(worker);
             if let Some(thread) = self.machine.thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
@@ -242,12 +232,12 @@ where
             ended.push(Ended {
                 finished,
                 cpu: CpuUse {
-                    user_ns: self.machine.cpu_ns(worker) - ready.cpu_before_ns,
+                    user_ns: self.machine.cpu_ns(worker) - cpu_before_ns,
                     system_ns: 0,
                 },
                 bound_cpu: None,
             });
-            self.workers.push(ready.worker);
+            self.workers.push(ready);
         }
         if control.is_aborted() {
             return Err(RunError::Interrupted);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_io::backend::{Peer, Slot};
-use brunt_load::{LoadModel, Plan, Reuse, SocketOptions, Spin, share};
+use brunt_load::{LoadModel, Plan, SocketOptions, Spin, share};
 use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
@@ -49,10 +49,8 @@ impl Task {
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(crate) fn held(&self) -> u32 {
         match self.plan().model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } | LoadModel::Open { .. } => {
-                self.connections
-            }
             LoadModel::Sessions { .. } => 0,
+            _ => self.connections,
         }
     }
 }
@@ -279,10 +277,8 @@ impl Prepared {
 
     fn requests_per_connection(&self) -> u64 {
         let possible = self.negotiated.protocol.depth.units_per_connection_max;
-        match self.plan.reuse {
-            Reuse::Unlimited => possible,
-            Reuse::Requests(count) => count.get().min(possible),
-        }
+        let wanted = self.plan.requests_per_connection();
+        wanted.map_or(possible, |count| count.min(possible))
     }
 
     fn gather_ns(&self, worker: u32) -> u64 {

@@ -171,32 +171,19 @@ impl Workload for Attempts {
 /// takes, and few enough to stay in the cache of a CPU.
 const PAYLOAD_BYTES: usize = 256 * 1024;
 
-/// What streams of a run have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct StreamPayload {
-    bytes: Arc<[u8]>,
-}
-
-impl StreamPayload {
-    pub(crate) fn new(streams: StreamOptions) -> Self {
-        // No device on the way is to find a pattern (Knuth's MMIX generator).
-        let mut state = 1_u64;
-        let bytes = std::iter::repeat_with(|| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        });
-        let length = if streams.sends { PAYLOAD_BYTES } else { 0 };
-        Self {
-            bytes: bytes.take(length).collect(),
-        }
-    }
-
-    /// Bytes that are sent at a time.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
+/// What each connection of a run that sends streams sends over and over: it is empty where brunt
+/// sends nothing.
+pub(crate) fn stream_payload(streams: StreamOptions) -> Arc<[u8]> {
+    // No device on the way is to find a pattern (Knuth's MMIX generator).
+    let mut state = 1_u64;
+    let bytes = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    });
+    let length = if streams.sends { PAYLOAD_BYTES } else { 0 };
+    bytes.take(length).collect()
 }
 
 /// Shortest time between two readings of the accounts.
@@ -224,17 +211,18 @@ enum Farewell {
 }
 
 /// How long the peers are waited for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Patience {
     bytes_acked: u64,
-    give_up_ns: u64,
+    /// Absent before the first look.
+    give_up_ns: Option<u64>,
     next_look_ns: u64,
 }
 
 /// The streams of one worker, with the kernel's accounts of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
-    source: Arc<StreamPayload>,
+    source: Arc<[u8]>,
     /// The bytes that are sent; absent where nothing is.
     chunk: Option<Chunk>,
     record: StreamRecord,
@@ -252,14 +240,6 @@ pub(crate) struct Streams {
     next_ns: u64,
     interval_ns: u64,
     patience: Patience,
-}
-
-impl Patience {
-    const FULL: Self = Self {
-        bytes_acked: 0,
-        give_up_ns: u64::MAX,
-        next_look_ns: 0,
-    };
 }
 
 fn account_of(info: &TcpInfo) -> StreamAccount {
@@ -280,7 +260,7 @@ fn account_of(info: &TcpInfo) -> StreamAccount {
 }
 
 impl Streams {
-    pub(crate) fn new(source: Arc<StreamPayload>) -> Self {
+    pub(crate) fn new(source: Arc<[u8]>) -> Self {
         Self {
             source,
             chunk: None,
@@ -292,7 +272,7 @@ impl Streams {
             window: None,
             next_ns: u64::MAX,
             interval_ns: INTERVAL_NS,
-            patience: Patience::FULL,
+            patience: Patience::default(),
         }
     }
 
@@ -317,7 +297,7 @@ impl Workload for Streams {
     }
 
     fn start<B: ClientBackend>(&mut self, backend: &mut B) {
-        let bytes = &self.source.bytes;
+        let bytes = &self.source;
         self.chunk = (!bytes.is_empty()).then(|| Chunk {
             payload: backend.add_payload(Arc::clone(bytes)),
             bytes: bytes.len() as u32,
@@ -483,11 +463,12 @@ impl Workload for Streams {
         if is_looking {
             patience.next_look_ns = now_ns + LOOK_NS.max(self.interval_ns / 10);
             let before = std::mem::replace(&mut patience.bytes_acked, acked);
-            if acked != before || patience.give_up_ns == u64::MAX {
-                patience.give_up_ns = now_ns + PATIENCE_NS;
+            if acked != before || patience.give_up_ns.is_none() {
+                patience.give_up_ns = Some(now_ns + PATIENCE_NS);
             }
         }
-        let waits = are_there && now_ns < patience.give_up_ns;
+        let is_over = patience.give_up_ns.is_some_and(|at_ns| now_ns >= at_ns);
+        let waits = are_there && !is_over;
         waits.then_some(patience.next_look_ns)
     }
 
@@ -509,13 +490,12 @@ mod tests {
     use super::*;
 
     fn streams(sends: bool) -> Streams {
-        let payload = StreamPayload::new(StreamOptions {
+        Streams::new(stream_payload(StreamOptions {
             sends,
             receives: !sends,
             paced_bits_per_s: None,
             is_arranged: false,
-        });
-        Streams::new(Arc::new(payload))
+        }))
     }
 
     #[test]

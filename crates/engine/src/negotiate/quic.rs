@@ -61,24 +61,17 @@ pub(crate) fn negotiate(
 ) -> Result<Negotiated, NegotiateError> {
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
-    let transport = quic_transport(&side, 1).map_err(|reason| {
-        of_protocol(QuicError::Failed {
-            server: server.clone(),
-            reason: reason.to_string(),
-        })
-    })?;
+    let failed = |reason: String| {
+        let server = server.clone();
+        of_protocol(QuicError::Failed { server, reason })
+    };
+    let transport = quic_transport(&side, 1).map_err(|reason| failed(reason.to_string()))?;
     let asked = plan.depth_over(protocol);
     let deadline = Deadline::after(plan.connect_timeout_ns);
     let exchanged = attempts(&transport, asked, address, deadline);
     let depth = exchanged.map_err(|failure| match failure {
-        Failure::Ended(reason) => of_protocol(QuicError::Failed {
-            server: server.clone(),
-            reason: reason.to_string(),
-        }),
-        Failure::Nameless => of_protocol(QuicError::Failed {
-            server: server.clone(),
-            reason: "the server's name is none".to_owned(),
-        }),
+        Failure::Ended(reason) => failed(reason.to_string()),
+        Failure::Nameless => failed("the server's name is none".to_owned()),
         Failure::Link(LinkError::Timeout) => of_protocol(QuicError::Timeout {
             server: server.clone(),
             limit_ms: plan.connect_timeout_ns / 1_000_000,

@@ -13,8 +13,8 @@ use super::http2::{Http2, Http2Requests};
 use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
-use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes, TimedOut};
-use crate::workload::{Attempts, Requests, StreamPayload, Streams, Workload};
+use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes};
+use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
 /// What a run is over each protocol.
 pub(crate) trait ForProtocol {
@@ -39,7 +39,7 @@ enum Encoded {
     Http3(Http3),
     Messages(Messages),
     WebSocket(WebSocket),
-    Streams(Arc<StreamPayload>),
+    Streams(Arc<[u8]>),
     Connections,
 }
 
@@ -55,43 +55,37 @@ impl EncodedRequests {
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         let timeout_ns = plan.timeout_ns;
-        let (encoded, sizes) = match &plan.spoken {
+        let (sizes, encoded) = match &plan.spoken {
             Spoken::Http(_) if protocol == Protocol::HTTP2 => {
-                let requests = Http2Requests::new(plan, depth)?;
-                let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                let http2 = Http2::new(Arc::new(requests), timeout_ns);
-                (Encoded::Http2(http2), sizes)
+                let requests = Arc::new(Http2Requests::new(plan, depth)?);
+                let sizes = requests.sizes();
+                (sizes, Encoded::Http2(Http2::new(requests, timeout_ns)))
             }
             Spoken::Http(_) if protocol == Protocol::HTTP3 => {
-                let requests = Http3Requests::new(plan, depth, side)?;
-                let sizes = Sizes::of(requests.bytes(), requests.held_bytes());
-                let http3 = Http3::new(Arc::new(requests), timeout_ns);
-                (Encoded::Http3(http3), sizes)
+                let requests = Arc::new(Http3Requests::new(plan, depth, side)?);
+                let sizes = requests.sizes();
+                (sizes, Encoded::Http3(Http3::new(requests, timeout_ns)))
             }
             Spoken::Http(_) => {
-                let requests = Http1Requests::new(plan, depth)?;
-                let sizes = requests.sizes();
-                let http1 = Http1::new(Arc::new(requests), timeout_ns);
-                (Encoded::Http1(http1), sizes)
+                let requests = Arc::new(Http1Requests::new(plan, depth)?);
+                (requests.sizes(), Encoded::Http1(Http1::new(requests)))
             }
             Spoken::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
-                let messages = Messages::new(Arc::new(messages), timeout_ns);
-                (Encoded::Messages(messages), sizes)
+                let sizes = messages.sizes();
+                (sizes, Encoded::Messages(Messages::new(messages)))
             }
             Spoken::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
-                let websocket = WebSocket::new(Arc::new(messages), timeout_ns);
-                (Encoded::WebSocket(websocket), sizes)
+                (sizes, Encoded::WebSocket(WebSocket::new(messages)))
             }
             Spoken::Streams(streams) => {
-                let payload = StreamPayload::new(*streams);
-                let sizes = Sizes::of(payload.bytes(), payload.bytes());
-                (Encoded::Streams(Arc::new(payload)), sizes)
+                let payload = stream_payload(*streams);
+                let sizes = Sizes::of(payload.len(), payload.len());
+                (sizes, Encoded::Streams(payload))
             }
-            Spoken::Connections => (Encoded::Connections, Sizes::default()),
+            Spoken::Connections => (Sizes::default(), Encoded::Connections),
         };
         Ok(Self { encoded, sizes })
     }
@@ -153,16 +147,6 @@ impl ClientProtocol for Unread {
 
     fn ended(&mut self, _connection: &mut ()) -> Ending {
         Ending::Fails(FailureKind::ClosedBeforeReply)
-    }
-
-    fn timed_out(
-        &mut self,
-        _connection: &mut (),
-        _now_ns: u64,
-        _places: &[RequestTiming],
-        _out: &mut Out,
-    ) -> Option<TimedOut> {
-        None
     }
 
     fn abandon(&mut self, _connection: &mut ()) -> Option<(u32, u64)> {

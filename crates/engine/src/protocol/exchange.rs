@@ -291,9 +291,3 @@ impl InOrder {
         if place >= depth { place - depth } else { place }
     }
 }
-
-/// Whether one of those in flight has no reply in time.
-pub(super) fn is_late(places: &[RequestTiming], timeout_ns: u64, now_ns: u64) -> bool {
-    let is_late = |place: &RequestTiming| place.due_ns.saturating_add(timeout_ns) <= now_ns;
-    places.iter().any(is_late)
-}

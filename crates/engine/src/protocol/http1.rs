@@ -11,11 +11,11 @@ use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::exchange::{InOrder, is_late};
+use super::exchange::InOrder;
 use super::filled::{Parts, VerbatimError, kind_of};
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
-    ProtocolEvent, Sizes, TimedOut,
+    ProtocolEvent, Sizes,
 };
 use crate::failure;
 
@@ -37,19 +37,12 @@ pub(crate) struct Http1Requests {
     depth: u32,
     /// Made when the run is found to fit this machine.
     payload: OnceLock<Arc<[u8]>>,
-    /// The holes of those requests that have any.
-    filled: Vec<Filled>,
+    /// The holes of those requests that have any: of the ordinary one, and of the closing one.
+    filled: Vec<[Vec<Hole>; 2]>,
     /// What random numbers follow from.
     seed: u64,
     /// Where the sequence of what is filled in begins.
     sequence_offset: u64,
-}
-
-/// The holes of a request.
-#[derive(Debug)]
-struct Filled {
-    ordinary: Vec<Hole>,
-    closing: Vec<Hole>,
 }
 
 /// In place of the number of a request that has no holes.
@@ -169,10 +162,7 @@ impl Http1Requests {
                 return Err(EncodeError::TooLarge);
             }
             if !ordinary.holes.is_empty() {
-                filled.push(Filled {
-                    ordinary: ordinary.holes,
-                    closing: closing.holes,
-                });
+                filled.push([ordinary.holes, closing.holes]);
             }
         }
         if let [only] = &mut places[..]
@@ -222,8 +212,8 @@ impl Http1Requests {
 
     /// Bytes that are held of them.
     fn held_bytes(&self) -> usize {
-        let filled = self.filled.iter();
-        let holes = filled.map(|it| size_of_val(&it.ordinary[..]) + size_of_val(&it.closing[..]));
+        let holes = self.filled.iter().flatten();
+        let holes = holes.map(|holes| size_of_val(&holes[..]));
         self.payload_bytes()
             + size_of_val(&self.places[..])
             + size_of_val(&self.filled[..])
@@ -290,8 +280,8 @@ impl Http1Requests {
         let is_closing = closes && next.behind == 0;
         let holes = match self.filled.get(place.filled as usize) {
             None => &[][..],
-            Some(filled) if is_closing => &filled.closing,
-            Some(filled) => &filled.ordinary,
+            Some([_, closing]) if is_closing => closing,
+            Some([ordinary, _]) => ordinary,
         };
         if is_closing {
             let start = place.start + place.bytes;
@@ -319,11 +309,10 @@ pub(crate) struct Http1 {
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
     limits: Limits,
-    timeout_ns: u64,
 }
 
 impl Http1 {
-    pub(super) fn new(requests: Arc<Http1Requests>, timeout_ns: u64) -> Self {
+    pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
         Self {
             kinds: requests.places.iter().map(|place| place.kind).collect(),
             requests,
@@ -331,7 +320,6 @@ impl Http1 {
             numbers: Numbers::default(),
             known: KnownHead::default(),
             limits: Limits::default(),
-            timeout_ns,
         }
     }
 }
@@ -486,18 +474,6 @@ impl ClientProtocol for Http1 {
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
             Err(error) => Ending::Fails(failure::of_reply(error)),
         }
-    }
-
-    /// What is behind a late response cannot come before it.
-    fn timed_out(
-        &mut self,
-        _connection: &mut Http1Connection,
-        now_ns: u64,
-        places: &[RequestTiming],
-        _out: &mut Out,
-    ) -> Option<TimedOut> {
-        is_late(places, self.timeout_ns, now_ns)
-            .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
     fn may_repeat(&self, request: RequestId) -> bool {

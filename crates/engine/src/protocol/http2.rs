@@ -11,7 +11,8 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes,
+    TimedOut,
 };
 use crate::failure;
 
@@ -55,15 +56,10 @@ impl Http2Requests {
         })
     }
 
-    /// Bytes of the largest request, of any but the first of a connection.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn sizes(&self) -> Sizes {
         let bytes = self.templates.iter().map(Template::request_bytes);
-        bytes.max().unwrap_or(0)
-    }
-
-    /// Bytes that are held of them.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.templates.iter().map(Template::held_bytes).sum()
+        let held = self.templates.iter().map(Template::held_bytes);
+        Sizes::of(bytes.max().unwrap_or(0), held.sum())
     }
 
     fn bytes_max(&self) -> usize {

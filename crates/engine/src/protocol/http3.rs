@@ -22,7 +22,7 @@ use super::out::Asked;
 use super::streams::{Patience, event_of};
 use super::{
     Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress,
-    ProtocolEvent, TimedOut,
+    ProtocolEvent, Sizes, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -80,18 +80,9 @@ impl Http3Requests {
         })
     }
 
-    /// Bytes of the largest request.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn sizes(&self) -> Sizes {
         let bytes = self.templates.iter().map(|template| template.wire().len());
-        bytes.max().unwrap_or(0)
-    }
-
-    /// Bytes that are held of them.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.templates
-            .iter()
-            .map(|template| template.wire().len())
-            .sum()
+        Sizes::of(bytes.clone().max().unwrap_or(0), bytes.sum())
     }
 }
 

@@ -11,11 +11,11 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::exchange::{
-    self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, is_late,
+    self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered,
 };
 use super::{
     Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
-    ProtocolEvent, TimedOut,
+    ProtocolEvent, Sizes,
 };
 use crate::failure;
 
@@ -89,14 +89,9 @@ impl EncodedMessages {
         })
     }
 
-    /// Bytes of the longest message.
-    pub(super) fn bytes(&self) -> usize {
-        self.set.lengths().max().unwrap_or(0)
-    }
-
-    /// Bytes that are held of them.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.set.held_bytes() + self.repeated_bytes()
+    pub(super) fn sizes(&self) -> Sizes {
+        let longest = self.set.lengths().max().unwrap_or(0);
+        Sizes::of(longest, self.set.held_bytes() + self.repeated_bytes())
     }
 
     /// The only message, where it is constant.
@@ -132,16 +127,14 @@ impl EncodedMessages {
 pub(crate) struct Messages {
     encoded: Arc<EncodedMessages>,
     payload: PayloadId,
-    timeout_ns: u64,
     numbers: ConnectionNumbers,
 }
 
 impl Messages {
-    pub(super) fn new(encoded: Arc<EncodedMessages>, timeout_ns: u64) -> Self {
+    pub(super) fn new(encoded: EncodedMessages) -> Self {
         Self {
-            encoded,
+            encoded: Arc::new(encoded),
             payload: PayloadId(0),
-            timeout_ns,
             numbers: ConnectionNumbers::new(0, 1),
         }
     }
@@ -413,18 +406,6 @@ impl ClientProtocol for Messages {
             Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
             Err(error) => Ending::Fails(failure::of_scan(error)),
         }
-    }
-
-    /// What is behind a late reply cannot come before it.
-    fn timed_out(
-        &mut self,
-        _connection: &mut MessagesConnection,
-        now_ns: u64,
-        places: &[RequestTiming],
-        _out: &mut Out,
-    ) -> Option<TimedOut> {
-        is_late(places, self.timeout_ns, now_ns)
-            .then_some(TimedOut::Connection(FailureKind::TimedOut))
     }
 
     fn abandon(&mut self, connection: &mut MessagesConnection) -> Option<(u32, u64)> {

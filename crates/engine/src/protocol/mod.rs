@@ -121,8 +121,7 @@ pub(crate) enum TimedOut {
     /// The request in `place` had no response in time and is given up; `discarded_bytes` of its
     /// response are lost. The connection lives.
     Request { place: u32, discarded_bytes: u64 },
-    /// The connection is of no further use. What is in flight on it fails with this kind; where
-    /// responses are in order only the oldest, and the others as unanswered.
+    /// The connection is of no further use. What is in flight on it fails with this kind.
     Connection(FailureKind),
 }
 
@@ -374,16 +373,18 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         u64::MAX
     }
 
-    /// A timer of the protocol is due, or a request in flight had no response in time. Gives what
-    /// that brings about; to be called until that is nothing. `places` are those of the
-    /// connection.
+    /// A timer of the protocol is due, or, where responses come in any order, a request in flight
+    /// had no response in time. Gives what that brings about; to be called until that is nothing.
+    /// `places` are those of the connection.
     fn timed_out(
         &mut self,
-        connection: &mut Self::Connection,
-        now_ns: u64,
-        places: &[RequestTiming],
-        out: &mut OutOf<Self>,
-    ) -> Option<TimedOut>;
+        _connection: &mut Self::Connection,
+        _now_ns: u64,
+        _places: &[RequestTiming],
+        _out: &mut OutOf<Self>,
+    ) -> Option<TimedOut> {
+        None
+    }
 
     /// Whether a request may be sent again, once, where its connection ended before its response
     /// began: the server may have processed it (RFC 9110 section 9.2.2).

@@ -175,11 +175,6 @@ impl Out {
         &mut self.bytes[from..]
     }
 
-    /// Takes the shared part, if it is all there is.
-    pub(crate) fn take_shared(&mut self) -> Option<Part> {
-        self.shared.take()
-    }
-
     /// The bytes of this connection alone, behind what is written, to be added to; `whole` is the
     /// payload of a shared part.
     pub(crate) fn owned(&mut self, whole: &[u8]) -> &mut Vec<u8> {
@@ -230,7 +225,7 @@ impl Written<Stream> for Out {
         _transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
         backend: &mut impl Backend<Transport = Stream>,
     ) -> Option<(Outgoing, u64)> {
-        if let Some(part) = self.take_shared() {
+        if let Some(part) = self.shared.take() {
             let outgoing = Stream::shared(part)?;
             return Some((outgoing, u64::from(part.end - part.start)));
         }

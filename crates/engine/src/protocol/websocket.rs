@@ -18,7 +18,7 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
 use super::exchange::{
-    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer, is_late,
+    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer,
 };
 use super::{
     Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
@@ -217,7 +217,6 @@ pub(crate) struct WebSocket {
     encoded: Arc<EncodedWebSocket>,
     payload: PayloadId,
     limits: Limits,
-    timeout_ns: u64,
     numbers: ConnectionNumbers,
     /// Control frames that answer what is being received.
     answers: Vec<u8>,
@@ -226,12 +225,11 @@ pub(crate) struct WebSocket {
 }
 
 impl WebSocket {
-    pub(super) fn new(encoded: Arc<EncodedWebSocket>, timeout_ns: u64) -> Self {
+    pub(super) fn new(encoded: EncodedWebSocket) -> Self {
         Self {
-            encoded,
+            encoded: Arc::new(encoded),
             payload: PayloadId(0),
             limits: Limits::default(),
-            timeout_ns,
             numbers: ConnectionNumbers::new(0, 1),
             answers: Vec::new(),
             unmatched: None,
@@ -591,17 +589,14 @@ impl ClientProtocol for WebSocket {
         connection.ping_due_ns
     }
 
-    /// What is behind a late reply cannot come before it. A ping that is due is written.
+    /// A ping that is due is written.
     fn timed_out(
         &mut self,
         connection: &mut WebSocketConnection,
         now_ns: u64,
-        places: &[RequestTiming],
+        _places: &[RequestTiming],
         out: &mut Out,
     ) -> Option<TimedOut> {
-        if is_late(places, self.timeout_ns, now_ns) {
-            return Some(TimedOut::Connection(FailureKind::TimedOut));
-        }
         if connection.ping_due_ns <= now_ns
             && let Some(interval_ns) = self.encoded.exchange.ping_interval_ns
         {

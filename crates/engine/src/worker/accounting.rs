@@ -8,11 +8,12 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{
     Answer, ErrorBody, FailureKind, FailureScope, Histogram, Instants, LogPlace, LoggedResponse,
-    Misplaced, Parts, Recorder, RequestTiming, Skip,
+    Misplaced, Opening, Parts, Recorder, RequestTiming, Skip,
 };
 
 use super::Worker;
-use crate::connection::{Connection, SendTime};
+use super::connections::Connections;
+use crate::connection::SendTime;
 use crate::observer::Progress;
 use crate::protocol::ClientProtocol;
 use crate::workload::Workload;
@@ -20,7 +21,7 @@ use crate::workload::Workload;
 /// The record of a worker, and what follows from the same events.
 #[derive(Debug)]
 pub(super) struct Accounting {
-    recorder: Recorder,
+    pub(super) recorder: Recorder,
     progress: Progress,
     /// When the last request was answered or failed, 0 for none.
     pub(super) last_done_ns: u64,
@@ -48,12 +49,6 @@ impl Accounting {
             service_ns: 0,
             stamped_ns: 0,
         }
-    }
-
-    /// The record, for events that nothing else follows from.
-    #[inline]
-    pub(super) fn recorder(&mut self) -> &mut Recorder {
-        &mut self.recorder
     }
 
     /// Open connections.
@@ -95,57 +90,11 @@ impl Accounting {
         self.recorder.received(now_ns, bytes);
     }
 
-    /// Counts what came on the connection and belongs to no response.
-    #[inline]
-    pub(super) fn settle_overhead<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        now_ns: u64,
-        protocol: &mut P,
-    ) {
-        let aside = protocol.take_aside(&mut connection.protocol);
-        if !aside.controls.is_none() {
-            self.recorder.controls(now_ns, &aside.controls);
-        }
-        if aside.overhead_bytes > 0 {
-            self.recorder.overhead(now_ns, aside.overhead_bytes);
-            self.recorder.pushed(now_ns, aside.pushes);
-        }
-    }
-
-    /// What was sent on the connection before is taken, or it is no more.
-    #[inline]
-    pub(super) fn stop_blocking<P: ClientProtocol>(
-        &mut self,
-        connection: &mut Connection<P>,
-        now_ns: u64,
-    ) {
-        if connection.blocked_since_ns < u64::MAX {
-            let since_ns = std::mem::replace(&mut connection.blocked_since_ns, u64::MAX);
-            self.recorder.blocked(since_ns, now_ns);
-        }
-    }
-
     /// An attempt to connect, or a connection without a request in flight, failed.
     pub(super) fn failed(&mut self, now_ns: u64, kind: FailureKind, discarded_bytes: u64) {
         self.progress.failures += 1;
         self.progress.connect_failures += u64::from(kind.scope() == FailureScope::Connect);
         self.recorder.failed(now_ns, kind, discarded_bytes);
-    }
-
-    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
-    /// known: by the kernel's stamp alone.
-    #[inline]
-    pub(super) fn lag<P: ClientProtocol>(
-        &mut self,
-        connection: &Connection<P>,
-        sent_ns: u64,
-        due_ns: u64,
-    ) {
-        if connection.is_stamp_known && connection.has_ended_one {
-            let lag_ns = sent_ns.saturating_sub(due_ns);
-            self.recorder.lag(sent_ns, lag_ns);
-        }
     }
 
     /// An arrival is never sent: it has no reply by `until_ns`.
@@ -168,11 +117,12 @@ impl Accounting {
             .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
     }
 
-    /// A request of the connection was answered in time.
+    /// A request was answered in time, the first one since an `opening` of its connection if that is
+    /// given.
     #[inline]
-    pub(super) fn answered<P: ClientProtocol>(
+    pub(super) fn answered(
         &mut self,
-        connection: &Connection<P>,
+        opening: Option<Opening>,
         timing: RequestTiming,
         done_ns: u64,
         answer: &Answer,
@@ -185,7 +135,7 @@ impl Accounting {
         }
         let service_ns = done_ns.saturating_sub(timing.sent_ns);
         self.service_ns = moving_mean(self.service_ns, service_ns);
-        if let Some(opening) = connection.opening() {
+        if let Some(opening) = opening {
             self.recorder
                 .reply_on_new_connection(timing, done_ns, answer.outcome, opening);
         }
@@ -227,13 +177,55 @@ impl Accounting {
     }
 }
 
+impl<P: ClientProtocol> Connections<P> {
+    /// Counts what came on the connection and belongs to no response.
+    #[inline]
+    pub(super) fn settle_overhead(&mut self, slot: Slot, now_ns: u64, protocol: &mut P) {
+        let aside = protocol.take_aside(&mut self[slot].protocol);
+        let recorder = &mut self.accounting.recorder;
+        if !aside.controls.is_none() {
+            recorder.controls(now_ns, &aside.controls);
+        }
+        if aside.overhead_bytes > 0 {
+            recorder.overhead(now_ns, aside.overhead_bytes);
+            recorder.pushed(now_ns, aside.pushes);
+        }
+    }
+
+    /// What was sent on the connection before is taken, or it is no more.
+    #[inline]
+    pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
+        let since_ns = std::mem::replace(&mut self[slot].blocked_since_ns, u64::MAX);
+        if since_ns < u64::MAX {
+            self.accounting.recorder.blocked(since_ns, now_ns);
+        }
+    }
+
+    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
+    /// known: by the kernel's stamp alone.
+    #[inline]
+    pub(super) fn lag(&mut self, slot: Slot, sent_ns: u64, due_ns: u64) {
+        let connection = &self[slot];
+        if connection.is_stamp_known && connection.has_ended_one {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.accounting.recorder.lag(sent_ns, lag_ns);
+        }
+    }
+}
+
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
+    /// The record, for events that nothing else follows from.
+    #[inline]
+    pub(super) fn recorder(&mut self) -> &mut Recorder {
+        &mut self.connections.accounting.recorder
+    }
+
     /// Counts what came on the connection and was never shown.
     pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
-            self.accounting.received(now_ns, bytes);
-            self.accounting.recorder.overhead(now_ns, bytes);
+            self.connections.accounting.received(now_ns, bytes);
+            self.recorder().overhead(now_ns, bytes);
             self.connections[slot].received_bytes += bytes;
         }
     }
@@ -242,7 +234,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn settle_quic_of(&mut self, slot: Slot, at_ns: u64) {
         let connection = &mut self.connections[slot].protocol;
         if let Some(counts) = self.protocol.take_quic(connection) {
-            self.accounting.recorder.quic(at_ns, &counts);
+            self.recorder().quic(at_ns, &counts);
         }
     }
 
@@ -255,13 +247,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         now_ns: u64,
         end: impl FnOnce(&mut P, &mut P::Connection) -> u64,
     ) -> bool {
-        let connection = &mut self.connections[slot];
-        self.accounting
-            .settle_overhead(connection, now_ns, &mut self.protocol);
+        self.connections
+            .settle_overhead(slot, now_ns, &mut self.protocol);
         self.settle_quic_of(slot, now_ns);
         let bytes = end(&mut self.protocol, &mut self.connections[slot].protocol);
         if bytes > 0 {
-            self.accounting.recorder.overhead(now_ns, bytes);
+            self.recorder().overhead(now_ns, bytes);
         }
         bytes > 0
     }
@@ -276,7 +267,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         (kind, discarded_bytes): (FailureKind, u64),
     ) {
         let place = self.log_place(slot);
-        let accounting = &mut self.accounting;
+        let accounting = &mut self.connections.accounting;
         accounting.progress.failures += 1;
         accounting.progress.timeouts += u64::from(kind == FailureKind::TimedOut);
         accounting.last_done_ns = now_ns;

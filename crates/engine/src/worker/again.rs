@@ -53,9 +53,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         now_ns: u64,
         (kind, discarded_bytes): (FailureKind, u64),
     ) {
-        self.accounting
-            .recorder()
-            .discarded(now_ns, discarded_bytes);
+        self.recorder().discarded(now_ns, discarded_bytes);
         self.connections[slot].requests_left = 0;
         self.repeats.push(Repeat {
             slot,
@@ -69,12 +67,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// waits for any, if there is none.
     #[cold]
     pub(super) fn fail_repeats(&mut self, slot: Slot, now_ns: u64) {
-        if self.pacing.is_open_loop() && self.accounting.live() > 0 {
+        if self.pacing.is_open_loop() && self.connections.accounting.live() > 0 {
             return;
         }
         while let Some(repeat) = self.repeats.pop(slot) {
-            let recorder = self.accounting.recorder();
-            recorder.waited_to_be_sent_again(repeat.lost_ns, now_ns);
+            self.recorder()
+                .waited_to_be_sent_again(repeat.lost_ns, now_ns);
             self.request_failed(slot, repeat.timing, now_ns, (repeat.kind, 0));
         }
     }
@@ -83,7 +81,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[cold]
     pub(super) fn see_to_repeats(&mut self, now_ns: u64) {
         for repeat in self.repeats.take_late(now_ns) {
-            let recorder = self.accounting.recorder();
+            let recorder = self.recorder();
             recorder.waited_to_be_sent_again(repeat.lost_ns, now_ns);
             let failure = (FailureKind::TimedOut, 0);
             self.request_failed(repeat.slot, repeat.timing, now_ns, failure);
@@ -97,7 +95,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// What waits is not sent again.
     pub(super) fn censor_repeats(&mut self, now_ns: u64) {
         for repeat in self.repeats.take_all() {
-            let recorder = self.accounting.recorder();
+            let recorder = self.recorder();
             recorder.waited_to_be_sent_again(repeat.lost_ns, now_ns);
             recorder.censored(repeat.timing, now_ns, 0);
         }
@@ -107,15 +105,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// what is behind it might be lost with it (RFC 9112 section 9.3.2).
     #[inline]
     pub(super) fn keeps_alone(&mut self, slot: Slot) -> bool {
-        if !self.repeats.is_alone(slot) {
-            return false;
-        }
-        let connection = &self.connections[slot];
-        let keeps = connection.in_flight > 0 && !connection.has_ended_one;
-        if !keeps {
-            self.repeats.release(slot);
-        }
-        keeps
+        let connection = &mut self.connections[slot];
+        connection.is_alone &= connection.in_flight > 0 && !connection.has_ended_one;
+        connection.is_alone
     }
 
     /// Sends again what waits for the connection, in a closed loop, as far as it has room. Gives
@@ -140,20 +132,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             again: repeat.timing.again + 1,
             ..repeat.timing
         };
-        let is_new = !self.connections[slot].has_ended_one;
-        self.repeats.release(slot);
-        if P::IN_ORDER && self.task.depth > 1 && is_new {
-            self.repeats.keep_alone(slot);
-        }
         let connection = &mut self.connections[slot];
+        connection.is_alone = P::IN_ORDER && self.task.depth > 1 && !connection.has_ended_one;
         if self.pacing.is_open_loop() && self.sampling.is_stamped(slot) {
             connection.take_place(now_ns, now_ns);
         }
         connection.requests_left -= 1;
         connection.is_used = true;
-        if let Some(think_ns) = self.pacing.next_think_ns() {
-            connection.think_ns = think_ns;
-        }
+        connection.think_ns = self.pacing.next_think_ns();
         let next = Next {
             request: RequestId(timing.request),
             behind: 0,
@@ -161,19 +147,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             now_ns,
         };
         self.write_to(slot);
-        let (connection, places) = self.connections.start_requests(slot, 1);
+        let (connection, places, _) = self.connections.start_requests(slot, 1);
         let out = self.output.out();
         let place = self.protocol.request(&mut connection.protocol, next, out);
         places[place as usize] = timing;
         if let Some(sends) = connection.sends() {
             sends.written_again(place);
         }
-        let bytes = if P::WRITES_AHEAD {
-            0
-        } else {
-            self.send_written()
-        };
-        let recorder = self.accounting.recorder();
+        let bytes = self.send_unless_ahead();
+        let recorder = self.recorder();
         recorder.sent_again(repeat.lost_ns, now_ns, bytes);
         self.await_reply(slot, timing.due_ns, now_ns, 1);
     }
@@ -211,8 +193,6 @@ pub(super) struct Repeats {
     timeout_ns: u64,
     /// None of them was due earlier.
     due_ns_min: u64,
-    /// Connections that carry one, and nothing behind it until it is answered.
-    alone: Vec<Slot>,
 }
 
 impl Repeats {
@@ -225,7 +205,6 @@ impl Repeats {
             is_shared,
             timeout_ns,
             due_ns_min: u64::MAX,
-            alone: Vec::new(),
         }
     }
 
@@ -233,12 +212,6 @@ impl Repeats {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting == 0
-    }
-
-    /// Whether a connection of a closed loop has something else to look at than what it sends next.
-    #[inline]
-    pub(super) fn is_at_work(&self) -> bool {
-        self.waiting > 0 || !self.alone.is_empty()
     }
 
     /// Whether any connection may take one that waits.
@@ -310,23 +283,6 @@ impl Repeats {
         taken
     }
 
-    /// Nothing is sent on the connection behind the request that is on it, until
-    /// [`Repeats::release`].
-    pub(super) fn keep_alone(&mut self, slot: Slot) {
-        if !self.is_alone(slot) {
-            self.alone.push(slot);
-        }
-    }
-
-    #[inline]
-    pub(super) fn is_alone(&self, slot: Slot) -> bool {
-        self.alone.contains(&slot)
-    }
-
-    pub(super) fn release(&mut self, slot: Slot) {
-        self.alone.retain(|&alone| alone != slot);
-    }
-
     fn line(&self, slot: Slot) -> usize {
         if self.is_shared { 0 } else { slot.0 as usize }
     }
@@ -381,16 +337,5 @@ mod tests {
             assert_eq!(repeats.take_all(), [repeat(1, 30)]);
             assert!(repeats.is_empty() && repeats.take_late(u64::MAX).is_empty());
         }
-    }
-
-    #[test]
-    fn a_connection_is_looked_at_while_something_waits_or_is_alone_on_it() {
-        let mut repeats = Repeats::new(false, 100);
-        assert!(!repeats.is_at_work());
-        repeats.keep_alone(Slot(4));
-        repeats.keep_alone(Slot(4));
-        assert!(repeats.is_at_work() && repeats.is_alone(Slot(4)) && !repeats.is_alone(Slot(5)));
-        repeats.release(Slot(4));
-        assert!(!repeats.is_at_work());
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Index, IndexMut};
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::timers::Timers;
 use brunt_load::share_u64;
-use brunt_record::{FailureKind, KernelSample, RequestTiming};
+use brunt_record::{FailureKind, KernelSample, Recorder, RequestTiming};
 
 use super::accounting::Accounting;
 use crate::connection::{Connection, State};
@@ -33,6 +33,8 @@ const KERNEL_SAMPLE_MAX: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Connections<P: ClientProtocol> {
     connections: Vec<Connection<P>>,
+    /// What is kept of what happens on them.
+    pub(super) accounting: Accounting,
     /// `depth` places per connection, any of which may be free.
     places: Vec<RequestTiming>,
     depth: usize,
@@ -82,6 +84,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// the first `held`. Each is replaced after `requests_per_connection` requests.
     pub(super) fn new(
         protocol: &P,
+        accounting: Accounting,
         slots: u32,
         held: u32,
         depth: u32,
@@ -93,6 +96,7 @@ impl<P: ClientProtocol> Connections<P> {
             .collect();
         Self {
             connections,
+            accounting,
             places: vec![FREE_PLACE; slots as usize * depth as usize],
             depth: depth as usize,
             in_flight: 0,
@@ -116,19 +120,13 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// Takes over what another round left: its local addresses, and open connections at rest, as
     /// far as they are to be held. Gives the slots of those that are of no use.
-    pub(super) fn keep(
-        &mut self,
-        others: Self,
-        left_behind: &[Slot],
-        now_ns: u64,
-        accounting: &mut Accounting,
-    ) -> Vec<Slot> {
+    pub(super) fn keep(&mut self, others: Self, left_behind: &[Slot], now_ns: u64) -> Vec<Slot> {
         let mut useless = Vec::new();
         self.sources = others.sources;
         for (slot, connection) in (0..).map(Slot).zip(others.connections) {
             let is_left_behind = left_behind.binary_search(&slot).is_ok();
             if slot.0 < self.held && connection.is_at_rest() && !is_left_behind {
-                accounting.recorder().kept_open(now_ns);
+                self.accounting.recorder.kept_open(now_ns);
                 self[slot] = connection.kept(now_ns);
                 self.awaited -= 1;
                 self.lacking -= 1;
@@ -183,7 +181,7 @@ impl<P: ClientProtocol> Connections<P> {
             let connection = &mut self[slot];
             if let State::Down { .. } = connection.state {
                 connection.is_bounded = true;
-                self.dialling.began();
+                self.dialling.in_flight += 1;
                 return NextAttempt::Now(slot);
             }
         }
@@ -191,49 +189,37 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// An attempt begins, in `state`; gives the local address that it is to have.
-    pub(super) fn attempt(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        state: State,
-        accounting: &mut Accounting,
-    ) -> Option<SocketAddr> {
-        self.stop_awaiting_retry(slot, now_ns, accounting);
+    pub(super) fn attempt(&mut self, slot: Slot, now_ns: u64, state: State) -> Option<SocketAddr> {
+        self.stop_awaiting_retry(slot, now_ns);
         if std::mem::take(&mut self[slot].is_unneeded) {
-            accounting.recorder().needed(now_ns);
+            self.accounting.recorder.needed(now_ns);
         }
         self.attempts += 1;
-        accounting.recorder().opening(now_ns, self.attempts);
+        self.accounting.recorder.opening(now_ns, self.attempts);
         self[slot].state = state;
         self.sources.next(now_ns)
     }
 
     /// An attempt has ended.
-    pub(super) fn attempt_ended(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
+    pub(super) fn attempt_ended(&mut self, slot: Slot, now_ns: u64) {
         self.attempts -= 1;
-        accounting.recorder().opening(now_ns, self.attempts);
+        self.accounting.recorder.opening(now_ns, self.attempts);
         self.unbind(slot);
     }
 
     /// The attempt of the slot does not count among those that are bounded, or no longer.
     fn unbind(&mut self, slot: Slot) {
         if std::mem::take(&mut self[slot].is_bounded) {
-            self.dialling.ended();
+            self.dialling.in_flight -= 1;
         }
     }
 
     /// An attempt failed that was no request.
-    pub(super) fn attempt_failed(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        kind: FailureKind,
-        accounting: &mut Accounting,
-    ) {
-        self.attempt_ended(slot, now_ns, accounting);
+    pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.attempt_ended(slot, now_ns);
         self.note_lacking(slot);
-        accounting.failed(now_ns, kind, 0);
-        if accounting.live() == 0 {
+        self.accounting.failed(now_ns, kind, 0);
+        if self.accounting.live() == 0 {
             self.unavailable_since_ns.get_or_insert(now_ns);
             self.probe.get_or_insert(slot);
         }
@@ -241,14 +227,8 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// The attempt that began at `since_ns` led to a connection that can carry requests. Gives
     /// whether it was the one that was to find out when that is possible again.
-    pub(super) fn opened(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        since_ns: u64,
-        accounting: &mut Accounting,
-    ) -> bool {
-        self.attempt_ended(slot, now_ns, accounting);
+    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64) -> bool {
+        self.attempt_ended(slot, now_ns);
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
         connection.opened_ns = now_ns;
@@ -294,14 +274,9 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// An attempt that is a request has ended, which is given; absent if that was one of a round
     /// that is over.
-    pub(super) fn end_attempt(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        accounting: &mut Accounting,
-    ) -> Option<RequestTiming> {
+    pub(super) fn end_attempt(&mut self, slot: Slot, now_ns: u64) -> Option<RequestTiming> {
         (self[slot].in_flight > 0).then(|| {
-            self.attempt_ended(slot, now_ns, accounting);
+            self.attempt_ended(slot, now_ns);
             self.end_request(slot, 0)
         })
     }
@@ -379,12 +354,10 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// The pause of the connection is over: it waits for its turn.
-    pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
-        self.stop_awaiting_retry(slot, now_ns, accounting);
-        let connection = &mut self[slot];
-        connection.state = State::Down { retry_ns: u64::MAX };
-        connection.waiting_since_ns = now_ns;
-        self.dialling.push(slot);
+    pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64) {
+        self.stop_awaiting_retry(slot, now_ns);
+        self.stay_down(slot);
+        self.queue(slot, now_ns);
     }
 
     /// Queues the connections that are down for good, so that they are opened in turn.
@@ -428,19 +401,14 @@ impl<P: ClientProtocol> Connections<P> {
     /// The connection waits no longer for its next attempt, or there will be none: until now brunt
     /// could do nothing for it. After its pause that is so while the worker is not run by a machine
     /// that is busy with other things.
-    pub(super) fn stop_awaiting_retry(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        accounting: &mut Accounting,
-    ) {
-        let connection = &mut self[slot];
+    pub(super) fn stop_awaiting_retry(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &mut self.connections[slot.0 as usize];
         let since_ns = std::mem::replace(&mut connection.waiting_since_ns, u64::MAX);
         if let State::Down { retry_ns } = connection.state
             && since_ns < u64::MAX
         {
             let until_ns = now_ns.min(retry_ns.saturating_add(PAUSE_NS_LEAST));
-            let recorder = accounting.recorder();
+            let recorder = &mut self.accounting.recorder;
             if connection.is_unneeded {
                 recorder.unneeded(since_ns, until_ns);
             } else if connection.thinks_first() && connection.attempts == 0 {
@@ -452,10 +420,10 @@ impl<P: ClientProtocol> Connections<P> {
     }
 
     /// The connection, which was open, is closed.
-    pub(super) fn closed(&mut self, slot: Slot, now_ns: u64, accounting: &mut Accounting) {
+    pub(super) fn closed(&mut self, slot: Slot, now_ns: u64) {
         match self[slot].state {
             State::Parting { .. } => self.parting -= 1,
-            _ => accounting.recorder().disconnected(now_ns),
+            _ => self.accounting.recorder.disconnected(now_ns),
         }
     }
 
@@ -478,19 +446,13 @@ impl<P: ClientProtocol> Connections<P> {
 
     /// The server was told that nothing more is sent: it is read to its end, for `timeout_ns` at
     /// most.
-    pub(super) fn part(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        timeout_ns: u64,
-        accounting: &mut Accounting,
-    ) {
+    pub(super) fn part(&mut self, slot: Slot, now_ns: u64, timeout_ns: u64) {
         let until_ns = now_ns.saturating_add(timeout_ns);
         let quiet_ns = now_ns.saturating_add(QUIET_NS);
         self[slot].state = State::Parting { quiet_ns, until_ns };
         self.arm(slot, until_ns.min(quiet_ns));
         self.parting += 1;
-        accounting.recorder().disconnected(now_ns);
+        self.accounting.recorder.disconnected(now_ns);
     }
 
     /// Something came on a connection, which the server may be parting from.
@@ -506,13 +468,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// Takes over how many requests may be in flight on the connection. Gives how many more that
     /// are than before.
     #[inline]
-    pub(super) fn update_capacity(
-        &mut self,
-        slot: Slot,
-        now_ns: u64,
-        protocol: &P,
-        accounting: &mut Accounting,
-    ) -> u32 {
+    pub(super) fn update_capacity(&mut self, slot: Slot, now_ns: u64, protocol: &P) -> u32 {
         let connection = &mut self.connections[slot.0 as usize];
         let Some(capacity) = protocol.capacity(&connection.protocol) else {
             return 0;
@@ -530,7 +486,7 @@ impl<P: ClientProtocol> Connections<P> {
             if !connection.is_shut {
                 self.unavailable_since_ns = None;
             } else if !was_shut {
-                accounting.recorder().shut(now_ns);
+                self.accounting.recorder.shut(now_ns);
             }
         }
         connection.depth.saturating_sub(before)
@@ -641,16 +597,6 @@ impl Dialling {
         self.retries.clear();
         self.next = self.end;
     }
-
-    /// A bounded attempt begins.
-    fn began(&mut self) {
-        self.in_flight += 1;
-    }
-
-    /// A bounded attempt has ended.
-    fn ended(&mut self) {
-        self.in_flight -= 1;
-    }
 }
 
 /// A deadline that was armed; it counts if it still is.
@@ -723,13 +669,13 @@ impl<P: ClientProtocol> Connections<P> {
         &mut self,
         slot: Slot,
         count: u32,
-    ) -> (&mut Connection<P>, &mut [RequestTiming]) {
+    ) -> (&mut Connection<P>, &mut [RequestTiming], &mut Recorder) {
         let index = slot.0 as usize;
         let connection = &mut self.connections[index];
         connection.in_flight += count;
         self.in_flight += u64::from(count);
         let places = &mut self.places[index * self.depth..(index + 1) * self.depth];
-        (connection, places)
+        (connection, places, &mut self.accounting.recorder)
     }
 
     /// The request in `place` is no longer in flight.
@@ -836,51 +782,45 @@ impl<P: ClientProtocol> IndexMut<Slot> for Connections<P> {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::Recorder;
-
     use crate::limits::Sources;
     use crate::protocol::Unread;
 
     use super::*;
 
     /// `slots` connections, of which set-up opens the first `held`, and what they are counted in.
-    fn connections(slots: u32, held: u32) -> (Connections<Unread>, Accounting) {
+    fn connections(slots: u32, held: u32) -> Connections<Unread> {
         let sources = Sources::default().turns(0, 1, slots);
-        let mut connections = Connections::new(&Unread, slots, held, 1, sources, 10);
-        connections.start_set_up(0, 0.0);
         let accounting = Accounting::new(Recorder::new(0, held, slots));
-        (connections, accounting)
+        let mut connections = Connections::new(&Unread, accounting, slots, held, 1, sources, 10);
+        connections.start_set_up(0, 0.0);
+        connections
     }
 
-    fn begin(
-        connections: &mut Connections<Unread>,
-        now_ns: u64,
-        accounting: &mut Accounting,
-    ) -> Slot {
+    fn begin(connections: &mut Connections<Unread>, now_ns: u64) -> Slot {
         let NextAttempt::Now(slot) = connections.next_attempt(now_ns) else {
             panic!("an attempt is due");
         };
         let state = State::Connecting { since_ns: now_ns };
-        connections.attempt(slot, now_ns, state, accounting);
+        connections.attempt(slot, now_ns, state);
         slot
     }
 
     #[test]
     fn set_up_waits_for_what_it_opens_until_that_is_open_or_failed_often_enough() {
-        let (mut connections, mut accounting) = connections(3, 2);
-        let first = begin(&mut connections, 1, &mut accounting);
-        let second = begin(&mut connections, 1, &mut accounting);
+        let mut connections = connections(3, 2);
+        let first = begin(&mut connections, 1);
+        let second = begin(&mut connections, 1);
         assert_eq!((first, second, connections.attempts), (Slot(0), Slot(1), 2));
         assert_eq!(connections.next_attempt(1), NextAttempt::At(u64::MAX));
-        assert!(!connections.opened(first, 5, 1, &mut accounting));
+        assert!(!connections.opened(first, 5, 1));
         assert_eq!((connections.progress_ns, connections.lacking), (5, 1));
         for _ in 0..SETUP_ATTEMPTS {
             assert!(connections.awaited > 0);
             let kind = FailureKind::ConnectRefused;
-            connections.attempt_failed(second, 6, kind, &mut accounting);
+            connections.attempt_failed(second, 6, kind);
             connections.retry_later(second, 6, Mode::Setup);
             let state = State::Connecting { since_ns: 6 };
-            connections.attempt(second, 6, state, &mut accounting);
+            connections.attempt(second, 6, state);
         }
         assert!(!connections.awaited > 0);
         assert_eq!(connections.lacking, 1);
@@ -892,18 +832,18 @@ mod tests {
 
     #[test]
     fn pauses_double_and_one_connection_finds_out_when_the_server_is_back() {
-        let (mut connections, mut accounting) = connections(2, 2);
-        let probe = begin(&mut connections, 0, &mut accounting);
-        let other = begin(&mut connections, 0, &mut accounting);
-        let mut pause_ns = |connections: &mut Connections<Unread>, slot, now_ns| {
+        let mut connections = connections(2, 2);
+        let probe = begin(&mut connections, 0);
+        let other = begin(&mut connections, 0);
+        let pause_ns = |connections: &mut Connections<Unread>, slot, now_ns| {
             let kind = FailureKind::ConnectRefused;
-            connections.attempt_failed(slot, now_ns, kind, &mut accounting);
+            connections.attempt_failed(slot, now_ns, kind);
             connections.retry_later(slot, now_ns, Mode::Load);
             let State::Down { retry_ns } = connections[slot].state else {
                 panic!("it is down");
             };
             let state = State::Connecting { since_ns: retry_ns };
-            connections.attempt(slot, retry_ns, state, &mut accounting);
+            connections.attempt(slot, retry_ns, state);
             retry_ns - now_ns
         };
         let after_ns = 4 * RETRY_NS_MAX;
@@ -917,15 +857,15 @@ mod tests {
         );
         assert_eq!(connections.unavailable_since_ns, Some(0));
         connections[probe].depth = 1;
-        assert!(connections.opened(probe, after_ns, 0, &mut accounting));
+        assert!(connections.opened(probe, after_ns, 0));
         assert_eq!(connections.unavailable_since_ns, None);
     }
 
     #[test]
     fn a_connection_may_be_opened_in_vain_once() {
-        let (mut connections, mut accounting) = connections(1, 1);
-        let slot = begin(&mut connections, 0, &mut accounting);
-        connections.opened(slot, 0, 0, &mut accounting);
+        let mut connections = connections(1, 1);
+        let slot = begin(&mut connections, 0);
+        connections.opened(slot, 0, 0);
         assert_eq!(
             [true, true, false].map(|is| connections.lost(slot, is)),
             [false, true, false]
@@ -935,18 +875,15 @@ mod tests {
 
     #[test]
     fn another_round_keeps_what_is_at_rest_and_to_be_held() {
-        let (mut old, mut accounting) = connections(4, 4);
+        let mut old = connections(4, 4);
         for _ in 0..4 {
-            let slot = begin(&mut old, 0, &mut accounting);
+            let slot = begin(&mut old, 0);
             old[slot].depth = 1;
-            old.opened(slot, 0, 0, &mut accounting);
+            old.opened(slot, 0, 0);
         }
         old.stay_down(Slot(1));
-        let (mut new, mut accounting) = connections(4, 3);
-        assert_eq!(
-            new.keep(old, &[Slot(2)], 9, &mut accounting),
-            [Slot(2), Slot(3)]
-        );
+        let mut new = connections(4, 3);
+        assert_eq!(new.keep(old, &[Slot(2)], 9), [Slot(2), Slot(3)]);
         assert_eq!((new[Slot(0)].state, new.lacking), (State::Open, 2));
         assert!(new.awaited > 0 && new[Slot(2)].is_down_for_good());
     }
@@ -960,10 +897,10 @@ mod tests {
         dialling.push(Slot(8));
         for slot in 0..MOST {
             assert_eq!(dialling.next(1_000), Some(Slot(slot)));
-            dialling.began();
+            dialling.in_flight += 1;
         }
         assert_eq!(dialling.next(1_000), None);
-        dialling.ended();
+        dialling.in_flight -= 1;
         assert_eq!(dialling.next(1_000), Some(Slot(MOST)));
         dialling.next = 200;
         assert_eq!(dialling.due_ns(), u64::MAX);

@@ -63,7 +63,6 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     requests: RequestSource,
     /// What makes the requests; absent where they are those of the plan.
     generated: Option<Box<Generated>>,
-    accounting: Accounting,
     quota: Quota,
     sampling: Sampling,
     timeline: Timeline,
@@ -97,10 +96,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.flush();
         let mut next = Self::with(self.backend, self.protocol, self.workload, task, spinner);
         let left_behind = &self.round.left_behind;
-        let useless =
-            next.connections
-                .keep(self.connections, left_behind, now_ns, &mut next.accounting);
-        for slot in useless {
+        for slot in next.connections.keep(self.connections, left_behind, now_ns) {
             next.backend.reset(slot);
         }
         for slot in next.connections.slots() {
@@ -134,7 +130,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
         let mut recorder = Recorder::new(task.worker, held, slots);
-        recorder.plan_names(Arc::clone(&prepared.name_of), plan.requests.names().len());
+        let name_of = Arc::clone(plan.requests.name_of());
+        recorder.plan_names(name_of, plan.requests.names().len());
         if let LoadModel::Open { schedule, .. } = &plan.model {
             recorder.plan_requests();
             let stages = schedule.stages().iter();
@@ -150,6 +147,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let sources = prepared.sources.clone();
         let mut connections = Connections::new(
             &protocol,
+            Accounting::new(recorder),
             slots,
             opened_first,
             task.depth,
@@ -164,7 +162,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             pacing,
             requests: plan.requests.source(task.worker, plan.workers.get()),
             generated: None,
-            accounting: Accounting::new(recorder),
             quota: Quota::new(task.budget.clone()),
             sampling,
             timeline: Timeline::new(),
@@ -192,7 +189,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
         self.protocol.accept_texts();
         generated.begin(self.connections.len(), self.task.depth);
-        self.accounting.recorder().generate_requests();
+        self.recorder().generate_requests();
         self.generated = Some(generated);
         self.want_bodies();
     }
@@ -222,9 +219,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let timed_out = self.connections.awaited > 0;
         let now_ns = self.backend.now_ns();
         let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
-        let (asked, open) = (self.connections.slots_used, self.accounting.live());
-        let record = self.accounting.recorder().record();
-        record.edges.ready.set(self.backend.now_ns());
+        let (asked, open) = (
+            self.connections.slots_used,
+            self.connections.accounting.live(),
+        );
+        let record = self.connections.accounting.recorder.record();
+        record.edges.ready.set(now_ns);
         let so_far = &record.tallies.before;
         let set_up = SetUp {
             asked,
@@ -241,7 +241,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         Ok(set_up)
     }
 
-    /// Sees to the connections for `ns` while the start of the load is not known.
+    /// Sees to the connections for `ns`: while the start of the load is not known, or between two
+    /// rounds.
     pub(crate) fn stand_by(&mut self, ns: u64) -> io::Result<()> {
         let now_ns = self.backend.now_ns();
         self.turn(now_ns.saturating_add(ns))
@@ -250,7 +251,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Sends, measures and drains, as the common start says.
     pub(crate) fn run(&mut self, start: Start) -> io::Result<Finished> {
         let window = start.window;
-        self.accounting.recorder().set_window(window);
+        self.recorder().set_window(window);
         self.timeline.set_window(window);
         self.quota.count_from(window.start_ns);
         let lived_from_ns = self.backend.now_ns();
@@ -273,12 +274,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.read_workload(left_ns, true);
         self.settle_quic(left_ns.min(self.timeline.window_end_ns));
         if self.pacing.model == Model::Held {
-            self.accounting.recorder().held_until_now();
+            self.recorder().held_until_now();
         }
         let thread = self.wake_ups.end_window(left_ns);
         self.drain()?;
         let window_end_ns = self.timeline.window_end_ns;
-        let record = self.accounting.recorder().record();
+        let record = self.connections.accounting.recorder.record();
         if thread.is_some() {
             record.thread = thread;
         }
@@ -317,7 +318,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         let end_ns = self.task.control.end_ns();
         if self.timeline.end_by(end_ns) {
-            self.accounting.recorder().end_window_at(end_ns);
+            self.recorder().end_window_at(end_ns);
         }
         if now_ns >= self.timeline.window_end_ns {
             return false;
@@ -329,7 +330,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.round.has_begun = true;
             self.wake_ups.begin_window(now_ns);
             let lacking = self.connections.lacking;
-            self.accounting.recorder().unopened_at_start(lacking);
+            self.recorder().unopened_at_start(lacking);
             self.settle_quic(self.timeline.measure_from_ns);
         }
         if self.quota.counts(now_ns) {
@@ -363,7 +364,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Model::Open => self.pacing.backlog.waiting() > 0,
                 Model::Sessions => {
                     let opening = self.connections.attempts + self.connections.resuming;
-                    let in_use = self.accounting.live() + opening;
+                    let in_use = self.connections.accounting.live() + opening;
                     // There is no use for a connection without a request left for it.
                     !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
                 }
@@ -374,7 +375,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
-        let live = self.accounting.live();
+        let live = self.connections.accounting.live();
         let generated = self.generated.as_ref();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
@@ -460,13 +461,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         for slot in self.connections.slots() {
-            let accounting = &mut self.accounting;
-            self.connections
-                .stop_awaiting_retry(slot, now_ns, accounting);
-            accounting.stop_blocking(&mut self.connections[slot], now_ns);
+            self.connections.stop_awaiting_retry(slot, now_ns);
+            self.connections.stop_blocking(slot, now_ns);
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
-                let recorder = self.accounting.recorder();
-                recorder.censored(timing, now_ns, discarded_bytes);
+                self.recorder().censored(timing, now_ns, discarded_bytes);
                 if self.round.left_behind.last() != Some(&slot) {
                     self.round.left_behind.push(slot);
                 }
@@ -479,7 +477,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.give_up_waiting(now_ns);
         self.censor_repeats(now_ns);
         let stamps_clamped = self.backend.stamps_clamped();
-        let record = self.accounting.recorder().record();
+        let record = self.connections.accounting.recorder.record();
         record.kernel = kernel;
         record.streams = self.workload.end_round();
         record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
@@ -491,32 +489,25 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
         let shown = self.round.shown.take();
-        let (progress, response) = self.accounting.shown();
+        let (progress, response) = self.connections.accounting.shown();
         let streams = self.workload.so_far();
         let rest = shown.map(|shown| shown.since_last(now_ns, progress, streams, response));
         let mut generated = self.generated.take();
         if let Some(generated) = &mut generated {
             let (used, names) = generated.end();
-            let recorder = self.accounting.recorder();
-            recorder.record().generator = Some(used);
-            recorder.name_requests(names);
+            self.recorder().record().generator = Some(used);
+            self.recorder().name_requests(names);
         }
-        self.accounting.recorder().record().unexpected = self.protocol.take_unexpected();
-        let (recorder, last_done_ns) = self.accounting.end(self.task.worker);
+        let unexpected = self.protocol.take_unexpected();
+        self.recorder().record().unexpected = unexpected;
+        let (recorder, last_done_ns) = self.connections.accounting.end(self.task.worker);
         Finished {
             recorder,
             rest,
             last_done_ns,
-            sources_used: self.connections.sources.used(),
+            sources_used: self.connections.sources.used,
             generated,
         }
-    }
-
-    /// Sees to the connections between two rounds, for `ns` at most.
-    pub(crate) fn idle(&mut self, ns: u64) -> io::Result<()> {
-        self.timeline.enter(Mode::Drain);
-        let now_ns = self.backend.now_ns();
-        self.turn(now_ns.saturating_add(ns))
     }
 
     /// The last round is over: ends all connections. What goes wrong with that is not reported any

@@ -1,6 +1,7 @@
 //! How attempts to open a connection end, and which connections an open loop opens again.
 
 use brunt_io::backend::{ClientBackend, Slot};
+use brunt_load::ConnectionNumber;
 use brunt_record::{FailureKind, ReplyOutcome};
 
 use super::Worker;
@@ -61,16 +62,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// The connection, whose attempt began at `since_ns`, can carry requests.
     pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
         let was_greeted = matches!(self.connections[slot].state, State::Greeting { .. });
-        let accounting = &mut self.accounting;
-        let was_probe = self.connections.opened(slot, now_ns, since_ns, accounting);
+        let was_probe = self.connections.opened(slot, now_ns, since_ns);
         let there_ns = self.note_secured(slot, now_ns).unwrap_or(connected_ns);
-        let recorder = self.accounting.recorder();
+        let recorder = self.recorder();
         if was_greeted {
             recorder.greeted(now_ns.saturating_sub(there_ns));
         }
         recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
         if let Some(generated) = &mut self.generated {
-            generated.opened(slot);
+            generated.generator.opened(ConnectionNumber(slot.0));
         }
         let connection = &self.connections[slot];
         let (depth, punctual_free_ns) = (connection.depth, connection.punctual_free_ns);
@@ -86,7 +86,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let of_protocol = || self.protocol.secured(&self.connections[slot].protocol);
         let secured = self.backend.secured(slot).or_else(of_protocol)?;
         let tls_ns = secured.to_ns.saturating_sub(secured.from_ns);
-        let recorder = self.accounting.recorder();
+        let recorder = self.recorder();
         recorder.secured(now_ns, tls_ns, secured.is_resumed);
         Some(secured.to_ns)
     }
@@ -100,7 +100,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let secured = self.backend.secured(slot);
         let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
         self.note_secured(slot, now_ns);
-        let recorder = self.accounting.recorder();
+        let recorder = self.recorder();
         recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
         recorder.disconnected(now_ns);
         if let Some(timing) = self.end_attempt(slot, now_ns) {
@@ -168,11 +168,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.repeats.is_empty() {
             self.fail_repeats(slot, now_ns);
         }
-        let accounting = &mut self.accounting;
-        self.connections
-            .attempt_failed(slot, now_ns, kind, accounting);
+        self.connections.attempt_failed(slot, now_ns, kind);
         if let Some(generated) = &mut self.generated {
-            generated.unopened(slot);
+            generated.generator.unopened(ConnectionNumber(slot.0));
         }
         if self.pacing.has_sessions() {
             // Whoever wanted this connection does not try again.
@@ -195,7 +193,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
         let next_ns = self.pacing.backlog.next_ns;
         let is_needed = next_ns < self.timeline.window_end_ns && self.has_request_left(now_ns);
-        let is_free = u64::from(self.accounting.live()) > self.connections.in_flight;
+        let is_free = u64::from(self.connections.accounting.live()) > self.connections.in_flight;
         let is_last = !is_free && self.connections.attempts == 0;
         let waits = self.pacing.backlog.waiting() > 0 || self.repeats.waits_for_any();
         let at_ns = if waits || is_needed && !was_idle {
@@ -214,7 +212,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether a request is left for a connection that is opened now, beside those that are being
     /// opened or are free already.
     pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
-        let live = u64::from(self.accounting.live());
+        let live = u64::from(self.connections.accounting.live());
         let free = live.saturating_sub(self.connections.in_flight);
         let others = u64::from(self.connections.attempts) + free;
         if self.pacing.model == Model::Closed {

@@ -146,6 +146,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         bytes_sent
     }
 
+    /// Hands over what was written, unless the protocol collects that while a send is in flight.
+    /// Gives the bytes that the backend got.
+    #[inline]
+    pub(super) fn send_unless_ahead(&mut self) -> u64 {
+        if P::WRITES_AHEAD {
+            0
+        } else {
+            self.send_written()
+        }
+    }
+
     /// Hands a whole payload to the backend, on a connection on which nothing is written.
     pub(super) fn send_chunk(&mut self, slot: Slot, chunk: Chunk) {
         let part = Part {

@@ -7,26 +7,15 @@ use std::ops::Range;
 
 use brunt_io::backend::Slot;
 use brunt_load::{LoadModel, Schedule, ThinkTime, ThinkTimes, share};
-use brunt_record::{Halving, Skip, Window};
+use brunt_record::{Halving, Window};
 
-use super::accounting::Accounting;
-use super::connections::Connections;
-use crate::backlog::{Arrival, Backlog, Quota};
+use crate::backlog::{Arrival, Backlog};
 use crate::connection::{Connection, State};
 use crate::protocol::ClientProtocol;
 use crate::task::Task;
 
-/// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
-/// held up.
-pub(super) const ARRIVALS_PER_TURN: u32 = 1_024;
 /// Connections that one turn hands out when the load begins.
 const CONNECTIONS_PER_TURN: u32 = 1_024;
-/// Requests of a run by count that are drawn at once for arrivals that find the queue full.
-const DRAWN_PER_RANGE: u64 = 65_536;
-/// An arrival that waits is given up when this many service times would not end within its
-/// time-out: most replies take less.
-const SERVICE_TIMES: u64 = 2;
-
 /// What makes requests due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Model {
@@ -59,7 +48,7 @@ pub(super) struct Pacing {
     /// The think times; absent where users do not think.
     think_times: Option<ThinkTimes>,
     /// While half of the connections may pause; absent after it, and where they never do.
-    halving: Option<Experiment>,
+    pub(super) halving: Option<Experiment>,
 }
 
 impl Pacing {
@@ -128,17 +117,6 @@ impl Pacing {
         matches!(self.model, Model::Open | Model::Sessions) && self.backlog.is_over()
     }
 
-    /// Leaves to the next turn the arrivals that are due and that this turn may not send.
-    pub(super) fn fall_behind(&mut self) {
-        self.is_behind = true;
-    }
-
-    /// Whether the turn before left something; this one sees to it.
-    #[inline]
-    pub(super) fn catch_up(&mut self) -> bool {
-        std::mem::take(&mut self.is_behind)
-    }
-
     /// A batch of arrivals is taken in. If many have come due since brunt last looked, the later
     /// ones find nothing free where those before them, sent in time, would have been answered by
     /// now.
@@ -169,92 +147,6 @@ impl Pacing {
         }
     }
 
-    /// The queue is full: passes over the arrivals that come before `before_ns`, or the first of
-    /// them that count alike, which have no reply at `at_ns`. Gives whether there were any.
-    pub(super) fn skip(
-        &mut self,
-        before_ns: u64,
-        at_ns: u64,
-        (quota, accounting): (&mut Quota, &mut Accounting),
-    ) -> bool {
-        let due_ns = self.backlog.next_ns;
-        let alike_until_ns = accounting.recorder().alike_until_ns(due_ns, at_ns);
-        let until_ns = before_ns.min(alike_until_ns);
-        let is_counted = self.is_open_loop() && quota.counts(due_ns);
-        let most = if is_counted {
-            quota.take(due_ns, DRAWN_PER_RANGE)
-        } else {
-            u64::MAX
-        };
-        if most == 0 {
-            self.backlog.stop();
-            return false;
-        }
-        let skipped = self.backlog.skip_before(until_ns, most);
-        if is_counted {
-            quota.give_back(due_ns, most - skipped);
-        }
-        self.would_be_free_ns.clear();
-        accounting.arrivals_skipped((due_ns, until_ns), at_ns, skipped);
-        true
-    }
-
-    /// Lets an arrival wait. Where there is no room it is skipped, and has no reply by `until_ns`.
-    /// Gives whether it waits.
-    pub(super) fn enqueue(
-        &mut self,
-        arrival: Arrival,
-        (now_ns, until_ns): (u64, u64),
-        accounting: &mut Accounting,
-    ) -> bool {
-        let waits = self.backlog.push(arrival);
-        if waits {
-            let waiting = self.backlog.waiting() as u64;
-            accounting.recorder().waiting(now_ns, waiting);
-        } else {
-            accounting.arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
-        }
-        waits
-    }
-
-    /// Drops the arrivals that have waited so long that no reply is to be expected before their
-    /// time is up. In a queue longer than the time-out, each request would else be sent just in
-    /// time to fail. False: there are more of them than one turn may drop.
-    #[inline]
-    pub(super) fn drop_expired(
-        &mut self,
-        now_ns: u64,
-        timeout_ns: u64,
-        accounting: &mut Accounting,
-    ) -> bool {
-        if self.backlog.front().is_none() {
-            return true;
-        }
-        let needed_ns = (SERVICE_TIMES * accounting.service_ns).min(timeout_ns / 2);
-        let patience_ns = timeout_ns - needed_ns;
-        let mut left = ARRIVALS_PER_TURN;
-        while let Some(Arrival { due_ns, .. }) = self.backlog.front()
-            && now_ns.saturating_sub(due_ns) >= patience_ns
-        {
-            if left == 0 {
-                self.is_behind = true;
-                return false;
-            }
-            left -= 1;
-            self.backlog.pop();
-            accounting.arrival_skipped(due_ns, now_ns, Skip::Late);
-        }
-        true
-    }
-
-    /// The arrivals that wait will not be sent.
-    pub(super) fn give_up_waiting(&mut self, now_ns: u64, accounting: &mut Accounting) {
-        while let Some(arrival) = self.backlog.pop() {
-            let recorder = accounting.recorder();
-            recorder.arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
-        }
-    }
-
     /// Whether an arrival may take the connection.
     #[inline]
     pub(super) fn can_take<P: ClientProtocol>(&self, connection: &Connection<P>) -> bool {
@@ -272,31 +164,6 @@ impl Pacing {
             connection.is_offered = true;
             self.free.push_back(slot);
         }
-    }
-
-    /// The connection has had room since `free_ns`, and was not found by what waits.
-    #[inline]
-    pub(super) fn was_free<P: ClientProtocol>(
-        &mut self,
-        free_ns: u64,
-        connection: &Connection<P>,
-        answering_ns: u64,
-    ) {
-        if self.is_open_loop() {
-            // While arrivals wait, every connection is full: all its room is new.
-            self.backlog
-                .was_free(free_ns, connection.room(), answering_ns);
-        }
-    }
-
-    /// Takes what has been free longest, as far as is known.
-    pub(super) fn pop_free<P: ClientProtocol>(
-        &mut self,
-        connections: &mut Connections<P>,
-    ) -> Option<Slot> {
-        let slot = self.free.pop_front()?;
-        connections[slot].is_offered = false;
-        Some(slot)
     }
 
     /// All connections are to be released to the load.
@@ -330,11 +197,10 @@ impl Pacing {
         self.think_times.is_some()
     }
 
-    /// How long a user thinks before the next request, nanoseconds; absent where users do not
-    /// think.
+    /// How long a user thinks before the next request, nanoseconds; 0 where users do not think.
     #[inline]
-    pub(super) fn next_think_ns(&mut self) -> Option<u64> {
-        self.think_times.as_mut().map(ThinkTimes::next_ns)
+    pub(super) fn next_think_ns(&mut self) -> u64 {
+        self.think_times.as_mut().map_or(0, ThinkTimes::next_ns)
     }
 
     /// How long a user who is there already when the load begins thinks before the first request,
@@ -364,32 +230,11 @@ impl Pacing {
     pub(super) fn next_slice_ns(&self) -> u64 {
         self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
     }
-
-    /// Counts the slices that are over, and records the experiment when it is over. Gives whether
-    /// the connections that paused go on.
-    pub(super) fn count_slices<P: ClientProtocol>(
-        &mut self,
-        now_ns: u64,
-        connections: &Connections<P>,
-        accounting: &mut Accounting,
-    ) -> bool {
-        let Some(experiment) = &mut self.halving else {
-            return false;
-        };
-        let goes_on = experiment.count(now_ns, accounting.replies());
-        if experiment.is_over()
-            && let Some(over) = self.halving.take()
-        {
-            let starved = connections.in_flight_since(over.starved_before_ns());
-            accounting.recorder().record().halving = Some(over.conclude(starved));
-        }
-        goes_on
-    }
 }
 
 /// An experiment that goes on.
 #[derive(Debug)]
-struct Experiment {
+pub(super) struct Experiment {
     from_ns: u64,
     /// When the slice that is being counted ends.
     slice_end_ns: u64,
@@ -437,13 +282,13 @@ impl Experiment {
         self.slice_end_ns
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.counted.replies.len() == Halving::SLICES
     }
 
     /// Counts the slices that are over by `now_ns`, with so many replies. Gives whether what paused
     /// goes on.
-    fn count(&mut self, now_ns: u64, replies: u64) -> bool {
+    pub(super) fn count(&mut self, now_ns: u64, replies: u64) -> bool {
         let was_halved = self.is_halved;
         while now_ns >= self.slice_end_ns && !self.is_over() {
             self.counted.replies.push(replies - self.replies_before);
@@ -455,12 +300,12 @@ impl Experiment {
     }
 
     /// Requests that have been in flight since before this instant had no reply in all of it.
-    fn starved_before_ns(&self) -> u64 {
+    pub(super) fn starved_before_ns(&self) -> u64 {
         self.from_ns + self.counted.slice_ns
     }
 
     /// What the experiment counted. `starved`: the connections whose first requests are unanswered.
-    fn conclude(self, starved: u32) -> Halving {
+    pub(super) fn conclude(self, starved: u32) -> Halving {
         Halving {
             starved,
             ..self.counted
@@ -471,7 +316,6 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use brunt_load::{ArrivalProcess, Schedule};
-    use brunt_record::Recorder;
 
     use super::*;
 
@@ -487,13 +331,6 @@ mod tests {
             next_released: u32::MAX,
             think_times: None,
             halving: None,
-        }
-    }
-
-    fn waiting(due_ns: u64) -> Arrival {
-        Arrival {
-            due_ns,
-            possible_ns: None,
         }
     }
 
@@ -527,22 +364,6 @@ mod tests {
         assert_eq!(at(201, None), Some(210));
         pacing.begin_batch();
         assert_eq!(pacing.arrival(300, None, 100).possible_ns, None);
-    }
-
-    #[test]
-    fn what_waited_too_long_is_dropped_and_what_finds_no_room_is_skipped() {
-        let mut pacing = pacing(2);
-        let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
-        let mut enqueue = |pacing: &mut Pacing, due_ns| {
-            pacing.enqueue(waiting(due_ns), (due_ns, due_ns), &mut accounting)
-        };
-        assert!(enqueue(&mut pacing, 10) && enqueue(&mut pacing, 60));
-        assert!(!enqueue(&mut pacing, 70));
-        assert!(pacing.drop_expired(109, 100, &mut accounting));
-        assert_eq!(pacing.backlog.waiting(), 2);
-        assert!(pacing.drop_expired(110, 100, &mut accounting));
-        assert_eq!(pacing.backlog.pop(), Some(waiting(60)));
-        assert_eq!(accounting.shown().0.failures, 2);
     }
 
     #[test]

@@ -2,19 +2,28 @@
 //! are free, written and sent, and those that are spent or lost are replaced.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_record::RequestTiming;
+use brunt_load::ConnectionNumber;
+use brunt_record::{RequestTiming, Skip};
 
 use super::Worker;
 use super::opening::IDLE_NS;
-use super::pacing::{ARRIVALS_PER_TURN, Model};
+use super::pacing::Model;
 use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
-use crate::generated::{Asked, Generated};
+use crate::generated::{Generated, NextBatch};
 use crate::protocol::{ClientProtocol, Next, Parting};
 use crate::task::Mode;
 use crate::workload::{Carried, Chunk, Workload};
 
+/// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
+/// held up.
+const ARRIVALS_PER_TURN: u32 = 1_024;
+/// Requests of a run by count that are drawn at once for arrivals that find the queue full.
+const DRAWN_PER_RANGE: u64 = 65_536;
+/// An arrival that waits is given up when this many service times would not end within its
+/// time-out: most replies take less.
+const SERVICE_TIMES: u64 = 2;
 /// Ranges of arrivals that find the queue full, which one turn passes over at most, so that events
 /// and interrupts are not held up.
 const RANGES_PER_TURN: u32 = 64;
@@ -32,16 +41,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.pacing.begin_batch();
         while self.pacing.backlog.next_ns < before_ns {
             if arrivals_left == 0 || ranges_left == 0 {
-                self.pacing.fall_behind();
+                self.pacing.is_behind = true;
                 return;
             }
             if self.pacing.backlog.is_full() {
                 ranges_left -= 1;
-                let at_ns = self.timeline.unanswered_until_ns(now_ns);
-                let accounts = (&mut self.quota, &mut self.accounting);
-                if self.pacing.skip(before_ns, at_ns, accounts) {
-                    self.wake_ups.worked(now_ns);
-                }
+                self.skip_arrivals(before_ns, now_ns);
                 continue;
             }
             arrivals_left -= 1;
@@ -57,19 +62,45 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 return;
             }
             self.wake_ups.worked(now_ns);
-            self.accounting.recorder().arrival_planned(due_ns);
+            self.recorder().arrival_planned(due_ns);
             let free = match self.pacing.backlog.waiting() {
                 0 if self.repeats.is_empty() => self.pop_free(),
                 _ => None,
             };
             let free_ns = free.map(|slot| self.connections[slot].free_ns);
-            let answering_ns = self.accounting.answering_ns();
+            let answering_ns = self.connections.accounting.answering_ns();
             let arrival = self.pacing.arrival(due_ns, free_ns, answering_ns);
             match free {
                 Some(slot) => self.assign(slot, arrival),
                 None => self.enqueue(arrival, now_ns),
             }
         }
+    }
+
+    /// The queue is full: passes over the arrivals that come before `before_ns`, or the first of
+    /// them that count alike.
+    fn skip_arrivals(&mut self, before_ns: u64, now_ns: u64) {
+        let due_ns = self.pacing.backlog.next_ns;
+        let at_ns = self.timeline.unanswered_until_ns(now_ns);
+        let until_ns = before_ns.min(self.recorder().alike_until_ns(due_ns, at_ns));
+        let is_counted = self.pacing.is_open_loop() && self.quota.counts(due_ns);
+        let most = if is_counted {
+            self.quota.take(due_ns, DRAWN_PER_RANGE)
+        } else {
+            u64::MAX
+        };
+        if most == 0 {
+            self.pacing.backlog.stop();
+            return;
+        }
+        let skipped = self.pacing.backlog.skip_before(until_ns, most);
+        if is_counted {
+            self.quota.give_back(due_ns, most - skipped);
+        }
+        self.pacing.begin_batch();
+        let accounting = &mut self.connections.accounting;
+        accounting.arrivals_skipped((due_ns, until_ns), at_ns, skipped);
+        self.wake_ups.worked(now_ns);
     }
 
     /// Plans no further connections where they are of no use.
@@ -108,23 +139,42 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Drops the arrivals that have waited too long. False: there are more of them than one turn
-    /// may drop.
+    /// Drops the arrivals that have waited so long that no reply is to be expected before their
+    /// time is up. In a queue longer than the time-out, each request would else be sent just in
+    /// time to fail. False: there are more of them than one turn may drop.
     #[inline]
     pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
-        if self.generated.is_some() && self.pacing.has_sessions() {
-            // A session is to be replayed, however late it begins: its requests have time-outs of
-            // their own.
+        let backlog = &mut self.pacing.backlog;
+        // A session is to be replayed, however late it begins: its requests have time-outs of their
+        // own.
+        let is_replayed = self.generated.is_some() && self.pacing.model == Model::Sessions;
+        if backlog.front().is_none() || is_replayed {
             return true;
         }
-        let timeout_ns = self.task.timeout_ns;
-        self.pacing
-            .drop_expired(now_ns, timeout_ns, &mut self.accounting)
+        let (timeout_ns, accounting) = (self.task.timeout_ns, &mut self.connections.accounting);
+        let needed_ns = (SERVICE_TIMES * accounting.service_ns).min(timeout_ns / 2);
+        let patience_ns = timeout_ns - needed_ns;
+        let mut left = ARRIVALS_PER_TURN;
+        while let Some(Arrival { due_ns, .. }) = backlog.front()
+            && now_ns.saturating_sub(due_ns) >= patience_ns
+        {
+            if left == 0 {
+                self.pacing.is_behind = true;
+                return false;
+            }
+            left -= 1;
+            backlog.pop();
+            accounting.arrival_skipped(due_ns, now_ns, Skip::Late);
+        }
+        true
     }
 
     /// The arrivals that wait will not be sent.
     pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
-        self.pacing.give_up_waiting(now_ns, &mut self.accounting);
+        while let Some(arrival) = self.pacing.backlog.pop() {
+            self.recorder()
+                .arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
+        }
     }
 
     /// Lets arrivals find the slot, if it is free for one.
@@ -134,12 +184,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// The same; it has been free since `free_ns`.
+    /// Lets what waits in an open loop find the slot, which has been free since `free_ns`.
     fn mark_free_since(&mut self, slot: Slot, free_ns: u64) {
         if self.is_free(slot) {
-            let answering_ns = self.accounting.answering_ns();
+            let answering_ns = self.connections.accounting.answering_ns();
             let connection = &mut self.connections[slot];
-            self.pacing.was_free(free_ns, connection, answering_ns);
+            // While arrivals wait, every connection is full: all its room is new.
+            let backlog = &mut self.pacing.backlog;
+            backlog.was_free(free_ns, connection.room(), answering_ns);
             self.pacing.offer(slot, connection);
         }
     }
@@ -151,8 +203,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             && !self.generated.as_deref().is_some_and(is_parked)
     }
 
+    /// Takes what has been free longest.
     fn pop_free(&mut self) -> Option<Slot> {
-        while let Some(slot) = self.pacing.pop_free(&mut self.connections) {
+        while let Some(slot) = self.pacing.free.pop_front() {
+            self.connections[slot].is_offered = false;
             if self.is_free(slot) && self.has_request(slot) {
                 return Some(slot);
             }
@@ -173,7 +227,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .map_or(connection.free_ns, |at_ns| at_ns.min(connection.free_ns));
         let available_ns = due_ns.max(free_ns);
         connection.free_ns = available_ns;
-        let recorder = self.accounting.recorder();
+        let recorder = self.recorder();
         recorder.arrival_sent(due_ns, now_ns, available_ns > due_ns);
         recorder.lag(due_ns, now_ns.saturating_sub(available_ns));
         if self.pacing.is_open_loop() {
@@ -186,7 +240,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             // It may take more before this one is sent.
             self.mark_free(slot);
         } else {
-            connection.session_due_ns = Some(due_ns);
+            self.connections[slot].session_due_ns = Some(due_ns);
             self.open(slot, now_ns);
         }
     }
@@ -201,14 +255,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Lets an arrival wait, for a further connection where there is to be one.
+    /// Lets an arrival wait, for a further connection where there is to be one. Where there is no
+    /// room it is skipped.
     fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
-        let until_ns = self.timeline.unanswered_until_ns(now_ns);
-        let waits = self
-            .pacing
-            .enqueue(arrival, (now_ns, until_ns), &mut self.accounting);
-        if waits {
+        if self.pacing.backlog.push(arrival) {
+            let waiting = self.pacing.backlog.waiting() as u64;
+            self.recorder().waiting(now_ns, waiting);
             self.open_further(arrival.due_ns, now_ns);
+        } else {
+            let until_ns = self.timeline.unanswered_until_ns(now_ns);
+            let accounting = &mut self.connections.accounting;
+            accounting.arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
         }
     }
 
@@ -240,7 +297,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Sends as many requests as the connection may have in flight, in a closed loop.
     pub(super) fn send_next(&mut self, slot: Slot, now_ns: u64) {
-        if self.repeats.is_at_work() && !self.send_again(slot) {
+        let is_alone = self.connections[slot].is_alone;
+        if (is_alone || !self.repeats.is_empty()) && !self.send_again(slot) {
             return;
         }
         if !self.timeline.sends_at(now_ns) || self.pacing.model == Model::Held {
@@ -277,8 +335,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.pacing.backlog.stop();
             return;
         }
-        let connection = &self.connections[slot];
-        self.accounting.lag(connection, now_ns, due_ns);
+        self.connections.lag(slot, now_ns, due_ns);
         let timing = RequestTiming::first(now_ns, now_ns);
         self.send(slot, timing, count as u32);
     }
@@ -301,9 +358,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             connection.part_sent += u64::from(count);
         }
         connection.is_used = true;
-        if let Some(think_ns) = self.pacing.next_think_ns() {
-            connection.think_ns = think_ns;
-        }
+        connection.think_ns = self.pacing.next_think_ns();
         let closes = connection.requests_left == 0;
         let free_ns = if self.pacing.is_open_loop() {
             connection.punctual_free_ns
@@ -311,7 +366,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             connection.free_ns
         };
         self.write_to(slot);
-        let (connection, places) = self.connections.start_requests(slot, count);
+        let (connection, places, recorder) = self.connections.start_requests(slot, count);
         for behind in (0..count).rev() {
             let before = sent + u64::from(count - 1 - behind);
             let request = self.requests.next_id(before);
@@ -328,23 +383,19 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 ..timing
             };
             places[place as usize] = timing;
-            self.accounting.recorder().sent_by_name(timing);
+            recorder.sent_by_name(timing);
             if let Some(sends) = connection.sends() {
                 sends.written(place, free_ns);
             }
         }
-        let bytes = if P::WRITES_AHEAD {
-            0
-        } else {
-            self.send_written()
-        };
+        let bytes = self.send_unless_ahead();
         self.account_sent(slot, timing, count, bytes);
     }
 
     /// Accounts for `count` requests that were sent, and when they are late.
     #[inline]
     fn account_sent(&mut self, slot: Slot, timing: RequestTiming, count: u32, bytes: u64) {
-        self.accounting.recorder().sent(timing, count, bytes);
+        self.recorder().sent(timing, count, bytes);
         self.await_reply(slot, timing.due_ns, timing.sent_ns, count);
     }
 
@@ -354,7 +405,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         connection.is_used = true;
         if let Some(chunk) = chunk {
             connection.sending = true;
-            let recorder = self.accounting.recorder();
+            let recorder = self.recorder();
             recorder.handed_over(now_ns, chunk.bytes.into());
             self.send_chunk(slot, chunk);
         }
@@ -364,15 +415,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn request_connection(&mut self, slot: Slot, timing: RequestTiming) {
         let now_ns = timing.sent_ns;
         let state = State::Attempting { since_ns: now_ns };
-        let accounting = &mut self.accounting;
-        let source = self.connections.attempt(slot, now_ns, state, accounting);
-        let (connection, places) = self.connections.start_requests(slot, 1);
+        let source = self.connections.attempt(slot, now_ns, state);
+        let (connection, places, recorder) = self.connections.start_requests(slot, 1);
         connection.opened_from_ns = now_ns;
-        if let Some(think_ns) = self.pacing.next_think_ns() {
-            connection.think_ns = think_ns;
-        }
+        connection.think_ns = self.pacing.next_think_ns();
         places[0] = timing;
-        self.accounting.recorder().sent_by_name(timing);
+        recorder.sent_by_name(timing);
         self.account_sent(slot, timing, 1, 0);
         self.connections.arm(
             slot,
@@ -392,8 +440,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// An attempt that is a request has ended, which is given: what is in the slot is closed.
     pub(super) fn end_attempt(&mut self, slot: Slot, now_ns: u64) -> Option<RequestTiming> {
-        let accounting = &mut self.accounting;
-        let timing = self.connections.end_attempt(slot, now_ns, accounting)?;
+        let timing = self.connections.end_attempt(slot, now_ns)?;
         self.take_overhead(slot, now_ns);
         self.backend.close(slot);
         Some(timing)
@@ -432,13 +479,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 generated.put_off(slot);
             }
             // A session is over when it has no more requests.
-            if asked == Asked::Close || self.pacing.has_sessions() && there == 0 {
+            if asked == NextBatch::Close || self.pacing.has_sessions() && there == 0 {
                 self.replace(slot, sent_ns);
             }
             return;
         }
-        let connection = &self.connections[slot];
-        self.accounting.lag(connection, sent_ns, due_ns);
+        self.connections.lag(slot, sent_ns, due_ns);
         let timing = RequestTiming::first(sent_ns, sent_ns);
         self.send_texts(slot, timing, count as u32);
     }
@@ -449,17 +495,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &mut self.connections[slot];
         connection.requests_left -= u64::from(count);
         connection.is_used = true;
-        connection.think_ns = self.pacing.next_think_ns().unwrap_or(0);
+        connection.think_ns = self.pacing.next_think_ns();
         self.write_to(slot);
         let Some(generated) = &mut self.generated else {
             return;
         };
-        let (connection, places) = self.connections.start_requests(slot, count);
+        let (connection, places, recorder) = self.connections.start_requests(slot, count);
         let connection = (&mut connection.protocol, places);
         let out = self.output.out();
         generated.write_to((slot, timing), count, connection, (&mut self.protocol, out));
         for &name in &generated.written {
-            self.accounting.recorder().sent_by_name(RequestTiming {
+            recorder.sent_by_name(RequestTiming {
                 request: name,
                 ..timing
             });
@@ -489,8 +535,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if let Some(generated) = &mut self.generated
             && generated.delays
         {
-            let backend = &self.backend;
-            let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+            let delay_ns = generated.delay_ns(slot, is_measured, &self.backend);
             let connection = &mut self.connections[slot];
             connection.think_ns = connection.think_ns.saturating_add(delay_ns);
             self.follow_generator();
@@ -504,17 +549,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// What the connection has to send next.
     #[inline(always)]
-    fn ask(&mut self, slot: Slot) -> Asked {
+    fn ask(&mut self, slot: Slot) -> NextBatch {
         let is_measured = self.is_measured();
         let Some(generated) = &mut self.generated else {
-            return Asked::Nothing;
+            return NextBatch::Requests(0);
         };
-        let backend = &self.backend;
-        let asked = generated.ask(slot, is_measured, || backend.now_ns());
-        if let Some(text) = generated.to_register() {
-            let payload = self.backend.add_payload(text.into());
-            generated.registered(payload);
-        }
+        let asked = generated.ask(slot, is_measured, &mut self.backend);
         self.follow_generator();
         asked
     }
@@ -549,7 +589,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return true;
         }
         let asked = self.ask(slot);
-        if asked == Asked::Close {
+        if asked == NextBatch::Close {
             let connection = &mut self.connections[slot];
             // It is replaced when the last of what is in flight is answered.
             connection.requests_left = 0;
@@ -568,7 +608,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if gives_up {
             let left = std::mem::take(&mut self.connections[slot].part_left);
             let taken = self.quota.take(u64::MAX, left);
-            self.accounting.recorder().record().unsent += taken;
+            self.recorder().record().unsent += taken;
         }
         gives_up
     }
@@ -599,31 +639,24 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Starts a connection attempt.
     pub(super) fn open(&mut self, slot: Slot, now_ns: u64) {
-        let accounting = &mut self.accounting;
         if self.workload.carried() == Carried::Attempt {
             // The pause after an attempt that failed is over: the next one is a request.
-            self.connections
-                .stop_awaiting_retry(slot, now_ns, accounting);
+            self.connections.stop_awaiting_retry(slot, now_ns);
             self.connections.offer(slot, now_ns);
             self.available(slot, now_ns, now_ns);
             return;
         }
         if let Some(generated) = &mut self.generated {
-            generated.opening(slot);
+            generated.generator.opening(ConnectionNumber(slot.0));
         }
         let state = State::Connecting { since_ns: now_ns };
-        let source = self.connections.attempt(slot, now_ns, state, accounting);
-        let address = self
-            .generated
-            .as_ref()
-            .map(|generated| generated.generator.address());
-        let peer = self.task.prepared.peer_of(self.task.worker, slot);
-        let opening = match address {
-            None => self.backend.open(slot, peer, source),
-            Some(None) => self.backend.open(slot, &self.task.prepared.peer, source),
-            Some(Some(address)) => self.backend.open(slot, &Peer::Tcp(address), source),
-        };
-        match opening {
+        let source = self.connections.attempt(slot, now_ns, state);
+        let generated = self.generated.as_ref();
+        let address = generated.and_then(|generated| generated.generator.address());
+        let address = address.map(Peer::Tcp);
+        let planned = self.task.prepared.peer_of(self.task.worker, slot);
+        let peer = address.as_ref().unwrap_or(planned);
+        match self.backend.open(slot, peer, source) {
             Ok(()) => self
                 .connections
                 .arm(slot, now_ns + self.task.plan().connect_timeout_ns),
@@ -647,8 +680,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             Parting::Heard => !self.connections[slot].sending && self.backend.finish(slot),
         };
         if waits {
-            let (timeout_ns, accounting) = (self.task.timeout_ns, &mut self.accounting);
-            self.connections.part(slot, now_ns, timeout_ns, accounting);
+            self.connections.part(slot, now_ns, self.task.timeout_ns);
         } else {
             self.replace(slot, now_ns);
         }
@@ -660,14 +692,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &self.connections[slot];
         let was_idle = connection.state == State::Open
             && now_ns.saturating_sub(connection.free_ns) >= IDLE_NS
-            && self.accounting.last_done_ns != now_ns;
+            && self.connections.accounting.last_done_ns != now_ns;
         let is_drained = self.timeline.mode == Mode::Drain;
         self.workload.closing(slot, is_drained, &self.backend);
         self.settle_send(slot);
-        let accounting = &mut self.accounting;
-        accounting.stop_blocking(&mut self.connections[slot], now_ns);
+        self.connections.stop_blocking(slot, now_ns);
         self.backend.close(slot);
-        self.connections.closed(slot, now_ns, accounting);
+        self.connections.closed(slot, now_ns);
         self.lose(slot, now_ns);
         if let Some(generated) = &mut self.generated {
             generated.closed(slot);
@@ -715,8 +746,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !generated.goes_on(slot) {
             return None;
         }
-        let backend = &self.backend;
-        let delay_ns = generated.delay_ns(slot, is_measured, || backend.now_ns());
+        let delay_ns = generated.delay_ns(slot, is_measured, &self.backend);
         self.follow_generator();
         let due_ns = self.connections[slot].resume_ns();
         Some(due_ns.max(now_ns.saturating_add(delay_ns)))

@@ -32,7 +32,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        self.accounting.received(received_ns, byte_count as u64);
+        let accounting = &mut self.connections.accounting;
+        accounting.received(received_ns, byte_count as u64);
         self.connections.heard(slot, received_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += byte_count as u64;
@@ -119,11 +120,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     has_more_room = true;
                 }
                 ProtocolEvent::GoAway => {
-                    self.accounting.recorder().gone_away(now_ns);
+                    self.recorder().gone_away(now_ns);
                     self.give_up_part(slot);
                 }
                 ProtocolEvent::IdleReply => {
-                    self.accounting.recorder().idle_reply(now_ns);
+                    self.recorder().idle_reply(now_ns);
                     self.closed_by_protocol(slot, now_ns, FailureKind::UnexpectedBytes);
                     return;
                 }
@@ -141,17 +142,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.protocol_broken(slot, now_ns, P::FLOODED.into());
             return;
         }
-        let (protocol, accounting) = (&self.protocol, &mut self.accounting);
-        let grown = self
-            .connections
-            .update_capacity(slot, now_ns, protocol, accounting);
+        let grown = (self.connections).update_capacity(slot, now_ns, &self.protocol);
         if grown > 0 {
             self.places_freed(slot, grown, now_ns);
             has_more_room = true;
         }
-        let connection = &mut self.connections[slot];
-        self.accounting
-            .settle_overhead(connection, now_ns, &mut self.protocol);
+        self.connections
+            .settle_overhead(slot, now_ns, &mut self.protocol);
+        let connection = &self.connections[slot];
         if connection.state == State::Open {
             // Over datagrams this follows from what is sent next.
             if P::Transport::IS_RELIABLE {
@@ -175,7 +173,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Bytes of a response came, and nobody saw them.
     pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
-        self.accounting.received(now_ns, bytes);
+        self.connections.accounting.received(now_ns, bytes);
         self.connections.heard(slot, now_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
@@ -189,7 +187,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if connection.uncounted_bytes > 0 {
             self.output.settle(connection, 0);
         }
-        self.accounting.stop_blocking(connection, now_ns);
+        self.connections.stop_blocking(slot, now_ns);
         if P::WRITES_AHEAD {
             self.resume_output(slot);
             let connection = &mut self.connections[slot].protocol;
@@ -198,6 +196,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             return;
         }
+        let connection = &mut self.connections[slot];
         if connection.state != State::Open {
             // It was what comes before the first request.
             return;
@@ -232,7 +231,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.output.count_late(self.backend.take_late_bytes());
         let bytes = self.output.take_uncounted();
         if bytes > 0 {
-            self.accounting.recorder().handed_over(now_ns, bytes);
+            self.recorder().handed_over(now_ns, bytes);
         }
     }
 
@@ -258,22 +257,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         done_ns: u64,
         answer: &Answer,
     ) {
-        if self.generated.is_some() {
-            self.generated_done(slot, place, reception, done_ns, answer);
+        if self.generated.is_some() || self.sampling.reads(answer) {
+            self.done_and_read(slot, place, reception, done_ns, answer);
             return;
-        }
-        if self.sampling.reads(answer) {
-            let connection = &mut self.connections[slot].protocol;
-            let body = self.protocol.take_body(connection);
-            self.read_error(answer, body.as_ref());
         }
         let timing = self.connections.end_request(slot, place);
         self.record_done(slot, place, timing, (reception, done_ns), answer);
     }
 
-    /// The same of a request that a generator made, which is shown the response.
+    /// The same where the response is looked at: by what made the request, or since it is an error.
     #[inline(never)]
-    fn generated_done(
+    fn done_and_read(
         &mut self,
         slot: Slot,
         place: u32,
@@ -281,10 +275,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         done_ns: u64,
         answer: &Answer,
     ) {
-        let wants = |generated: &Generated| generated.wants_contents();
+        let generated = self.generated.as_deref();
         let reads_error = self.sampling.reads(answer);
         let mut kept = None;
-        if reads_error || self.generated.as_deref().is_some_and(wants) {
+        if reads_error || generated.is_some_and(Generated::wants_contents) {
             let connection = &mut self.connections[slot].protocol;
             kept = self.protocol.take_body(connection);
         }
@@ -292,13 +286,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.read_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
-        let Some(generated) = &self.generated else {
-            return;
-        };
-        let request = generated.request_in(slot, place);
-        timing.request = request.name;
+        let generated = self.generated.as_ref();
+        let request = generated.map(|generated| generated.request_in(slot, place));
+        if let Some(request) = request {
+            timing.request = request.name;
+        }
         self.record_done(slot, place, timing, (reception, done_ns), answer);
-        self.show_generator((slot, request), (timing, done_ns), answer, kept.as_ref());
+        if let Some(request) = request {
+            self.show_generator((slot, request), (timing, done_ns), answer, kept.as_ref());
+        }
     }
 
     /// Shows the generator the response to this request, unless the window is over: it is counted
@@ -328,10 +324,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if done_ns >= self.timeline.window_end_ns {
             generated.end_requests(slot, request, 1, failure);
         } else {
-            let (request, answer, backend) = ((slot, request), (answer, times), &self.backend);
-            generated.show(request, answer, kept, failure, is_measured, || {
-                backend.now_ns()
-            });
+            let (request, answer) = ((slot, request), (answer, times));
+            generated.show(request, answer, kept, failure, is_measured, &self.backend);
         }
         self.follow_generator();
     }
@@ -347,21 +341,21 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         answer: &Answer,
     ) {
         let is_recorded = self.replied(slot, timing, done_ns, answer);
-        let connection = &mut self.connections[slot];
         if P::IN_ORDER && self.task.depth > 1 {
             // Pipelined requests share a send, so their parts cannot be told apart.
             return;
         }
         if P::WRITES_AHEAD {
-            if let Some(sends) = connection.sends() {
+            if let Some(sends) = self.connections[slot].sends() {
                 let send = sends.of_places[place as usize];
-                let accounting = &mut self.accounting;
+                let accounting = &mut self.connections.accounting;
                 let free_ns = reception.split(timing, done_ns, send, is_recorded, accounting);
                 self.places_freed(slot, 1, free_ns);
             }
             return;
         }
         let is_planned = self.pacing.is_open_loop();
+        let connection = &self.connections[slot];
         let send = SendTime {
             free_ns: if is_planned {
                 connection.punctual_free_ns
@@ -370,9 +364,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             },
             send_call: self.backend.send_call(slot),
         };
-        let accounting = &mut self.accounting;
+        let accounting = &mut self.connections.accounting;
         let punctual_free_ns = reception.split(timing, done_ns, send, is_recorded, accounting);
         if is_planned {
+            let connection = &mut self.connections[slot];
             connection.punctual_free_ns = punctual_free_ns;
             connection.late_ns = done_ns.saturating_sub(punctual_free_ns);
         }
@@ -390,10 +385,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if is_in_time {
             let service_ns = done_ns.saturating_sub(timing.sent_ns);
             self.wake_ups.replied(service_ns);
-            let connection = &self.connections[slot];
-            self.accounting
-                .answered(connection, timing, done_ns, answer);
-            if self.accounting.recorder().keeps_log() {
+            let opening = self.connections[slot].opening();
+            let accounting = &mut self.connections.accounting;
+            accounting.answered(opening, timing, done_ns, answer);
+            if self.recorder().keeps_log() {
                 self.log_reply(slot, timing, done_ns, answer);
             }
         } else {
@@ -403,7 +398,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &mut self.connections[slot];
         connection.has_ended_one = true;
         if let Some(due_ns) = connection.session_due_ns.take() {
-            self.accounting.recorder().first_reply(due_ns, done_ns);
+            self.recorder().first_reply(due_ns, done_ns);
         }
         is_in_time && answer.outcome.is_success()
     }
@@ -414,19 +409,19 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.sampling.takes_response() {
             let connection = &mut self.connections[slot].protocol;
             if let Some(body) = self.protocol.take_body(connection) {
-                self.accounting.log_response(done_ns, body);
+                self.connections.accounting.log_response(done_ns, body);
             }
             self.want_bodies();
         }
         let place = self.log_place(slot);
-        let recorder = self.accounting.recorder();
+        let recorder = self.recorder();
         recorder.log_reply(timing, done_ns, answer, place);
     }
 
     /// A response with an error is complete; `body` was kept of it.
     #[cold]
     fn read_error(&mut self, answer: &Answer, body: Option<&Body>) {
-        let kept = &mut self.accounting.recorder().record().error_bodies;
+        let kept = &mut self.connections.accounting.recorder.record().error_bodies;
         if self.sampling.read_error(answer, body, kept) {
             self.want_bodies();
         }
@@ -454,6 +449,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// A timer of the protocol is due, or a request in flight has no response in time.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
+        let due_ns = self.connections.first_due_ns(slot);
+        if P::IN_ORDER && due_ns.saturating_add(self.task.timeout_ns) <= now_ns {
+            // What is behind a late response cannot come before it.
+            return self.connection_timed_out(slot, now_ns, FailureKind::TimedOut);
+        }
         if P::WRITES_AHEAD {
             self.write_to(slot);
         }
@@ -482,18 +482,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     }
                 }
                 TimedOut::Connection(kind) => {
-                    self.fail_all(slot, now_ns, kind);
-                    self.give_up_part(slot);
-                    self.connections.note_shut(slot, now_ns);
-                    self.part(slot, now_ns);
-                    return;
+                    return self.connection_timed_out(slot, now_ns, kind);
                 }
             }
         }
         // What is given up may leave less room than there was.
-        let (protocol, accounting) = (&self.protocol, &mut self.accounting);
-        self.connections
-            .update_capacity(slot, now_ns, protocol, accounting);
+        (self.connections).update_capacity(slot, now_ns, &self.protocol);
         let connection = &self.connections[slot];
         if connection.in_flight == 0 && connection.requests_left == 0 {
             self.part(slot, now_ns);
@@ -506,11 +500,20 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
+    /// Nothing is awaited on the connection any more: what is in flight on it fails with `kind`.
+    fn connection_timed_out(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        self.fail_all(slot, now_ns, kind);
+        self.give_up_part(slot);
+        self.connections.note_shut(slot, now_ns);
+        self.part(slot, now_ns);
+    }
+
     /// The server said in a response that it closes; `rest` bytes came after that response.
     fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
-        self.accounting.recorder().log_closes();
+        self.recorder().log_closes();
         if rest > 0 {
-            self.accounting
+            self.connections
+                .accounting
                 .failed(now_ns, FailureKind::UnexpectedBytes, rest);
         }
         self.fail_all(slot, now_ns, FailureKind::Unanswered);
@@ -526,7 +529,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         if self.connections[slot].in_flight == 0 {
             self.connections[slot].late_ns = 0;
-            self.accounting.recorder().closed_idle(now_ns);
+            self.recorder().closed_idle(now_ns);
         } else {
             self.fail_all(slot, now_ns, kind);
         }
@@ -563,9 +566,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if connection.in_flight == 0 {
             connection.late_ns = 0;
             match self.workload.closed_by_server(slot) {
-                ClosedByServer::Idle => self.accounting.recorder().closed_idle(now_ns),
+                ClosedByServer::Idle => self.recorder().closed_idle(now_ns),
                 ClosedByServer::Answered => {}
-                ClosedByServer::Failed(kind) => self.accounting.failed(now_ns, kind, 0),
+                ClosedByServer::Failed(kind) => self.connections.accounting.failed(now_ns, kind, 0),
             }
             self.give_up_part(slot);
             self.replace(slot, now_ns);
@@ -629,7 +632,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         if self.connections[slot].in_flight == 0 {
             self.connections[slot].late_ns = 0;
-            self.accounting.failed(now_ns, idle.0, idle.1);
+            self.connections.accounting.failed(now_ns, idle.0, idle.1);
         } else {
             self.fail_all(slot, now_ns, kind);
         }

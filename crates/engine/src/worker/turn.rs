@@ -68,11 +68,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.see_to_repeats(now_ns);
         }
         let waiting = self.pacing.backlog.waiting() as u64;
-        self.accounting.turned(waiting, self.output.bytes_sent);
+        let accounting = &mut self.connections.accounting;
+        accounting.turned(waiting, self.output.bytes_sent);
         if let Some(shown) = &mut self.round.shown
             && now_ns >= shown.due_ns
         {
-            let (progress, response) = self.accounting.shown();
+            let (progress, response) = accounting.shown();
             shown.show(now_ns, progress, self.workload.so_far(), response);
         }
         Ok(())
@@ -92,7 +93,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if self.wake_ups.polls(from_ns, quiet_until_ns) {
             return from_ns;
         }
-        if self.pacing.catch_up() || self.is_releasing() {
+        if std::mem::take(&mut self.pacing.is_behind) || self.is_releasing() {
             return from_ns;
         }
         until_ns
@@ -108,7 +109,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// The worker runs now.
     fn runs(&mut self, now_ns: u64) {
         let mode = self.timeline.mode;
-        self.wake_ups.runs(now_ns, mode, &mut self.accounting);
+        self.wake_ups
+            .runs(now_ns, mode, &mut self.connections.accounting.recorder);
     }
 
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
@@ -203,8 +205,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             State::Down { .. } if !self.is_wanted(slot, now_ns) => self.connections.stay_down(slot),
             State::Down { .. } => {
-                let accounting = &mut self.accounting;
-                self.connections.queue_retry(slot, now_ns, accounting);
+                self.connections.queue_retry(slot, now_ns);
             }
             State::Connecting { since_ns } | State::Attempting { since_ns } => {
                 let kind = if now_ns < since_ns.saturating_add(connect_timeout_ns) {
@@ -225,7 +226,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             State::Parting { .. } => self.replace(slot, now_ns),
             State::Open if is_stuck => {
                 // Nothing can be sent on it, and nothing is awaited.
-                self.accounting
+                self.connections
+                    .accounting
                     .failed(now_ns, FailureKind::UnexpectedBytes, 0);
                 self.replace(slot, now_ns);
             }
@@ -286,7 +288,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn note_first_request(&mut self, slot: Slot, now_ns: u64) {
         let connection = &self.connections[slot];
         if !connection.is_used && connection.state == State::Open {
-            self.accounting.recorder().begun(now_ns);
+            self.recorder().begun(now_ns);
         }
     }
 
@@ -300,14 +302,21 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Counts slices of the experiment that are over, and lets go on what paused: connections that
-    /// the server closed meanwhile are opened again.
+    /// Counts slices of the experiment that are over, and records it when all are. Lets go on what
+    /// paused: connections that the server closed meanwhile are opened again.
     fn count_slices(&mut self, now_ns: u64) {
-        let accounting = &mut self.accounting;
-        if self
-            .pacing
-            .count_slices(now_ns, &self.connections, accounting)
+        let Some(experiment) = &mut self.pacing.halving else {
+            return;
+        };
+        let replies = self.connections.accounting.replies();
+        let goes_on = experiment.count(now_ns, replies);
+        if experiment.is_over()
+            && let Some(over) = self.pacing.halving.take()
         {
+            let starved = self.connections.in_flight_since(over.starved_before_ns());
+            self.recorder().record().halving = Some(over.conclude(starved));
+        }
+        if goes_on {
             self.connections.queue_closed();
             self.pacing.start_release();
             self.release();

@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use brunt_io::spin::Spinner;
 use brunt_load::Spin;
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::ThreadUse;
+use brunt_record::{Recorder, ThreadUse};
 
-use super::accounting::Accounting;
 use crate::task::{Mode, PAUSE_NS_LEAST, Timeline};
 
 /// A worker that polls sleeps through gaps of at least this: a CPU that slept is slower for a
@@ -66,9 +65,9 @@ impl WakeUps {
 
     /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
     #[inline]
-    pub(super) fn runs(&mut self, now_ns: u64, mode: Mode, accounting: &mut Accounting) {
+    pub(super) fn runs(&mut self, now_ns: u64, mode: Mode, recorder: &mut Recorder) {
         if now_ns.saturating_sub(self.ran_ns) >= PAUSE_NS_LEAST && mode == Mode::Load {
-            accounting.recorder().paused(self.ran_ns, now_ns);
+            recorder.paused(self.ran_ns, now_ns);
         }
         self.ran_ns = now_ns;
     }
@@ -199,7 +198,6 @@ impl Expectation {
 #[cfg(test)]
 mod tests {
     use brunt_io::cpu::Cpus;
-    use brunt_record::Recorder;
 
     use super::*;
 
@@ -236,12 +234,12 @@ mod tests {
     #[test]
     fn a_worker_that_does_not_run_when_it_is_to_was_stopped() {
         let paused = |mode, late_ns| {
-            let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
+            let mut recorder = Recorder::new(0, 1, 1);
             let mut wake_ups = wake_ups(Spin::Off);
             wake_ups.waits(10, 100);
-            wake_ups.runs(100 + late_ns, mode, &mut accounting);
+            wake_ups.runs(100 + late_ns, mode, &mut recorder);
             assert_eq!(wake_ups.ran_ns, 100 + late_ns);
-            accounting.recorder().record().pauses.len()
+            recorder.record().pauses.len()
         };
         assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST), 1);
         assert_eq!(paused(Mode::Load, PAUSE_NS_LEAST - 1), 0);

@@ -50,7 +50,7 @@ impl Site {
         let target = Target::parse_websocket("ws://host/a", None).expect("a URL");
         let plan = Plan::new(target, set.expect("messages"));
         let encoded = EncodedWebSocket::new(&plan, exchange, DEPTH, 0).expect("they can be sent");
-        let mut protocol = WebSocket::new(Arc::new(encoded), 1_000);
+        let mut protocol = WebSocket::new(encoded);
         protocol.start(0, 1, &mut |_| PayloadId(0));
         let mut site = Self {
             connection: protocol.connection(),
