@@ -121,7 +121,7 @@ pub fn targets<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
     let form = match first {
         Some(b'{') => Form::Json,
-        _ => Form::Http { is_open: false },
+        _ => Form::Http,
     };
     RequestList::new(text, form, base)
 }
@@ -145,10 +145,7 @@ fn without_mark(text: &[u8]) -> &[u8] {
 enum Form {
     Urls,
     Json,
-    Http {
-        /// Lines may still belong to the last target.
-        is_open: bool,
-    },
+    Http,
 }
 
 /// The requests of a list to one server, one after the other.
@@ -159,6 +156,8 @@ pub struct RequestList<'a> {
     /// Lines read.
     lines: usize,
     form: Form,
+    /// Lines may still belong to the last target, in the form of HTTP.
+    is_open: bool,
     target: Option<Target>,
     /// Scheme, host and port of the target.
     origin: String,
@@ -183,6 +182,7 @@ impl<'a> RequestList<'a> {
             rest: Some(text),
             lines: 0,
             form,
+            is_open: false,
             origin: base.map(origin_of).unwrap_or_default(),
             target: base.cloned(),
             count: 0,
@@ -216,7 +216,7 @@ impl<'a> RequestList<'a> {
         match self.form {
             Form::Urls => self.url_line(),
             Form::Json => self.json_line(),
-            Form::Http { .. } => self.http_target(),
+            Form::Http => self.http_target(),
         }
     }
 
@@ -269,20 +269,17 @@ impl<'a> RequestList<'a> {
     fn http_target(&mut self) -> Result<Option<ListedRequest>, LineError> {
         while let Some(line) = self.line() {
             let text = line?;
-            let Form::Http { is_open } = &mut self.form else {
-                break;
-            };
             if text.is_empty() {
-                *is_open = false;
+                self.is_open = false;
                 continue;
             }
             if text.starts_with('#') {
                 continue;
             }
             if let Some((method, url)) = text.split_once(char::is_whitespace)
-                && (!*is_open || is_request_line(method, url))
+                && (!self.is_open || is_request_line(method, url))
             {
-                *is_open = true;
+                self.is_open = true;
                 let (url, weight) = url_and_weight(url.trim())?;
                 let mut listed = self.request(method, url)?;
                 listed.weight = weight;
@@ -291,14 +288,14 @@ impl<'a> RequestList<'a> {
                 }
                 continue;
             }
-            let Some(listed) = self.last.as_mut().filter(|_| *is_open) else {
+            let Some(listed) = self.last.as_mut().filter(|_| self.is_open) else {
                 return Err(LineError::NotTarget);
             };
             refuse_environment(text)?;
             if let Some(path) = text.strip_prefix('@') {
                 listed.body_file = Some(path.into());
                 // The body is the last of a target.
-                *is_open = false;
+                self.is_open = false;
                 continue;
             }
             let field = text.split_once(':').map(|(name, value)| {

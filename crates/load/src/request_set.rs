@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use brunt_proto::holes::TextWithHoles;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::draw;
@@ -258,7 +259,7 @@ impl RequestSet {
             return Vec::new();
         };
         let mut weights = vec![0; self.count()];
-        (0..turns.count()).for_each(|turn| weights[turns.request(turn) as usize] += 1);
+        turns.0.iter().for_each(|&turn| weights[turn as usize] += 1);
         weights
     }
 
@@ -298,12 +299,14 @@ impl RequestSet {
 
     /// Whether numbers of a sequence are filled into some of them.
     pub fn counts_numbers(&self) -> bool {
-        self.requests().any(RequestRef::counts)
+        self.requests()
+            .any(|request| request.has_text(TextWithHoles::counts))
     }
 
     /// Whether random numbers or UUIDs are filled into some of them each time they are sent.
     pub fn draws_numbers(&self) -> bool {
-        self.requests().any(RequestRef::draws)
+        self.requests()
+            .any(|request| request.has_text(TextWithHoles::draws))
     }
 
     /// The order in which the requests are sent.
@@ -394,7 +397,7 @@ impl RequestSet {
         // Where there is none, none is ever taken.
         let count = turns
             .as_ref()
-            .map_or(self.count() as u32, Turns::count)
+            .map_or(self.count() as u32, |turns| turns.0.len() as u32)
             .max(1);
         let draws = match self.order {
             RequestOrder::Turns => {
@@ -586,11 +589,6 @@ impl Turns {
         Some(Self(
             turns.into_iter().map(|(_, request)| request).collect(),
         ))
-    }
-
-    /// How many turns a round has.
-    pub(super) fn count(&self) -> u32 {
-        self.0.len() as u32
     }
 
     /// Bytes that it takes in memory, at most: while it is made, each turn has its place, too.
@@ -821,7 +819,7 @@ mod tests {
 
     fn turns(weights: &[u32]) -> Vec<u32> {
         let turns = Turns::of(weights).expect("few");
-        (0..turns.count()).map(|turn| turns.request(turn)).collect()
+        turns.0.to_vec()
     }
 
     #[test]
@@ -856,12 +854,8 @@ mod tests {
         assert!(Turns::of(&[u32::MAX, 1]).is_none());
         assert_eq!(turns(&[u32::MAX, u32::MAX]), [0, 1]);
         let most = Turns::MAX as u32;
-        assert_eq!(
-            Turns::of(&[most - 1, 1])
-                .expect("as many as can be")
-                .count(),
-            most
-        );
+        let turns = Turns::of(&[most - 1, 1]).expect("as many as can be");
+        assert_eq!(turns.0.len() as u32, most);
         assert!(Turns::of(&[most, 1]).is_none());
     }
 }

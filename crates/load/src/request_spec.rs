@@ -141,17 +141,8 @@ impl RequestRef<'_> {
         name_of(self.method, self.path)
     }
 
-    /// Whether random numbers or UUIDs are filled in.
-    pub fn draws(self) -> bool {
-        self.has_text(TextWithHoles::draws)
-    }
-
-    /// Whether numbers of a sequence are filled in.
-    pub fn counts(self) -> bool {
-        self.has_text(TextWithHoles::counts)
-    }
-
-    fn has_text(self, wanted: fn(&TextWithHoles) -> bool) -> bool {
+    /// Whether something that is `wanted` is filled in.
+    pub(crate) fn has_text(self, wanted: fn(&TextWithHoles) -> bool) -> bool {
         if !self.has_placeholders {
             return false;
         }
@@ -196,7 +187,7 @@ mod tests {
         let mut plain = RequestSpec::get("/a{b}{{}}?{seq}");
         plain.body = b"{\"a\": {}}".to_vec();
         plain.fill_in().expect("there is none");
-        assert!(!plain.has_placeholders && !plain.view().draws());
+        assert!(!plain.has_placeholders && !plain.view().has_text(TextWithHoles::draws));
         type Put = fn(&mut RequestSpec, String);
         let puts: [Put; 3] = [
             |spec, text| spec.path = format!("/{text}"),
@@ -211,10 +202,16 @@ mod tests {
             };
             let spec = with("{{seq}}").expect("one");
             assert!(spec.has_placeholders);
-            assert!(spec.view().counts() && !spec.view().draws());
+            assert!(
+                spec.view().has_text(TextWithHoles::counts)
+                    && !spec.view().has_text(TextWithHoles::draws)
+            );
             for random in ["{{rand 1 2}}", "{{uuid}}"] {
                 let spec = with(random).expect("one");
-                assert!(spec.view().draws() && !spec.view().counts());
+                assert!(
+                    spec.view().has_text(TextWithHoles::draws)
+                        && !spec.view().has_text(TextWithHoles::counts)
+                );
             }
             assert!(with("{{rand 2 1}}").is_err() && with("{{now}}").is_err());
             let quoted = |text: &str| {

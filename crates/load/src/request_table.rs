@@ -68,9 +68,7 @@ pub struct TableFull;
 /// Makes a table, request by request.
 #[derive(Debug, Default)]
 pub struct RequestTableBuilder {
-    names: String,
-    entries: Vec<Entry>,
-    shapes: Vec<Arc<Shape>>,
+    table: RequestTable,
     places: HashMap<Arc<Shape>, u32>,
     bytes: u64,
 }
@@ -83,7 +81,7 @@ impl RequestTableBuilder {
     /// There is no room for it.
     pub fn push(&mut self, request: RequestSpec) -> Result<(), TableFull> {
         self.bytes = self.bytes.saturating_add(request.view().sent_bytes());
-        if self.entries.len() == RequestTable::REQUESTS_MAX
+        if self.table.entries.len() == RequestTable::REQUESTS_MAX
             || self.bytes > RequestTable::BYTES_MAX as u64
         {
             return Err(TableFull);
@@ -93,30 +91,30 @@ impl RequestTableBuilder {
     }
 
     fn add(&mut self, request: RequestSpec) {
-        self.names += &request.name();
+        self.table.names += &request.name();
         let shape = self.place_of(Shape::of(request));
-        self.entries.push(Entry {
+        self.table.entries.push(Entry {
             // There is room for it: it is a part of what is sent.
-            end: self.names.len() as u32,
+            end: self.table.names.len() as u32,
             shape,
         });
     }
 
     /// Most requests are like the one before them.
     fn place_of(&mut self, shape: Shape) -> u32 {
-        let last = self.entries.last().map(|entry| entry.shape);
+        let last = self.table.entries.last().map(|entry| entry.shape);
         if let Some(last) = last
-            && *self.shapes[last as usize] == shape
+            && *self.table.shapes[last as usize] == shape
         {
             return last;
         }
         if let Some(&place) = self.places.get(&shape) {
             return place;
         }
-        let place = self.shapes.len() as u32;
+        let place = self.table.shapes.len() as u32;
         let shape = Arc::new(shape);
         self.places.insert(Arc::clone(&shape), place);
-        self.shapes.push(shape);
+        self.table.shapes.push(shape);
         place
     }
 
@@ -127,18 +125,14 @@ impl RequestTableBuilder {
 
     /// How many there are so far.
     pub fn count(&self) -> usize {
-        self.entries.len()
+        self.table.entries.len()
     }
 
     /// The table.
     pub fn finish(mut self) -> RequestTable {
-        self.names.shrink_to_fit();
-        self.entries.shrink_to_fit();
-        RequestTable {
-            names: self.names,
-            entries: self.entries,
-            shapes: self.shapes,
-        }
+        self.table.names.shrink_to_fit();
+        self.table.entries.shrink_to_fit();
+        self.table
     }
 }
 

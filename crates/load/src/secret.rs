@@ -114,15 +114,9 @@ impl PlanFile {
     }
 }
 
-impl From<&str> for PlanFile {
-    fn from(path: &str) -> Self {
+impl<P: Into<PathBuf>> From<P> for PlanFile {
+    fn from(path: P) -> Self {
         Self::At(path.into())
-    }
-}
-
-impl From<PathBuf> for PlanFile {
-    fn from(path: PathBuf) -> Self {
-        Self::At(path)
     }
 }
 

@@ -272,16 +272,17 @@ impl Target {
             None if is_secure => (Scheme::Tls, None),
             None => (Scheme::Tcp, None),
         };
+        let target = |host: String, port, authority: String| Self {
+            url: format!("{}://{authority}", scheme.name()),
+            scheme,
+            host,
+            port,
+            authority,
+            path: String::new(),
+            unix_socket,
+        };
         let Some(rest) = rest else {
-            return Ok(Self {
-                url: format!("{}://{LOCALHOST}", scheme.name()),
-                scheme,
-                host: LOCALHOST.to_owned(),
-                port: 0,
-                authority: LOCALHOST.to_owned(),
-                path: String::new(),
-                unix_socket,
-            });
+            return Ok(target(LOCALHOST.to_owned(), 0, LOCALHOST.to_owned()));
         };
         // The rules of hosts and ports are those of URLs; a scheme of its own has no default port.
         let with_scheme = format!("{}://{rest}", scheme.name());
@@ -299,15 +300,7 @@ impl Target {
             return Err(refused("there is more than host and port"));
         }
         let authority = format!("{host}:{port}");
-        Ok(Self {
-            url: format!("{}://{authority}", scheme.name()),
-            scheme,
-            host: without_brackets(host),
-            port,
-            authority,
-            path: String::new(),
-            unix_socket,
-        })
+        Ok(target(without_brackets(host), port, authority))
     }
 
     /// This target with a URL that shows no query.

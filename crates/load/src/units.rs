@@ -96,9 +96,7 @@ pub fn duration_ns(typed: &str) -> Result<u64, UnitError> {
 /// No number, an unknown suffix, a negative, fractional or too large value.
 pub fn count(typed: &str) -> Result<u64, UnitError> {
     let error = || UnitError::Count(typed.to_owned());
-    let text = typed.trim();
-    let (number, suffix) = text.split_at(number_length(text));
-    let factor = count_factor(suffix).ok_or_else(error)?;
+    let (number, factor) = number_and_factor(typed.trim()).ok_or_else(error)?;
     if let Ok(whole) = number.parse::<u64>() {
         return whole.checked_mul(factor).ok_or_else(error);
     }
@@ -155,10 +153,9 @@ pub fn link_bits_per_s(typed: &str) -> Result<u64, UnitError> {
         .into_iter()
         .find_map(|unit| text.strip_suffix(unit))
         .unwrap_or(text);
-    let (number, suffix) = amount.split_at(number_length(amount));
-    let factor = match suffix {
-        "t" | "T" => 1_000_000_000_000,
-        _ => count_factor(suffix).ok_or_else(error)?,
+    let (number, factor) = match amount.strip_suffix(['t', 'T']) {
+        Some(number) => (number, 1_000_000_000_000),
+        None => number_and_factor(amount).ok_or_else(error)?,
     };
     let bits_per_s = number.parse::<f64>().map_err(|_| error())? * factor as f64;
     if (1.0..=LINK_BITS_PER_S_MAX).contains(&bits_per_s) {
@@ -191,21 +188,23 @@ fn rate_or_zero(typed: &str) -> Option<f64> {
         Some((amount, "h")) => (amount, 3_600.0),
         Some(_) => return None,
     };
-    let (number, suffix) = amount.split_at(number_length(amount));
+    let (number, factor) = number_and_factor(amount)?;
     let number = number.parse::<f64>().ok()?;
-    let per_s = number * count_factor(suffix)? as f64 / seconds;
+    let per_s = number * factor as f64 / seconds;
     (per_s <= Schedule::RATE_MAX_PER_S && (per_s > 0.0 || number == 0.0)).then_some(per_s)
 }
 
-/// What the suffix of a count stands for.
-fn count_factor(suffix: &str) -> Option<u64> {
-    match suffix {
-        "" => Some(1),
-        "k" | "K" => Some(1_000),
-        "m" | "M" => Some(1_000_000),
-        "g" | "G" => Some(1_000_000_000),
-        _ => None,
-    }
+/// A number, and what the suffix of a count behind it stands for.
+fn number_and_factor(text: &str) -> Option<(&str, u64)> {
+    let (number, suffix) = text.split_at(number_length(text));
+    let factor = match suffix {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        _ => return None,
+    };
+    Some((number, factor))
 }
 
 /// How much of `text` is digits and a point.

@@ -1,7 +1,5 @@
 //! What a plan that is stored leaves out, since it may be secret, and what it then lacks to be run.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::request_set::{Content, RequestOutline, message_name};
@@ -222,17 +220,13 @@ fn requests_in_words(first: &str, header_names: &[String], body_bytes: u64) -> S
 
 /// The parts that were left out of a plan, which cannot be run without them.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the plan was stored without what may be secret; put back what is missing: {}",
+    in_words(.0)
+)]
 pub struct WithheldParts(pub Vec<Withheld>);
 
-impl fmt::Display for WithheldParts {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(
-            "the plan was stored without what may be secret; put back what is missing: ",
-        )?;
-        for (part, number) in self.0.iter().zip(0..) {
-            let between = if number > 0 { "; " } else { "" };
-            write!(formatter, "{between}{part}")?;
-        }
-        Ok(())
-    }
+fn in_words(parts: &[Withheld]) -> String {
+    let parts: Vec<String> = parts.iter().map(Withheld::to_string).collect();
+    parts.join("; ")
 }

@@ -184,7 +184,7 @@ impl RequestGenerator for Generator {
     }
 
     fn names(&self) -> &[String] {
-        self.names.list()
+        &self.names.list
     }
 }
 

@@ -231,7 +231,7 @@ impl Script {
     /// Some of the last ones were not dropped, or a state has no memory left.
     pub fn generators(&mut self) -> Result<Vec<Box<dyn RequestGenerator>>, ScriptError> {
         self.shared.start_all();
-        let target_address = self.shared.address_of_target();
+        let target_address = self.shared.notes().target;
         let mut generators: Vec<Box<dyn RequestGenerator>> = Vec::new();
         for worker in 0..self.shared.threads() {
             let state = self.shared.state(worker).and_then(|mut place| place.take());
@@ -295,7 +295,7 @@ impl Script {
             return Ok(());
         }
         let summary = outcome.summary.clone();
-        *self.shared.outcome() = Some(outcome);
+        self.shared.notes().outcome = Some(outcome);
         let arguments = [
             summary.duration_us,
             summary.requests,
@@ -376,9 +376,11 @@ fn resolve(main: &mut State, options: &ScriptOptions, shared: &Shared) -> Result
         Argument::Text(service.as_bytes()),
     ];
     let left = set_up(shared, main.call(Function::Resolve, &both))?;
-    shared.note_target();
+    let mut notes = shared.notes();
+    // wrk tries its addresses from the last to the first: what took a connection last is the target.
+    notes.target = notes.connected;
     if left == Answer::Number(0.0) {
-        let reason = shared.take_connect_error();
+        let reason = notes.connect_error.take();
         return Err(ScriptError::Connect {
             host: host.to_owned(),
             service: service.to_owned(),
@@ -398,7 +400,7 @@ fn callbacks(state: &mut State, flavour: Flavour) -> Result<Callbacks, String> {
 
 /// Says of a failure before the run what it was, where something is known of it.
 fn set_up<T>(shared: &Shared, called: Result<T, String>) -> Result<T, ScriptError> {
-    let known = shared.take_failure();
+    let known = shared.notes().failure.take();
     called.map_err(|message| match known {
         Some(known) if known.to_string() == message => known,
         _ => ScriptError::SetUp { message },
@@ -497,7 +499,7 @@ const NAME_BYTES_MAX: usize = 256;
 pub(crate) struct Names {
     /// Most names that are kept; requests with others have none.
     most: usize,
-    list: Vec<String>,
+    pub(crate) list: Vec<String>,
     places: HashMap<Vec<u8>, u32>,
 }
 
@@ -523,11 +525,6 @@ impl Names {
         self.list.push(String::from_utf8_lossy(name).into_owned());
         Some(place)
     }
-
-    /// All names.
-    pub(crate) fn list(&self) -> &[String] {
-        &self.list
-    }
 }
 
 #[cfg(test)]
@@ -540,7 +537,7 @@ mod tests {
         assert_eq!(names.place(b"login"), Some(0));
         assert_eq!(names.place(b"cart"), Some(1));
         assert_eq!(names.place(b"login"), Some(0));
-        assert_eq!(names.list(), ["login", "cart"]);
+        assert_eq!(names.list, ["login", "cart"]);
     }
 
     #[test]
@@ -549,7 +546,7 @@ mod tests {
         for i in 0..1_005 {
             let _ = names.place(format!("n{i}").as_bytes());
         }
-        assert_eq!(names.list().len(), 1_000);
+        assert_eq!(names.list.len(), 1_000);
         assert_eq!(names.place(b"one more"), None);
         assert_eq!(names.place(b"n7"), Some(7));
         assert_eq!(Names::new(1_000).place(&[b'x'; NAME_BYTES_MAX + 1]), None);

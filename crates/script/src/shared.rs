@@ -1,7 +1,6 @@
 //! What the states of a script have in common: addresses, what was decided of threads, and the
 //! outcome of the run.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,17 +45,25 @@ pub struct Summary {
 }
 
 /// What the states of a script have in common.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Shared {
     threads: Vec<Thread>,
     addresses: Mutex<Vec<SocketAddr>>,
-    outcome: Mutex<Option<Outcome>>,
-    failure: Mutex<Option<ScriptError>>,
-    target: Mutex<Option<SocketAddr>>,
+    notes: Mutex<Notes>,
+}
+
+/// What one call leaves for another one, perhaps of another state.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) outcome: Option<Outcome>,
+    /// Why a call into the script is about to fail, where Lua would only have words for it.
+    pub(crate) failure: Option<ScriptError>,
+    /// Where the target is by its own name: what threads connect to that choose no address.
+    pub(crate) target: Option<SocketAddr>,
     /// What took a connection last.
-    connected: Mutex<Option<SocketAddr>>,
+    pub(crate) connected: Option<SocketAddr>,
     /// Why the last address that did not take a connection did not.
-    connect_error: Mutex<Option<String>>,
+    pub(crate) connect_error: Option<String>,
 }
 
 /// A thread of the script's: a worker.
@@ -73,12 +80,7 @@ impl Shared {
     pub(crate) fn new(threads: usize) -> Self {
         Self {
             threads: (0..threads).map(|_| Thread::default()).collect(),
-            addresses: Mutex::default(),
-            outcome: Mutex::default(),
-            failure: Mutex::default(),
-            target: Mutex::default(),
-            connected: Mutex::default(),
-            connect_error: Mutex::default(),
+            ..Self::default()
         }
     }
 
@@ -121,17 +123,6 @@ impl Shared {
         }
     }
 
-    /// Where the target is by its own name: what threads connect to that choose no address.
-    pub(crate) fn address_of_target(&self) -> Option<SocketAddr> {
-        *lock(&self.target)
-    }
-
-    /// What took a connection last is the target: wrk tries its addresses from the last to the
-    /// first.
-    pub(crate) fn note_target(&self) {
-        *lock(&self.target) = *lock(&self.connected);
-    }
-
     pub(crate) fn stop(&self, thread: usize) {
         if let Some(thread) = self.threads.get(thread) {
             thread.is_stopped.store(true, Ordering::Relaxed);
@@ -150,32 +141,8 @@ impl Shared {
         thread.is_some_and(|thread| thread.is_stopped.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn outcome(&self) -> MutexGuard<'_, Option<Outcome>> {
-        lock(&self.outcome)
-    }
-
-    /// Keeps why a call into the script is about to fail, where Lua would only have words for it.
-    pub(crate) fn note_failure(&self, error: ScriptError) {
-        *lock(&self.failure) = Some(error);
-    }
-
-    pub(crate) fn note_connected(&self, address: SocketAddr) {
-        *lock(&self.connected) = Some(address);
-    }
-
-    pub(crate) fn note_connect_error(&self, error: &io::Error) {
-        let text = error.to_string();
-        // Without the number that Rust adds to the system's words.
-        let words = text.split(" (os error").next().unwrap_or_default();
-        *lock(&self.connect_error) = Some(words.to_owned());
-    }
-
-    pub(crate) fn take_connect_error(&self) -> Option<String> {
-        lock(&self.connect_error).take()
-    }
-
-    pub(crate) fn take_failure(&self) -> Option<ScriptError> {
-        lock(&self.failure).take()
+    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+        lock(&self.notes)
     }
 }
 

@@ -136,7 +136,7 @@ pub(crate) struct Part {
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     /// A part of a shared payload: not with `bytes`.
-    shared: Option<Part>,
+    pub(super) shared: Option<Part>,
     /// Bytes of this connection alone.
     pub(crate) bytes: Vec<u8>,
 }

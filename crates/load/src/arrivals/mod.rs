@@ -72,30 +72,6 @@ pub struct Arrivals {
     end_ns: u64,
 }
 
-impl Arrivals {
-    fn new(schedule: &Schedule, worker: u32, workers: u32) -> Self {
-        debug_assert!(worker < workers, "worker {worker} of {workers}");
-        let numbers = Numbers {
-            next: Some(worker.into()),
-            step: workers.into(),
-        };
-        Self {
-            positions: match schedule.process() {
-                ArrivalProcess::Constant => Positions::Constant(numbers),
-                ArrivalProcess::Uniform => Positions::Uniform(numbers, schedule.seed()),
-                ArrivalProcess::Poisson => Positions::Poisson {
-                    last: 0,
-                    steps: Exponential::new(schedule.seed(), worker),
-                    mean: workers,
-                },
-            },
-            stretches: schedule.stretches(),
-            current: 0,
-            end_ns: schedule.duration_ns().unwrap_or(u64::MAX),
-        }
-    }
-}
-
 /// Random steps that [`Arrivals::skip_before`] takes at once, at most.
 const STEPS_AT_ONCE: u64 = 4_096;
 
@@ -148,7 +124,7 @@ impl Iterator for Arrivals {
         let position = self.positions.next()?;
         let stretch = loop {
             let stretch = self.stretches.get(self.current)?;
-            if position < stretch.end() {
+            if position < stretch.end {
                 break stretch;
             }
             self.current += 1;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::random::Exponential;
 use super::stretch::Stretch;
-use super::{ArrivalProcess, Arrivals};
+use super::{ArrivalProcess, Arrivals, Numbers, Positions};
 
 /// Why there is no such schedule.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -300,11 +301,25 @@ impl Schedule {
     /// arrivals however many workers share them: arrival k falls to worker k modulo `workers`. The
     /// Poisson process has other arrivals for each number of workers.
     pub fn arrivals(&self, worker: u32, workers: u32) -> Arrivals {
-        Arrivals::new(self, worker, workers)
-    }
-
-    pub(super) fn stretches(&self) -> Arc<[Stretch]> {
-        Arc::clone(&self.stretches)
+        debug_assert!(worker < workers, "worker {worker} of {workers}");
+        let numbers = Numbers {
+            next: Some(worker.into()),
+            step: workers.into(),
+        };
+        Arrivals {
+            positions: match self.process {
+                ArrivalProcess::Constant => Positions::Constant(numbers),
+                ArrivalProcess::Uniform => Positions::Uniform(numbers, self.seed),
+                ArrivalProcess::Poisson => Positions::Poisson {
+                    last: 0,
+                    steps: Exponential::new(self.seed, worker),
+                    mean: workers,
+                },
+            },
+            stretches: Arc::clone(&self.stretches),
+            current: 0,
+            end_ns: self.duration_ns().unwrap_or(u64::MAX),
+        }
     }
 }
 

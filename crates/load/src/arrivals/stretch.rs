@@ -14,7 +14,7 @@ pub(super) struct Stretch {
     /// The length of the stretch, nanoseconds; any value where it has no end.
     duration_ns: u64,
     start: u128,
-    end: u128,
+    pub(super) end: u128,
     shape: Shape,
 }
 
@@ -66,12 +66,6 @@ impl Stretch {
                 Shape::steady(from_per_s)
             },
         }
-    }
-
-    /// The position at which the stretch ends.
-    #[inline]
-    pub(super) fn end(&self) -> u128 {
-        self.end
     }
 
     /// When a position of the stretch is reached: nanoseconds from the start of load, rounded.

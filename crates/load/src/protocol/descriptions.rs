@@ -37,6 +37,32 @@ const PLAIN: ProtocolDescription = ProtocolDescription {
     malformed_advice: "check the port",
 };
 
+/// HTTP, of whatever version.
+const HTTP: ProtocolDescription = ProtocolDescription {
+    schemes: ["http", "https"],
+    unit: Unit::REQUESTS,
+    carries_http: true,
+    has_statuses: true,
+    by_hand: ByHand::Curl,
+    ..PLAIN
+};
+
+/// HTTP of a version whose requests have a stream each.
+const HTTP_OF_STREAMS: ProtocolDescription = ProtocolDescription {
+    needs_alpn: true,
+    is_in_order: false,
+    depth: Depth {
+        option: "--streams",
+        many: "streams",
+        place: DepthPlace::BesideConnections("streams each"),
+        is_settled: true,
+        ..MESSAGES_IN_FLIGHT
+    },
+    may_ask_to_replace: true,
+    adds_frames: true,
+    ..HTTP
+};
+
 /// How many messages may be in flight, whatever carries them.
 const MESSAGES_IN_FLIGHT: Depth = Depth {
     option: "--depth",
@@ -58,18 +84,12 @@ pub(super) const HTTP1: ProtocolDescription = ProtocolDescription {
     name: "HTTP/1.1",
     about: "HTTP/1.1 (RFC 9112).",
     version_option: Some("--http1"),
-    schemes: ["http", "https"],
     alpn: Some("http/1.1"),
-    unit: Unit::REQUESTS,
-    carries_http: true,
-    has_statuses: true,
     depth: Depth {
         option: "--pipeline",
         many: "pipelined requests",
         place: DepthPlace::OfItsOwn("requests in a pipeline"),
-        is_settled: false,
-        in_flight_max: u32::MAX,
-        units_per_connection_max: u64::MAX,
+        ..MESSAGES_IN_FLIGHT
     },
     // The shortest head a lenient parser takes: `HTTP/1.1 200`, and two bare line feeds. (A full
     // one is `HTTP/1.1 200 OK` and two CRLF, 19 bytes; RFC 9112 lets the reason be empty, section
@@ -77,10 +97,9 @@ pub(super) const HTTP1: ProtocolDescription = ProtocolDescription {
     reply_bytes_least: 14,
     takes_texts: true,
     kept_alive: Some("keep-alive"),
-    by_hand: ByHand::Curl,
     malformed_advice: "check the port: what answers there does not speak HTTP/1.1; where it speaks \
                        HTTP/2 in clear text: --http2",
-    ..PLAIN
+    ..HTTP
 };
 
 /// HTTP/2.
@@ -88,21 +107,11 @@ pub(super) const HTTP2: ProtocolDescription = ProtocolDescription {
     name: "HTTP/2",
     about: "HTTP/2 (RFC 9113).",
     version_option: Some("--http2"),
-    schemes: ["http", "https"],
     alpn: Some("h2"),
-    needs_alpn: true,
-    unit: Unit::REQUESTS,
-    carries_http: true,
-    is_in_order: false,
-    has_statuses: true,
     depth: Depth {
-        option: "--streams",
-        many: "streams",
-        place: DepthPlace::BesideConnections("streams each"),
-        is_settled: true,
-        in_flight_max: u32::MAX,
         // Odd numbers of 31 bits (RFC 9113 section 5.1.1).
         units_per_connection_max: 1 << 30,
+        ..HTTP_OF_STREAMS.depth
     },
     greeting: Greeting::Prescribed(Some(["settings", "of HTTP/2"])),
     cost: ConnectionCost {
@@ -117,12 +126,9 @@ pub(super) const HTTP2: ProtocolDescription = ProtocolDescription {
     // RFC 7541 section 6.1).
     reply_bytes_least: 10,
     failures: &[FailureFamily::Http2, FailureFamily::Streams],
-    may_ask_to_replace: true,
-    adds_frames: true,
     in_clear_text: Some("in clear text"),
-    by_hand: ByHand::Curl,
     malformed_advice: "check the port: what answers there does not speak HTTP/2",
-    ..PLAIN
+    ..HTTP_OF_STREAMS
 };
 
 /// HTTP/3.
@@ -134,19 +140,10 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
     // QUIC has no clear text.
     schemes: ["https", "https"],
     alpn: Some("h3"),
-    needs_alpn: true,
-    unit: Unit::REQUESTS,
-    carries_http: true,
-    is_in_order: false,
-    has_statuses: true,
     depth: Depth {
-        option: "--streams",
-        many: "streams",
-        place: DepthPlace::BesideConnections("streams each"),
-        is_settled: true,
-        in_flight_max: u32::MAX,
         // RFC 9000 section 2.1.
         units_per_connection_max: 1 << 60,
+        ..HTTP_OF_STREAMS.depth
     },
     // The handshake, whose time stands in the row of TLS.
     greeting: Greeting::Prescribed(None),
@@ -166,11 +163,8 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
     // byte (RFC 9114 section 7.1, RFC 9204 section 4.5).
     reply_bytes_least: 5,
     failures: &[FailureFamily::Http3, FailureFamily::Streams],
-    may_ask_to_replace: true,
-    adds_frames: true,
-    by_hand: ByHand::Curl,
     malformed_advice: "check the port: what answers there does not speak HTTP/3",
-    ..PLAIN
+    ..HTTP_OF_STREAMS
 };
 
 /// Messages over TCP, framed as a plan says.
@@ -212,10 +206,9 @@ pub(super) const TCP: ProtocolDescription = ProtocolDescription {
         option: "-c",
         many: "streams",
         place: DepthPlace::OfItsOwn("streams on each"),
-        is_settled: false,
         // A connection is one.
         in_flight_max: 1,
-        units_per_connection_max: u64::MAX,
+        ..MESSAGES_IN_FLIGHT
     },
     ..PLAIN
 };

@@ -309,15 +309,10 @@ struct Text {
 impl SessionTexts {
     /// Adds the text of one request of HTTP/1.1, and gives its number.
     pub fn add(&mut self, bytes: Vec<u8>, name: &str) -> u32 {
-        let name = match self.places.get(name) {
-            Some(&place) => place,
-            None => {
-                let place = self.names.len() as u32;
-                self.names.push(name.to_owned());
-                self.places.insert(name.to_owned(), place);
-                place
-            }
-        };
+        let name = *self.places.entry(name.to_owned()).or_insert_with(|| {
+            self.names.push(name.to_owned());
+            self.names.len() as u32 - 1
+        });
         let mut windows = bytes.windows(HEAD_END.len());
         let head_end = windows.position(|window| window == HEAD_END);
         let fields_end = head_end.map_or(bytes.len(), |at| at + 2);

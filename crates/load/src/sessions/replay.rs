@@ -103,7 +103,7 @@ impl SessionReplay {
     }
 
     fn session(&mut self, connection: ConnectionNumber) -> Option<&mut Session> {
-        self.connections.get_mut(connection.0 as usize)?.as_mut()
+        session_of(&mut self.connections, connection)
     }
 
     /// The session of the connection is over.
@@ -128,7 +128,7 @@ impl SessionReplay {
 
     /// Appends what the session of the connection sends now, if anything.
     fn write(&mut self, connection: ConnectionNumber, text: &mut Vec<u8>) -> Option<Batch> {
-        let session = self.connections.get_mut(connection.0 as usize)?.as_mut()?;
+        let session = session_of(&mut self.connections, connection)?;
         if session.is_over || session.is_failed {
             return None;
         }
@@ -236,8 +236,7 @@ impl RequestGenerator for SessionReplay {
     }
 
     fn delay_ns(&mut self, connection: ConnectionNumber) -> Result<u64, GeneratorError> {
-        let session = self.connections.get_mut(connection.0 as usize);
-        let Some(session) = session.and_then(Option::as_mut) else {
+        let Some(session) = session_of(&mut self.connections, connection) else {
             return Ok(0);
         };
         let is_due = !session.is_failed && session.unanswered.is_empty();
@@ -311,11 +310,7 @@ impl RequestGenerator for SessionReplay {
     }
 
     fn ended(&mut self, connection: ConnectionNumber, _tag: BatchTag, outcome: BatchOutcome) {
-        let Some(session) = self
-            .connections
-            .get_mut(connection.0 as usize)
-            .and_then(Option::as_mut)
-        else {
+        let Some(session) = session_of(&mut self.connections, connection) else {
             return;
         };
         let answered = session.answered.min(session.unanswered.len());
@@ -346,6 +341,11 @@ impl RequestGenerator for SessionReplay {
     fn sessions(&self) -> Option<SessionCounts> {
         Some(self.figures.counts)
     }
+}
+
+/// The session of a connection.
+fn session_of(all: &mut [Option<Session>], connection: ConnectionNumber) -> Option<&mut Session> {
+    all.get_mut(connection.0 as usize)?.as_mut()
 }
 
 /// The line that gives a cookie back: its name and value, without its attributes.

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::CStr;
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -178,7 +179,7 @@ unsafe extern "C-unwind" fn lookup(raw: *mut ffi::lua_State) -> i32 {
         };
         ffi::lua_pushnil(raw);
         push_text(raw, error.to_string().as_bytes());
-        shared.note_failure(error);
+        shared.notes().failure = Some(error);
     }
     2
 }
@@ -229,13 +230,20 @@ unsafe extern "C-unwind" fn connect(raw: *mut ffi::lua_State) -> i32 {
         let shared = &context(raw).shared;
         let is_connected = shared.address(count(raw, 1)).is_some_and(|address| {
             TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
-                .inspect(|_| shared.note_connected(address))
-                .inspect_err(|error| shared.note_connect_error(error))
+                .inspect(|_| shared.notes().connected = Some(address))
+                .inspect_err(|error| shared.notes().connect_error = Some(words_of(error)))
                 .is_ok()
         });
         ffi::lua_pushboolean(raw, is_connected.into());
     }
     1
+}
+
+/// Why a connection was not made, without the number that Rust adds to the system's words.
+fn words_of(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next();
+    words.unwrap_or_default().to_owned()
 }
 
 /// `format(method, path, headers, body)`, with a table and all four arguments: the text of a
@@ -408,8 +416,8 @@ unsafe extern "C-unwind" fn stop(raw: *mut ffi::lua_State) -> i32 {
 unsafe extern "C-unwind" fn statistic(raw: *mut ffi::lua_State) -> i32 {
     // SAFETY: as in `address`.
     unsafe {
-        let outcome = context(raw).shared.outcome();
-        let Some(outcome) = outcome.as_ref() else {
+        let notes = context(raw).shared.notes();
+        let Some(outcome) = notes.outcome.as_ref() else {
             return 0;
         };
         let values = match count(raw, 1) {

@@ -50,22 +50,6 @@ pub(crate) struct State {
 unsafe impl Send for State {}
 
 impl State {
-    /// Takes a state in which the prelude was run.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is a state of this thread's that nobody else closes; `context` was made by `Box`, and
-    /// is referred to by nothing but the state.
-    pub(super) unsafe fn of(raw: *mut ffi::lua_State, context: NonNull<dyn Any + Send>) -> Self {
-        // SAFETY: as promised by the caller; `drop` disarms it before the state is closed.
-        let interrupter = unsafe { Interrupter::new(raw) };
-        Self {
-            raw,
-            context,
-            interrupter: Arc::new(interrupter),
-        }
-    }
-
     /// What ends a call into this state from another thread.
     pub(crate) fn interrupter(&self) -> Arc<Interrupter> {
         Arc::clone(&self.interrupter)
@@ -84,7 +68,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.interrupter.disarm();
+        *self.interrupter.hooked() = None;
         // SAFETY: the state is this thread's and used by nobody any more; the context was made by
         // `Box`, and nothing refers to it when the state is closed.
         unsafe {
@@ -109,7 +93,7 @@ struct Hooked {
 }
 
 // SAFETY: the pointer is used for `lua_sethook` alone, which LuaJIT allows from any thread, and
-// only while the mutex is locked that `disarm` locks before the state is closed.
+// only while the mutex is locked that an owner locks before it closes the state.
 unsafe impl Send for Hooked {}
 
 impl Interrupter {
@@ -117,8 +101,8 @@ impl Interrupter {
     ///
     /// # Safety
     ///
-    /// `raw` is a state until `disarm` has returned, and the calling thread's.
-    pub(super) unsafe fn new(raw: *mut ffi::lua_State) -> Self {
+    /// `raw` is the calling thread's, and a state for as long as the mutex holds it.
+    unsafe fn new(raw: *mut ffi::lua_State) -> Self {
         // SAFETY: as promised by the caller.
         let hook = unsafe {
             let hook = ffi::lua_gethook(raw);
@@ -129,11 +113,6 @@ impl Interrupter {
             state: Mutex::new(hook.map(|hook| Hooked { raw, hook })),
             is_interrupted: AtomicBool::new(false),
         }
-    }
-
-    /// The state is about to be closed.
-    pub(super) fn disarm(&self) {
-        *self.hooked() = None;
     }
 
     /// What was interrupted may be called again.
@@ -219,7 +198,12 @@ impl State {
                 drop(Box::from_raw(context.as_ptr()));
                 return Err(ScriptError::Load { message });
             }
-            Ok(Self::of(raw, context))
+            Ok(Self {
+                raw,
+                context,
+                // `drop` takes the state from it before that is closed.
+                interrupter: Arc::new(Interrupter::new(raw)),
+            })
         }
     }
 

@@ -181,7 +181,7 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
         (0..DEPTH).rev().for_each(|behind| {
             site.send(0, behind);
         });
-        let part = site.out.take_shared().expect("one part of the payload");
+        let part = site.out.shared.take().expect("one part of the payload");
         site.protocol.sending(&mut site.connection);
         let whole = Arc::clone(site.protocol.encoded.payload());
         let wire = &whole[part.start as usize..part.end as usize];
@@ -192,7 +192,7 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
         });
         // While a send is in flight nothing can be sent out of the payload.
         site.send(0, 0);
-        assert!(site.out.take_shared().is_none());
+        assert!(site.out.shared.take().is_none());
         assert_eq!(read(&site.written())[0].1, b"hello");
         done(site.receive(&frame(Opcode::Text, b"hello")));
         site.protocol.resume(&mut site.connection, &mut site.out);
