@@ -188,40 +188,30 @@ impl Budget {
     }
 }
 
-/// What the workers of a process draw from.
+/// What the workers of a process draw from: one budget for all, or one for each.
 #[derive(Debug)]
-pub(crate) enum Budgets {
-    /// All from the same.
-    Common(Arc<Budget>),
-    /// Each from its own.
-    OfEach(Vec<Arc<Budget>>),
-}
+pub(crate) struct Budgets(Vec<Arc<Budget>>);
 
 impl Budgets {
+    /// One for all of so many workers.
     pub(crate) fn common(requests: u64, workers: u32) -> Self {
-        Self::Common(Arc::new(Budget::new(requests, workers)))
+        Self(vec![Arc::new(Budget::new(requests, workers))])
     }
 
     /// A budget of its own for each worker, with these numbers of requests.
     pub(crate) fn of_each(requests: &[u64]) -> Self {
         let own = |&requests: &u64| Arc::new(Budget::new(requests, 1));
-        Self::OfEach(requests.iter().map(own).collect())
+        Self(requests.iter().map(own).collect())
     }
 
     /// The budget of the worker at `place` among the workers of the process.
     pub(crate) fn of(&self, place: usize) -> Option<Arc<Budget>> {
-        match self {
-            Self::Common(budget) => Some(Arc::clone(budget)),
-            Self::OfEach(budgets) => budgets.get(place).cloned(),
-        }
+        self.0.get(place).or(self.0.first()).cloned()
     }
 
     /// What nobody has drawn.
     pub(crate) fn left(&self) -> u64 {
-        match self {
-            Self::Common(budget) => budget.left(),
-            Self::OfEach(budgets) => budgets.iter().map(|budget| budget.left()).sum(),
-        }
+        self.0.iter().map(|budget| budget.left()).sum()
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum State {
     /// Open. Where connections are what is requested: one can be opened.
     Open,
     /// brunt has told the server that it sends no more; it awaits the server's answer.
-    Parting {
+    Closing {
         /// When it stops waiting, if nothing comes before.
         quiet_ns: u64,
         /// When it stops waiting in any case.

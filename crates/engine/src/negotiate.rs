@@ -5,7 +5,7 @@ pub(crate) mod quic;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, io};
+use std::io;
 
 use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::clock;
@@ -434,7 +434,7 @@ enum Http2Error {
         "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
          https://"
     )]
-    NotInClearText { server: String, instead: Instead },
+    NotInClearText { server: String, instead: String },
     /// HTTP/2 was negotiated, and the server breaks its rules.
     #[error("{server} chose HTTP/2 and sends something else ({reason}); use --http1")]
     Broken {
@@ -450,30 +450,6 @@ enum Http2Error {
     /// The request cannot be put into HTTP/2.
     #[error("the request cannot be sent in HTTP/2: {0}")]
     Request(RequestError),
-}
-
-/// What came in place of HTTP/2.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Instead {
-    /// A reply in HTTP/1.
-    Http1,
-    /// The end of the connection.
-    End,
-    /// Something else than a reply or the end.
-    Other(ConnectionError),
-}
-
-impl fmt::Display for Instead {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http1 => formatter.write_str("it answers in HTTP/1.1"),
-            Self::End => formatter.write_str("it closes the connection"),
-            Self::Other(ConnectionError::NotHttp2) => {
-                formatter.write_str("it sends something else")
-            }
-            Self::Other(error) => error.fmt(formatter),
-        }
-    }
 }
 
 impl Negotiation<'_> {
@@ -538,7 +514,7 @@ impl Negotiation<'_> {
         match error {
             LinkError::Lost(_) if !is_tls => of_protocol(Http2Error::NotInClearText {
                 server: self.server(),
-                instead: Instead::End,
+                instead: "it closes the connection".to_owned(),
             }),
             // It refuses the client: see `listen_for_refusal`.
             LinkError::Tls(_) => self.failed(TLS, error),
@@ -557,7 +533,10 @@ impl Negotiation<'_> {
         if is_tls {
             return of_protocol(Http2Error::Broken { server, reason });
         }
-        let instead = Instead::Other(reason);
+        let instead = match reason {
+            ConnectionError::NotHttp2 => "it sends something else".to_owned(),
+            reason => reason.to_string(),
+        };
         self.known_answer(answer)
             .unwrap_or_else(|| of_protocol(Http2Error::NotInClearText { server, instead }))
     }
@@ -568,7 +547,7 @@ impl Negotiation<'_> {
         if answer.starts_with(TLS_ALERT) {
             Some(NegotiateError::IsTls { server })
         } else if answer.starts_with(b"HTTP/1.") {
-            let instead = Instead::Http1;
+            let instead = "it answers in HTTP/1.1".to_owned();
             Some(of_protocol(Http2Error::NotInClearText { server, instead }))
         } else {
             None

@@ -17,7 +17,6 @@ use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
 use brunt_probe::server::ServerWatch;
-use brunt_proto::tls::ClientSide;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
@@ -440,23 +439,25 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
         return Ok((first_address(plan)?, Negotiated::unasked(plan)?));
     }
     if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
-        return negotiate_over_datagrams(plan, side);
+        return first_of(plan, |peer| {
+            let negotiated = negotiate::quic::negotiate(plan, side.clone(), &peer)?;
+            Ok((peer, negotiated))
+        });
     }
     let (peer, link, deadline) = reach(plan)?;
     Ok((peer, negotiate::negotiate(plan, side, link, deadline)?))
 }
 
-/// Negotiates with the first address of the target that speaks what is asked for.
-fn negotiate_over_datagrams(
+/// What `attempt` gives of the first address of the target that it succeeds with.
+fn first_of<T>(
     plan: &Plan,
-    side: &ClientSide,
-) -> Result<(Peer, Negotiated), PrepareError> {
+    attempt: impl Fn(Peer) -> Result<T, PrepareError>,
+) -> Result<T, PrepareError> {
     let mut failure = no_address(plan);
     for peer in peers(plan)? {
-        let Peer::Udp(address) = peer else { continue };
-        match negotiate::quic::negotiate(plan, side.clone(), address) {
-            Ok(negotiated) => return Ok((peer, negotiated)),
-            Err(error) => failure = error.into(),
+        match attempt(peer) {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => failure = error,
         }
     }
     Err(failure)
@@ -484,14 +485,7 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
     if let Some(path) = &plan.target.unix_socket {
         return connect(Peer::Unix(path.clone()));
     }
-    let mut failure = no_address(plan);
-    for peer in peers(plan)? {
-        match connect(peer) {
-            Ok(reached) => return Ok(reached),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+    first_of(plan, connect)
 }
 
 /// Where a peer is, in words.

@@ -14,7 +14,6 @@ use brunt_io::spin::Spinner;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, RequestGenerator, Round};
 use brunt_probe::memory;
-use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
 use crate::backlog::Budgets;
@@ -566,7 +565,6 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                 Some(worker) => worker.next_order(orders)?,
             } {
                 let task = preparation.task;
-                let is_observed = task.plan().observe;
                 let holds_start = task.control.holds_start();
                 let spinner =
                     Spinner::new(task.prepared.spin(), preparation.threads_that_poll, cpus);
@@ -595,9 +593,6 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                     ready.leave();
                     return Ok(());
                 };
-                if is_observed {
-                    ready.meter(ThreadMeter::of_thread());
-                }
                 let before = CpuUse::of_thread().unwrap_or_default();
                 let finished = ready.run(start)?;
                 let cpu = CpuUse::of_thread().unwrap_or_default();

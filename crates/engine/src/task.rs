@@ -118,10 +118,6 @@ impl Timeline {
         is_earlier
     }
 
-    pub(crate) fn enter(&mut self, mode: Mode) {
-        self.mode = mode;
-    }
-
     /// Whether something may be sent at `now_ns`.
     #[inline]
     pub(crate) fn sends_at(&self, now_ns: u64) -> bool {
@@ -251,7 +247,7 @@ impl Prepared {
     pub(crate) fn sockets(&self) -> SocketOptions {
         let plan = &self.plan;
         let streams = plan.one_way();
-        let paced = streams.and_then(|it| it.paced_bytes_per_s(plan.connections.get()));
+        let paced = streams.and_then(|streams| streams.paced_bytes_per_s(plan.connections.get()));
         SocketOptions {
             paced_bytes_per_s: paced.or(plan.sockets.paced_bytes_per_s),
             receive_bytes_min: streams
@@ -339,7 +335,7 @@ mod tests {
             end_ns: 20,
         };
         timeline.set_window(window);
-        timeline.enter(Mode::Load);
+        timeline.mode = Mode::Load;
         let at = [9, 10, 19, 20];
         assert_eq!(
             at.map(|at_ns| timeline.sends_at(at_ns)),
@@ -351,7 +347,7 @@ mod tests {
         );
         assert!(!timeline.end_by(25) && timeline.end_by(15));
         assert!(!timeline.measures(15));
-        timeline.enter(Mode::Drain);
+        timeline.mode = Mode::Drain;
         assert!(!timeline.sends_at(12));
     }
 }

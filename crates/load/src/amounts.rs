@@ -261,7 +261,8 @@ impl Plan {
         Some(match self.model {
             LoadModel::Closed { .. } | LoadModel::Held { .. } if !self.has_equal_parts => {
                 let connections = self.connections.get();
-                let before = |worker: u32| (0..worker).map(|it| share(connections, all, it)).sum();
+                let of = |worker| share(connections, all, worker);
+                let before = |worker: u32| (0..worker).map(of).sum();
                 let dealt = |worker| dealt_to(requests, before(worker), connections);
                 dealt(workers.end) - dealt(workers.start)
             }
@@ -359,7 +360,7 @@ mod tests {
                 assert!(
                     large.iter().eq(shares
                         .iter()
-                        .map(|&it| u64::from(it))
+                        .map(|&number| u64::from(number))
                         .collect::<Vec<_>>()
                         .iter())
                 );

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::spoken::Exchange;
 
-/// The name of the choice that leaves it to the server.
-const AUTO_NAME: &str = "auto";
-
 /// Which HTTP is spoken: one version, or what the server chooses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -38,7 +35,7 @@ impl HttpChoice {
     /// All choices.
     fn all() -> impl Iterator<Item = Self> {
         let versions = Protocol::ALL.into_iter();
-        let versions = versions.filter(|it| it.version_option.is_some());
+        let versions = versions.filter(|version| version.version_option.is_some());
         [Self::AUTO].into_iter().chain(versions.map(Self::only))
     }
 
@@ -49,8 +46,7 @@ impl HttpChoice {
 
     /// The name as stored: that of its option.
     fn name(self) -> &'static str {
-        let option = self.option();
-        option.map_or(AUTO_NAME, |option| option.trim_start_matches('-'))
+        (self.option()).map_or("auto", |option| option.trim_start_matches('-'))
     }
 }
 
@@ -59,7 +55,7 @@ impl Exchange for HttpChoice {
         let all: &'static [Protocol] = &Protocol::ALL;
         let place = self
             .only
-            .and_then(|only| all.iter().position(|it| *it == only));
+            .and_then(|only| all.iter().position(|protocol| *protocol == only));
         match place {
             Some(place) => &all[place..=place],
             None => &[Protocol::HTTP2, Protocol::HTTP1],
@@ -83,7 +79,7 @@ impl TryFrom<String> for HttpChoice {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let found = Self::all().find(|it| it.name() == name);
+        let found = Self::all().find(|choice| choice.name() == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = Self::all().map(Self::name).collect();
             let names = names.join(", ");

@@ -102,12 +102,9 @@ impl Exchange for MessageExchange {
     }
 
     fn withheld(&self) -> Vec<Withheld> {
-        let opening = self.opening.iter();
-        let hidden = opening.filter(|it| it.message.given().is_none());
-        hidden
-            .map(|it| Withheld::Opening {
-                bytes: it.bytes_max(),
-            })
-            .collect()
+        let hidden = self.opening.iter();
+        let hidden = hidden.filter(|opening| opening.message.given().is_none());
+        let bytes = hidden.map(OpeningMessage::bytes_max);
+        bytes.map(|bytes| Withheld::Opening { bytes }).collect()
     }
 }

@@ -16,6 +16,8 @@ use crate::{RequestSet, RequestSpec, Target, TargetError};
 
 /// What a weight is given with, behind a URL.
 const WEIGHT: &str = "weight=";
+/// What is filled in on the command line alone.
+const ENVIRONMENT: &str = "@env:";
 /// Characters of a line that are shown.
 const SHOWN_MAX: usize = 80;
 /// Methods that a target of vegeta begins with.
@@ -124,15 +126,6 @@ pub fn targets<'a>(text: &'a [u8], base: Option<&Target>) -> RequestList<'a> {
         _ => Form::Http,
     };
     RequestList::new(text, form, base)
-}
-
-/// Refuses what is filled in on the command line alone.
-fn refuse_environment(text: &str) -> Result<(), LineError> {
-    if text.contains("@env:") {
-        Err(LineError::Environment)
-    } else {
-        Ok(())
-    }
 }
 
 /// The text behind the byte order mark that some editors put before it.
@@ -249,7 +242,9 @@ impl<'a> RequestList<'a> {
             let mut listed = self.request(&target.method, &target.url)?;
             for (name, values) in target.header.unwrap_or_default() {
                 for value in values {
-                    refuse_environment(&value)?;
+                    if value.contains(ENVIRONMENT) {
+                        return Err(LineError::Environment);
+                    }
                     listed.request.headers.push((name.clone(), value));
                 }
             }
@@ -291,7 +286,9 @@ impl<'a> RequestList<'a> {
             let Some(listed) = self.last.as_mut().filter(|_| self.is_open) else {
                 return Err(LineError::NotTarget);
             };
-            refuse_environment(text)?;
+            if text.contains(ENVIRONMENT) {
+                return Err(LineError::Environment);
+            }
             if let Some(path) = text.strip_prefix('@') {
                 listed.body_file = Some(path.into());
                 // The body is the last of a target.

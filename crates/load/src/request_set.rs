@@ -182,7 +182,7 @@ impl RequestSet {
             return Some(Self::unnamed(Content::Messages(messages), order));
         }
         Some(Self {
-            names: Arc::new(Names::of(messages.iter().map(|it| &*it.name))),
+            names: Arc::new(Names::of(messages.iter().map(|message| &*message.name))),
             ..Self::unnamed(Content::Messages(messages), order)
         })
     }
@@ -275,7 +275,7 @@ impl RequestSet {
             Content::Outline(outline) => outline.first_name.clone(),
             Content::Messages(messages) => messages
                 .first()
-                .map_or_else(String::new, |it| it.name.clone()),
+                .map_or_else(String::new, |message| message.name.clone()),
         }
     }
 
@@ -328,7 +328,7 @@ impl RequestSet {
     /// Whether some are sent more often than others.
     pub fn is_weighted(&self) -> bool {
         match &*self.content {
-            Content::Outline(outline) => outline.list.as_ref().is_some_and(|it| it.is_weighted),
+            Content::Outline(outline) => outline.list.as_ref().is_some_and(|list| list.is_weighted),
             _ => self.turns.is_some(),
         }
     }

@@ -206,27 +206,8 @@ pub enum Term {
     Time(&'static str, u64),
 }
 
-impl From<&str> for Term {
-    fn from(words: &str) -> Self {
-        Self::Words(words.to_owned())
-    }
-}
-
-impl From<String> for Term {
-    fn from(words: String) -> Self {
-        Self::Words(words)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_alone_have_one_protocol() {
-        let spoken = Spoken::Connections;
-        assert_eq!(spoken.chosen(None), Some(Protocol::TCP));
-        assert_eq!(spoken.protocols(), [Protocol::TCP]);
-        assert_eq!(spoken.unit(), Unit::CONNECTIONS);
+impl<W: Into<String>> From<W> for Term {
+    fn from(words: W) -> Self {
+        Self::Words(words.into())
     }
 }

@@ -83,7 +83,7 @@ impl TlsSpec {
     /// The files that it needs.
     pub(crate) fn files(&self) -> impl Iterator<Item = &PlanFile> {
         let identity = self.identity.iter();
-        let identity = identity.flat_map(|it| [&it.certificate, &it.key]);
+        let identity = identity.flat_map(|identity| [&identity.certificate, &identity.key]);
         self.roots.iter().chain(identity)
     }
 }

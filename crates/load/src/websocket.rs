@@ -52,21 +52,6 @@ pub enum ReplyMatch {
     Containing(Pattern),
 }
 
-impl WebSocketExchange {
-    /// What each message is, and what answers it.
-    fn message_terms(&self) -> [Term; 2] {
-        let kind = if self.is_binary { "binary" } else { "text" };
-        let replies = match (self.replies, self.matching == ReplyMatch::Echo) {
-            (0, _) => "no replies".into(),
-            (1, true) => "echoes awaited".into(),
-            (1, false) => "one reply each".into(),
-            (replies, true) => Term::Count(replies.into(), "echoes each"),
-            (replies, false) => Term::Count(replies.into(), "replies each"),
-        };
-        [kind.into(), replies]
-    }
-}
-
 impl Exchange for WebSocketExchange {
     fn protocols(&self) -> &'static [Protocol] {
         &[Protocol::WEBSOCKET]
@@ -90,7 +75,15 @@ impl Exchange for WebSocketExchange {
     fn terms(&self, is_held: bool) -> Vec<Term> {
         let mut terms = Vec::new();
         if !is_held {
-            terms.extend(self.message_terms());
+            let kind = if self.is_binary { "binary" } else { "text" };
+            let replies = match (self.replies, self.matching == ReplyMatch::Echo) {
+                (0, _) => "no replies".into(),
+                (1, true) => "echoes awaited".into(),
+                (1, false) => "one reply each".into(),
+                (replies, true) => Term::Count(replies.into(), "echoes each"),
+                (replies, false) => Term::Count(replies.into(), "replies each"),
+            };
+            terms.extend([kind.into(), replies]);
         }
         if self.opening.is_some() {
             terms.push("after a first one per connection".into());
@@ -131,11 +124,11 @@ impl Exchange for WebSocketExchange {
 
     fn withheld(&self) -> Vec<Withheld> {
         let has_no_fields = self.headers.given().is_none();
-        let has_no_names = self.subprotocols.iter().any(|it| it == HIDDEN);
+        let has_no_names = self.subprotocols.iter().any(|name| name == HIDDEN);
         let fields = has_no_fields.then_some(Withheld::UpgradeFields);
         let names = has_no_names.then_some(Withheld::Subprotocols);
-        let hidden = self.opening.iter().map(|it| &it.message);
-        let hidden = hidden.filter(|it| it.given().is_none());
+        let hidden = self.opening.iter().map(|opening| &opening.message);
+        let hidden = hidden.filter(|message| message.given().is_none());
         let openings = hidden.map(|message| Withheld::Opening {
             bytes: message.bytes(Template::bytes_max),
         });

@@ -65,16 +65,20 @@ impl Plan {
         let mut parts = Vec::new();
         if self.requests.is_withheld() {
             let outline = self.requests.outline();
-            let (header_names, body_bytes) = outline
-                .first
-                .map_or_else(Default::default, |it| (it.header_names, it.body_bytes));
+            let (header_names, body_bytes) = outline.first.map_or_else(Default::default, |first| {
+                (first.header_names, first.body_bytes)
+            });
             parts.push(Withheld::Requests {
                 first: outline.first_name,
                 header_names,
                 body_bytes,
             });
         }
-        let hidden = self.all_targets().filter(|it| it.is_query_hidden());
+        let counter = self.server_counter.iter().map(|counter| &counter.target);
+        let hidden = self
+            .targets()
+            .chain(counter)
+            .filter(|target| target.is_query_hidden());
         parts.extend(hidden.map(|target| Withheld::Query {
             url: redact_queries(&target.url),
         }));
@@ -87,15 +91,13 @@ impl Plan {
         }
     }
 
-    /// The servers that it names: those of the load, and those of pages that are read beside it.
-    fn all_targets(&self) -> impl Iterator<Item = &Target> {
-        let counter = self.server_counter.iter().map(|it| &it.target);
-        self.targets().chain(counter)
-    }
-
-    /// The same, to be changed.
+    /// The servers that it names, to be changed: those of the load, and those of pages that are
+    /// read beside it.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
-        let counter = self.server_counter.iter_mut().map(|it| &mut it.target);
+        let counter = self
+            .server_counter
+            .iter_mut()
+            .map(|counter| &mut counter.target);
         std::iter::once(&mut self.target)
             .chain(&mut self.further_targets)
             .chain(counter)
@@ -147,7 +149,7 @@ impl RequestSet {
     #[must_use]
     pub(crate) fn redacted(&self) -> Self {
         let has_queries = match self.content() {
-            Content::Requests(_) => self.requests().any(|it| it.path.contains('?')),
+            Content::Requests(_) => self.requests().any(|request| request.path.contains('?')),
             Content::Messages(messages) => !messages.is_empty(),
             Content::Outline(_) => true,
         };

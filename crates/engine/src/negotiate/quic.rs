@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use brunt_io::backend::Peer;
 use brunt_io::blocking::{Deadline, LinkError};
 use brunt_io::clock;
 use brunt_load::Plan;
@@ -49,7 +50,7 @@ enum QuicError {
     NoStreams { server: String },
 }
 
-/// Negotiates with a server of HTTP/3 at `address`, on a connection that is closed again.
+/// Negotiates with a server of HTTP/3 at `peer`, on a connection that is closed again.
 ///
 /// # Errors
 ///
@@ -57,8 +58,11 @@ enum QuicError {
 pub(crate) fn negotiate(
     plan: &Plan,
     side: ClientSide,
-    address: SocketAddr,
+    peer: &Peer,
 ) -> Result<Negotiated, NegotiateError> {
+    let (Peer::Udp(address) | Peer::Tcp(address)) = *peer else {
+        unreachable!("QUIC is over datagrams");
+    };
     let protocol = plan.spoken.preferred();
     let server = plan.target.authority.clone();
     let failed = |reason: String| {

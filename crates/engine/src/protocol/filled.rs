@@ -41,7 +41,7 @@ impl HoleInFraming {
     /// is.
     pub(super) fn of(name: &str) -> Option<Self> {
         let names = ["Content-Length", "Transfer-Encoding", "Connection"];
-        let is_of_framing = names.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let is_of_framing = names.iter().any(|known| known.eq_ignore_ascii_case(name));
         is_of_framing.then(|| Self(name.to_owned()))
     }
 }
@@ -100,7 +100,8 @@ impl<'a> Parts<'a> {
         plan: &Plan,
         (index, request): (usize, RequestRef<'a>),
     ) -> Result<Self, EncodeError> {
-        let parts = Self::of(request).map_err(|it| EncodeError::request(plan, index, it))?;
+        let parts =
+            Self::of(request).map_err(|reason| EncodeError::request(plan, index, reason))?;
         if parts.is_fixed() {
             Ok(parts)
         } else {
@@ -245,7 +246,7 @@ mod tests {
         let requests = raw_requests(text).expect("three");
         let named: Vec<_> = requests
             .iter()
-            .map(|it| (it.name(), it.has_placeholders))
+            .map(|request| (request.name(), request.has_placeholders))
             .collect();
         assert_eq!(
             named,
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(requests[0].body, b"id={{seq 10000}}");
         let texts: Vec<u8> = requests
             .iter()
-            .flat_map(|it| it.text.clone().expect("given"))
+            .flat_map(|request| request.text.clone().expect("given"))
             .collect();
         let sent = String::from_utf8_lossy(text).replacen("\\", "", 1);
         assert_eq!(texts, sent.as_bytes());

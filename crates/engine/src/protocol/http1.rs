@@ -205,7 +205,7 @@ impl Http1Requests {
         let copied = self
             .places
             .iter()
-            .filter(|it| are_apart || it.filled != FIXED);
+            .filter(|place| are_apart || place.filled != FIXED);
         let bytes = copied.map(|place| place.bytes).max().unwrap_or(0);
         (bytes as usize).saturating_mul(self.depth as usize)
     }

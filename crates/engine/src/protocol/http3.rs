@@ -18,10 +18,10 @@ use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use thiserror::Error;
 
 use super::filled::Parts;
-use super::out::Asked;
+use super::out::DatagramsOut;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Parting, Progress,
+    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Ending, Next, Progress,
     ProtocolEvent, Sizes, TimedOut,
 };
 use crate::failure::of_code;
@@ -225,7 +225,12 @@ impl ClientProtocol for Http3 {
         Http3Connection::default()
     }
 
-    fn open(&mut self, connection: &mut Http3Connection, _out: &mut Asked, now_ns: u64) -> bool {
+    fn open(
+        &mut self,
+        connection: &mut Http3Connection,
+        _out: &mut DatagramsOut,
+        now_ns: u64,
+    ) -> bool {
         *connection = Http3Connection {
             client: self.begin(now_ns),
             secured: Some(Secured {
@@ -239,11 +244,11 @@ impl ClientProtocol for Http3 {
         false
     }
 
-    fn part(&mut self, connection: &mut Http3Connection, _out: &mut Asked) -> Parting {
+    fn part(&mut self, connection: &mut Http3Connection, _out: &mut DatagramsOut) -> Closing {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.patience.heard_ns);
         }
-        Parting::AtOnce
+        Closing::AtOnce
     }
 
     fn close(&mut self, connection: &mut Http3Connection) -> u64 {
@@ -259,7 +264,12 @@ impl ClientProtocol for Http3 {
     }
 
     #[inline]
-    fn request(&mut self, connection: &mut Http3Connection, next: Next, _out: &mut Asked) -> u32 {
+    fn request(
+        &mut self,
+        connection: &mut Http3Connection,
+        next: Next,
+        _out: &mut DatagramsOut,
+    ) -> u32 {
         let template = &self.templates[next.request.0 as usize];
         let client = connection.client.as_mut();
         client.map_or(0, |client| client.request(template))
@@ -292,7 +302,7 @@ impl ClientProtocol for Http3 {
         received: ReceivedDatagrams<'_>,
         received_ns: u64,
         _places: &[RequestTiming],
-        _out: &mut Asked,
+        _out: &mut DatagramsOut,
     ) -> Result<Progress, Broken> {
         let consumed = received.bytes.len();
         let Some(client) = connection.client.as_mut() else {
@@ -357,7 +367,7 @@ impl ClientProtocol for Http3 {
         connection: &mut Http3Connection,
         now_ns: u64,
         places: &[RequestTiming],
-        _out: &mut Asked,
+        _out: &mut DatagramsOut,
     ) -> Option<TimedOut> {
         let client = connection.client.as_mut()?;
         if connection.deadline_ns <= now_ns {

@@ -14,7 +14,7 @@ use super::exchange::{
     self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered,
 };
 use super::{
-    Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
+    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Next, Out, Part, Progress,
     ProtocolEvent, Sizes,
 };
 use crate::failure;
@@ -223,8 +223,8 @@ impl ClientProtocol for Messages {
         self.encoded.reply == Framing::None
     }
 
-    fn part(&mut self, _connection: &mut MessagesConnection, _out: &mut Out) -> Parting {
-        Parting::Heard
+    fn part(&mut self, _connection: &mut MessagesConnection, _out: &mut Out) -> Closing {
+        Closing::Heard
     }
 
     fn connection(&self) -> MessagesConnection {

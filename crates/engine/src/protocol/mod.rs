@@ -186,7 +186,7 @@ pub(crate) struct Capacity {
 
 /// How a connection is ended on which nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parting {
+pub(crate) enum Closing {
     /// It is closed.
     AtOnce,
     /// The server answers what was written, [`ProtocolEvent::Closed`] at last.
@@ -273,7 +273,7 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         now_ns: u64,
     ) -> bool;
 
-    /// Whether connections may end otherwise than [`Parting::AtOnce`].
+    /// Whether connections may end otherwise than [`Closing::AtOnce`].
     const PARTS: bool = false;
 
     /// The same for the run at hand.
@@ -282,8 +282,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
-    fn part(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) -> Parting {
-        Parting::AtOnce
+    fn part(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) -> Closing {
+        Closing::AtOnce
     }
 
     /// The connection is gone, and nothing is in flight on it. Gives how many of its bytes are in

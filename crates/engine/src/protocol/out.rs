@@ -69,7 +69,7 @@ impl WorkerTransport for Stream {
 }
 
 impl WorkerTransport for Datagram {
-    type Out = Asked;
+    type Out = DatagramsOut;
     type Backend<B: Backends> = B::Datagrams;
 
     const IS_RELIABLE: bool = false;
@@ -248,13 +248,13 @@ impl Written<Stream> for Out {
 
 /// Whether a protocol over datagrams is to be asked what it sends.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct DatagramsOut {
     is_due: bool,
     /// An empty buffer for what it sends.
     spare: Vec<u8>,
 }
 
-impl Written<Datagram> for Asked {
+impl Written<Datagram> for DatagramsOut {
     fn begin<'a>(&mut self, _outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
         self.is_due = true;
     }

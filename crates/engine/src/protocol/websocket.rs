@@ -21,7 +21,7 @@ use super::exchange::{
     ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer,
 };
 use super::{
-    Aside, Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Parting, Progress,
+    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Next, Out, Part, Progress,
     ProtocolEvent, TimedOut,
 };
 use crate::failure;
@@ -331,14 +331,14 @@ impl ClientProtocol for WebSocket {
     }
 
     /// A server that has not answered all is left without waiting.
-    fn part(&mut self, connection: &mut WebSocketConnection, out: &mut Out) -> Parting {
+    fn part(&mut self, connection: &mut WebSocketConnection, out: &mut Out) -> Closing {
         if !connection.client.is_open() {
-            return Parting::AtOnce;
+            return Closing::AtOnce;
         }
         let (code, parting) = if connection.has_abandoned {
-            (CloseCode::GOING_AWAY, Parting::AtOnce)
+            (CloseCode::GOING_AWAY, Closing::AtOnce)
         } else {
-            (CloseCode::NORMAL, Parting::Answered)
+            (CloseCode::NORMAL, Closing::Answered)
         };
         let key = next_key(&mut connection.random);
         let bytes = out.owned(self.encoded.payload());

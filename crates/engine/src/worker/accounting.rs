@@ -51,12 +51,6 @@ impl Accounting {
         }
     }
 
-    /// Open connections.
-    #[inline]
-    pub(super) fn live(&self) -> u32 {
-        self.recorder.live()
-    }
-
     /// What is shown, with the response times so far.
     pub(super) fn shown(&self) -> (Progress, &Histogram) {
         (self.progress, self.recorder.response())

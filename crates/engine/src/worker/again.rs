@@ -67,7 +67,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// waits for any, if there is none.
     #[cold]
     pub(super) fn fail_repeats(&mut self, slot: Slot, now_ns: u64) {
-        if self.pacing.is_open_loop() && self.connections.accounting.live() > 0 {
+        if self.pacing.is_open_loop() && self.connections.accounting.recorder.live() > 0 {
             return;
         }
         while let Some(repeat) = self.repeats.pop(slot) {
@@ -225,7 +225,7 @@ impl Repeats {
             && self
                 .lines
                 .get(self.line(slot))
-                .is_some_and(|it| !it.is_empty())
+                .is_some_and(|line| !line.is_empty())
     }
 
     /// Lets one wait, behind the others.
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!((own.pop(Slot(3)), own.waiting), (None, 1));
         let mut shared = waiting(true);
         assert!(shared.waits_for_any() && shared.waits_for(Slot(9)));
-        let in_order = [0; 3].map(|_| shared.pop(Slot(9)).map(|it| it.timing.due_ns));
+        let in_order = [0; 3].map(|_| shared.pop(Slot(9)).map(|repeat| repeat.timing.due_ns));
         assert_eq!(in_order, [Some(10), Some(30), Some(20)]);
         assert!(shared.is_empty() && !shared.waits_for_any());
         assert_eq!(shared.next_time_out_ns(), u64::MAX);

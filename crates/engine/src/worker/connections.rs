@@ -219,7 +219,7 @@ impl<P: ClientProtocol> Connections<P> {
         self.attempt_ended(slot, now_ns);
         self.note_lacking(slot);
         self.accounting.failed(now_ns, kind, 0);
-        if self.accounting.live() == 0 {
+        if self.accounting.recorder.live() == 0 {
             self.unavailable_since_ns.get_or_insert(now_ns);
             self.probe.get_or_insert(slot);
         }
@@ -422,7 +422,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// The connection, which was open, is closed.
     pub(super) fn closed(&mut self, slot: Slot, now_ns: u64) {
         match self[slot].state {
-            State::Parting { .. } => self.parting -= 1,
+            State::Closing { .. } => self.parting -= 1,
             _ => self.accounting.recorder.disconnected(now_ns),
         }
     }
@@ -449,7 +449,7 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn part(&mut self, slot: Slot, now_ns: u64, timeout_ns: u64) {
         let until_ns = now_ns.saturating_add(timeout_ns);
         let quiet_ns = now_ns.saturating_add(QUIET_NS);
-        self[slot].state = State::Parting { quiet_ns, until_ns };
+        self[slot].state = State::Closing { quiet_ns, until_ns };
         self.arm(slot, until_ns.min(quiet_ns));
         self.parting += 1;
         self.accounting.recorder.disconnected(now_ns);
@@ -459,7 +459,7 @@ impl<P: ClientProtocol> Connections<P> {
     #[inline]
     pub(super) fn heard(&mut self, slot: Slot, now_ns: u64) {
         if P::PARTS
-            && let State::Parting { quiet_ns, .. } = &mut self[slot].state
+            && let State::Closing { quiet_ns, .. } = &mut self[slot].state
         {
             *quiet_ns = now_ns.saturating_add(QUIET_NS);
         }
@@ -501,19 +501,6 @@ impl<P: ClientProtocol> Connections<P> {
         {
             self.unavailable_since_ns = Some(now_ns);
         }
-    }
-
-    /// When a request in flight on the connection, or its protocol, has waited for `timeout_ns`;
-    /// [`u64::MAX`] for never.
-    pub(super) fn next_timeout_ns(&self, slot: Slot, protocol: &P, timeout_ns: u64) -> u64 {
-        let connection = &self[slot];
-        let first_due_ns = match connection.in_flight {
-            0 => u64::MAX,
-            _ => self.first_due_ns(slot),
-        };
-        first_due_ns
-            .saturating_add(timeout_ns)
-            .min(protocol.next_timeout_ns(&connection.protocol))
     }
 }
 

@@ -20,7 +20,7 @@ use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::spin::Spinner;
 use brunt_load::{LoadModel, RequestSource};
 use brunt_probe::thread_meter::ThreadMeter;
-use brunt_record::{Recorder, SetUp};
+use brunt_record::{Backend, Recorder, SetUp};
 
 use crate::backlog::Quota;
 use crate::connection::State;
@@ -179,11 +179,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Has the calling thread, which is to run the worker, read over the window.
-    pub(crate) fn meter(&mut self, meter: ThreadMeter) {
-        self.wake_ups.meter(meter);
-    }
-
     /// Has requests made by `generated` from now on, before the first connection is opened. Where
     /// the connections of an earlier round are kept, that made theirs, too.
     pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
@@ -221,7 +216,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
         let (asked, open) = (
             self.connections.slots_used,
-            self.connections.accounting.live(),
+            self.connections.accounting.recorder.live(),
         );
         let record = self.connections.accounting.recorder.record();
         record.edges.ready.set(now_ns);
@@ -255,11 +250,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.set_window(window);
         self.quota.count_from(window.start_ns);
         let lived_from_ns = self.backend.now_ns();
+        if self.task.plan().observe && self.task.prepared.backend != Backend::Sim {
+            self.wake_ups.meter = Some(ThreadMeter::of_thread());
+        }
         // An agreed start may be far off.
         while self.backend.now_ns() < start.load_ns && !self.task.control.is_aborted() {
             self.turn(start.load_ns)?;
         }
-        self.timeline.enter(Mode::Load);
+        self.timeline.mode = Mode::Load;
         if self.task.prepared.halves() {
             let connections = self.task.connections;
             self.pacing
@@ -364,7 +362,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Model::Open => self.pacing.backlog.waiting() > 0,
                 Model::Sessions => {
                     let opening = self.connections.attempts + self.connections.resuming;
-                    let in_use = self.connections.accounting.live() + opening;
+                    let in_use = self.connections.accounting.recorder.live() + opening;
                     // There is no use for a connection without a request left for it.
                     !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
                 }
@@ -375,7 +373,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
-        let live = self.connections.accounting.live();
+        let live = self.connections.accounting.recorder.live();
         let generated = self.generated.as_ref();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
@@ -394,7 +392,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         self.pacing.backlog.stop();
         self.end_release(now_ns);
-        self.timeline.enter(Mode::Drain);
+        self.timeline.mode = Mode::Drain;
         let limit_ns = window_end_ns
             .min(now_ns)
             .saturating_add(self.task.plan().drain_limit_ns);
@@ -481,7 +479,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         record.kernel = kernel;
         record.streams = self.workload.end_round();
         record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
-        record.spun_ns = self.wake_ups.spun_ns();
+        record.spun_ns = self.wake_ups.spinner.spun_ns();
         record.edges.drained.set(now_ns);
     }
 
@@ -523,7 +521,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.protocol.parts() {
             return;
         }
-        self.timeline.enter(Mode::Drain);
+        self.timeline.mode = Mode::Drain;
         let now_ns = self.backend.now_ns();
         let is_greeting = |state| matches!(state, State::Greeting { .. });
         let mut greeting = Vec::new();

@@ -228,7 +228,8 @@ impl Pacing {
     /// When a slice of the experiment is over; `u64::MAX` without one.
     #[inline]
     pub(super) fn next_slice_ns(&self) -> u64 {
-        self.halving.as_ref().map_or(u64::MAX, Experiment::next_ns)
+        let halving = self.halving.as_ref();
+        halving.map_or(u64::MAX, |experiment| experiment.slice_end_ns)
     }
 }
 
@@ -275,11 +276,6 @@ impl Experiment {
     #[inline]
     fn pauses(&self, slot: Slot) -> bool {
         self.is_halved && slot.0 % 2 == 1
-    }
-
-    /// When the experiment is to be looked at again.
-    fn next_ns(&self) -> u64 {
-        self.slice_end_ns
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -393,7 +389,7 @@ mod tests {
             paused += u32::from(pausing == 2);
             assert!(pausing == 0 || pausing == 2);
             replies += 10;
-            went_on += u32::from(experiment.count(experiment.next_ns(), replies));
+            went_on += u32::from(experiment.count(experiment.slice_end_ns, replies));
         }
         assert!(paused > 0 && paused < Halving::SLICES as u32 && went_on > 0);
         assert!(!experiment.pauses(Slot(1)));

@@ -12,7 +12,7 @@ use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
 use crate::generated::{Generated, NextBatch};
-use crate::protocol::{ClientProtocol, Next, Parting};
+use crate::protocol::{ClientProtocol, Closing, Next};
 use crate::task::Mode;
 use crate::workload::{Carried, Chunk, Workload};
 
@@ -61,7 +61,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.pacing.backlog.stop();
                 return;
             }
-            self.wake_ups.worked(now_ns);
+            self.wake_ups.spinner.worked(now_ns);
             self.recorder().arrival_planned(due_ns);
             let free = match self.pacing.backlog.waiting() {
                 0 if self.repeats.is_empty() => self.pop_free(),
@@ -100,7 +100,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.pacing.begin_batch();
         let accounting = &mut self.connections.accounting;
         accounting.arrivals_skipped((due_ns, until_ns), at_ns, skipped);
-        self.wake_ups.worked(now_ns);
+        self.wake_ups.spinner.worked(now_ns);
     }
 
     /// Plans no further connections where they are of no use.
@@ -516,10 +516,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether connections wait before each request, in a closed loop or in a session.
     pub(super) fn waits(&self) -> bool {
-        let delays = |generated: &Generated| generated.delays;
-        let is_planned = self.pacing.is_open_loop();
-        let generated = self.generated.as_deref().filter(|_| !is_planned);
-        self.pacing.thinks() || generated.is_some_and(delays)
+        let generated = self.generated.as_ref();
+        let delays = generated.is_some_and(|generated| generated.delays);
+        self.pacing.thinks() || delays && !self.pacing.is_open_loop()
     }
 
     /// Whether calls of the generator are those of the window, as far as that is known without
@@ -616,8 +615,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// When a request in flight on the connection, or its protocol, has waited for too long;
     /// [`u64::MAX`] for never.
     pub(super) fn next_timeout_ns(&self, slot: Slot) -> u64 {
-        self.connections
-            .next_timeout_ns(slot, &self.protocol, self.task.timeout_ns)
+        let connection = &self.connections[slot];
+        let first_due_ns = match connection.in_flight {
+            0 => u64::MAX,
+            _ => self.connections.first_due_ns(slot),
+        };
+        first_due_ns
+            .saturating_add(self.task.timeout_ns)
+            .min(self.protocol.next_timeout_ns(&connection.protocol))
     }
 
     /// When an open connection is to be looked at: for that, or to send again.
@@ -675,9 +680,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let parting = (self.protocol).part(&mut connection.protocol, self.output.out());
         self.flush();
         let waits = match parting {
-            Parting::AtOnce => false,
-            Parting::Answered => true,
-            Parting::Heard => !self.connections[slot].sending && self.backend.finish(slot),
+            Closing::AtOnce => false,
+            Closing::Answered => true,
+            Closing::Heard => !self.connections[slot].sending && self.backend.finish(slot),
         };
         if waits {
             self.connections.part(slot, now_ns, self.task.timeout_ns);

@@ -528,11 +528,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if self.connections[slot].in_flight == 0 {
-            self.connections[slot].late_ns = 0;
             self.recorder().closed_idle(now_ns);
-        } else {
-            self.fail_all(slot, now_ns, kind);
         }
+        self.give_up_connection(slot, now_ns, kind);
+    }
+
+    /// The connection is of no more use: what is in flight on it fails with `kind`.
+    fn give_up_connection(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if self.connections[slot].in_flight == 0 {
+            self.connections[slot].late_ns = 0;
+        }
+        self.fail_all(slot, now_ns, kind);
         self.give_up_part(slot);
         self.replace(slot, now_ns);
     }
@@ -564,14 +570,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if connection.in_flight == 0 {
-            connection.late_ns = 0;
             match self.workload.closed_by_server(slot) {
                 ClosedByServer::Idle => self.recorder().closed_idle(now_ns),
                 ClosedByServer::Answered => {}
-                ClosedByServer::Failed(kind) => self.connections.accounting.failed(now_ns, kind, 0),
+                ClosedByServer::Failed(kind) => {
+                    self.connections.accounting.failed(now_ns, kind, 0);
+                }
             }
-            self.give_up_part(slot);
-            self.replace(slot, now_ns);
+            self.give_up_connection(slot, now_ns, FailureKind::ClosedBeforeReply);
             return;
         }
         match self.protocol.ended(&mut connection.protocol) {
@@ -591,7 +597,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.closed_by_response(slot, now_ns, 0);
                 return;
             }
-            Ending::Fails(kind) => self.fail_all(slot, now_ns, kind),
+            Ending::Fails(kind) => {
+                self.give_up_connection(slot, now_ns, kind);
+                return;
+            }
             Ending::Cuts => {
                 let cut = Some(FailureKind::ClosedBeforeReply);
                 while let Some((timing, discarded_bytes)) = self.take_any(slot, cut) {
@@ -631,18 +640,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if self.connections[slot].in_flight == 0 {
-            self.connections[slot].late_ns = 0;
             self.connections.accounting.failed(now_ns, idle.0, idle.1);
-        } else {
-            self.fail_all(slot, now_ns, kind);
         }
-        self.give_up_part(slot);
-        self.replace(slot, now_ns);
+        self.give_up_connection(slot, now_ns, kind);
     }
 
     /// The connection came to its end. Gives whether that was awaited; it is replaced then.
     fn has_parted(&mut self, slot: Slot, now_ns: u64) -> bool {
-        let is_parting = matches!(self.connections[slot].state, State::Parting { .. });
+        let is_parting = matches!(self.connections[slot].state, State::Closing { .. });
         if is_parting {
             self.replace(slot, now_ns);
         }

@@ -135,7 +135,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn handle(&mut self, event: Event) {
         let now_ns = self.backend.now_ns();
         self.runs(now_ns);
-        self.wake_ups.worked(now_ns);
+        self.wake_ups.spinner.worked(now_ns);
         if now_ns >= self.pacing.backlog.next_ns && !self.pacing.is_behind {
             // A long batch of events must not hold up what has come due meanwhile.
             self.take_arrivals(now_ns);
@@ -184,7 +184,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             State::Open if is_stuck => connection.free_ns.saturating_add(self.task.timeout_ns),
             State::Open => self.next_deadline_ns(slot),
-            State::Parting { quiet_ns, until_ns } => quiet_ns.min(until_ns),
+            State::Closing { quiet_ns, until_ns } => quiet_ns.min(until_ns),
         };
         if due_ns == u64::MAX {
             return;
@@ -223,7 +223,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
-            State::Parting { .. } => self.replace(slot, now_ns),
+            State::Closing { .. } => self.replace(slot, now_ns),
             State::Open if is_stuck => {
                 // Nothing can be sent on it, and nothing is awaited.
                 self.connections

@@ -18,11 +18,11 @@ const WAKE_UP_NS: u64 = 100_000;
 /// When the worker is to run, and when it did.
 #[derive(Debug)]
 pub(super) struct WakeUps {
-    spinner: Spinner,
+    pub(super) spinner: Spinner,
     /// Whether polling is wanted, where it is allowed.
     spin: Spin,
     /// The meter of the thread; absent where its use is not read.
-    meter: Option<ThreadMeter>,
+    pub(super) meter: Option<ThreadMeter>,
     expectation: Expectation,
     /// When the worker ran last, or is to run next.
     pub(super) ran_ns: u64,
@@ -39,11 +39,6 @@ impl WakeUps {
         }
     }
 
-    /// Has the calling thread, which is to run the worker, read over the window.
-    pub(super) fn meter(&mut self, meter: ThreadMeter) {
-        self.meter = Some(meter);
-    }
-
     /// The window has begun.
     #[inline]
     pub(super) fn begin_window(&mut self, now_ns: u64) {
@@ -56,11 +51,6 @@ impl WakeUps {
     pub(super) fn end_window(&self, left_ns: u64) -> Option<ThreadUse> {
         let meter = self.meter.as_ref()?;
         meter.end(left_ns, self.spinner.spun_ns())
-    }
-
-    /// How long it polled.
-    pub(super) fn spun_ns(&self) -> u64 {
-        self.spinner.spun_ns()
     }
 
     /// The worker runs now. Where it did not for long, though it was to, somebody stopped it.
@@ -77,12 +67,6 @@ impl WakeUps {
     #[inline]
     pub(super) fn waits(&mut self, from_ns: u64, wake_ns: u64) {
         self.ran_ns = wake_ns.max(from_ns);
-    }
-
-    /// The worker had something to do.
-    #[inline]
-    pub(super) fn worked(&mut self, now_ns: u64) {
-        self.spinner.worked(now_ns);
     }
 
     /// Requests were sent.
@@ -216,7 +200,7 @@ mod tests {
             wake_ups(spin).quiet_until_ns(5, timeline, (0, is_opening), arrival_ns)
         };
         assert_eq!(until_ns(Spin::On, &timeline, false, 10), u64::MAX);
-        timeline.enter(Mode::Load);
+        timeline.mode = Mode::Load;
         assert_eq!(until_ns(Spin::Off, &timeline, false, 10), u64::MAX);
         assert_eq!(until_ns(Spin::On, &timeline, false, 10), 5);
         let far_ns = 5 + 10 * SLEEP_NS_LEAST;

@@ -40,7 +40,7 @@ impl Protocol {
 
     /// The protocol of this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name == name)
+        Self::ALL.into_iter().find(|protocol| protocol.name == name)
     }
 }
 

@@ -110,7 +110,7 @@ impl SessionLog {
         while let Some(begin) = reader.line_begin() {
             let (request, think_ns) = match begin {
                 Begin::Comment => {
-                    reader.skip_line();
+                    while reader.take().is_some_and(|byte| byte != b'\n') {}
                     continue;
                 }
                 Begin::Empty => {
@@ -203,10 +203,6 @@ impl Reader<'_> {
         {
             self.take();
         }
-    }
-
-    fn skip_line(&mut self) {
-        while self.take().is_some_and(|byte| byte != b'\n') {}
     }
 
     /// The word up to the next space.

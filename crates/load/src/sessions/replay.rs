@@ -102,10 +102,6 @@ impl SessionReplay {
         (replay, place)
     }
 
-    fn session(&mut self, connection: ConnectionNumber) -> Option<&mut Session> {
-        session_of(&mut self.connections, connection)
-    }
-
     /// The session of the connection is over.
     fn end(&mut self, connection: ConnectionNumber) {
         let place = self.connections.get_mut(connection.0 as usize);
@@ -172,7 +168,7 @@ impl RequestGenerator for SessionReplay {
     }
 
     fn opening(&mut self, connection: ConnectionNumber) {
-        if self.session(connection).is_some() || self.begins_no_more() {
+        if session_of(&mut self.connections, connection).is_some() || self.begins_no_more() {
             return;
         }
         let session = Session {
@@ -192,7 +188,7 @@ impl RequestGenerator for SessionReplay {
     }
 
     fn opened(&mut self, connection: ConnectionNumber) {
-        let Some(session) = self.session(connection) else {
+        let Some(session) = session_of(&mut self.connections, connection) else {
             return;
         };
         session.connections += 1;
@@ -206,7 +202,7 @@ impl RequestGenerator for SessionReplay {
             self.end(connection);
             return;
         }
-        if let Some(session) = self.session(connection) {
+        if let Some(session) = session_of(&mut self.connections, connection) {
             let lived_ns = session.to_ns.saturating_sub(session.opening_ns);
             session.replies_here = 0;
             self.figures.lived(lived_ns);
@@ -282,7 +278,7 @@ impl RequestGenerator for SessionReplay {
 
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
         let replay = self.replay;
-        let Some(session) = self.session(response.connection) else {
+        let Some(session) = session_of(&mut self.connections, response.connection) else {
             return Ok(());
         };
         let times = response.times;

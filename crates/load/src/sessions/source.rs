@@ -218,7 +218,6 @@ pub const INTERVAL_NS: u64 = 5_000_000_000;
 const INTERVALS_MAX: usize = 1 << 20;
 /// Longer sessions count as those of this length.
 const LENGTH_MAX: usize = 1 << 20;
-const MS: u64 = 1_000_000;
 /// Connections that live longer count as those of this lifetime, milliseconds, in the counts.
 const LIFETIME_MS_MAX: usize = 100_000;
 
@@ -322,7 +321,7 @@ impl SessionFigures {
         all.count += 1;
         all.sum_ns += u128::from(ns);
         all.squares_ms += (ns as f64 / 1e6).powi(2);
-        let ms = usize::try_from(ns / MS).unwrap_or(LIFETIME_MS_MAX);
+        let ms = usize::try_from(ns / 1_000_000).unwrap_or(LIFETIME_MS_MAX);
         add_at(&mut all.by_ms, ms.min(LIFETIME_MS_MAX));
     }
 }

@@ -316,7 +316,7 @@ unsafe extern "C-unwind" fn get(raw: *mut ffi::lua_State) -> i32 {
             return answer_copy(raw, raw, name);
         }
         match context.shared.state(thread).as_deref() {
-            Some(Some(state)) => answer_copy(raw, state.raw(), name),
+            Some(Some(state)) => answer_copy(raw, state.raw, name),
             _ => refuse(raw, &is_away(thread)),
         }
     }
@@ -358,7 +358,7 @@ unsafe extern "C-unwind" fn set(raw: *mut ffi::lua_State) -> i32 {
             set_copy(raw, raw, name)
         } else {
             match context.shared.state(thread).as_deref() {
-                Some(Some(state)) => set_copy(raw, state.raw(), name),
+                Some(Some(state)) => set_copy(raw, state.raw, name),
                 _ => Err(is_away(thread)),
             }
         };

@@ -39,7 +39,8 @@ const BOTTOM: i32 = WAIT;
 /// A Lua state: an owner of it, for one thread at a time.
 #[derive(Debug)]
 pub(crate) struct State {
-    raw: *mut ffi::lua_State,
+    /// Valid as long as this is.
+    pub(super) raw: *mut ffi::lua_State,
     /// What functions that Lua calls know; made by `Box`, and freed after the state.
     context: NonNull<dyn Any + Send>,
     interrupter: Arc<Interrupter>,
@@ -58,11 +59,6 @@ impl State {
     /// Makes a state that was interrupted usable again.
     pub(crate) fn resume(&mut self) {
         self.interrupter.resume();
-    }
-
-    /// For this folder alone: valid as long as the state is.
-    pub(super) fn raw(&self) -> *mut ffi::lua_State {
-        self.raw
     }
 }
 
@@ -223,22 +219,19 @@ impl State {
         // return errors.
         unsafe {
             let mut status = match text {
-                Some(text) => ffi::luaL_loadbuffer(
-                    self.raw(),
-                    text.as_ptr().cast(),
-                    text.len(),
-                    chunk.as_ptr(),
-                ),
-                None => ffi::luaL_loadfile(self.raw(), name.as_ptr()),
+                Some(text) => {
+                    ffi::luaL_loadbuffer(self.raw, text.as_ptr().cast(), text.len(), chunk.as_ptr())
+                }
+                None => ffi::luaL_loadfile(self.raw, name.as_ptr()),
             };
             if status == ffi::LUA_OK {
-                status = ffi::lua_pcall(self.raw(), 0, 0, 0);
+                status = ffi::lua_pcall(self.raw, 0, 0, 0);
             }
             if status == ffi::LUA_OK {
                 return Ok(());
             }
             Err(ScriptError::Load {
-                message: text::pop_message(self.raw()),
+                message: text::pop_message(self.raw),
             })
         }
     }
@@ -257,27 +250,27 @@ impl State {
         // SAFETY: the state is this thread's; there is room for the arguments, or nothing is
         // pushed.
         unsafe {
-            if ffi::lua_checkstack(self.raw(), count.saturating_add(2)) == 0 {
+            if ffi::lua_checkstack(self.raw, count.saturating_add(2)) == 0 {
                 return Err(format!("{count} arguments are too many for Lua"));
             }
-            ffi::lua_rawgeti_(self.raw(), FUNCTIONS, function.place());
+            ffi::lua_rawgeti_(self.raw, FUNCTIONS, function.place());
             for argument in arguments {
                 match argument {
-                    Argument::Number(number) => ffi::lua_pushnumber(self.raw(), *number),
+                    Argument::Number(number) => ffi::lua_pushnumber(self.raw, *number),
                     Argument::Text(text) => {
-                        ffi::lua_pushlstring_(self.raw(), text.as_ptr().cast(), text.len());
+                        ffi::lua_pushlstring_(self.raw, text.as_ptr().cast(), text.len());
                     }
                 }
             }
-            if ffi::lua_pcall(self.raw(), count, 1, 0) != ffi::LUA_OK {
-                return Err(text::pop_message(self.raw()));
+            if ffi::lua_pcall(self.raw, count, 1, 0) != ffi::LUA_OK {
+                return Err(text::pop_message(self.raw));
             }
-            let answer = match ffi::lua_type(self.raw(), -1) {
-                ffi::LUA_TBOOLEAN => Answer::Boolean(ffi::lua_toboolean(self.raw(), -1) != 0),
-                ffi::LUA_TNUMBER => Answer::Number(ffi::lua_tonumber(self.raw(), -1)),
+            let answer = match ffi::lua_type(self.raw, -1) {
+                ffi::LUA_TBOOLEAN => Answer::Boolean(ffi::lua_toboolean(self.raw, -1) != 0),
+                ffi::LUA_TNUMBER => Answer::Number(ffi::lua_tonumber(self.raw, -1)),
                 _ => Answer::Other,
             };
-            ffi::lua_settop(self.raw(), BOTTOM);
+            ffi::lua_settop(self.raw, BOTTOM);
             Ok(answer)
         }
     }
@@ -285,7 +278,7 @@ impl State {
     /// Bytes that its values take.
     pub(crate) fn held_bytes(&self) -> u64 {
         // SAFETY: the state is valid as long as `self`, and to ask for its size changes nothing.
-        let kib = unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCCOUNT, 0) };
+        let kib = unsafe { ffi::lua_gc(self.raw, ffi::LUA_GCCOUNT, 0) };
         u64::try_from(kib).unwrap_or(0) << 10
     }
 
@@ -503,7 +496,7 @@ impl State {
         tag: u32,
         beside: &mut Beside,
     ) -> Result<Requested, String> {
-        let raw = self.raw();
+        let raw = self.raw;
         beside.is_there = false;
         beside.is_response_new = false;
         // SAFETY: the state is this thread's and its stack at the bottom, so that there is room.
@@ -539,7 +532,7 @@ impl State {
 
     /// Keeps what is on top of the stack under a tag, unless it is nil.
     unsafe fn keep_beside(&mut self, tag: u32, beside: &mut Beside) {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: called by `request`, with the value on the stack.
         unsafe {
             if ffi::lua_type(raw, -1) == ffi::LUA_TNIL {
@@ -562,7 +555,7 @@ impl State {
     /// As Lua words them.
     #[inline]
     pub(crate) fn response(&mut self, arguments: &ResponseArguments<'_>) -> Result<bool, String> {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: as in `request`; at most eight values are pushed.
         unsafe {
             if arguments.is_status_all {
@@ -595,7 +588,7 @@ impl State {
     /// Calls what `response` has pushed, with so many arguments.
     #[inline]
     unsafe fn end_response(&mut self, arguments: i32) -> Result<bool, String> {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: called by `response`.
         unsafe {
             if ffi::lua_pcall(raw, arguments, ffi::LUA_MULTRET, 0) != ffi::LUA_OK {
@@ -612,7 +605,7 @@ impl State {
     /// Pushes the name of a header field. Responses of one server have the same fields in the same
     /// places: where the name is the one that was there last, its string is not looked up again.
     unsafe fn push_header_name(&self, place: i32, name: &[u8]) {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: called by `response`, with room for three values.
         unsafe {
             ffi::lua_rawgeti_(raw, HEADER_NAMES, place);
@@ -632,7 +625,7 @@ impl State {
     ///
     /// As Lua words them.
     pub(crate) fn delay(&mut self) -> Result<(f64, bool), String> {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: as in `request`.
         unsafe {
             ffi::lua_pushvalue(raw, WAIT);
@@ -648,7 +641,7 @@ impl State {
 
     /// Forgets what was kept under a tag.
     pub(crate) fn forget(&mut self, tag: u32) {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: as in `request`.
         unsafe {
             ffi::lua_pushnil(raw);
@@ -659,7 +652,7 @@ impl State {
     /// How many of its arguments the function for responses can see; all of them where it is no
     /// function.
     pub(crate) fn response_arity(&mut self) -> u32 {
-        let raw = self.raw();
+        let raw = self.raw;
         // SAFETY: as in `request`.
         unsafe {
             push_function(raw, Function::Arity);

@@ -474,13 +474,13 @@ fn connections_are_parted_from_once() {
     let closes = |site: &mut Site| -> Vec<(Event, Vec<u8>)> { read(&site.written()) };
     let part = |site: &mut Site| site.protocol.part(&mut site.connection, &mut site.out);
     let mut site = Site::new(&exchange(), &["a"]);
-    assert_eq!(part(&mut site), Parting::Answered);
+    assert_eq!(part(&mut site), Closing::Answered);
     assert_eq!(closes(&mut site)[0].1, 1_000_u16.to_be_bytes());
     // What still comes is heard, and its pings are not answered.
     let rest = [frame(Opcode::Text, b"push"), frame(Opcode::Ping, b"")].concat();
     assert!(site.receive(&rest).expect("good").event.is_none());
     assert_eq!(site.aside().1, 1);
-    assert_eq!(part(&mut site), Parting::AtOnce);
+    assert_eq!(part(&mut site), Closing::AtOnce);
     let end = site.receive(b"\x88\x00").expect("good").event;
     assert!(matches!(end, Some(ProtocolEvent::Closed(_))));
     assert_eq!(closes(&mut site), []);
@@ -489,13 +489,13 @@ fn connections_are_parted_from_once() {
     site.send(0, 0);
     site.written();
     assert!(site.protocol.abandon(&mut site.connection).is_some());
-    assert_eq!(part(&mut site), Parting::AtOnce);
+    assert_eq!(part(&mut site), Closing::AtOnce);
     assert_eq!(closes(&mut site)[0].1, 1_001_u16.to_be_bytes());
     // Who has closed was answered.
     let mut site = Site::new(&exchange(), &["a"]);
     assert!(site.receive(b"\x88\x00").expect("good").event.is_some());
     assert_eq!(closes(&mut site).len(), 1);
-    assert_eq!(part(&mut site), Parting::AtOnce);
+    assert_eq!(part(&mut site), Closing::AtOnce);
     assert_eq!(closes(&mut site), []);
 }
 
