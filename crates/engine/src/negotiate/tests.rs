@@ -499,7 +499,7 @@ fn datagrams_without_bytes_are_passed_over() {
         let _ = server.recv_from(&mut [0; 2_048]);
     };
     brunt_io::threads::spawn("silent", silent).unwrap();
-    let message = quic::negotiate(&plan, side, address)
+    let message = quic::negotiate(&plan, side, &Peer::Udp(address))
         .unwrap_err()
         .to_string();
     assert!(message.contains("within 300 ms"), "{message}");

@@ -472,7 +472,7 @@ mod tests {
         assert_eq!(figures.replies_by_interval, [1, 1]);
         assert_eq!(figures.lifetimes.median_ms(), None);
         for ms in [34, 31, 400_000] {
-            figures.lived(ms * MS + 700_000);
+            figures.lived(ms * 1_000_000 + 700_000);
         }
         let all = &figures.lifetimes;
         assert_eq!((all.count, all.median_ms()), (3, Some(34)));
