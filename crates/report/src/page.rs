@@ -266,9 +266,4 @@ impl Page {
     pub(crate) fn lines_of(&self, items: &[String]) -> usize {
         lines(items, self.width).len()
     }
-
-    /// Whether a row of a table has room for a note behind its cells.
-    pub(crate) fn has_room(&self, grid: Grid, cells: &[String], note: &str) -> bool {
-        grid.has_room(cells, note, self.width)
-    }
 }

@@ -108,7 +108,7 @@ fn valid_run(directory: &Path, command: &str, servers: &Servers) {
             }
             Some("compare") => {
                 adapt(&mut words, servers, length);
-                "would have been seen"
+                "would not show"
             }
             _ => {
                 adapt(&mut words, servers, length);

@@ -346,7 +346,7 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
         let before = place.checked_sub(1).map(|it| &steps[it]);
         if before.is_some_and(|before| step.counts_as_met_after(before)) {
-            words.push_str("; taken for met: what was measured keeps the limits both times");
+            words.push_str("; counted as met: both measurements are within the limits");
             return words;
         }
         if steps.get(place + 1).is_some_and(|it| same(&it)) {

@@ -329,7 +329,7 @@ fn rows(
     page.row("  medians", &medians, Tone::Plain);
     if let Some(noise) = comparison.noise {
         let noise = units::percent(noise);
-        let noise = format!("each side against itself: {noise} at most");
+        let noise = format!("a side compared with itself differs by {noise} at most");
         page.row("  noise", &[noise], Tone::Plain);
     }
     for (pair, reason) in &comparison.dropped {
@@ -505,8 +505,8 @@ fn says(found: &ComparedPair, names: &[String]) -> String {
             let (changes, basis) = (changes(comparison.basis, change), basis(comparison));
             let visible = units::percent(*visible);
             format!(
-                "no difference shown between {first} and {second} ({changes}, {basis}); {visible} \
-                 would have been seen"
+                "no difference shown between {first} and {second} ({changes}, {basis}); one below \
+                 {visible} would not show"
             )
         }
         (Claim::Nothing(reason), _) => {

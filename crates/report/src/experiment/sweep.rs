@@ -104,7 +104,7 @@ fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         let (median, at, rounds) = (units::rate(rate.median), named(axis, best), rate.rounds);
         let mut words = format!("{median} {per_s} at {at} (median of {rounds})");
         if from < best {
-            let _ = write!(words, "; {} give as much", value(axis, from));
+            let _ = write!(words, "; {} give as much", named(axis, from));
         }
         found.push(("highest", words));
     }
@@ -119,10 +119,10 @@ fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         None => found.push(("knee", format!("none: {of} does not bend"))),
     }
     if let Some(turn) = sweep.turn() {
-        let to = value(axis, turn.concurrency_limited_to);
-        let from = named(axis, turn.server_limited_from);
-        let words = format!("CONCURRENCY-LIMITED up to {to}, SERVER-LIMITED from {from}");
-        found.push(("turn", words));
+        let to = named(axis, turn.concurrency_limited_to);
+        let from = value(axis, turn.server_limited_from);
+        let words = format!("concurrency up to {to}, the server from {from} on");
+        found.push(("limit", words));
     }
     let widest = points
         .iter()

@@ -32,8 +32,8 @@ const GRID: Grid = Grid { label: 17, cell: 9 };
 const TAIL: (&str, f64) = ("above p99", 0.99);
 /// The row of response times together with opening the connection.
 const WITH_CONNECT: &str = "with connect";
-/// The row of response times where the hypervisor took nothing.
-const CLEAN: &str = "  undisturbed";
+/// The row of response times without CPU steal.
+const CLEAN: &str = "  without steal";
 /// The row of the response times that the verdict rests on.
 const LABEL: &str = "latency";
 /// Parts of a response time under this share of it are left out.
@@ -319,12 +319,12 @@ impl<'a> Table<'a> {
         (cells, precision)
     }
 
-    /// The response times where the hypervisor took nothing; their maximum is not kept.
+    /// The response times without CPU steal; their maximum is not kept.
     fn clean(&mut self, label: &str, clean: &CleanFigures) {
         let mean = known_or(mean_ns(&clean.response), None);
         let quantile = |q| clean.response_quantile(q);
-        let (cells, precision) = self.cells("undisturbed", mean, String::new(), quantile);
-        let note = if label == LABEL { "undisturbed" } else { "" };
+        let (cells, precision) = self.cells("without steal", mean, String::new(), quantile);
+        let note = if label == LABEL { "without steal" } else { "" };
         self.page.table_row(GRID, label, &cells, note, Tone::Plain);
         if label == LABEL {
             self.precision(&precision, clean.clean_ns);
@@ -343,20 +343,14 @@ impl<'a> Table<'a> {
             .table_row(GRID, &label, &cells, "since connect", Tone::Plain);
     }
 
-    /// How well the response times are known.
+    /// How well the response times are known, and on a full page why that is not known of some.
     fn precision(&mut self, precision: &Precision, window_ns: u64) {
         let is_full = self.page.is_full();
         let rows = precision.rows(is_full);
-        if let ([(label, cells)], false) = (&*rows, is_full)
-            && let Some(needs) = precision.needs(window_ns)
-            && self.page.has_room(GRID, cells, &needs)
-        {
-            return self.page.table_row(GRID, label, cells, &needs, Tone::Plain);
-        }
         for (label, cells) in &rows {
             self.page.table_row(GRID, label, cells, "", Tone::Plain);
         }
-        if let Some(reason) = precision.unknown(window_ns) {
+        if let Some(reason) = precision.unknown(window_ns).filter(|_| is_full) {
             let label = if rows.is_empty() { PRECISION } else { "" };
             self.page.row(label, &[reason], Tone::Plain);
         }
@@ -371,11 +365,12 @@ impl<'a> Table<'a> {
         if !(is_full || counts) {
             return;
         }
-        if run.plan.stamps.every().is_none() {
+        let Some(every) = run.plan.stamps.every() else {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
-        }
+        };
         let none = "not known: no successful reply on a connection with kernel stamps";
-        self.row_or(WITHOUT, &split.rest, "less brunt's own", none);
+        let note = if every.get() > 1 { "sampled" } else { "" };
+        self.row_or(WITHOUT, &split.rest, note, none);
         if is_full {
             self.row_or("of brunt", &split.own, "", none);
         }
@@ -557,13 +552,13 @@ impl Precision {
 
     /// The rows of the table, each with a label and its cells. There is one row of shares; where an
     /// interval is wide, a cell has its farther end. With `is_full` and a wide interval, there are
-    /// two rows with the ends. There is none without any interval.
+    /// two rows with the ends, and a mark where there is no interval. There is no row without any.
     pub(crate) fn rows(&self, is_full: bool) -> Vec<(&'static str, Vec<String>)> {
         let row = |label, cell: fn(u64, Interval) -> String| {
             let cells = self.columns.iter().map(|column| match *column {
                 Some((_, ns, Ok(interval))) => cell(ns, interval),
-                Some((_, _, Err(_))) => UNKNOWN.to_owned(),
-                None => String::new(),
+                Some((_, _, Err(_))) if is_full => UNKNOWN.to_owned(),
+                Some((_, _, Err(_))) | None => String::new(),
             });
             (label, cells.collect())
         };
@@ -598,15 +593,6 @@ impl Precision {
             _ => format!(" from {heading} on"),
         };
         Some(format!("{UNKNOWN}{which}: {reason}"))
-    }
-
-    /// Says in few words, to stand behind the row, how long a run would have to be for an interval.
-    /// Absent where a longer run does not help.
-    pub(crate) fn needs(&self, window_ns: u64) -> Option<String> {
-        let mut columns = self.columns.iter().flatten();
-        let reason = columns.find_map(|&(_, _, interval)| interval.err())?;
-        let length = typed(window_ns.saturating_mul(reason.times_longer()?));
-        Some(format!("{UNKNOWN} needs -d {length}"))
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
         let rate = clean.successes_per_s;
         let interval = latency::of_rate(clean.successes_interval, rate);
         let per_s = format!("{} {}{interval}", units::rate(rate), run.unit().per_s);
-        page.row("  undisturbed", &[per_s, part(clean)], Tone::Plain);
+        page.row("  no steal", &[per_s, part(clean)], Tone::Plain);
     }
 }
 
@@ -78,8 +78,8 @@ fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
     items
 }
 
-/// The figures of the parts of the window in which the hypervisor took nothing, where the verdict
-/// does not rest on them. Absent where these parts are too short for figures.
+/// The figures of the parts of the window without CPU steal, where the verdict does not rest on
+/// them. Absent where these parts are too short for figures.
 pub(super) fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigures> {
     let clean = judged.clean.as_ref()?.figures.as_ref();
     clean.filter(|_| judged.undisturbed().is_none() && judged.withheld().is_none())
@@ -88,7 +88,7 @@ pub(super) fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigure
 /// Which part of the window these figures are of.
 fn part(clean: &CleanFigures) -> String {
     let [clean, window] = [clean.clean_ns, clean.window_ns].map(units::duration);
-    format!("{clean} of {window}: the hypervisor took nothing")
+    format!("in {clean} of {window} without CPU steal")
 }
 
 /// The outcome of the schedule, where there is one.

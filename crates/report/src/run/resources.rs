@@ -31,6 +31,8 @@ const CPUS_TOLD_LEAST: f64 = 0.01;
 /// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that
 /// used fewer CPUs than this.
 const CPUS_NOTICEABLE: f64 = 0.05;
+/// A smaller share of the workers' time for a script or sessions is not worth a word.
+const SCRIPT_SHARE_MIN: f64 = 0.001;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
@@ -83,9 +85,10 @@ pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     let issued = summary.population.issued as f64;
     if let Figure::Known(ns) = Figure::ratio(used.time_ns() as f64, issued, "") {
         let time = units::duration(ns.round() as u64);
-        items.push(format!("{time} per request"));
+        items.push(format!("took {time} per request"));
     }
-    if let Some(share) = used.share(workers, run.window_ns) {
+    let share = used.share(workers, run.window_ns);
+    if let Some(share) = share.filter(|&share| share >= SCRIPT_SHARE_MIN) {
         let is_one = run.workers().count() == 1;
         let whose = if is_one {
             "the worker's"
