@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use brunt_record::RequestLog;
 
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 use crate::libraries::digits;
 use crate::request::bracketed;
@@ -103,10 +104,8 @@ pub fn table() -> Table<Options> {
     Style::Letters.table(vec![
         value("-n", |o, typed| {
             o.requests = number(typed);
-            if o.requests == 0 {
-                return Err(Ending::error("Invalid number of requests\n", EXIT_ERROR));
-            }
-            Ok(())
+            let line = "Invalid number of requests\n";
+            ensure(o.requests > 0, || Ending::error(line, EXIT_ERROR))
         }),
         any("-c", |o, typed| o.concurrency = at_most(typed)),
         any("-t", |o, typed| {
@@ -185,11 +184,8 @@ fn at_most(typed: &str) -> u32 {
 
 /// The lines that stand before everything else, as text or in HTML.
 pub(super) fn banner(is_html: bool) -> String {
-    const OWNERS: [&str; 2] = [
-        "Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/",
-        "Licensed to The Apache Software Foundation, http://www.apache.org/",
-    ];
-    let [first, second] = OWNERS;
+    let first = "Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/";
+    let second = "Licensed to The Apache Software Foundation, http://www.apache.org/";
     if is_html {
         let version = "This is ApacheBench, Version 2.3 <i>&lt;$Revision$&gt;</i>";
         format!("<p>\n {version}<br>\n {first}<br>\n {second}<br>\n</p>\n<p>\n")
@@ -261,12 +257,9 @@ impl Options {
     }
 
     fn only_method(&mut self, method: &str) -> Result<(), Ending> {
-        if self.method.is_some() {
-            let line = format!("Cannot mix {method} with other methods\n");
-            return Err(Ending::error(&line, EXIT_ERROR));
-        }
-        self.method = Some(method.to_owned());
-        Ok(())
+        let line = format!("Cannot mix {method} with other methods\n");
+        let earlier = self.method.replace(method.to_owned());
+        ensure(earlier.is_none(), || Ending::error(&line, EXIT_ERROR))
     }
 
     /// The usage text behind `message`.
@@ -274,40 +267,37 @@ impl Options {
         let (warning, called) = (&self.warning, &self.called);
         let options = include_str!("options.txt");
         Ending {
-            stdout: String::new(),
             stderr: format!(
                 "{warning}{message}Usage: {called} [options] \
                  [http[s]://]hostname[:port]/path\n{options}"
             ),
             code: EXIT_USAGE,
+            ..Ending::default()
         }
     }
 
     /// Looks at the options together, and at the URL.
     fn check(&mut self, operands: &[String]) -> Result<(), Ending> {
-        let wrong = |message: &str| Err(self.usage(&format!("{}: {message}\n", self.called)));
+        let wrong = |message: &str| self.usage(&format!("{}: {message}\n", self.called));
         let [url] = operands else {
-            return wrong("wrong number of arguments");
+            return Err(wrong("wrong number of arguments"));
         };
-        let Some(url) = Url::parse(url) else {
-            return wrong("invalid URL");
-        };
+        let url = Url::parse(url).ok_or_else(|| wrong("invalid URL"))?;
         let (requests, concurrency) = (self.requests, self.concurrency);
-        if concurrency > CONCURRENCY_MAX {
-            return wrong(&format!("Invalid Concurrency [Range 0..{CONCURRENCY_MAX}]"));
-        }
-        if concurrency > requests {
-            return wrong("Cannot use concurrency level greater than total number of requests");
-        }
+        ensure(concurrency <= CONCURRENCY_MAX, || {
+            wrong(&format!("Invalid Concurrency [Range 0..{CONCURRENCY_MAX}]"))
+        })?;
+        ensure(concurrency <= requests, || {
+            wrong("Cannot use concurrency level greater than total number of requests")
+        })?;
         let most = RequestLog::REQUESTS_MAX;
-        if u64::from(requests) > most {
-            let line = format!(
-                "brunt: -n may be {most} at most, since ab's figures are made of every request (64 \
-                 bytes each); give -n {most} or less, or `brunt -n {requests} -c {concurrency} \
-                 URL`, which has no limit"
-            );
-            return Err(Ending::error(&line, EXIT_ERROR));
-        }
+        ensure(u64::from(requests) <= most, || {
+            Ending::of_brunt(format!(
+                "-n may be {most} at most, since ab's figures are made of every request (64 bytes \
+                 each); give -n {most} or less, or `brunt -n {requests} -c {concurrency} URL`, \
+                 which has no limit"
+            ))
+        })?;
         self.url = url;
         self.concurrency = concurrency.max(1);
         Ok(())
@@ -338,25 +328,20 @@ impl Url {
         let secure = without("https://");
         let rest = without("http://").or(secure).unwrap_or(typed);
         let (server, path) = rest.split_at(rest.find('/')?);
-        let is_bracketed = server.starts_with('[');
-        let (host, port) = if is_bracketed {
+        let (host, port) = if server.starts_with('[') {
             let (host, behind) = server[1..].split_once(']')?;
             (host, behind.strip_prefix(':'))
         } else {
-            match server.rsplit_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (server, None),
-            }
+            let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
+            (host, server[host.len()..].strip_prefix(':'))
         };
         // A scope is not taken.
         if host.is_empty() || host.contains('%') {
             return None;
         }
         let own = if secure.is_some() { 443 } else { 80 };
-        let port = match port {
-            Some(port) => port.parse().ok().filter(|&port| port > 0)?,
-            None => own,
-        };
+        let port = port.map_or(Some(own), |port| port.parse().ok());
+        let port = port.filter(|&port| port > 0)?;
         let mut authority = bracketed(host);
         if port != own {
             authority += &format!(":{port}");

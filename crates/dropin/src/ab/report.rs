@@ -214,11 +214,9 @@ struct Spread {
 impl Spread {
     fn of(times: &Times) -> Self {
         let half = times.total() / 2;
-        let median_us = if times.total() > 1 && times.total() % 2 == 1 {
-            (times.at(half) + times.at(half + 1)) / 2
-        } else {
-            times.at(half)
-        };
+        let is_odd = times.total() > 1 && times.total() % 2 == 1;
+        let next = half + u64::from(is_odd);
+        let median_us = (times.at(half) + times.at(next)) / 2;
         Self {
             min: ms(times.at(0)),
             mean: ms(times.mean()),
@@ -243,20 +241,15 @@ fn times_table(times: &[Times; 4], confidence: bool, text: &mut String) {
         ("Total:", "the total time"),
     ];
     let rows = names.into_iter().zip(times.iter().map(Spread::of));
-    text.push_str("\nConnection Times (ms)\n");
+    text.push_str("\nConnection Times (ms)\n              min ");
     text.push_str(if confidence {
-        "              min  mean[+/-sd] median   max\n"
+        " mean[+/-sd] median   max\n"
     } else {
-        "              min   avg   max\n"
+        "  avg   max\n"
     });
     for ((name, _), row) in rows.clone() {
-        let Spread {
-            min,
-            mean,
-            stdev,
-            median,
-            max,
-        } = row;
+        let (min, mean, max) = (row.min, row.mean, row.max);
+        let (stdev, median) = (row.stdev, row.median);
         text.push_str(&if confidence {
             format!("{name:<12}{min:5} {mean:4} {stdev:5.1} {median:6} {max:7}\n")
         } else {
@@ -268,20 +261,20 @@ fn times_table(times: &[Times; 4], confidence: bool, text: &mut String) {
     }
     for ((_, what), row) in rows {
         let apart = row.mean.abs_diff(row.median) as f64;
-        if apart > 2.0 * row.stdev {
-            let _ = writeln!(
-                text,
+        text.push_str(&if apart > 2.0 * row.stdev {
+            format!(
                 "ERROR: The median and mean for {what} are more than twice the standard\n       \
-                 deviation apart. These results are NOT reliable."
-            );
+                 deviation apart. These results are NOT reliable.\n"
+            )
         } else if apart > row.stdev {
-            let _ = writeln!(
-                text,
+            format!(
                 "WARNING: The median and mean for {what} are not within a normal deviation\n\
-                 {:8}These results are probably not that reliable.",
+                 {:8}These results are probably not that reliable.\n",
                 ""
-            );
-        }
+            )
+        } else {
+            continue;
+        });
     }
 }
 
@@ -463,18 +456,13 @@ fn rates(options: &Options, measured: &Measured) -> Vec<Row> {
         pair("Transfer rate:", format!("{received:.2} kb/s received"));
     } else {
         let ms = taken_s * 1e3 / complete;
-        let concurrent_ms = f64::from(options.concurrency) * ms;
-        pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
-        pair(
-            "Time per request:",
-            format!("{concurrent_ms:.3} [ms] (mean)"),
-        );
+        let at_once_ms = f64::from(options.concurrency) * ms;
         let all = "(mean, across all concurrent requests)";
+        pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
+        pair("Time per request:", format!("{at_once_ms:.3} [ms] (mean)"));
         pair("Time per request:", format!("{ms:.3} [ms] {all}"));
-        pair(
-            "Transfer rate:",
-            format!("{received:.2} [Kbytes/sec] received"),
-        );
+        let received = format!("{received:.2} [Kbytes/sec] received");
+        pair("Transfer rate:", received);
     }
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
@@ -542,12 +530,8 @@ const TIMED_OUT: u32 = 70_007;
 pub fn preparation_ending(options: &Options, error: &PrepareError) -> Option<Ending> {
     Some(match Cause::of(error)? {
         Cause::Resolve(reason) => {
-            // EAI_AGAIN, EAI_NONAME.
-            let code = if reason.starts_with("Temporary") {
-                3
-            } else {
-                2
-            };
+            // EAI_NONAME, EAI_AGAIN.
+            let code = 2 + u32::from(reason.starts_with("Temporary"));
             let what = format!("apr_sockaddr_info_get() for {}", options.server().0);
             ending(&what, &reason, RESOLVER_CODES + code)
         }

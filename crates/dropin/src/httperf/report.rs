@@ -36,31 +36,23 @@ struct Measured {
 type Errors = [u64; 6];
 
 fn errors(all: &Tally) -> Errors {
-    use FailureKind::{
-        ClosedBeforeReply, ConnectNoDescriptor, ConnectNoPort, ConnectRefused, ConnectTimedOut,
-        HandshakeTimedOut, IdleReset, Reset, TimedOut, TruncatedBody, TruncatedHead, Unanswered,
-    };
-    const KINDS: [&[FailureKind]; 5] = [
-        &[TimedOut, ConnectTimedOut, HandshakeTimedOut],
-        &[ConnectRefused],
-        &[
-            Reset,
-            ClosedBeforeReply,
-            TruncatedHead,
-            TruncatedBody,
-            IdleReset,
-        ],
-        &[ConnectNoDescriptor],
-        &[ConnectNoPort],
-    ];
-    let failures = &all.failures;
-    let of = |kinds: &[FailureKind]| kinds.iter().map(|&kind| failures.get(kind)).sum();
-    let [client, refused, reset, descriptors, addresses] = KINDS.map(of);
-    // A connection that is lost is one error, however many requests waited on it.
-    let known: u64 = client + refused + reset + descriptors + addresses;
-    let total: u64 = failures.iter().map(|(_, count)| count).sum();
-    let other = total.saturating_sub(known + failures.get(Unanswered));
-    [client, refused, reset, descriptors, addresses, other]
+    use FailureKind as Kind;
+    let mut errors = Errors::default();
+    for (kind, count) in all.failures.iter() {
+        let place = match kind {
+            Kind::TimedOut | Kind::ConnectTimedOut | Kind::HandshakeTimedOut => 0,
+            Kind::ConnectRefused => 1,
+            Kind::Reset | Kind::ClosedBeforeReply | Kind::IdleReset => 2,
+            Kind::TruncatedHead | Kind::TruncatedBody => 2,
+            Kind::ConnectNoDescriptor => 3,
+            Kind::ConnectNoPort => 4,
+            // A connection that is lost is one error, however many requests waited on it.
+            Kind::Unanswered => continue,
+            _ => 5,
+        };
+        errors[place] += count;
+    }
+    errors
 }
 
 impl Measured {

@@ -181,9 +181,9 @@ fn text(figures: &Figures) -> String {
     let three = |[mean, least, most]: [Option<f64>; 3]| {
         [time(mean), time_or("inf", least), time_or("-inf", most)].join(", ")
     };
-    let requests_per_s = figures
-        .per_s(figures.replies + figures.failed())
-        .unwrap_or(0.0);
+    let requests_per_s = figures.per_s(figures.replies + figures.failed());
+    let requests_per_s = requests_per_s.unwrap_or(0.0);
+    let size = figures.size_per_reply();
     let mut text = format!(
         "Summary:\n  Success rate:\t{:.2}%\n  Total:\t{}\n  Slowest:\t{}\n  Fastest:\t{}\n  \
          Average:\t{}\n  Requests/sec:\t{requests_per_s:.4}\n\n  Total data:\t{}\n  \
@@ -194,9 +194,7 @@ fn text(figures: &Figures) -> String {
         time_or("inf", times.least),
         time(times.mean),
         binary(figures.data_bytes as f64),
-        figures
-            .size_per_reply()
-            .map_or("NaN".to_owned(), |size| binary(size as f64)),
+        size.map_or("NaN".to_owned(), |size| binary(size as f64)),
         binary(figures.per_s(figures.data_bytes).unwrap_or(0.0).floor()),
     );
     let bars = bars(times, unit, length_s);
@@ -372,10 +370,12 @@ impl Figures {
         let summary = run.summary();
         let latencies = &run.latencies;
         let is_planned = options.rate_per_s.is_some();
-        let successes = if is_planned && !options.is_corrected {
+        let is_from_send = is_planned && !options.is_corrected;
+        let planned = &latencies.response;
+        let successes = if is_from_send {
             &latencies.service
         } else {
-            &latencies.response
+            planned
         };
         let mut all = successes.clone();
         all.merge(&latencies.response_error);

@@ -8,6 +8,7 @@ use brunt_load::{Scheme, Target};
 use brunt_record::WORKERS_MAX;
 
 use crate::Ending;
+use crate::ending::ensure;
 use crate::getopt::*;
 use crate::libraries::{at_least_1, digits};
 use crate::request::{self, bracketed};
@@ -177,28 +178,26 @@ impl Options {
         let Some(url) = self.arguments.first() else {
             return Err(self.usage(None));
         };
-        if self.threads == 0 || self.duration_s == 0 {
-            return Err(self.usage(None));
-        }
-        let Some(url) = Url::parse(url) else {
-            return Err(self.usage(Some(&format!("invalid URL: {url}"))));
-        };
+        ensure(self.threads > 0 && self.duration_s > 0, || self.usage(None))?;
+        let wrong = |message: &str| self.usage(Some(message));
+        let parsed = Url::parse(url);
+        let url = parsed.ok_or_else(|| wrong(&format!("invalid URL: {url}")))?;
+        ensure(
+            self.connections > 0 && self.connections >= self.threads,
+            || wrong("number of connections must be >= threads"),
+        )?;
+        let has_rate = self.program == Program::Wrk || self.rate_per_s > 0;
+        ensure(has_rate, || {
+            wrong("Throughput MUST be specified with the --rate or -R option")
+        })?;
         self.url = url;
-        if self.connections == 0 || self.connections < self.threads {
-            return Err(self.usage(Some("number of connections must be >= threads")));
-        }
-        if self.program == Program::Wrk2 && self.rate_per_s == 0 {
-            let message = "Throughput MUST be specified with the --rate or -R option";
-            return Err(self.usage(Some(message)));
-        }
         for (name, count, most) in [
             ("threads", self.threads, WORKERS_MAX),
             ("connections", self.connections, u32::MAX),
         ] {
-            if count > most.into() {
-                let line = format!("brunt: {count} {name} are over {most}");
-                return Err(Ending::error(&line, 1));
-            }
+            ensure(count <= most.into(), || {
+                Ending::of_brunt(format!("{count} {name} are over {most}"))
+            })?;
         }
         Ok(())
     }
@@ -279,10 +278,8 @@ impl Units {
         if unit.is_empty() || unit.eq_ignore_ascii_case(self.base) {
             return Some(base);
         }
-        let place = self
-            .names
-            .iter()
-            .position(|name| name.eq_ignore_ascii_case(&unit))?;
+        let mut names = self.names.iter();
+        let place = names.position(|name| name.eq_ignore_ascii_case(&unit))?;
         let scale = u64::from(self.scale).pow(place as u32 + 1);
         Some(base.saturating_mul(scale))
     }
