@@ -60,13 +60,15 @@ impl FrontEnd for Wrk<'_> {
 
     fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
         let script_error = wrk::script_error(run);
-        let code = match &script_error {
-            Some(reason) => {
-                message::print_of_script(reason);
-                ExitCode::from(EXIT_FAILED)
-            }
-            None => ExitCode::SUCCESS,
+        if let Some(reason) = &script_error {
+            message::print_of_script(reason);
+        }
+        let code = if script_error.is_some() {
+            EXIT_FAILED
+        } else {
+            0
         };
+        let code = ExitCode::from(code);
         let Some(script) = &mut self.script else {
             return Ok(code);
         };
@@ -124,10 +126,14 @@ impl FrontEnd for Ab<'_> {
     fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
         match ab::run_ending(self.options, run) {
             Some(ending) => Err(ending.into()),
-            None if run.interrupted() => Ok(ExitCode::from(EXIT_FAILED)),
-            None => Ok(ExitCode::SUCCESS),
+            None => Ok(exit_code(run)),
         }
     }
+}
+
+/// The exit code of a run that a signal may have ended.
+fn exit_code(run: &Run) -> ExitCode {
+    ExitCode::from(if run.interrupted() { EXIT_FAILED } else { 0 })
 }
 
 /// Progress as ab prints it.
@@ -251,10 +257,8 @@ impl RunObserver for Weighttp<'_> {
 /// Runs the command line `words` of h2load.
 pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
     let options = h2load::Options::parse(words)?;
-    let file = options
-        .input
-        .as_deref()
-        .or(options.timing_script.as_deref());
+    let file = options.input.as_deref();
+    let file = file.or(options.timing_script.as_deref());
     let text = file.map(read_lines).transpose()?;
     let uris = options.uris(text.as_deref())?;
     let data = read_file("-d", options.data.as_deref(), |path, _| {
@@ -408,10 +412,7 @@ impl FrontEnd for Httperf<'_> {
     }
 
     fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(match run.interrupted() {
-            true => ExitCode::from(EXIT_FAILED),
-            false => ExitCode::SUCCESS,
-        })
+        Ok(exit_code(run))
     }
 }
 

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::Program;
 use brunt_dropin::{Ending, tool_named};
 use brunt_engine::PrepareError;
@@ -69,11 +69,11 @@ impl Called {
 impl Called {
     /// The command line as a report may show it: without what may be secret, as a command of brunt.
     fn shown(&self) -> Option<Vec<String>> {
-        let words: Vec<String> = self
+        let words = self
             .words
             .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
+            .map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.collect();
         let words = match self.tool {
             "ab" => brunt_dropin::ab::table().shown(&words),
             "weighttp" => brunt_dropin::weighttp::table().shown(&words),
@@ -114,9 +114,8 @@ pub(crate) fn run(called: &Called) -> ExitCode {
 
 fn words(called: &Called) -> Result<Vec<String>> {
     let words = called.words.iter().map(|word| {
-        word.clone()
-            .into_string()
-            .map_err(|word| anyhow::anyhow!("{word:?} is not in UTF-8"))
+        let text = word.to_str().map(str::to_owned);
+        text.with_context(|| format!("{word:?} is not in UTF-8"))
     });
     words.collect()
 }
@@ -128,9 +127,10 @@ fn fail(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(ending.code);
     }
     message::print(&format_args!("{error:#}"));
-    ExitCode::from(match is_interrupt(error) {
-        true => exit::INTERRUPTED,
-        false => EXIT_FAILED,
+    ExitCode::from(if is_interrupt(error) {
+        exit::INTERRUPTED
+    } else {
+        EXIT_FAILED
     })
 }
 

@@ -23,7 +23,7 @@ const REPLY_LIMIT: Duration = Duration::from_secs(10);
 /// How long a server may take for its report once a signal came, nanoseconds.
 const SIGNAL_NS: u64 = 700_000_000;
 /// Bytes that a server may say, at most.
-const SAID_BYTES_MAX: u64 = 1 << 20;
+const REPLY_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs the command line `words` of nuttcp.
 pub(super) fn run(words: &[String]) -> Result<ExitCode> {
@@ -33,11 +33,11 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let body = move || ask(&asking);
     let asked = threads::run_unless("brunt-nuttcp", body, || pipeline.interrupts.came());
     let asked = asked.context("cannot start a thread")?;
-    let (address, said) = asked.ok_or(RunError::Interrupted)??;
+    let (address, replies) = asked.ok_or(RunError::Interrupted)??;
     let plan = options.plan(address.ip())?;
     let is_live = options.transmits() && options.interval_s > 0.0;
     let prefix = is_live.then(|| nuttcp::prefix(&options));
-    let reader = threads::spawn("brunt-nuttcp", move || listen(said, prefix));
+    let reader = threads::spawn("brunt-nuttcp", move || listen(replies, prefix));
     let mut nuttcp = Nuttcp {
         options: &options,
         interrupts: pipeline.interrupts.clone(),
@@ -83,12 +83,12 @@ impl Nuttcp<'_> {
 }
 
 /// What the server says on its control connection, all of it before a deadline.
-struct Said {
+struct Replies {
     stream: TcpStream,
     deadline: Deadline,
 }
 
-impl Read for Said {
+impl Read for Replies {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let timed_out = || std::io::Error::from(ErrorKind::TimedOut);
         let left = self.deadline.left().map_err(|_| timed_out())?;
@@ -101,18 +101,19 @@ impl Read for Said {
 }
 
 /// Asks the server for the load. Gives where its streams go, and what the server says of it.
-fn ask(options: &Options) -> Result<(SocketAddr, BufReader<Said>)> {
+fn ask(options: &Options) -> Result<(SocketAddr, BufReader<Replies>)> {
     let mut control = Control::open(options)?;
-    let address = match options.host == options.control_host {
-        true => control.peer,
-        false => resolve(options, &options.host, options.port)?,
+    let address = if options.host == options.control_host {
+        control.peer
+    } else {
+        resolve(options, &options.host, options.port)?
     };
     control.ask(options)?;
-    let mut said = control.said;
+    let mut replies = control.replies;
     // Streams are opened and drained in less than one of the two.
     let limit = Duration::from_secs_f64(options.timeout_s) + 2 * REPLY_LIMIT;
-    said.get_mut().deadline = after(limit);
-    Ok((address, said))
+    replies.get_mut().deadline = after(limit);
+    Ok((address, replies))
 }
 
 fn after(limit: Duration) -> Deadline {
@@ -121,7 +122,7 @@ fn after(limit: Duration) -> Deadline {
 
 /// The control connection.
 struct Control {
-    said: BufReader<Said>,
+    replies: BufReader<Replies>,
     peer: SocketAddr,
 }
 
@@ -138,8 +139,8 @@ impl Control {
         })?;
         stream.set_write_timeout(Some(REPLY_LIMIT))?;
         let deadline = after(REPLY_LIMIT);
-        let said = BufReader::new(Said { stream, deadline });
-        Ok(Self { said, peer })
+        let replies = BufReader::new(Replies { stream, deadline });
+        Ok(Self { replies, peer })
     }
 
     /// Says what the server is to do.
@@ -157,15 +158,16 @@ impl Control {
     }
 
     fn say(&mut self, line: &str) -> Result<()> {
-        let said = self.said.get_mut();
-        said.stream
+        let replies = self.replies.get_mut();
+        replies
+            .stream
             .write_all(line.as_bytes())
             .context("the server ended the control connection")
     }
 
     fn hear(&mut self) -> Result<String> {
         let mut line = Vec::new();
-        let mut bounded = (&mut self.said).take(SAID_BYTES_MAX);
+        let mut bounded = (&mut self.replies).take(REPLY_BYTES_MAX);
         bounded
             .read_until(b'\n', &mut line)
             .context("the server says nothing on its control connection")?;
@@ -175,10 +177,10 @@ impl Control {
 
 /// What the server says of the load, without the lines over time, which are printed as they come,
 /// behind the prefix.
-fn listen(said: BufReader<Said>, prefix: Option<String>) -> std::io::Result<String> {
+fn listen(replies: BufReader<Replies>, prefix: Option<String>) -> std::io::Result<String> {
     let mut text = String::new();
     let mut had_lines = false;
-    for line in said.take(SAID_BYTES_MAX).split(b'\n') {
+    for line in replies.take(REPLY_BYTES_MAX).split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
         let line = brunt_report::printable(&line);
         match &*line {
@@ -197,15 +199,12 @@ fn listen(said: BufReader<Said>, prefix: Option<String>) -> std::io::Result<Stri
 }
 
 fn resolve(options: &Options, host: &str, port: u16) -> Result<SocketAddr> {
-    let is_wanted = |address: &SocketAddr| {
-        let wanted = options.is_ipv6;
-        wanted.is_none_or(|is_ipv6| address.is_ipv6() == is_ipv6)
-    };
-    let mut addresses = (host, port)
-        .to_socket_addrs()
-        .with_context(|| format!("bad hostname or address: {host}"))?;
+    let wrong = || format!("bad hostname or address: {host}");
+    let mut addresses = (host, port).to_socket_addrs().with_context(wrong)?;
+    let is_wanted =
+        |address: &SocketAddr| options.is_ipv6.is_none_or(|six| address.is_ipv6() == six);
     let address = addresses.find(is_wanted);
-    address.with_context(|| format!("bad hostname or address: {host}"))
+    address.with_context(wrong)
 }
 
 #[cfg(test)]
@@ -226,8 +225,8 @@ mod tests {
             }
         });
         let deadline = Deadline::after(200_000_000);
-        let said = BufReader::new(Said { stream, deadline });
-        let mut control = Control { said, peer };
+        let replies = BufReader::new(Replies { stream, deadline });
+        let mut control = Control { replies, peer };
         let error = control.hear().expect_err("the line has no end");
         let reason = error.downcast_ref::<std::io::Error>();
         assert_eq!(reason.map(std::io::Error::kind), Some(ErrorKind::TimedOut));

@@ -149,16 +149,14 @@ impl Live {
     fn end(&mut self, options: &Options, run: Option<&Run>) {
         self.erase();
         if let Some(run) = run {
-            let asked = [
-                ("connect", options.latency_connect, &run.latencies.connect),
-                (
-                    "firstbyte",
-                    options.latency_first_byte,
-                    &run.latencies.first_byte,
-                ),
-            ];
-            let asked = asked.into_iter().filter(|(_, is_asked, _)| *is_asked);
-            let asked: Vec<_> = asked.map(|(kind, _, times)| (kind, times)).collect();
+            let all = &run.latencies;
+            let mut asked = Vec::new();
+            if options.latency_connect {
+                asked.push(("connect", &all.connect));
+            }
+            if options.latency_first_byte {
+                asked.push(("firstbyte", &all.first_byte));
+            }
             if !asked.is_empty() {
                 self.send(&Interval::default(), &asked);
             }
@@ -203,10 +201,9 @@ impl Live {
             let line = tcpkali::status(&interval, self.connections, times);
             message::draw(&line);
         }
-        match self.wants_times && is_window_over {
-            true => self.send(&interval, &[("message", &times)]),
-            false => self.send(&interval, &[]),
-        }
+        let latencies = [("message", &times)];
+        let is_told = self.wants_times && is_window_over;
+        self.send(&interval, if is_told { &latencies } else { &[] });
         if self.window_ns.is_some() && is_window_over {
             self.times = SparseHistogram::default();
             self.window_from_ns = now_ns;
@@ -288,25 +285,21 @@ impl Listening {
         let seconds = passed_ns() as f64 / 1e9;
         let taken = self.end()?;
         print(&tcpkali::report_of_listening(taken, seconds));
-        Ok(match interrupts.came() {
-            true => ExitCode::from(EXIT_AFTER_SIGNAL),
-            false => ExitCode::SUCCESS,
-        })
+        let code = if interrupts.came() {
+            EXIT_AFTER_SIGNAL
+        } else {
+            0
+        };
+        Ok(ExitCode::from(code))
     }
 
     /// Listens no longer.
     fn end(self) -> Result<Taken> {
-        let connections = self
-            .server
-            .counters()
-            .tcp
-            .map_or(0, |tcp| tcp.connections_live);
-        let counters = self
-            .server
-            .stop()
-            .context("the listening side did not end well")?;
+        let open = self.server.counters().tcp;
+        let counters = self.server.stop();
+        let counters = counters.context("the listening side did not end well")?;
         Ok(Taken {
-            connections,
+            connections: open.map_or(0, |tcp| tcp.connections_live),
             bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
         })
     }

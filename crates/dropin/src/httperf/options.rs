@@ -100,24 +100,24 @@ pub fn table() -> Table<Options> {
         value("--wsess", |o, typed| {
             let mut parameters = Parameters::of("wsess", typed);
             o.sessions = Some(Workload::Sessions {
-                sessions: parameters.count("--number of sessions (1st param)")?,
-                calls: parameters.count("--number of calls per session (2nd param)")?,
-                think_s: parameters.seconds("--user think time (3rd param)")?,
+                sessions: parameters.count("number of sessions (1st param)")?,
+                calls: parameters.count("number of calls per session (2nd param)")?,
+                think_s: parameters.seconds("user think time (3rd param)")?,
             });
             Ok(())
         }),
         value("--wsesslog", |o, typed| {
             let mut parameters = Parameters::of("wsesslog", typed);
             o.sessions = Some(Workload::Log {
-                sessions: parameters.count("--number of sessions (1st param)")?,
-                think_s: parameters.seconds("--user think time (2nd param)")?,
+                sessions: parameters.count("number of sessions (1st param)")?,
+                think_s: parameters.seconds("user think time (2nd param)")?,
                 path: parameters.path("session filename (3rd param)")?,
             });
             Ok(())
         }),
         value("--wset", |o, typed| {
             let mut parameters = Parameters::of("wset", typed);
-            let requests = parameters.count("--working set size (1st parameter)")?;
+            let requests = parameters.count("working set size (1st parameter)")?;
             let what = "target miss rate (2nd parameter)";
             ensure(typed.contains(','), || parameters.bad(what, typed))?;
             let step = parameters.seconds(what)?;
