@@ -10,8 +10,8 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 7_756),
-    ("dropin", 8_223),
+    ("cli", 7_747),
+    ("dropin", 7_750),
     ("engine", 12_988),
     ("experiment", 364),
     ("fleet", 3_712),

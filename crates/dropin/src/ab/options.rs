@@ -328,8 +328,8 @@ impl Url {
         let secure = without("https://");
         let rest = without("http://").or(secure).unwrap_or(typed);
         let (server, path) = rest.split_at(rest.find('/')?);
-        let (host, port) = if server.starts_with('[') {
-            let (host, behind) = server[1..].split_once(']')?;
+        let (host, port) = if let Some(bracketed) = server.strip_prefix('[') {
+            let (host, behind) = bracketed.split_once(']')?;
             (host, behind.strip_prefix(':'))
         } else {
             let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
