@@ -480,7 +480,7 @@ impl Open {
                     self.pings = 0;
                     return Ok(Some(FromServer::Pong));
                 }
-                Some(said) => return Ok(Some(said)),
+                Some(event) => return Ok(Some(event)),
                 None => {
                     let more = self.link.receive(self.received.buffer(), deadline);
                     match more {

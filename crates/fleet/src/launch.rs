@@ -119,7 +119,7 @@ impl Started {
             let last = tail.trim_end().lines().last().unwrap_or_default();
             let reason = match last.strip_prefix("brunt: ").unwrap_or(last) {
                 "" => ended.to_string(),
-                said => format!("{ended} ({said})"),
+                words => format!("{ended} ({words})"),
             };
             Some((name.as_str(), reason))
         })

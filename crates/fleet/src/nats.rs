@@ -83,7 +83,7 @@ impl Received {
             let (word, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
             let behind = &bytes[line_bytes + 2..];
             let mut used = line_bytes + 2;
-            let said = match word {
+            let event = match word {
                 "INFO" => {
                     let info = serde_json::from_str(rest);
                     Some(FromServer::Info(
@@ -104,8 +104,8 @@ impl Received {
                 _ => return Err(ProtocolError::Malformed),
             };
             self.taken += used;
-            if said.is_some() {
-                return Ok(said);
+            if event.is_some() {
+                return Ok(event);
             }
         }
     }
@@ -159,14 +159,14 @@ mod tests {
             message("c", b""),
         ];
         for cut in 0..=text.len() {
-            let (mut received, mut said) = (Received::default(), Vec::new());
+            let (mut received, mut events) = (Received::default(), Vec::new());
             for part in [&text[..cut], &text[cut..]] {
                 received.buffer().extend_from_slice(part);
                 while let Some(next) = received.next().expect("it is sound") {
-                    said.push(next);
+                    events.push(next);
                 }
             }
-            assert_eq!(said, expected, "{cut}");
+            assert_eq!(events, expected, "{cut}");
             assert!(received.is_empty());
         }
     }

@@ -20,7 +20,7 @@ use Failure::{NotTaken, Unmade};
 /// How often it is looked for signals while nothing else happens.
 const LOOK: Duration = Duration::from_millis(50);
 /// From one word about how far the run has come to the next, unless its phase changes.
-const TOLD_NS: u64 = 200_000_000;
+const REPORT_NS: u64 = 200_000_000;
 /// From now to an end of the window that all workers can know of.
 const END_LEAD_NS: u64 = 60_000_000;
 
@@ -197,7 +197,7 @@ impl Working<'_> {
             warmup_ns: plan.warmup_ns,
             window_ns: plan.stop.duration_ns,
             hurry_ns: u64::MAX,
-            told: None,
+            reported: None,
         };
         let Generators {
             generators,
@@ -325,8 +325,8 @@ struct Watching<'a> {
     window_ns: Option<u64>,
     /// From when on replies are no longer waited for.
     hurry_ns: u64,
-    /// The phase that was told last, and when.
-    told: Option<(crate::Phase, u64)>,
+    /// The phase that was reported last, and when.
+    reported: Option<(crate::Phase, u64)>,
 }
 
 impl Watching<'_> {
@@ -375,19 +375,19 @@ impl RunObserver for Watching<'_> {
         self.obey(now_ns);
         let phase = match self.control.done_window_ns() {
             Some(window_ns) => crate::Phase::Done { window_ns },
-            None => said(phase),
+            None => phase_on_wire(phase),
         };
-        let is_due = self.told.as_ref().is_none_or(|(told, told_ns)| {
-            *told != phase || now_ns.saturating_sub(*told_ns) >= TOLD_NS
+        let is_due = self.reported.as_ref().is_none_or(|(last, last_ns)| {
+            *last != phase || now_ns.saturating_sub(*last_ns) >= REPORT_NS
         });
         if is_due {
-            self.told = Some((phase.clone(), now_ns));
+            self.reported = Some((phase.clone(), now_ns));
             self.link.has_come(phase, counts(progress));
         }
     }
 }
 
-fn said(phase: Phase) -> crate::Phase {
+fn phase_on_wire(phase: Phase) -> crate::Phase {
     match phase {
         Phase::SetUp => crate::Phase::SetUp,
         Phase::Ready => crate::Phase::Ready,
