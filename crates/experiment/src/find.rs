@@ -92,9 +92,10 @@ impl Finder {
         let is_of_clean = of_clean.is_some();
         let objectives = of_clean.unwrap_or_else(|| judged.objectives());
         let disturbed = disturbed(&judged);
-        let (outcome, mut because) = match is_at_low_load {
-            true => judge_low_load(&judged, &objectives),
-            false => judge(&judged, &objectives, disturbed.as_deref()),
+        let (outcome, mut because) = if is_at_low_load {
+            judge_low_load(&judged, &objectives)
+        } else {
+            judge(&judged, &objectives, disturbed.as_deref())
         };
         if is_of_clean && outcome == CapacityOutcome::Met {
             because = "without the times in which the hypervisor took CPU time".to_owned();
@@ -137,14 +138,12 @@ fn judge_low_load(
     }
     let is_missed = |outcome: &ObjectiveOutcome| judged.is_shown_missed(&outcome.objective);
     let replies = judged.run.latencies.response.count();
-    match objectives.iter().any(is_missed) {
+    if objectives.iter().any(is_missed) {
         // By how much is in the figures of the step.
-        true => (CapacityOutcome::Missed, String::new()),
-        false => (
-            CapacityOutcome::Undecided,
-            format!("{replies} replies say nothing against it, and are too few to say more"),
-        ),
+        return (CapacityOutcome::Missed, String::new());
     }
+    let because = format!("{replies} replies say nothing against it, and are too few to say more");
+    (CapacityOutcome::Undecided, because)
 }
 
 /// The outcome of a step, and why; `disturbed`: what others took of the CPU time, in words.
@@ -204,8 +203,7 @@ fn disturbed(judged: &Judged<'_>) -> Option<String> {
     if judged.clean.is_some() {
         return Some("the hypervisor took CPU time in this window".to_owned());
     }
-    let mut signals = judgement.signals.iter();
-    let programs = signals.find(|it| it.id == SignalId::OtherPrograms)?;
+    let programs = judgement.signal(SignalId::OtherPrograms)?;
     (programs.grade == Grade::Fail).then(|| programs.detail.clone())
 }
 
@@ -229,10 +227,7 @@ fn own_ns(judged: &Judged<'_>, q: f64) -> f64 {
     if let Ok(tail) = latencies.split.known_tail(q) {
         return tail.own_ns();
     }
-    let lag_ns = match Quantile::of(&latencies.lag, q) {
-        Quantile::Known { ns, .. } => ns as f64,
-        _ => 0.0,
-    };
+    let lag_ns = Quantile::of(&latencies.lag, q).known_ns().unwrap_or(0) as f64;
     let of_median = latencies.split.around(0.5);
     of_median.map_or(lag_ns, |parts| lag_ns.max(parts.own_ns()))
 }

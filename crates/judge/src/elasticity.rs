@@ -48,6 +48,15 @@ impl Effect {
             high: mean.value + mean.half_width,
         })
     }
+
+    /// A ratio less 1, where this is its logarithm.
+    pub(crate) fn change(self) -> Self {
+        Self {
+            value: self.value.exp_m1(),
+            low: self.low.exp_m1(),
+            high: self.high.exp_m1(),
+        }
+    }
 }
 
 /// A level of load: stretches of slices at it, and the connections in use.

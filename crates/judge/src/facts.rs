@@ -20,11 +20,7 @@ pub(crate) struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// The facts of all agents together.
     pub(crate) fn of(run: &'a Run) -> Self {
-        Self::with(run, Summary::of(run, &run.agents))
-    }
-
-    /// The same, from a summary that was already computed.
-    pub(crate) fn with(run: &'a Run, summary: Summary) -> Self {
+        let summary = Summary::of(run, &run.agents);
         Self {
             run,
             agents: &run.agents,

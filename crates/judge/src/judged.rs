@@ -1,14 +1,15 @@
 //! A run with what follows from it: worked out once, by whoever reads the run, or one by one.
 
+use std::rc::Rc;
+
 use brunt_record::{Histogram, Run, max_at_least_ns, mean_at_least_ns};
 
 use crate::behaviour::failures::{no_success_of, server_failure_of};
-use crate::behaviour::steadiness::{overload_of, steadiness_of};
+use crate::behaviour::steadiness::steadiness_of;
 use crate::facts::Facts;
 use crate::figures::bandwidth::bandwidth_intervals;
 use crate::figures::connects_per_request;
 use crate::precision::{Sample, quantile_of, response_sample, successes_interval};
-use crate::verdict::{ConnectionsShow, Verdict};
 use crate::{
     Bandwidth, BandwidthInterval, Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement,
     NoInterval, NoSuccess, Overload, Quantile, RateInterval, ResponseQuantiles, ServerFailure,
@@ -35,18 +36,15 @@ pub struct Judged<'a> {
 impl<'a> Judged<'a> {
     /// Judges `run`. Pure: the same run gives the same.
     pub fn of(run: &'a Run) -> Self {
-        let facts = Facts::of(run);
+        let facts = Rc::new(Facts::of(run));
         let findings = invariants::check_facts(&facts);
-        let Facts {
-            summary, overload, ..
-        } = facts;
-        let clean = Clean::of(run, &summary);
-        let judgement = verdict::judge(run, &summary, &findings, clean.as_ref());
+        let clean = Clean::of(run, &facts.summary);
+        let judgement = verdict::judge(&facts, &findings, clean.as_ref());
         Self {
             run,
-            summary,
+            summary: facts.summary.clone(),
             findings,
-            overload,
+            overload: facts.overload,
             clean,
             judgement,
         }
@@ -105,12 +103,6 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// The verdict if other numbers of connections showed this.
-    pub(crate) fn verdict_if(&self, show: ConnectionsShow) -> Verdict {
-        let left = self.clean.as_ref();
-        verdict::verdict_if(self.run, &self.summary, &self.findings, left, show)
-    }
-
     /// The invariants that stand so.
     pub fn with_status(&self, status: InvariantStatus) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
@@ -165,17 +157,6 @@ pub trait RunFigures {
     /// Why there is none.
     fn successes_interval(&self) -> Result<RateInterval, NoInterval>;
 
-    /// Whether and how far this run was overloaded. Never so without a schedule.
-    ///
-    /// Signs of overload are a backlog that grows steadily, be it over the whole window or over
-    /// one stage, arrivals dropped because the queue was full, and more than 1 % of the arrivals
-    /// dropped or left for having waited too long.
-    fn overload(&self) -> Option<Overload>;
-
-    /// Whether the rate held still. Says nothing (no drift, nothing known) of a run whose planned
-    /// rate changes.
-    fn steadiness(&self) -> Steadiness;
-
     /// How the server failed in the window; absent where it did not.
     fn server_failure(&self) -> Option<ServerFailure>;
 
@@ -218,14 +199,6 @@ impl RunFigures for Run {
 
     fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
         successes_interval(self)
-    }
-
-    fn overload(&self) -> Option<Overload> {
-        overload_of(self, &self.summary())
-    }
-
-    fn steadiness(&self) -> Steadiness {
-        steadiness_of(self, &self.summary())
     }
 
     fn server_failure(&self) -> Option<ServerFailure> {

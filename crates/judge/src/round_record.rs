@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use brunt_load::LoadModel;
 use brunt_record::{FailureCounts, Run, StatusCounts};
 use serde::{Deserialize, Serialize};
 
@@ -205,10 +204,7 @@ impl RoundRecord {
             undisturbed_ns: judged.undisturbed().map(|clean| clean.clean_ns),
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
-            verdict_if: matches!(run.plan.model, LoadModel::Closed { .. }).then(|| VerdictIf {
-                in_step: judged.verdict_if(ConnectionsShow::InStep),
-                flat: judged.verdict_if(ConnectionsShow::Flat),
-            }),
+            verdict_if: judged.judgement.verdict_if,
             successes_per_s,
             planned_per_s,
             response: RoundResponse {

@@ -7,7 +7,7 @@ use brunt_load::Plan;
 use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::is_share_below;
+use crate::statistics::{is_share_below, median};
 use crate::verdict::ConnectionsShow;
 use crate::{Effect, ExperimentKind, RoundRecord, RoundUse, Verdict};
 
@@ -525,7 +525,7 @@ impl Spread {
         Some(Self {
             rounds: values.len(),
             min,
-            median: f64::midpoint(values[last / 2], values[last.div_ceil(2)]),
+            median: median(&values)?,
             max,
             low: outside.map(|outside| values[outside]),
             high: outside.map(|outside| values[last - outside]),

@@ -6,7 +6,7 @@ use brunt_record::{Run, Series, SeriesPoint, grid};
 
 use crate::Summary;
 use crate::figures::bandwidth::stream_bytes_over;
-use crate::statistics::{Mean, mann_kendall_z, theil_sen_slope};
+use crate::statistics::{Mean, mann_kendall_z, median, theil_sen_slope};
 
 /// A difference or a trend under this share of the rate does not matter.
 const CHANGE_LEAST: f64 = 0.03;
@@ -38,7 +38,8 @@ pub struct Steadiness {
     pub trend: Option<f64>,
 }
 
-/// [`crate::RunFigures::steadiness`], from a summary that was already computed.
+/// Whether the rate held still. Says nothing (no drift, nothing known) of a run whose planned rate
+/// changes.
 pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
     let schedule = run.plan.model.schedule();
     steadiness_of_counts(
@@ -147,8 +148,7 @@ fn trend_of(rates: &[f64]) -> Option<f64> {
     }
     let mut sorted = rates.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let median = f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    let change = theil_sen_slope(rates) * (rates.len() - 1) as f64 / median;
+    let change = theil_sen_slope(rates) * (rates.len() - 1) as f64 / median(&sorted)?;
     change.is_finite().then_some(change)
 }
 
@@ -175,7 +175,11 @@ pub struct Overload {
     pub growth_ns_per_s: Option<f64>,
 }
 
-/// [`crate::RunFigures::overload`], from a summary that was already computed.
+/// Whether and how far a run was overloaded. Never so without a schedule.
+///
+/// Signs of overload are a backlog that grows steadily, be it over the whole window or over one
+/// stage, arrivals dropped because the queue was full, and more than 1 % of the arrivals dropped or
+/// left for having waited too long.
 pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     let schedule = run.plan.model.schedule()?;
     let window_ns = run.window_ns;
@@ -309,6 +313,14 @@ mod tests {
         nonzero, open_run, replaced_after, schedule_of, set_stages, steady_run, with_counts,
     };
 
+    fn found_overload(run: &Run) -> Option<Overload> {
+        overload_of(run, &run.summary())
+    }
+
+    fn found_steadiness(run: &Run) -> Steadiness {
+        steadiness_of(run, &run.summary())
+    }
+
     fn closed(counts: &[u64]) -> Run {
         with_counts(steady_run(), counts)
     }
@@ -360,16 +372,16 @@ mod tests {
             ),
         ];
         for (what, counts, drifts) in cases {
-            let found = closed(&counts).steadiness();
+            let found = found_steadiness(&closed(&counts));
             assert_eq!(found.drifts, drifts, "{what}: {found:?}");
         }
     }
 
     #[test]
     fn a_drift_has_its_size() {
-        let step = closed(&counts(100, |i| if i < 50 { 1_000 } else { 800 })).steadiness();
+        let step = found_steadiness(&closed(&counts(100, |i| if i < 50 { 1_000 } else { 800 })));
         assert!((step.halves_differ.expect("two halves") + 0.2).abs() < 1e-9);
-        let fall = closed(&counts(101, |i| 1_000 - 2 * i)).steadiness();
+        let fall = found_steadiness(&closed(&counts(101, |i| 1_000 - 2 * i)));
         assert!(
             (fall.trend.expect("a trend") + 0.2).abs() < 0.02,
             "{fall:?}"
@@ -378,7 +390,7 @@ mod tests {
         // The server stopped answering: the series ends, the window does not.
         let mut stopped = closed(&[1_000; 100]);
         stopped.agents[0].workers[0].series.points.truncate(40);
-        let stopped = stopped.steadiness();
+        let stopped = found_steadiness(&stopped);
         assert!(stopped.drifts);
         assert!((stopped.halves_differ.expect("two halves") + 1.0).abs() < 0.3);
     }
@@ -388,17 +400,17 @@ mod tests {
         let falling = counts(100, |i| 1_000 - 2 * i);
         let mut open = with_counts(open_run(), &falling);
         open.agents[0].workers[0].population.recorded = open.agents[0].workers[0].arrivals.planned;
-        assert!(!open.steadiness().drifts);
-        assert!(open.steadiness().trend.is_some());
+        assert!(!found_steadiness(&open).drifts);
+        assert!(found_steadiness(&open).trend.is_some());
         open.agents[0].workers[0].population.recorded /= 2;
-        assert!(open.steadiness().drifts);
+        assert!(found_steadiness(&open).drifts);
         let stage = Stage {
             duration_ns: 1,
             from_per_s: 1.0,
             to_per_s: 2.0,
         };
         set_stages(&mut open, vec![stage]);
-        let staged = open.steadiness();
+        let staged = found_steadiness(&open);
         assert_eq!(
             (staged.drifts, staged.trend, staged.halves_differ),
             (false, None, None)
@@ -424,7 +436,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_found_is_finite(counts in prop::collection::vec(0_u64..2_000, 1..80)) {
-            let found = closed(&counts).steadiness();
+            let found = found_steadiness(&closed(&counts));
             for value in [found.halves_differ, found.trend].into_iter().flatten() {
                 prop_assert!(value.is_finite());
             }
@@ -517,7 +529,11 @@ mod tests {
             ("a stall at the end", 200, &late),
         ];
         for (words, points, point) in cases {
-            assert_eq!(run_of(points, 1_000.0, point).overload(), None, "{words}");
+            assert_eq!(
+                found_overload(&run_of(points, 1_000.0, point)),
+                None,
+                "{words}"
+            );
         }
     }
 
@@ -526,7 +542,7 @@ mod tests {
         // 1,000 per second planned, 800 completed.
         let over = |index: usize| (20 * (index as u64 + 1) + scatter_at(index) / 10, 80);
         for points in [8, 100, 240, 1_200] {
-            let overload = run_of(points, 1_000.0, over).overload();
+            let overload = found_overload(&run_of(points, 1_000.0, over));
             let overload = overload.unwrap_or_else(|| panic!("{points} points"));
             assert!(
                 (overload.capacity_per_s - 800.0).abs() < 1.0,
@@ -536,10 +552,10 @@ mod tests {
             assert!((growth / 0.25e9 - 1.0).abs() < 0.01, "{overload:?}");
         }
         // Too short for a trend.
-        assert_eq!(run_of(7, 1_000.0, over).overload(), None);
+        assert_eq!(found_overload(&run_of(7, 1_000.0, over)), None);
         // Too slow to matter: 0.5 % of the planned rate.
         let slow = |index: usize| (index as u64 / 2, 100);
-        assert_eq!(run_of(200, 1_000.0, slow).overload(), None);
+        assert_eq!(found_overload(&run_of(200, 1_000.0, slow)), None);
     }
 
     #[test]
@@ -547,10 +563,10 @@ mod tests {
         // (how many more wait after each 100 ms, in which 100 are due; more than chance)
         for (growth, is_overloaded) in [(3, false), (6, false), (9, true)] {
             let mut run = run_of(20, 1_000.0, |index| (growth * index as u64, 95));
-            assert!(run.overload().is_some());
+            assert!(found_overload(&run).is_some());
             let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
             *schedule_of(&mut run) = poisson.expect("a rate");
-            assert_eq!(run.overload().is_some(), is_overloaded, "{growth}");
+            assert_eq!(found_overload(&run).is_some(), is_overloaded, "{growth}");
         }
     }
 
@@ -589,7 +605,7 @@ mod tests {
         for (words, change, is_overloaded, grows) in cases {
             let mut run = run_of(100, 1_000.0, |index| (scatter_at(index) + 1, 80));
             change(&mut run.agents[0].workers[0].arrivals);
-            let overload = run.overload();
+            let overload = found_overload(&run);
             assert_eq!(overload.is_some(), is_overloaded, "{words}");
             let growth = overload.and_then(|overload| overload.growth_ns_per_s);
             assert_eq!(growth.is_some(), grows, "{words}");
@@ -602,14 +618,14 @@ mod tests {
             capacity_per_s: 0.0,
             growth_ns_per_s: None,
         };
-        assert_eq!(run.overload(), Some(dead));
+        assert_eq!(found_overload(&run), Some(dead));
     }
 
     #[test]
     fn stages_are_judged_one_by_one() {
         let capacity = 300;
         let within = staged(run_of(200, 200.0, |_| (0, 20)), &[(200, 100.0, 290.0)]);
-        assert_eq!(within.overload(), None);
+        assert_eq!(found_overload(&within), None);
         // 30 s at 100 per second, 5 s at 500, with a capacity of 300.
         let step = staged(
             run_of(350, 157.0, |index| match index {
@@ -618,7 +634,7 @@ mod tests {
             }),
             &[(300, 100.0, 100.0), (50, 500.0, 500.0)],
         );
-        let overload = step.overload().expect("the second stage is over capacity");
+        let overload = found_overload(&step).expect("the second stage is over capacity");
         assert!(
             (overload.capacity_per_s - f64::from(capacity)).abs() < 1.0,
             "{overload:?}"
@@ -637,7 +653,7 @@ mod tests {
             }),
             &[(100, 100.0, 500.0), (100, 500.0, 100.0)],
         );
-        assert!(peak.overload().is_some());
+        assert!(found_overload(&peak).is_some());
         // Stages that lie beyond the window, as long as they can be.
         let beyond = &[
             (50, 100.0, 100.0),
@@ -645,7 +661,7 @@ mod tests {
             (9, 1.0, 1.0),
         ];
         assert_eq!(
-            staged(run_of(60, 100.0, |_| (1, 10)), beyond).overload(),
+            found_overload(&staged(run_of(60, 100.0, |_| (1, 10)), beyond)),
             None
         );
     }
@@ -653,11 +669,11 @@ mod tests {
     #[test]
     fn a_closed_loop_is_never_overloaded() {
         let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
-        assert!(run.overload().is_some());
+        assert!(found_overload(&run).is_some());
         run.plan.model = LoadModel::Closed {
             connect_per_s: None,
         };
-        assert_eq!(run.overload(), None);
+        assert_eq!(found_overload(&run), None);
     }
 
     #[test]
@@ -668,7 +684,7 @@ mod tests {
             queue_max: nonzero(100),
         };
         run.plan.reuse = replaced_after(4);
-        let overload = run.overload().expect("a backlog that grows");
+        let overload = found_overload(&run).expect("a backlog that grows");
         assert!(
             (overload.capacity_per_s - 200.0).abs() < 1.0,
             "{overload:?}"

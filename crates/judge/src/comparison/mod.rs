@@ -12,8 +12,9 @@ use brunt_load::Plan;
 use brunt_record::{Environment, ServerDescription};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::paired::{hodges_lehmann, median, pairs_least};
+use crate::comparison::paired::{hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
+use crate::statistics::median;
 use crate::{
     Capacity, CapacityResult, Effect, ExperimentKind, Judged, PAIRS_MAX, Paired, Quantile,
     ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
@@ -182,18 +183,10 @@ impl ComparedRounds {
 
     /// What the comparison comes to: its limits alone decide, where there are any.
     pub fn outcome(&self) -> ComparisonOutcome {
-        if self.limits.is_empty() {
-            return if self.is_decided() {
-                ComparisonOutcome::Passed
-            } else {
-                ComparisonOutcome::Undecided
-            };
-        }
-        let failing = [LimitStands::Exceeded, LimitStands::NotJudged];
-        if failing
-            .into_iter()
-            .all(|it| self.limits_that(it).is_empty())
-        {
+        let has_none = |stand| self.limits_that(stand).is_empty();
+        if self.limits.is_empty() && !self.is_decided() {
+            ComparisonOutcome::Undecided
+        } else if has_none(LimitStands::Exceeded) && has_none(LimitStands::NotJudged) {
             ComparisonOutcome::Passed
         } else {
             ComparisonOutcome::Failed
@@ -207,19 +200,15 @@ impl ComparedRounds {
         };
         let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
         let figures = self.compared.len() * others.len() * looks;
-        let pair = |compared, second: usize, other: &ComparedSide| ComparedPair {
-            first: 0,
-            second,
-            comparison: comparison(compared, first, other, figures),
-        };
-        others
-            .iter()
-            .zip(1..)
-            .flat_map(|(other, second)| {
-                let all = self.compared.iter();
-                all.map(move |&compared| pair(compared, second, other))
-            })
-            .collect()
+        let mut pairs = Vec::with_capacity(figures);
+        for (other, second) in others.iter().zip(1..) {
+            pairs.extend(self.compared.iter().map(|&compared| ComparedPair {
+                first: 0,
+                second,
+                comparison: comparison(compared, first, other, figures),
+            }));
+        }
+        pairs
     }
 
     /// How many pairs of rounds are complete.
@@ -252,9 +241,10 @@ impl ComparedRounds {
         });
         let most = (planned + planned.div_ceil(2)).min(PAIRS_MAX);
         let until = (planned + lost.max().unwrap_or(0)).min(most);
-        match done < until {
-            true => Course::Until(until),
-            false => Course::Done,
+        if done < until {
+            Course::Until(until)
+        } else {
+            Course::Done
         }
     }
 
@@ -267,10 +257,8 @@ impl ComparedRounds {
 
     /// Whether each limit is shown to be exceeded or kept.
     pub fn are_limits_decided(&self) -> bool {
-        let undecided = [LimitStands::Open, LimitStands::NotJudged];
-        undecided
-            .into_iter()
-            .all(|it| self.limits_that(it).is_empty())
+        let has_none = |stand| self.limits_that(stand).is_empty();
+        has_none(LimitStands::Open) && has_none(LimitStands::NotJudged)
     }
 
     /// The limits that stand so beside a comparison of what they are about, each with that.
@@ -451,7 +439,7 @@ impl Comparison {
         match paired {
             Some(paired) => {
                 let least = noise.unwrap_or(0.0).max(CHANGE_LEAST);
-                found.take(paired.change(), least, bounds);
+                found.take(paired.log_ratio.change(), least, bounds);
             }
             None => found.claim = Claim::Nothing(too_few(all, &found.dropped, figures)),
         }
@@ -523,7 +511,7 @@ impl Comparison {
             Some(Bound::AtMost) => ratio.low = f64::NEG_INFINITY,
             None => {}
         }
-        let change = change_of(ratio);
+        let change = ratio.change();
         let mut found = Self::of_change(compared, Basis::SingleRuns, medians, change);
         found.take(change, CHANGE_LEAST, usize::from(pair.bound.is_some()));
         found
@@ -594,15 +582,6 @@ fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String>
     }
 }
 
-/// A ratio less 1, of its logarithm.
-fn change_of(log_ratio: Effect) -> Effect {
-    Effect {
-        value: log_ratio.value.exp_m1(),
-        low: log_ratio.low.exp_m1(),
-        high: log_ratio.high.exp_m1(),
-    }
-}
-
 /// The rate that holds and the one that misses; or why there are not both.
 fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
     let capacity = capacity.ok_or("no search was made")?;
@@ -648,10 +627,9 @@ impl Pair {
             (false, true) => Some(Bound::AtLeast),
             (false, false) => None,
         };
-        let (a, b) = (a.0, b.0);
         Ok(Self {
-            a,
-            b,
+            a: a.0,
+            b: b.0,
             bound,
             is_disturbed: false,
         })

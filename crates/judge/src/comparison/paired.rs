@@ -5,6 +5,7 @@
 //! varies from one to the next, which requests of one round share.
 
 use crate::Effect;
+use crate::statistics::median;
 
 /// Share of the comparisons of a server with itself in which a difference may be claimed: once in
 /// 40. It is divided by the figures that are compared at once (Bonferroni), so that their intervals
@@ -54,16 +55,6 @@ impl Paired {
         let p_value = None;
         Some(Self { log_ratio, p_value })
     }
-
-    /// The ratio of B over A, less 1, with its interval.
-    pub fn change(&self) -> Effect {
-        let Effect { value, low, high } = self.log_ratio;
-        Effect {
-            value: value.exp_m1(),
-            low: low.exp_m1(),
-            high: high.exp_m1(),
-        }
-    }
 }
 
 /// Fewest pairs of which intervals of so many figures lie within what was seen: with fewer, even
@@ -106,18 +97,6 @@ pub(crate) fn interval(lows: &[f64], highs: &[f64], tail: f64) -> Option<Effect>
 pub(crate) fn hodges_lehmann(pairs: &[(f64, f64)]) -> Option<f64> {
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
     median(&walsh_averages(&logs))
-}
-
-/// The median of values in ascending order.
-pub(crate) fn median(ascending: &[f64]) -> Option<f64> {
-    let last = ascending.len().checked_sub(1)?;
-    let (low, high) = (ascending[last / 2], ascending[last.div_ceil(2)]);
-    // Half of an infinite sum is none where both are the same.
-    Some(if low == high {
-        low
-    } else {
-        f64::midpoint(low, high)
-    })
 }
 
 /// The means of all two values, and each value by itself, ascending.
@@ -216,7 +195,7 @@ mod tests {
             .map(|index| (100.0 + f64::from(index), (100.0 + f64::from(index)) * 1.05))
             .collect();
         let paired = Paired::of(&pairs, 1).expect("pairs enough");
-        let Effect { value, low, high } = paired.change();
+        let Effect { value, low, high } = paired.log_ratio.change();
         for found in [value, low, high] {
             assert!((found - 0.05).abs() < 1e-12, "{paired:?}");
         }

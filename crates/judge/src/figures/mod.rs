@@ -5,8 +5,8 @@ pub(crate) mod bandwidth;
 use std::fmt;
 
 use brunt_record::{
-    AgentRecord, ArrivalCounts, Backend, CarriedIn, FailureKind, FailureScope, HostUse,
-    LiveConnections, Population, Run, Series, Tally, WorkerRecord,
+    AgentRecord, ArrivalCounts, Backend, CarriedIn, FailureKind, FailureScope, LiveConnections,
+    Population, Run, Series, Tally, WorkerRecord,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -192,50 +192,31 @@ impl Summary {
             true => Figure::Absent(Self::NO_REQUESTS.to_owned()),
             false => figure,
         };
-        let mean = |sum_ns: u64| {
-            of_load(Figure::ratio(
-                sum_ns as f64,
-                run.window_ns as f64,
-                NO_WINDOW,
-            ))
-        };
+        let window_ns = run.window_ns as f64;
+        let mean = |sum_ns: u64| of_load(Figure::ratio(sum_ns as f64, window_ns, NO_WINDOW));
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
         let mut population = Population::default();
         let mut carried_in = CarriedIn::default();
         let (mut arrivals, mut arrivals_all) = (ArrivalCounts::default(), ArrivalCounts::default());
         let mut live = LiveConnections::default();
         let mut series = Series::default();
-        let (mut spun_ns, mut stamps_clamped) = (0_u64, 0_u64);
-        let mut stamps_before_send = 0_u64;
-        let (mut in_flight_at_end, mut unsent, mut in_flight_ns) = (0_u64, 0_u64, 0_u64);
-        let mut awaiting_again_ns = 0_u64;
-        for worker in agents.iter().flat_map(|agent| &agent.workers) {
+        let workers = || agents.iter().flat_map(|agent| &agent.workers);
+        let sum = |of: fn(&WorkerRecord) -> u64| workers().map(of).fold(0, u64::saturating_add);
+        for worker in workers() {
             window.merge(&worker.tallies.measure);
             lifetime.merge(&worker.tallies.lifetime());
             population.merge(&worker.population);
             carried_in.merge(&worker.carried_in);
             arrivals.merge(&worker.arrivals);
             arrivals_all.merge(&worker.arrivals_all);
-            spun_ns = spun_ns.saturating_add(worker.spun_ns);
-            stamps_clamped = stamps_clamped.saturating_add(worker.stamps_clamped);
-            stamps_before_send = stamps_before_send.saturating_add(worker.stamps_before_send);
             live.merge(&worker.live);
             series.merge(&worker.series);
-            in_flight_ns = in_flight_ns.saturating_add(worker.in_flight_ns);
-            awaiting_again_ns = awaiting_again_ns.saturating_add(worker.awaiting_again_ns);
-            in_flight_at_end = in_flight_at_end.saturating_add(worker.in_flight_at_end);
-            unsent = unsent.saturating_add(worker.unsent);
         }
+        let in_flight_ns = sum(|worker| worker.in_flight_ns);
         let (mut cpu_ns, mut is_read) = (0.0, true);
-        for HostUse {
-            cpu_user_ns,
-            cpu_system_ns,
-            cpu_interval_ns,
-            ..
-        } in agents.iter().map(|agent| agent.host)
-        {
-            let of_agent_ns = cpu_user_ns as f64 + cpu_system_ns as f64;
-            is_read &= of_agent_ns > 0.0 && cpu_interval_ns > 0;
+        for host in agents.iter().map(|agent| agent.host) {
+            let of_agent_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
+            is_read &= of_agent_ns > 0.0 && host.cpu_interval_ns > 0;
             cpu_ns += of_agent_ns;
         }
         let cpu_ns_per_reply = if agents.iter().any(|agent| agent.own_server) {
@@ -271,9 +252,9 @@ impl Summary {
             waited_share,
             arrivals,
             arrivals_all,
-            spun_ns,
-            stamps_clamped,
-            stamps_before_send,
+            spun_ns: sum(|worker| worker.spun_ns),
+            stamps_clamped: sum(|worker| worker.stamps_clamped),
+            stamps_before_send: sum(|worker| worker.stamps_before_send),
             successes_per_s: of_requests(per_s(window.replies.successes())),
             attempts_per_s: of_requests(per_s(window.sends())),
             bytes_received_per_s: per_s(window.bytes_received),
@@ -281,14 +262,14 @@ impl Summary {
             live_mean: mean(live.connection_ns),
             in_flight_mean: of_requests(mean(in_flight_ns)),
             in_flight_ns,
-            awaiting_again_ns,
+            awaiting_again_ns: sum(|worker| worker.awaiting_again_ns),
             cpu_ns_per_reply,
             window,
             lifetime,
             population,
             carried_in,
-            in_flight_at_end,
-            unsent,
+            in_flight_at_end: sum(|worker| worker.in_flight_at_end),
+            unsent: sum(|worker| worker.unsent),
             live,
             series,
         }

@@ -11,6 +11,7 @@ use brunt_record::{
     KernelSample, Latencies, LimitsChecked, Negotiated, NegotiatedTls, Once, Parts, Population,
     Protocol, Recorder, Recording, RequestTiming, Run, RunEdges, Seeds, Series, SeriesPoint,
     StatusCounts, StreamAccount, StreamReading, StreamRecord, Tally, Window, WorkerEdges,
+    WorkerRecord,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -288,7 +289,7 @@ fn http2_worker(number: u32) -> Recording {
 }
 
 /// Fills in what the recorder is not told by events.
-fn finish(mut recorder: Recorder, drained_ns: u64) -> Recording {
+pub(crate) fn finish(mut recorder: Recorder, drained_ns: u64) -> Recording {
     let record = recorder.record();
     record.edges = WorkerEdges {
         started: absolute(100 * MS + u64::from(record.worker)),
@@ -442,7 +443,7 @@ pub(crate) fn deal(run: &mut Run) {
     run.agents[0].share = run.plan.amounts();
 }
 
-fn run_of(recordings: [Recording; 2]) -> Run {
+pub(crate) fn run_of(recordings: [Recording; 2]) -> Run {
     let mut latencies = Latencies::default();
     let mut workers = Vec::new();
     for mut recording in recordings {
@@ -532,6 +533,19 @@ fn run_of(recordings: [Recording; 2]) -> Run {
     }
 }
 
+/// Gives a worker what another recorder has, which saw no request.
+fn recorded_anew(worker: &mut WorkerRecord, latencies: &mut Latencies, recorder: Recorder) {
+    let mut recording = recorder.finish(WINDOW.end_ns);
+    latencies.merge(&recording.latencies);
+    recording.record.count_from(WINDOW.start_ns);
+    *worker = WorkerRecord {
+        edges: worker.edges,
+        thread: worker.thread,
+        bound_cpu: worker.bound_cpu,
+        ..recording.record
+    };
+}
+
 /// Connections of each worker.
 pub(crate) const HELD: u32 = 4;
 
@@ -548,20 +562,7 @@ pub(crate) fn held_open(mut run: Run) -> Run {
         }
         recorder.set_window(WINDOW);
         recorder.held_until_now();
-        let mut recording = recorder.finish(WINDOW.end_ns);
-        run.latencies.merge(&recording.latencies);
-        recording.record.count_from(WINDOW.start_ns);
-        let record = recording.record;
-        worker.tallies = record.tallies;
-        worker.population = record.population;
-        worker.carried_in = record.carried_in;
-        worker.live = record.live;
-        worker.series = record.series;
-        worker.in_flight_ns = 0;
-        worker.reply_bytes_min = None;
-        worker.first_service_ns_min = None;
-        worker.first_send = Default::default();
-        worker.kernel = KernelSample::default();
+        recorded_anew(worker, &mut run.latencies, recorder);
     }
     run
 }
@@ -596,20 +597,7 @@ pub(crate) fn streamed(mut run: Run) -> Run {
             recorder.handed_over(at_ns, STEP_BYTES);
             recorder.received(at_ns, STEP_BYTES);
         }
-        let mut recording = recorder.finish(WINDOW.end_ns);
-        run.latencies.merge(&recording.latencies);
-        recording.record.count_from(WINDOW.start_ns);
-        let record = recording.record;
-        worker.tallies = record.tallies;
-        worker.population = record.population;
-        worker.carried_in = record.carried_in;
-        worker.live = record.live;
-        worker.series = record.series;
-        worker.in_flight_ns = 0;
-        worker.reply_bytes_min = None;
-        worker.first_service_ns_min = None;
-        worker.first_send = Default::default();
-        worker.kernel = KernelSample::default();
+        recorded_anew(worker, &mut run.latencies, recorder);
         worker.streams = Some(stream_record());
     }
     run

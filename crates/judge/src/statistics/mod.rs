@@ -46,6 +46,18 @@ impl Mean {
     }
 }
 
+/// The median of values in ascending order; absent without any.
+pub(crate) fn median(ascending: &[f64]) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    let (low, high) = (ascending[last / 2], ascending[last.div_ceil(2)]);
+    // Half of an infinite sum is none where both are the same.
+    Some(if low == high {
+        low
+    } else {
+        f64::midpoint(low, high)
+    })
+}
+
 /// What a two-sided 95 % interval leaves out at each end.
 const TAIL: f64 = 0.025;
 /// Terms of the continued fraction: it takes some `sqrt(max(a, b))` of them.

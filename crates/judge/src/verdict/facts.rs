@@ -22,8 +22,8 @@ use crate::invariants::{Finding, InvariantStatus};
 use crate::units::short::{duration, percent};
 use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Quantile, ServerFailure, Steadiness,
-    Summary, samples_needed,
+    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Quantile, ROUND_QUANTILES, ServerFailure,
+    Steadiness, Summary, samples_needed,
 };
 
 /// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
@@ -289,18 +289,15 @@ impl<'a> Deref for RunFacts<'a> {
 }
 
 impl<'a> RunFacts<'a> {
-    /// The run as each of its agents saw it. `summary` and `findings` are those of all together.
+    /// The run as each of its agents saw it. `all` and `findings` are of all together.
     pub(super) fn of_agents(
-        run: &'a Run,
-        summary: &Summary,
+        all: &Rc<Facts<'a>>,
         findings: &[Finding],
         left: Option<&'a Clean>,
     ) -> Vec<Self> {
-        let all = Rc::new(Facts::with(run, summary.clone()));
-        let agents = run.agents.iter();
-        let mut cases: Vec<Self> = agents
-            .map(|agent| Self::of(&all, agent, findings))
-            .collect();
+        let agents = all.run.agents.iter();
+        let cases = agents.map(|agent| Self::of(all, agent, findings));
+        let mut cases: Vec<Self> = cases.collect();
         let is_stolen = cases.iter().any(Self::is_stolen);
         let clean = left.and_then(|left| left.figures.as_ref());
         for facts in &mut cases {
@@ -480,10 +477,14 @@ impl<'a> RunFacts<'a> {
     /// Whether the way to the server cannot be what limits: there is none, or its speed was given
     /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        let is_given = match self.network().map(|network| &network.route) {
-            Some(Route::Interface { was_given, .. }) => *was_given,
-            _ => false,
-        };
+        let route = self.network().map(|network| &network.route);
+        let is_given = matches!(
+            route,
+            Some(Route::Interface {
+                was_given: true,
+                ..
+            })
+        );
         self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
     }
 
@@ -901,9 +902,6 @@ const OWN_LARGE_NS: f64 = 100_000.0;
 /// [`OWN_LARGE_NS`], no report calls the figures sound.
 const OWN_MOST_SHARE: f64 = 0.50;
 
-/// The quantiles that reports quote.
-const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
-
 /// Brunt's own part of the response times at a quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnPart {
@@ -933,10 +931,7 @@ impl OwnPart {
 }
 
 fn known_ns(quantile: Quantile) -> Option<f64> {
-    match quantile {
-        Quantile::Known { ns, .. } => Some(ns as f64),
-        Quantile::AtLeast { .. } | Quantile::TooFew { .. } => None,
-    }
+    quantile.known_ns().map(|ns| ns as f64)
 }
 
 impl RunFacts<'_> {
@@ -944,13 +939,9 @@ impl RunFacts<'_> {
     /// the verdict is found on a part of the window of which the own share is known: over time it
     /// is not kept.
     pub(super) fn lag_ns_p99(&self) -> Option<f64> {
-        if self.clean.is_some_and(|clean| clean.own_share.is_some()) {
-            return None;
-        }
-        match Quantile::of(&self.run.latencies.lag, 0.99) {
-            Quantile::Known { ns, .. } if !self.is_closed() => Some(ns as f64),
-            _ => None,
-        }
+        let is_part = self.clean.is_some_and(|clean| clean.own_share.is_some());
+        let lag_ns = known_ns(Quantile::of(&self.run.latencies.lag, 0.99));
+        lag_ns.filter(|_| !is_part && !self.is_closed())
     }
 
     /// Brunt's own share of the response times on connections with kernel stamps, over the parts of
@@ -985,12 +976,12 @@ impl RunFacts<'_> {
     /// on.
     pub(super) fn mostly_own(&self) -> Option<OwnPart> {
         let Some(clean) = self.clean else {
-            return first_part(self.run, &QUANTILES, OWN_MOST_SHARE);
+            return first_part(self.run, &ROUND_QUANTILES, OWN_MOST_SHARE);
         };
         // Over time, the parts are not kept: what is longer than it is without brunt's own in the
         // whole window is brunt's.
         let rest = &self.run.latencies.split.rest;
-        let mut parts = QUANTILES.into_iter().filter_map(|(of, q)| {
+        let mut parts = ROUND_QUANTILES.into_iter().filter_map(|(of, q)| {
             let response_ns = known_ns(clean.response_quantile(q))?;
             let ns = response_ns - known_ns(Quantile::of(rest, q))?;
             OwnPart::over(of, ns, response_ns, OWN_MOST_SHARE)

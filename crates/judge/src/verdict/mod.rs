@@ -10,16 +10,18 @@ pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
 
-use brunt_record::Run;
+use std::rc::Rc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Facts;
 use crate::units::short::duration;
 pub use crate::verdict::facts::OwnPart;
 pub(crate) use crate::verdict::facts::own_part_of;
 pub use crate::verdict::facts::shell_word;
 pub(crate) use crate::verdict::facts::undisturbed_told;
 use crate::verdict::signals::{Decision, GradedSignals};
-use crate::{Clean, Effect, Finding, Summary};
+use crate::{Clean, Effect, Finding, VerdictIf};
 use facts::{Elasticity, RunFacts};
 pub use signals::SignalId;
 
@@ -128,6 +130,9 @@ pub struct Judgement {
     /// What limited the run.
     #[serde(rename = "name")]
     pub verdict: Verdict,
+    /// The verdicts that other numbers of connections would give; absent with a schedule.
+    #[serde(skip)]
+    pub verdict_if: Option<VerdictIf>,
     /// Why, in one line of words.
     pub because: String,
     /// Names of the signals that decided, the strongest first.
@@ -188,20 +193,9 @@ impl ConnectionsShow {
     }
 }
 
-/// The verdict of the same rules if rounds with other numbers of connections showed this.
-pub(crate) fn verdict_if(
-    run: &Run,
-    summary: &Summary,
-    findings: &[Finding],
-    left: Option<&Clean>,
-    show: ConnectionsShow,
-) -> Verdict {
-    let slope = match show {
-        ConnectionsShow::InStep => 1.0,
-        ConnectionsShow::Flat => 0.0,
-    };
-    let mut cases = RunFacts::of_agents(run, summary, findings, left);
-    for facts in &mut cases {
+/// The verdict of the same rules if rounds with other numbers of connections showed this slope.
+fn verdict_if(cases: &mut [RunFacts<'_>], slope: f64) -> Verdict {
+    for facts in cases.iter_mut() {
         facts.elasticity = Some(Elasticity {
             effect: Effect {
                 value: slope,
@@ -211,17 +205,22 @@ pub(crate) fn verdict_if(
             is_of_warm_up: false,
         });
     }
-    rules::decide(&GradedSignals::read(&cases)).0
+    rules::decide(&GradedSignals::read(cases)).0
 }
 
-/// What limited `run`, whose figures and invariants are at hand.
+/// What limited the run of these facts, whose invariants are at hand.
 pub(crate) fn judge(
-    run: &Run,
-    summary: &Summary,
+    facts: &Rc<Facts<'_>>,
     findings: &[Finding],
     left: Option<&Clean>,
 ) -> Judgement {
-    judge_cases(&RunFacts::of_agents(run, summary, findings, left))
+    let mut cases = RunFacts::of_agents(facts, findings, left);
+    let mut judgement = judge_cases(&cases);
+    judgement.verdict_if = facts.is_closed().then(|| VerdictIf {
+        in_step: verdict_if(&mut cases, 1.0),
+        flat: verdict_if(&mut cases, 0.0),
+    });
+    judgement
 }
 
 /// What limited the run that the agents saw so.
@@ -265,6 +264,7 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     }
     Judgement {
         verdict,
+        verdict_if: None,
         because,
         decisive,
         advice,

@@ -266,6 +266,7 @@ mod tests {
         };
         Judgement {
             verdict: Verdict::ServerLimited,
+            verdict_if: None,
             because: "the figures describe the server".to_owned(),
             decisive: vec![
                 SignalId::ServerCpu,

@@ -1,5 +1,7 @@
 //! Sound runs that the tests of the verdict bend, and the ways in which they do.
 
+use std::rc::Rc;
+
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
     CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, KernelSample,
@@ -10,8 +12,9 @@ use brunt_record::{
 };
 
 use crate::RunFigures;
+use crate::facts::Facts;
 use crate::invariants::check;
-use crate::invariants::sample::{MS, US, WINDOW, absolute, answer, at, deal, nonzero, steady_run};
+use crate::invariants::sample::{MS, US, WINDOW, answer, at, deal, finish, nonzero, run_of};
 use crate::verdict::facts::RunFacts;
 
 /// A change to a run.
@@ -145,11 +148,7 @@ pub(super) fn halved(run: &mut Run, by_half: u64) {
 }
 
 pub(super) fn server_throttled(run: &mut Run, ms: u64) {
-    server(run).throttling = Some(Throttling {
-        periods: 200,
-        throttled_periods: ms / 10,
-        throttled_ns: ms * MS,
-    });
+    server(run).throttling = Some(throttling(ms));
 }
 
 /// A single thread does the work, and the process used so many milliseconds of 2,000.
@@ -239,11 +238,15 @@ pub(super) fn histogram(values: &[(u64, u64)]) -> Histogram {
 }
 
 pub(super) fn throttled(run: &mut Run, ms: u64) {
-    run.agents[0].evidence.host.throttling = Some(Throttling {
+    run.agents[0].evidence.host.throttling = Some(throttling(ms));
+}
+
+fn throttling(ms: u64) -> Throttling {
+    Throttling {
         periods: 200,
         throttled_periods: ms / 10,
         throttled_ns: ms * MS,
-    });
+    }
 }
 
 /// Makes the requests uploads. Of 1,000 ms, the server's window held those of the first worker up
@@ -316,24 +319,11 @@ fn worker(number: u32, is_open: bool) -> Recording {
             *sent = Some(timing);
         }
     }
-    let record = recorder.record();
-    record.edges = WorkerEdges {
-        started: absolute(100 * MS + u64::from(number)),
-        ready: absolute(160 * MS),
-        window_start: absolute(WINDOW.start_ns + 20 * US),
-        window_end: absolute(WINDOW.end_ns),
-        drained: absolute(last_ns),
-    };
-    record.kernel = KernelSample {
-        connections: 1,
-        kernel_bytes_received: 10_001,
-        own_bytes_received: 10_000,
-        min_rtt_ns: Some(30 * US),
-        segments_sent: 4_000,
-        segments_received: 4_000,
-        busy_ns: 1_000 * MS,
-        ..KernelSample::default()
-    };
+    let mut recording = finish(recorder, last_ns);
+    let record = &mut recording.record;
+    record.kernel.segments_sent = 4_000;
+    record.kernel.segments_received = 4_000;
+    record.kernel.busy_ns = 1_000 * MS;
     record.thread = Some(ThreadUse {
         interval_ns: INTERVAL_NS,
         cpu_user_ns: 200 * MS,
@@ -342,19 +332,11 @@ fn worker(number: u32, is_open: bool) -> Recording {
         run_queue_wait_ns: Some(2 * MS),
         involuntary_switches: 20,
     });
-    recorder.finish(WINDOW.end_ns)
+    recording
 }
 
-fn run_of(recordings: [Recording; 2]) -> Run {
-    let mut run = steady_run();
-    run.latencies = Latencies::default();
-    run.agents[0].workers.clear();
-    for mut recording in recordings {
-        run.latencies.merge(&recording.latencies);
-        recording.record.count_from(WINDOW.start_ns);
-        run.agents[0].workers.push(recording.record);
-    }
-    run.agents[0].host.usable_cpus = 2;
+fn run_watched(recordings: [Recording; 2]) -> Run {
+    let mut run = run_of(recordings);
     run.agents[0].host.cpu_user_ns = 400 * MS;
     run.agents[0].host.cpu_system_ns = 1_200 * MS;
     run.agents[0].evidence = evidence();
@@ -363,12 +345,12 @@ fn run_of(recordings: [Recording; 2]) -> Run {
 
 /// A closed loop of 8 connections that are always busy, on a server with room.
 pub(super) fn closed() -> Run {
-    run_of([worker(0, false), worker(1, false)])
+    run_watched([worker(0, false), worker(1, false)])
 }
 
 /// An open loop whose rate is met.
 pub(super) fn open() -> Run {
-    let mut run = run_of([worker(0, true), worker(1, true)]);
+    let mut run = run_watched([worker(0, true), worker(1, true)]);
     let connections_max = run.plan.connections;
     run.plan.model = LoadModel::Open {
         schedule: Schedule::constant_rate(ArrivalProcess::Constant, 4_000.0, 7).expect("a rate"),
@@ -382,7 +364,7 @@ pub(super) fn open() -> Run {
 
 /// The facts of a run, as each of its agents saw it.
 pub(super) fn cases_of(run: &Run) -> Vec<RunFacts<'_>> {
-    RunFacts::of_agents(run, &run.summary(), &check(run), None)
+    RunFacts::of_agents(&Rc::new(Facts::of(run)), &check(run), None)
 }
 
 /// An open loop with a backlog that grows to the end, and all connections busy.

@@ -9,7 +9,7 @@ use brunt_record::{
 
 use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, set_stages, streamed};
 use crate::verdict::tests::bend::*;
-use crate::verdict::{ConnectionsShow, Grade, Judgement, Verdict, judge_cases, verdict_if};
+use crate::verdict::{Grade, Judgement, Verdict, judge_cases, verdict_if};
 use crate::{Claim, Compared, Comparison, EndedStreams, Judged, RoundRecord, RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
@@ -499,60 +499,61 @@ fn the_server_limits() {
 /// Rounds with other numbers of connections, by the verdict of each.
 #[test]
 fn an_experiment_decides() {
-    use ConnectionsShow::{Flat, InStep};
+    const FLAT: f64 = 0.0;
+    const IN_STEP: f64 = 1.0;
     use Verdict::{ConcurrencyLimited, Inconclusive, ServerLimited, SharedServer};
     let unknown_link: Bend = |run| {
         if let Some(network) = &mut run.agents[0].evidence.network {
             network.route = brunt_record::Route::Unknown;
         }
     };
-    let cases: [(&str, Run, Bend, ConnectionsShow, Verdict); 6] = [
+    let cases: [(&str, Run, Bend, f64, Verdict); 6] = [
         (
             "a lock in the server",
             closed(),
             |_| (),
-            Flat,
+            FLAT,
             ServerLimited,
         ),
         (
             "a server that others load",
             closed(),
             |run| others(run, 8, 15_000),
-            Flat,
+            FLAT,
             SharedServer,
         ),
         (
             "a link of unknown speed",
             remote(closed()),
             unknown_link,
-            Flat,
+            FLAT,
             Inconclusive,
         ),
         (
             "more give more",
             closed(),
             |_| (),
-            InStep,
+            IN_STEP,
             ConcurrencyLimited,
         ),
         (
             "whatever the server is",
             remote(closed()),
             |_| (),
-            InStep,
+            IN_STEP,
             ConcurrencyLimited,
         ),
         (
             "workers near their end",
             closed(),
             |run| busy_for(run, 1_700),
-            InStep,
+            IN_STEP,
             ConcurrencyLimited,
         ),
     ];
-    for (what, mut run, bend, show, expected) in cases {
+    for (what, mut run, bend, slope, expected) in cases {
         bend(&mut run);
-        let found = verdict_if(&run, &run.summary(), &[], None, show);
+        let found = verdict_if(&mut cases_of(&run), slope);
         assert_eq!(found, expected, "{what}");
     }
 }
@@ -1358,7 +1359,7 @@ fn streams_on_which_nothing_moves_are_no_success() {
 #[test]
 fn a_rate_of_bytes_that_falls_off_drifts() {
     let mut run = sound_streams();
-    assert!(!run.steadiness().drifts);
+    assert!(!Judged::of(&run).steadiness().drifts);
     each_record(&mut run, |it| {
         for (step, reading) in it.readings.iter_mut().enumerate() {
             let step = step as u64;
@@ -1367,7 +1368,7 @@ fn a_rate_of_bytes_that_falls_off_drifts() {
             reading.bytes_received = 0;
         }
     });
-    assert!(run.steadiness().drifts);
+    assert!(Judged::of(&run).steadiness().drifts);
 }
 
 #[test]
