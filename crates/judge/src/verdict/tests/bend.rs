@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
-    CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, KernelSample,
-    Latencies, NetworkEvidence, Observer, OtherPrograms, Parts, Placement, ProgramUse, Protocol,
-    Recorder, Recording, RequestTiming, Route, Run, ServerConnections, ServerCount, ServerEvidence,
-    ServerScope, ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling, WorkerEdges,
-    WorkerRecord,
+    CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, NetworkEvidence,
+    Observer, OtherPrograms, Parts, Placement, ProgramUse, Protocol, Recorder, Recording,
+    RequestTiming, Route, Run, ServerConnections, ServerCount, ServerEvidence, ServerScope,
+    ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling, WorkerRecord,
 };
 
 use crate::RunFigures;

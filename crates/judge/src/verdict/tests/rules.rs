@@ -20,33 +20,30 @@ pub(super) fn judged(run: &Run) -> Judgement {
 }
 
 pub(super) struct Situation {
-    what: &'static str,
     sound: fn() -> Run,
     bend: Bend,
     verdict: Verdict,
-    /// The signal that must come first, words of the reason, and of the advice, apart by bars.
     told: &'static str,
 }
 
 /// What a closed loop, bent, is taken for.
-pub(super) fn situation(
-    what: &'static str,
-    bend: Bend,
-    verdict: Verdict,
-    told: &'static str,
-) -> Situation {
+pub(super) fn situation(verdict: Verdict, bend: Bend) -> Situation {
     Situation {
-        what,
         sound: closed,
         bend,
         verdict,
-        told,
+        told: "",
     }
 }
 
 impl Situation {
     pub(super) fn on(self, sound: fn() -> Run) -> Self {
         Self { sound, ..self }
+    }
+
+    /// The signal that must come first, words of the reason, and of the advice, apart by bars.
+    pub(super) fn told(self, told: &'static str) -> Self {
+        Self { told, ..self }
     }
 }
 
@@ -59,7 +56,7 @@ pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
         let [first, because, advice] = told[..] else {
             panic!("{}", situation.told);
         };
-        let context = format!("{}: {judgement:#?}", situation.what);
+        let context = format!("{}: {judgement:#?}", situation.told);
         assert_eq!(judgement.verdict, situation.verdict, "{context}");
         let decisive = &judgement.decisive;
         assert_eq!(decisive[0].to_string(), first, "{context}");
@@ -99,80 +96,53 @@ fn a_broken_invariant_comes_first() {
 fn doubts_come_before_the_rest() {
     use Verdict::{ClientLimited, ConcurrencyLimited, Disturbed, Inconclusive, ServerLimited};
     verify([
-        situation(
-            "steal",
-            |run| {
-                saturated(run);
-                stolen(run, 0, 700);
-            },
-            Disturbed,
-            "steal | hypervisor | CPUs of its own",
-        ),
-        situation(
-            "drift",
-            |run| {
-                saturated(run);
-                drifting(run);
-            },
-            ServerLimited,
-            "server_cpu | the rate drifted: the second half was 13 % slower | for its capacity",
-        ),
-        situation(
-            "a small drift of nobody known",
-            drifting,
-            ConcurrencyLimited,
-            "connections_busy | the rate drifted: the second half was 13 % slower | -c",
-        ),
-        situation(
-            "drift of nobody known",
-            |run| drifting_by(run, 10),
-            Inconclusive,
-            "drift | not steady | --warmup 10s",
-        ),
-        situation(
-            "drift of a client at its end",
-            |run| {
-                busy_for(run, 1_960);
-                drifting(run);
-            },
-            ClientLimited,
-            "worker_idle | the limit | machines",
-        ),
-        situation(
-            "too short",
-            |run| run.window_ns = 300 * MS,
-            Inconclusive,
-            "samples | too little | -d 10s",
-        ),
-        situation(
-            "throttled for a moment, with time to spare",
-            |run| {
-                saturated(run);
-                throttled(run, 60);
-            },
-            Disturbed,
-            "throttling | quota | cpu.max",
-        ),
-        situation(
-            "a rate that falls because ports are used up",
-            |run| {
-                drifting(run);
-                let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
-                failures.add(FailureKind::ConnectNoPort);
-            },
-            ClientLimited,
-            "client_limits | the limit | --source-address",
-        ),
-        situation(
-            "a rate that falls because connections are not accepted",
-            |run| {
-                drifting(run);
-                tcp(run).listen_overflows = 90;
-                run.agents[0].workers[0].tallies.measure.connections_opened = 500;
-            },
-            ServerLimited,
-            "accept_queue | full accept queue | somaxconn",
-        ),
+        // Steal.
+        situation(Disturbed, |run| {
+            saturated(run);
+            stolen(run, 0, 700);
+        })
+        .told("steal | hypervisor | CPUs of its own"),
+        // Drift.
+        situation(ServerLimited, |run| {
+            saturated(run);
+            drifting(run);
+        })
+        .told("server_cpu | the rate drifted: the second half was 13 % slower | for its capacity"),
+        // A small drift of nobody known.
+        situation(ConcurrencyLimited, drifting)
+            .told("connections_busy | the rate drifted: the second half was 13 % slower | -c"),
+        // Drift of nobody known.
+        situation(Inconclusive, |run| drifting_by(run, 10))
+            .told("drift | not steady | --warmup 10s"),
+        // Drift of a client at its end.
+        situation(ClientLimited, |run| {
+            busy_for(run, 1_960);
+            drifting(run);
+        })
+        .told("worker_idle | the limit | machines"),
+        // Too short.
+        situation(Inconclusive, |run| run.window_ns = 300 * MS)
+            .told("samples | too little | -d 10s"),
+        // Throttled for a moment, with time to spare.
+        situation(Disturbed, |run| {
+            saturated(run);
+            throttled(run, 60);
+        })
+        .told("throttling | quota | cpu.max"),
+        // A rate that falls because ports are used up.
+        situation(ClientLimited, |run| {
+            drifting(run);
+            let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+            failures.add(FailureKind::ConnectNoPort);
+        })
+        .told("client_limits | the limit | --source-address"),
+        // A rate that falls because connections are not accepted.
+        situation(ServerLimited, |run| {
+            drifting(run);
+            tcp(run).listen_overflows = 90;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
+        })
+        .told("accept_queue | full accept queue | somaxconn"),
     ]);
 }
 
@@ -180,72 +150,51 @@ fn doubts_come_before_the_rest() {
 fn a_pair_is_a_pair() {
     use Verdict::{Inconclusive, SharedHost};
     verify([
-        situation(
-            "both on two CPUs",
-            |run| same_cpus(run, 1_900),
-            SharedHost,
-            "shared_host | the figures describe the pair | taskset",
-        ),
-        situation(
-            "even when both are at their end",
-            |run| {
-                same_cpus(run, 2_000);
-                thread(run).run_queue_wait_ns = Some(1_300 * MS);
-            },
-            SharedHost,
-            "shared_host | pair | taskset -acp 0 42, and let brunt",
-        ),
-        situation(
-            "where workers are bound, and the server could be elsewhere",
-            |run| {
-                same_cpus(run, 1_900);
-                bound(run);
-                server(run).cpu_list = vec![0, 1, 2, 3];
-            },
-            SharedHost,
-            "shared_host | pair | of its own: taskset -acp 2-3 42",
-        ),
-        situation(
-            "the same of several processes",
-            |run| {
-                same_cpus(run, 1_900);
-                bound(run);
-                server(run).cpu_list = vec![0, 1, 3];
-                server(run).scope = ServerScope::Processes {
-                    pids: vec![42, 43],
-                    found_by: "port 8080".to_owned(),
-                };
-            },
-            SharedHost,
-            "shared_host | pair | for p in 42 43; do taskset -acp 3 $p; done",
-        ),
-        situation(
-            "and of one that is not known by its processes",
-            |run| {
-                same_cpus(run, 1_900);
-                server(run).scope = ServerScope::OwnThreads;
-            },
-            SharedHost,
-            "shared_host | pair | another machine",
-        ),
-        situation(
-            "client and server both at their end, each on its own CPUs",
-            |run| {
-                saturated(run);
-                busy_for(run, 1_960);
-            },
-            Inconclusive,
-            "worker_idle | the client and the server | machines",
-        ),
-        situation(
-            "server at its end, and segments lost",
-            |run| {
-                saturated(run);
-                tcp(run).segments_retransmitted = 800;
-            },
-            Inconclusive,
-            "lost_segments | the network and the server | brunt sweep",
-        ),
+        // Both on two CPUs.
+        situation(SharedHost, |run| same_cpus(run, 1_900))
+            .told("shared_host | the figures describe the pair | taskset"),
+        // Even when both are at their end.
+        situation(SharedHost, |run| {
+            same_cpus(run, 2_000);
+            thread(run).run_queue_wait_ns = Some(1_300 * MS);
+        })
+        .told("shared_host | pair | taskset -acp 0 42, and let brunt"),
+        // Where workers are bound, and the server could be elsewhere.
+        situation(SharedHost, |run| {
+            same_cpus(run, 1_900);
+            bound(run);
+            server(run).cpu_list = vec![0, 1, 2, 3];
+        })
+        .told("shared_host | pair | of its own: taskset -acp 2-3 42"),
+        // The same of several processes.
+        situation(SharedHost, |run| {
+            same_cpus(run, 1_900);
+            bound(run);
+            server(run).cpu_list = vec![0, 1, 3];
+            server(run).scope = ServerScope::Processes {
+                pids: vec![42, 43],
+                found_by: "port 8080".to_owned(),
+            };
+        })
+        .told("shared_host | pair | for p in 42 43; do taskset -acp 3 $p; done"),
+        // And of one that is not known by its processes.
+        situation(SharedHost, |run| {
+            same_cpus(run, 1_900);
+            server(run).scope = ServerScope::OwnThreads;
+        })
+        .told("shared_host | pair | another machine"),
+        // Client and server both at their end, each on its own CPUs.
+        situation(Inconclusive, |run| {
+            saturated(run);
+            busy_for(run, 1_960);
+        })
+        .told("worker_idle | the client and the server | machines"),
+        // Server at its end, and segments lost.
+        situation(Inconclusive, |run| {
+            saturated(run);
+            tcp(run).segments_retransmitted = 800;
+        })
+        .told("lost_segments | the network and the server | brunt sweep"),
     ]);
 }
 
@@ -253,70 +202,49 @@ fn a_pair_is_a_pair() {
 fn the_client_is_blamed_before_the_server() {
     use Verdict::{ClientLimited, ServerLimited};
     verify([
-        situation(
-            "workers at their end",
-            |run| busy_for(run, 1_960),
-            ClientLimited,
-            "worker_idle | brunt was the limit; the server can do more | more machines",
-        ),
-        situation(
-            "one of them, with CPUs to spare, against a server nobody watched",
-            |run| {
-                thread(run).cpu_system_ns = 1_780 * MS;
-                unwatched(run);
-                run.agents[0].host.usable_cpus = 4;
-            },
-            ClientLimited,
-            "worker_idle | may do more | -t 4",
-        ),
-        situation(
-            "a quota that is used up",
-            |run| throttled(run, 1_000),
-            ClientLimited,
-            "throttling | brunt was the limit | cpu.max",
-        ),
-        situation(
-            "a busy process on the same CPU",
-            |run| {
-                for worker in &mut run.agents[0].workers {
-                    let thread = worker.thread.as_mut().expect("a thread");
-                    thread.run_queue_wait_ns = Some(1_150 * MS);
-                }
-            },
-            ClientLimited,
-            "worker_idle | the limit | taskset",
-        ),
-        situation(
-            "two warnings of different kinds",
-            |run| {
-                busy_for(run, 1_700);
-                thread(run).run_queue_wait_ns = Some(40 * MS);
-            },
-            ClientLimited,
-            "worker_idle | the limit | machines",
-        ),
-        situation(
-            "the same beside a server whose CPU is used up",
-            |run| {
-                saturated(run);
-                busy_for(run, 1_700);
-                thread(run).run_queue_wait_ns = Some(40 * MS);
-            },
-            ServerLimited,
-            "server_cpu | describe | for its capacity",
-        ),
-        situation(
-            "warnings of workers that have time",
-            |run| {
-                saturated(run);
-                thread(run).run_queue_wait_ns = Some(40 * MS);
-                thread(run).involuntary_switches = 900;
-                run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
-                tcp(run).zero_windows_advertised = 3;
-            },
-            ServerLimited,
-            "server_cpu | used up its CPU | for its capacity",
-        ),
+        // Workers at their end.
+        situation(ClientLimited, |run| busy_for(run, 1_960))
+            .told("worker_idle | brunt was the limit; the server can do more | more machines"),
+        // One of them, with CPUs to spare, against a server nobody watched.
+        situation(ClientLimited, |run| {
+            thread(run).cpu_system_ns = 1_780 * MS;
+            unwatched(run);
+            run.agents[0].host.usable_cpus = 4;
+        })
+        .told("worker_idle | may do more | -t 4"),
+        // A quota that is used up.
+        situation(ClientLimited, |run| throttled(run, 1_000))
+            .told("throttling | brunt was the limit | cpu.max"),
+        // A busy process on the same CPU.
+        situation(ClientLimited, |run| {
+            for worker in &mut run.agents[0].workers {
+                let thread = worker.thread.as_mut().expect("a thread");
+                thread.run_queue_wait_ns = Some(1_150 * MS);
+            }
+        })
+        .told("worker_idle | the limit | taskset"),
+        // Two warnings of different kinds.
+        situation(ClientLimited, |run| {
+            busy_for(run, 1_700);
+            thread(run).run_queue_wait_ns = Some(40 * MS);
+        })
+        .told("worker_idle | the limit | machines"),
+        // The same beside a server whose CPU is used up.
+        situation(ServerLimited, |run| {
+            saturated(run);
+            busy_for(run, 1_700);
+            thread(run).run_queue_wait_ns = Some(40 * MS);
+        })
+        .told("server_cpu | describe | for its capacity"),
+        // Warnings of workers that have time.
+        situation(ServerLimited, |run| {
+            saturated(run);
+            thread(run).run_queue_wait_ns = Some(40 * MS);
+            thread(run).involuntary_switches = 900;
+            run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
+            tcp(run).zero_windows_advertised = 3;
+        })
+        .told("server_cpu | used up its CPU | for its capacity"),
     ]);
 }
 
@@ -324,19 +252,13 @@ fn the_client_is_blamed_before_the_server() {
 fn the_network_limits() {
     use Verdict::NetworkLimited;
     verify([
-        situation(
-            "a full link",
-            |run| link(run, 245_000_000, 0),
-            NetworkLimited,
-            "link_use | the link is full | faster link",
-        )
-        .on(|| remote(closed())),
-        situation(
-            "loss",
-            |run| tcp(run).segments_retransmitted = 800,
-            NetworkLimited,
-            "lost_segments | loses | lost",
-        ),
+        // A full link.
+        situation(NetworkLimited, |run| link(run, 245_000_000, 0))
+            .told("link_use | the link is full | faster link")
+            .on(|| remote(closed())),
+        // Loss.
+        situation(NetworkLimited, |run| tcp(run).segments_retransmitted = 800)
+            .told("lost_segments | loses | lost"),
     ]);
 }
 
@@ -344,61 +266,42 @@ fn the_network_limits() {
 fn the_rate_limits() {
     use Verdict::RateLimited;
     verify([
-        situation(
-            "a rate that is met",
-            |_| (),
-            RateLimited,
-            "planned_rate | was met, the capacity not measured | for its capacity",
-        )
-        .on(open),
-        situation(
-            "a rate that is met by a server of which nothing is known",
-            |_| (),
-            RateLimited,
-            "planned_rate | was met | for its capacity",
-        )
-        .on(|| remote(open())),
-        situation(
-            "a limiter",
-            |run| answered_with(run, 429, 500),
-            RateLimited,
-            "refusals | the server refused 3.1 % of the requests (429) | -r RATE",
-        ),
-        situation(
-            "a limiter in a server at its end",
-            |run| {
-                saturated(run);
-                answered_with(run, 503, 500);
-            },
-            RateLimited,
-            "refusals | (503) | -r RATE",
-        ),
-        situation(
-            "a limiter that turns most away, so fast that all are at their end",
-            |run| {
-                saturated(run);
-                busy_for(run, 1_960);
-                drifting(run);
-                answered_with(run, 503, 4_000);
-            },
-            RateLimited,
-            "refusals | (503) | -r RATE",
-        ),
-        situation(
-            "a limiter beside other programs",
-            |run| {
-                beside(run, 3_000);
-                answered_with(run, 429, 4_000);
-            },
-            RateLimited,
-            "refusals | (429) | -r RATE",
-        ),
-        situation(
-            "a server that refuses streams",
-            |run| failed(run, FailureKind::StreamEnhanceYourCalm, 500),
-            RateLimited,
-            "refusals | (ENHANCE_YOUR_CALM) | -r RATE",
-        ),
+        // A rate that is met.
+        situation(RateLimited, |_| ())
+            .told("planned_rate | was met, the capacity not measured | for its capacity")
+            .on(open),
+        // A rate that is met by a server of which nothing is known.
+        situation(RateLimited, |_| ())
+            .told("planned_rate | was met | for its capacity")
+            .on(|| remote(open())),
+        // A limiter.
+        situation(RateLimited, |run| answered_with(run, 429, 500))
+            .told("refusals | the server refused 3.1 % of the requests (429) | -r RATE"),
+        // A limiter in a server at its end.
+        situation(RateLimited, |run| {
+            saturated(run);
+            answered_with(run, 503, 500);
+        })
+        .told("refusals | (503) | -r RATE"),
+        // A limiter that turns most away, so fast that all are at their end.
+        situation(RateLimited, |run| {
+            saturated(run);
+            busy_for(run, 1_960);
+            drifting(run);
+            answered_with(run, 503, 4_000);
+        })
+        .told("refusals | (503) | -r RATE"),
+        // A limiter beside other programs.
+        situation(RateLimited, |run| {
+            beside(run, 3_000);
+            answered_with(run, 429, 4_000);
+        })
+        .told("refusals | (429) | -r RATE"),
+        // A server that refuses streams.
+        situation(RateLimited, |run| {
+            failed(run, FailureKind::StreamEnhanceYourCalm, 500)
+        })
+        .told("refusals | (ENHANCE_YOUR_CALM) | -r RATE"),
     ]);
 }
 
@@ -406,93 +309,63 @@ fn the_rate_limits() {
 fn the_server_limits() {
     use Verdict::{ClientLimited, Inconclusive, ServerLimited};
     verify([
-        situation(
-            "a single thread at its end",
-            saturated,
-            ServerLimited,
-            "server_cpu | used up its CPU; the figures describe it | for its capacity",
-        ),
-        situation(
-            "the same in an overloaded open loop",
-            saturated,
-            ServerLimited,
-            "server_cpu | used up its CPU; the figures describe it | for its capacity",
-        )
+        // A single thread at its end.
+        situation(ServerLimited, saturated)
+            .told("server_cpu | used up its CPU; the figures describe it | for its capacity"),
+        // The same in an overloaded open loop.
+        situation(ServerLimited, saturated)
+            .told("server_cpu | used up its CPU; the figures describe it | for its capacity")
+            .on(overloaded),
+        // A quota.
+        situation(ServerLimited, |run| {
+            server_busy_for(run, 3_500);
+            server_throttled(run, 900);
+        })
+        .told("server_throttling | used up its CPU quota | quota"),
+        // An overload with the server near its end.
+        situation(ServerLimited, |run| {
+            server_busy_for(run, 3_500);
+            // Some connections are free.
+            for worker in &mut run.agents[0].workers {
+                worker.in_flight_ns /= 2;
+            }
+        })
+        .told("backlog | did not keep up with the rate | for its capacity")
         .on(overloaded),
-        situation(
-            "a quota",
-            |run| {
-                server_busy_for(run, 3_500);
-                server_throttled(run, 900);
-            },
-            ServerLimited,
-            "server_throttling | used up its CPU quota | quota",
-        ),
-        situation(
-            "an overload with the server near its end",
-            |run| {
-                server_busy_for(run, 3_500);
-                // Some connections are free.
-                for worker in &mut run.agents[0].workers {
-                    worker.in_flight_ns /= 2;
-                }
-            },
-            ServerLimited,
-            "backlog | did not keep up with the rate | for its capacity",
-        )
-        .on(overloaded),
-        situation(
-            "no more in the warm-up with all connections than with half of them",
-            |run| halved(run, 80),
-            ServerLimited,
-            "elasticity | did no more with more connections | for its capacity",
-        ),
-        situation(
-            "uploads that it does not read",
-            |run| {
-                upload(run, 900, 0);
-                unwatched(run);
-            },
-            ServerLimited,
-            "receive_window | does not read | for its capacity",
-        ),
+        // No more in the warm-up with all connections than with half of them.
+        situation(ServerLimited, |run| halved(run, 80))
+            .told("elasticity | did no more with more connections | for its capacity"),
+        // Uploads that it does not read.
+        situation(ServerLimited, |run| {
+            upload(run, 900, 0);
+            unwatched(run);
+        })
+        .told("receive_window | does not read | for its capacity"),
         // The other way.
-        situation(
-            "at its end, and nothing is known of the client",
-            |run| {
-                saturated(run);
-                each(run, |worker| worker.thread = None);
-                run.plan.stamps = Stamps::Off;
-            },
-            Inconclusive,
-            "server_cpu | not known whether brunt was the limit | brunt sweep",
-        ),
-        situation(
-            "threads that wait for CPUs which others use",
-            |run| one_thread(run, 900),
-            Inconclusive,
-            "server_cpu | nearly used up | brunt sweep",
-        ),
-        situation(
-            "an overload, with a client near its end",
-            |run| {
-                server_busy_for(run, 3_500);
-                busy_for(run, 1_700);
-            },
-            Inconclusive,
-            "server_cpu | nearly used up | --max-connections 16",
-        )
+        // At its end, and nothing is known of the client.
+        situation(Inconclusive, |run| {
+            saturated(run);
+            each(run, |worker| worker.thread = None);
+            run.plan.stamps = Stamps::Off;
+        })
+        .told("server_cpu | not known whether brunt was the limit | brunt sweep"),
+        // Threads that wait for CPUs which others use.
+        situation(Inconclusive, |run| one_thread(run, 900))
+            .told("server_cpu | nearly used up | brunt sweep"),
+        // An overload, with a client near its end.
+        situation(Inconclusive, |run| {
+            server_busy_for(run, 3_500);
+            busy_for(run, 1_700);
+        })
+        .told("server_cpu | nearly used up | --max-connections 16")
         .on(overloaded),
-        situation(
-            "at its end, with a client at its end by a hair",
-            |run| {
-                saturated(run);
-                busy_for(run, 1_910);
-                run.agents[0].evidence.server = None;
-            },
-            ClientLimited,
-            "worker_idle | the limit | machines",
-        ),
+        // At its end, with a client at its end by a hair.
+        situation(ClientLimited, |run| {
+            saturated(run);
+            busy_for(run, 1_910);
+            run.agents[0].evidence.server = None;
+        })
+        .told("worker_idle | the limit | machines"),
     ]);
 }
 
@@ -562,74 +435,48 @@ fn an_experiment_decides() {
 fn the_connections_limit() {
     use Verdict::{ConcurrencyLimited, Inconclusive};
     verify([
-        situation(
-            "all busy, both sides with room",
-            |_| (),
-            ConcurrencyLimited,
-            "connections_busy | more of them would give more | -c 16",
-        ),
-        situation(
-            "an open loop with too few",
-            |_| (),
-            ConcurrencyLimited,
-            "connections_busy | would give more | --max-connections 16",
-        )
-        .on(overloaded),
-        situation(
-            "half as much in the warm-up with half of them, whatever the server is",
-            |run| halved(run, 40),
-            ConcurrencyLimited,
-            "elasticity | would give more | -c 16",
-        )
-        .on(|| remote(closed())),
-        situation(
-            "all streams busy",
-            |run| streams(run, 10),
-            ConcurrencyLimited,
+        // All busy, both sides with room.
+        situation(ConcurrencyLimited, |_| ())
+            .told("connections_busy | more of them would give more | -c 16"),
+        // An open loop with too few.
+        situation(ConcurrencyLimited, |_| ())
+            .told("connections_busy | would give more | --max-connections 16")
+            .on(overloaded),
+        // Half as much in the warm-up with half of them, whatever the server is.
+        situation(ConcurrencyLimited, |run| halved(run, 40))
+            .told("elasticity | would give more | -c 16")
+            .on(|| remote(closed())),
+        // All streams busy.
+        situation(ConcurrencyLimited, |run| streams(run, 10)).told(
             "connections_busy | would give more | --streams 20; more connections: -c 16; make sure",
         ),
-        situation(
-            "no more streams than a connection has requests",
-            |run| {
-                streams(run, 1);
-                run.plan.reuse = replaced_after(1);
-                run.plan.reuse = replaced_after(1);
-            },
-            ConcurrencyLimited,
-            "connections_busy | would give more | -c 16; make sure",
-        ),
-        situation(
-            "all of the streams that the server allows",
-            |run| {
-                streams(run, 10);
-                run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
-            },
-            ConcurrencyLimited,
-            "connections_busy | would give more | -c 16; the server allows 10 streams",
-        ),
+        // No more streams than a connection has requests.
+        situation(ConcurrencyLimited, |run| {
+            streams(run, 1);
+            run.plan.reuse = replaced_after(1);
+            run.plan.reuse = replaced_after(1);
+        })
+        .told("connections_busy | would give more | -c 16; make sure"),
+        // All of the streams that the server allows.
+        situation(ConcurrencyLimited, |run| {
+            streams(run, 10);
+            run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
+        })
+        .told("connections_busy | would give more | -c 16; the server allows 10 streams"),
         // The other way.
-        situation(
-            "all busy, and requests wait for each other",
-            |run| {
-                run.latencies.service = Default::default();
-                (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
-            },
-            Inconclusive,
-            "server_cpu | CPU to spare | brunt sweep",
-        ),
-        situation(
-            "a server of which nothing is known",
-            unwatched,
-            Inconclusive,
-            "worker_idle | the server's CPU use is not known | --watch PID",
-        ),
-        situation(
-            "the same elsewhere",
-            |_| (),
-            Inconclusive,
-            "worker_idle | not known | connections: ",
-        )
-        .on(|| remote(closed())),
+        // All busy, and requests wait for each other.
+        situation(Inconclusive, |run| {
+            run.latencies.service = Default::default();
+            (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
+        })
+        .told("server_cpu | CPU to spare | brunt sweep"),
+        // A server of which nothing is known.
+        situation(Inconclusive, unwatched)
+            .told("worker_idle | the server's CPU use is not known | --watch PID"),
+        // The same elsewhere.
+        situation(Inconclusive, |_| ())
+            .told("worker_idle | not known | connections: ")
+            .on(|| remote(closed())),
     ]);
 }
 
@@ -772,141 +619,99 @@ fn stages_that_were_met_have_no_rate_to_raise() {
 #[test]
 fn pauses_that_were_planned() {
     verify([
-        situation(
-            "pauses",
-            thinking,
-            Verdict::ThinkTime,
-            "connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time",
-        ),
-        situation(
-            "pauses before connections that the server ended are opened again",
-            |run| {
-                thinking(run);
-                // All that are open are busy; as many users think.
-                for worker in &mut run.agents[0].workers {
-                    worker.live.connection_ns /= 2;
-                    worker.live.missing = MissingConnections {
-                        thinking_ns: worker.live.connection_ns,
-                        ..MissingConnections::default()
-                    };
-                }
-            },
-            Verdict::ThinkTime,
-            "connections_busy | paused by plan for 50 % | -c 16",
-        ),
-        situation(
-            "pauses between requests to a server at its end",
-            |run| {
-                thinking(run);
-                one_thread(run, 1_960);
-            },
-            Verdict::ServerLimited,
-            "server_cpu | used up its CPU | ",
-        ),
-        situation(
-            "and by a brunt at its end",
-            |run| {
-                thinking(run);
-                busy_for(run, 1_960);
-            },
-            Verdict::ClientLimited,
-            "worker_idle | the limit | machines",
-        ),
+        // Pauses.
+        situation(Verdict::ThinkTime, thinking)
+            .told("connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time"),
+        // Pauses before connections that the server ended are opened again.
+        situation(Verdict::ThinkTime, |run| {
+            thinking(run);
+            // All that are open are busy; as many users think.
+            for worker in &mut run.agents[0].workers {
+                worker.live.connection_ns /= 2;
+                worker.live.missing = MissingConnections {
+                    thinking_ns: worker.live.connection_ns,
+                    ..MissingConnections::default()
+                };
+            }
+        })
+        .told("connections_busy | paused by plan for 50 % | -c 16"),
+        // Pauses between requests to a server at its end.
+        situation(Verdict::ServerLimited, |run| {
+            thinking(run);
+            one_thread(run, 1_960);
+        })
+        .told("server_cpu | used up its CPU | "),
+        // And by a brunt at its end.
+        situation(Verdict::ClientLimited, |run| {
+            thinking(run);
+            busy_for(run, 1_960);
+        })
+        .told("worker_idle | the limit | machines"),
     ]);
 }
 
 #[test]
 fn one_request_at_a_time() {
     verify([
-        situation(
-            "brunt is busy for most of each round trip",
-            |run| one(run, 1_700),
-            Verdict::ConcurrencyLimited,
-            "connections_busy | 43 % of whose round trip is brunt's own | -c 2",
-        ),
-        situation(
-            "the server's thread is busy for most of each round trip",
-            |run| {
-                one(run, 700);
-                one_thread(run, 1_760);
-                server(run).threads.as_mut().expect("set").saturated = 0;
-            },
-            Verdict::ConcurrencyLimited,
-            "connections_busy | one request at a time | -c 2",
-        ),
-        situation(
-            "the server uses up its CPU, but not with requests alone",
-            |run| {
-                one(run, 700);
-                server(run).cpus = Some(1.0);
-                server_busy_for(run, 1_940);
-            },
-            Verdict::ConcurrencyLimited,
-            "connections_busy | one request at a time | -c 2",
-        ),
-        situation(
-            "on the CPU of the server, with which brunt takes turns",
-            |run| {
-                same_cpus(run, 1_900);
-                one(run, 700);
-            },
-            Verdict::ConcurrencyLimited,
-            "connections_busy | 43 % | -c 2",
-        ),
-        situation(
-            "a worker that is busy all the time",
-            |run| one(run, 1_960),
-            Verdict::ClientLimited,
-            "worker_idle | the limit | machines",
-        ),
+        // Brunt is busy for most of each round trip.
+        situation(Verdict::ConcurrencyLimited, |run| one(run, 1_700))
+            .told("connections_busy | 43 % of whose round trip is brunt's own | -c 2"),
+        // The server's thread is busy for most of each round trip.
+        situation(Verdict::ConcurrencyLimited, |run| {
+            one(run, 700);
+            one_thread(run, 1_760);
+            server(run).threads.as_mut().expect("set").saturated = 0;
+        })
+        .told("connections_busy | one request at a time | -c 2"),
+        // The server uses up its CPU, but not with requests alone.
+        situation(Verdict::ConcurrencyLimited, |run| {
+            one(run, 700);
+            server(run).cpus = Some(1.0);
+            server_busy_for(run, 1_940);
+        })
+        .told("connections_busy | one request at a time | -c 2"),
+        // On the CPU of the server, with which brunt takes turns.
+        situation(Verdict::ConcurrencyLimited, |run| {
+            same_cpus(run, 1_900);
+            one(run, 700);
+        })
+        .told("connections_busy | 43 % | -c 2"),
+        // A worker that is busy all the time.
+        situation(Verdict::ClientLimited, |run| one(run, 1_960))
+            .told("worker_idle | the limit | machines"),
     ]);
 }
 
 #[test]
 fn response_times_that_are_brunts_own() {
     verify([
-        situation(
-            "most of them",
-            |run| own(run, 150 * US, 150 * US),
-            Verdict::ClientLimited,
-            "schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset",
-        )
+        // Most of them.
+        situation(Verdict::ClientLimited, |run| own(run, 150 * US, 150 * US))
+            .told("schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset")
+            .on(open),
+        // The slowest.
+        situation(Verdict::ClientLimited, |run| own(run, 5 * US, 600 * US))
+            .told("schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset")
+            .on(open),
+        // A little steal, which does not explain half of the requests.
+        situation(Verdict::ClientLimited, |run| {
+            own(run, 600 * US, 600 * US);
+            stolen(run, 0, 150);
+        })
+        .told("schedule_lag | of p50, 600 µs, is brunt's own | taskset")
         .on(open),
-        situation(
-            "the slowest",
-            |run| own(run, 5 * US, 600 * US),
-            Verdict::ClientLimited,
-            "schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset",
-        )
-        .on(open),
-        situation(
-            "a little steal, which does not explain half of the requests",
-            |run| {
-                own(run, 600 * US, 600 * US);
-                stolen(run, 0, 150);
-            },
-            Verdict::ClientLimited,
-            "schedule_lag | of p50, 600 µs, is brunt's own | taskset",
-        )
-        .on(open),
-        situation(
-            "a little steal, which explains the slowest",
-            |run| {
-                own(run, 10 * US, 600 * US);
-                stolen(run, 0, 150);
-            },
-            Verdict::RateLimited,
-            "planned_rate | the hypervisor took CPUs (steal | for its capacity",
-        )
+        // A little steal, which explains the slowest.
+        situation(Verdict::RateLimited, |run| {
+            own(run, 10 * US, 600 * US);
+            stolen(run, 0, 150);
+        })
+        .told("planned_rate | the hypervisor took CPUs (steal | for its capacity")
         .on(open),
         // The other way: large or long alone is told beside the rate.
-        situation(
-            "a large part that is short",
-            |run| own(run, 90 * US, 90 * US),
-            Verdict::RateLimited,
-            "planned_rate | was met, the capacity not measured; 23 % | for its capacity",
-        )
-        .on(open),
+        // A large part that is short.
+        situation(Verdict::RateLimited, |run| own(run, 90 * US, 90 * US))
+            .told("planned_rate | was met, the capacity not measured; 23 % | for its capacity")
+            .on(open),
     ]);
     // The lag is known of each request.
     let mut run = open();
@@ -990,65 +795,44 @@ fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
 fn a_server_of_several_clients_is_not_measured_by_one() {
     use Verdict::{ClientLimited, ConcurrencyLimited, RateLimited, ServerLimited, SharedServer};
     verify([
-        situation(
-            "the server is at its end for two",
-            |run| {
-                saturated(run);
-                others(run, 8, 15_000);
-            },
-            SharedServer,
-            "other_clients | all clients together bring it | stop the other clients",
-        ),
-        situation(
-            "which others loaded already before brunt did",
-            |run| {
-                saturated(run);
-                server(run).idle_cpus_used = Some(0.98);
-                others(run, 8, 15_000);
-            },
-            SharedServer,
-            "other_clients | all clients together bring it | stop the other clients",
-        ),
-        situation(
-            "by the server's own count",
-            |run| {
-                saturated(run);
-                counted_beyond(run, 9_000);
-            },
-            SharedServer,
-            "other_clients | that the server counts | brunt merge",
-        ),
-        situation(
-            "a browser beside brunt",
-            |run| {
-                saturated(run);
-                others(run, 6, 60);
-            },
-            ServerLimited,
-            "server_cpu | used up its CPU | for its capacity",
-        ),
-        situation(
-            "a server with room for all",
-            |run| others(run, 8, 15_000),
-            ConcurrencyLimited,
-            "connections_busy | more of them | -c",
-        ),
-        situation(
-            "a rate that is met",
-            |run| others(run, 8, 15_000),
-            RateLimited,
-            "planned_rate | was met | for its capacity",
-        )
-        .on(open),
-        situation(
-            "a client at its end",
-            |run| {
-                busy_for(run, 1_960);
-                others(run, 8, 15_000);
-            },
-            ClientLimited,
-            "worker_idle | brunt was the limit | machines",
-        ),
+        // The server is at its end for two.
+        situation(SharedServer, |run| {
+            saturated(run);
+            others(run, 8, 15_000);
+        })
+        .told("other_clients | all clients together bring it | stop the other clients"),
+        // Which others loaded already before brunt did.
+        situation(SharedServer, |run| {
+            saturated(run);
+            server(run).idle_cpus_used = Some(0.98);
+            others(run, 8, 15_000);
+        })
+        .told("other_clients | all clients together bring it | stop the other clients"),
+        // By the server's own count.
+        situation(SharedServer, |run| {
+            saturated(run);
+            counted_beyond(run, 9_000);
+        })
+        .told("other_clients | that the server counts | brunt merge"),
+        // A browser beside brunt.
+        situation(ServerLimited, |run| {
+            saturated(run);
+            others(run, 6, 60);
+        })
+        .told("server_cpu | used up its CPU | for its capacity"),
+        // A server with room for all.
+        situation(ConcurrencyLimited, |run| others(run, 8, 15_000))
+            .told("connections_busy | more of them | -c"),
+        // A rate that is met.
+        situation(RateLimited, |run| others(run, 8, 15_000))
+            .told("planned_rate | was met | for its capacity")
+            .on(open),
+        // A client at its end.
+        situation(ClientLimited, |run| {
+            busy_for(run, 1_960);
+            others(run, 8, 15_000);
+        })
+        .told("worker_idle | brunt was the limit | machines"),
     ]);
 }
 
@@ -1066,106 +850,71 @@ fn in_script(run: &mut Run, share: f64) {
 #[test]
 fn a_script_is_named_where_it_takes_the_time() {
     verify([
-        situation(
-            "a third of the time of workers at their end",
-            |run| {
+        // A third of the time of workers at their end.
+        situation(Verdict::ClientLimited, |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.33);
-            },
-            Verdict::ClientLimited,
-            "worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script",
-        ),
-        situation(
-            "workers at their end for other reasons",
-            |run| {
+            }).told("worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script"),
+        // Workers at their end for other reasons.
+        situation(Verdict::ClientLimited, |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.05);
-            },
-            Verdict::ClientLimited,
-            "worker_idle | brunt was the limit; the server can do more | more machines",
-        ),
+            }).told("worker_idle | brunt was the limit; the server can do more | more machines"),
     ]);
 }
 
 #[test]
 fn programs_that_took_what_the_server_needed() {
     verify([
-        situation(
-            "most of the CPUs",
-            |run| beside(run, 3_000),
-            Verdict::Disturbed,
-            "other_programs | (cargo 1.50) while the server waited | repeat",
-        ),
-        situation(
-            "beside a brunt near its end",
-            |run| {
-                beside(run, 3_000);
-                busy_for(run, 1_960);
-            },
-            Verdict::Disturbed,
-            "other_programs | on a quiet machine the server may do more | repeat",
-        ),
-        situation(
-            "a rate that was met all the same",
-            |run| beside(run, 3_000),
-            Verdict::RateLimited,
-            "planned_rate | the latencies are not the server's alone | for its capacity",
-        )
-        .on(open),
-        situation(
-            "pauses that were planned",
-            |run| {
-                beside(run, 3_000);
-                thinking(run);
-            },
-            Verdict::ThinkTime,
-            "connections_busy | the latencies are not the server's alone | -c 16",
-        ),
-        situation(
-            "a server that has used up its quota",
-            |run| {
-                beside(run, 3_000);
-                server_busy_for(run, 3_500);
-                server_throttled(run, 900);
-            },
-            Verdict::ServerLimited,
-            "server_throttling | used up its CPU quota | quota",
-        ),
+        // Most of the CPUs.
+        situation(Verdict::Disturbed, |run| beside(run, 3_000))
+            .told("other_programs | (cargo 1.50) while the server waited | repeat"),
+        // Beside a brunt near its end.
+        situation(Verdict::Disturbed, |run| {
+            beside(run, 3_000);
+            busy_for(run, 1_960);
+        })
+        .told("other_programs | on a quiet machine the server may do more | repeat"),
+        // A rate that was met all the same.
+        situation(Verdict::RateLimited, |run| beside(run, 3_000))
+            .told("planned_rate | the latencies are not the server's alone | for its capacity")
+            .on(open),
+        // Pauses that were planned.
+        situation(Verdict::ThinkTime, |run| {
+            beside(run, 3_000);
+            thinking(run);
+        })
+        .told("connections_busy | the latencies are not the server's alone | -c 16"),
+        // A server that has used up its quota.
+        situation(Verdict::ServerLimited, |run| {
+            beside(run, 3_000);
+            server_busy_for(run, 3_500);
+            server_throttled(run, 900);
+        })
+        .told("server_throttling | used up its CPU quota | quota"),
         // The other way.
-        situation(
-            "nobody waited",
-            |run| {
-                beside(run, 3_000);
-                server(run).run_queue_wait_ns = Some(0);
-            },
-            Verdict::ConcurrencyLimited,
-            "connections_busy | more of them would give more | -c",
-        ),
-        situation(
-            "a wait that is not theirs",
-            |run| {
-                beside(run, 900);
-                server(run).run_queue_wait_ns = Some(3_600_000_000);
-            },
-            Verdict::ConcurrencyLimited,
-            "connections_busy | more of them would give more | -c",
-        ),
-        situation(
-            "a server that had its CPUs, and whose threads wait behind one another",
-            |run| {
-                beside(run, 900);
-                server_busy_for(run, 3_960);
-                server(run).run_queue_wait_ns = Some(3_600_000_000);
-            },
-            Verdict::ServerLimited,
-            "server_cpu | used up its CPU | for its capacity",
-        ),
-        situation(
-            "a little",
-            |run| beside(run, 300),
-            Verdict::ConcurrencyLimited,
-            "connections_busy | more of them would give more | -c",
-        ),
+        // Nobody waited.
+        situation(Verdict::ConcurrencyLimited, |run| {
+            beside(run, 3_000);
+            server(run).run_queue_wait_ns = Some(0);
+        })
+        .told("connections_busy | more of them would give more | -c"),
+        // A wait that is not theirs.
+        situation(Verdict::ConcurrencyLimited, |run| {
+            beside(run, 900);
+            server(run).run_queue_wait_ns = Some(3_600_000_000);
+        })
+        .told("connections_busy | more of them would give more | -c"),
+        // A server that had its CPUs, and whose threads wait behind one another.
+        situation(Verdict::ServerLimited, |run| {
+            beside(run, 900);
+            server_busy_for(run, 3_960);
+            server(run).run_queue_wait_ns = Some(3_600_000_000);
+        })
+        .told("server_cpu | used up its CPU | for its capacity"),
+        // A little.
+        situation(Verdict::ConcurrencyLimited, |run| beside(run, 300))
+            .told("connections_busy | more of them would give more | -c"),
     ]);
 }
 
@@ -1214,33 +963,27 @@ fn one_missing(run: &mut Run, kind: FailureKind) {
 fn what_is_missing_is_the_servers_or_ours() {
     use Verdict::{ClientLimited, ConcurrencyLimited, ServerLimited};
     verify([
-        situation(
-            "all are there",
-            |_| {},
-            ConcurrencyLimited,
-            "server_cpu | connections were held to the end | -c 16",
-        )
+        // All are there.
+        situation(ConcurrencyLimited, |_| {})
+            .told("server_cpu | connections were held to the end | -c 16")
+            .on(kept),
+        // The server refuses one.
+        situation(ServerLimited, |run| {
+            one_missing(run, FailureKind::ConnectRefused)
+        })
+        .told("accept_queue | 1 of 8 connections | limits of connections")
         .on(kept),
-        situation(
-            "the server refuses one",
-            |run| one_missing(run, FailureKind::ConnectRefused),
-            ServerLimited,
-            "accept_queue | 1 of 8 connections | limits of connections",
-        )
+        // Attempts are not answered.
+        situation(ServerLimited, |run| {
+            one_missing(run, FailureKind::ConnectTimedOut)
+        })
+        .told("accept_queue | connect timed out | --connection-rate")
         .on(kept),
-        situation(
-            "attempts are not answered",
-            |run| one_missing(run, FailureKind::ConnectTimedOut),
-            ServerLimited,
-            "accept_queue | connect timed out | --connection-rate",
-        )
-        .on(kept),
-        situation(
-            "there is no port left",
-            |run| one_missing(run, FailureKind::ConnectNoPort),
-            ClientLimited,
-            "client_limits | 1 of 8 connections | --source-address",
-        )
+        // There is no port left.
+        situation(ClientLimited, |run| {
+            one_missing(run, FailureKind::ConnectNoPort)
+        })
+        .told("client_limits | 1 of 8 connections | --source-address")
         .on(kept),
     ]);
     let closed_meanwhile = |run: &mut Run| {
@@ -1273,53 +1016,38 @@ fn each_record(run: &mut Run, change: impl Fn(&mut StreamRecord)) {
 fn accounts_name_the_side_that_holds_streams_up() {
     use Verdict::{ClientLimited, NetworkLimited, RateLimited, ServerLimited};
     verify([
-        situation(
-            "the server does not read",
-            |run| {
-                each_record(run, |it| {
-                    it.window.receive_window_limited_ns = it.window.busy_ns / 2;
-                });
-            },
-            ServerLimited,
-            "receive_window | does not read | ",
-        )
+        // The server does not read.
+        situation(ServerLimited, |run| {
+            each_record(run, |it| {
+                it.window.receive_window_limited_ns = it.window.busy_ns / 2;
+            });
+        })
+        .told("receive_window | does not read | ")
         .on(sound_streams),
-        situation(
-            "the send buffer is too small",
-            |run| {
-                each_record(run, |it| {
-                    it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
-                });
-            },
-            ClientLimited,
-            "send_buffer | brunt was the limit | tcp_wmem",
-        )
+        // The send buffer is too small.
+        situation(ClientLimited, |run| {
+            each_record(run, |it| {
+                it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
+            });
+        })
+        .told("send_buffer | brunt was the limit | tcp_wmem")
         .on(sound_streams),
-        situation(
-            "the worker has no time",
-            |run| busy_for(run, 1_990),
-            ClientLimited,
-            "worker_idle | brunt was the limit | more",
-        )
+        // The worker has no time.
+        situation(ClientLimited, |run| busy_for(run, 1_990))
+            .told("worker_idle | brunt was the limit | more")
+            .on(sound_streams),
+        // Segments are lost.
+        situation(NetworkLimited, |run| {
+            each_record(run, |it| {
+                it.window.segments_retransmitted = it.window.segments_sent / 50;
+            });
+        })
+        .told("lost_segments | loses or delays segments | where segments are lost")
         .on(sound_streams),
-        situation(
-            "segments are lost",
-            |run| {
-                each_record(run, |it| {
-                    it.window.segments_retransmitted = it.window.segments_sent / 50;
-                });
-            },
-            NetworkLimited,
-            "lost_segments | loses or delays segments | where segments are lost",
-        )
-        .on(sound_streams),
-        situation(
-            "the bandwidth asked for is met",
-            |run| pace(run, 1_600_000_000),
-            RateLimited,
-            "planned_rate | was met | --bandwidth",
-        )
-        .on(sound_streams),
+        // The bandwidth asked for is met.
+        situation(RateLimited, |run| pace(run, 1_600_000_000))
+            .told("planned_rate | was met | --bandwidth")
+            .on(sound_streams),
     ]);
 }
 

@@ -10,9 +10,8 @@ use crate::verdict::signals::{SIGNALS, read_all};
 use crate::verdict::tests::bend::*;
 use crate::verdict::tests::bend::{cases_of, closed, open, overloaded, remote};
 
-/// What is bent, and how signal `id` must then stand.
+/// What is bent, and how a signal must then stand.
 pub(super) struct Bent {
-    id: &'static str,
     grade: Grade,
     /// Words that its detail must hold.
     words: &'static str,
@@ -20,9 +19,8 @@ pub(super) struct Bent {
     bend: Bend,
 }
 
-pub(super) fn bent(id: &'static str, grade: Grade, words: &'static str, bend: Bend) -> Bent {
+pub(super) fn bent(grade: Grade, words: &'static str, bend: Bend) -> Bent {
     Bent {
-        id,
         grade,
         words,
         sound: closed,
@@ -36,18 +34,25 @@ impl Bent {
     }
 }
 
-pub(super) fn verify(cases: impl IntoIterator<Item = Bent>) {
-    for facts in cases {
-        let mut run = (facts.sound)();
-        (facts.bend)(&mut run);
-        let signals = read_all(&cases_of(&run));
-        let found = signals
-            .iter()
-            .find(|signal| signal.id.to_string() == facts.id);
-        let found = found.unwrap_or_else(|| panic!("no signal {}", facts.id));
-        let context = format!("{found:?}, not {:?} {:?}", facts.grade, facts.words);
-        assert_eq!(found.grade, facts.grade, "{context}");
-        assert!(found.detail.contains(facts.words), "{context}");
+/// The signal of this name.
+struct Named(&'static str);
+
+fn signal(id: &'static str) -> Named {
+    Named(id)
+}
+
+impl Named {
+    fn verify(self, cases: impl IntoIterator<Item = Bent>) {
+        for facts in cases {
+            let mut run = (facts.sound)();
+            (facts.bend)(&mut run);
+            let signals = read_all(&cases_of(&run));
+            let found = signals.iter().find(|it| it.id.to_string() == self.0);
+            let found = found.unwrap_or_else(|| panic!("no signal {}", self.0));
+            let context = format!("{found:?}, not {:?} {:?}", facts.grade, facts.words);
+            assert_eq!(found.grade, facts.grade, "{context}");
+            assert!(found.detail.contains(facts.words), "{context}");
+        }
     }
 }
 
@@ -96,92 +101,78 @@ fn packets(run: &mut Run, sent: u64, lost: u64) {
 
 #[test]
 fn the_network() {
-    verify([
-        bent("lost_segments", HEALTHY, "0 %", |_| ()),
+    signal("lost_segments").verify([
+        bent(HEALTHY, "0 %", |_| ()),
         // A few are none.
-        bent("lost_segments", HEALTHY, "(4)", |run| {
+        bent(HEALTHY, "(4)", |run| {
             run.agents[0].workers[0].kernel.segments_retransmitted = 4
         }),
-        bent("lost_segments", WARN, "0.2 %", |run| {
+        bent(WARN, "0.2 %", |run| {
             run.agents[0].workers[0].kernel.segments_retransmitted = 20;
         }),
-        bent("lost_segments", FAIL, "1.0 %", |run| {
+        bent(FAIL, "1.0 %", |run| {
             run.agents[0].workers[0].kernel.segments_retransmitted = 80;
         }),
-        bent("lost_segments", FAIL, "1.0 %", |run| {
-            tcp(run).segments_retransmitted = 800
-        }),
-        bent("lost_segments", HEALTHY, "0 %", |run| {
+        bent(FAIL, "1.0 %", |run| tcp(run).segments_retransmitted = 800),
+        bent(HEALTHY, "0 %", |run| {
             (tcp(run).segments_retransmitted, tcp(run).syn_retransmits) = (800, 800);
         }),
-        bent("lost_segments", WARN, "accept queue", |run| {
+        bent(WARN, "accept queue", |run| {
             (tcp(run).segments_retransmitted, tcp(run).listen_overflows) = (800, 9);
         }),
         // Requests that share segments do not make those of others brunt's.
-        bent("lost_segments", HEALTHY, "0 %", |run| {
+        bent(HEALTHY, "0 %", |run| {
             run.agents[0].negotiated.depth = 50;
             tcp(run).segments_retransmitted = 800;
         }),
-        bent("lost_segments", FAIL, "1.0 %", |run| {
+        bent(FAIL, "1.0 %", |run| {
             run.agents[0].negotiated.depth = 50;
             (tcp(run).segments_retransmitted, tcp(run).segments_sent) = (50, 5_000);
         }),
-        bent("lost_segments", UNKNOWN, "no segments", no_segments),
-        bent("lost_segments", UNKNOWN, "no packet", |run| {
-            packets(run, 0, 0)
-        }),
+        bent(UNKNOWN, "no segments", no_segments),
+        bent(UNKNOWN, "no packet", |run| packets(run, 0, 0)),
         // What TCP counts has no meaning over datagrams.
-        bent("lost_segments", HEALTHY, "0 % of the packets", |run| {
+        bent(HEALTHY, "0 % of the packets", |run| {
             packets(run, 8_000, 0);
             tcp(run).segments_retransmitted = 800;
         }),
-        bent("lost_segments", WARN, "(20)", |run| packets(run, 8_000, 20)).on(remote_closed),
-        bent("lost_segments", FAIL, "10 % of the packets", |run| {
-            packets(run, 8_000, 800)
-        })
-        .on(remote_closed),
-        bent("lost_segments", WARN, "server's receive buffer", |run| {
+        bent(WARN, "(20)", |run| packets(run, 8_000, 20)).on(remote_closed),
+        bent(FAIL, "10 % of the packets", |run| packets(run, 8_000, 800)).on(remote_closed),
+        bent(WARN, "server's receive buffer", |run| {
             packets(run, 8_000, 800)
         }),
-        bent(
-            "lost_segments",
-            WARN,
-            "0.2 % of the segments out of",
-            |run| tcp(run).segments_out_of_order = 160,
-        ),
-        bent(
-            "lost_segments",
-            FAIL,
-            "2.0 % of the segments out of",
-            |run| tcp(run).segments_out_of_order = 1_600,
-        ),
-        bent("lost_segments", FAIL, "sent again (80), 0.2 %", |run| {
+        bent(WARN, "0.2 % of the segments out of", |run| {
+            tcp(run).segments_out_of_order = 160
+        }),
+        bent(FAIL, "2.0 % of the segments out of", |run| {
+            tcp(run).segments_out_of_order = 1_600
+        }),
+        bent(FAIL, "sent again (80), 0.2 %", |run| {
             run.agents[0].workers[0].kernel.segments_retransmitted = 80;
             tcp(run).segments_out_of_order = 160;
         }),
-        bent("lost_segments", HEALTHY, "0 %", |run| bulk(run, 60)).on(remote_closed),
+        bent(HEALTHY, "0 %", |run| bulk(run, 60)).on(remote_closed),
         // Many times the smallest, and still nothing.
-        bent("lost_segments", HEALTHY, "0 %", |run| bulk(run, 1_500)).on(remote_closed),
-        bent("lost_segments", WARN, "up to 60 ms, 2000×", |run| {
-            bulk(run, 60_000)
-        })
-        .on(remote_closed),
-        bent("lost_segments", FAIL, "up to 60 ms, 2000×", |run| {
+        bent(HEALTHY, "0 %", |run| bulk(run, 1_500)).on(remote_closed),
+        bent(WARN, "up to 60 ms, 2000×", |run| bulk(run, 60_000)).on(remote_closed),
+        bent(FAIL, "up to 60 ms, 2000×", |run| {
             bulk(run, 60_000);
             tcp(run).segments_out_of_order = 160;
         })
         .on(remote_closed),
         // On one machine nothing queues on the way.
-        bent("lost_segments", HEALTHY, "0 %", |run| bulk(run, 60_000)),
-        bent("lost_segments", HEALTHY, "0 %", |run| {
+        bent(HEALTHY, "0 %", |run| bulk(run, 60_000)),
+        bent(HEALTHY, "0 %", |run| {
             bulk(run, 60_000);
             run.agents[0].workers[0].kernel.receive_rtt_ns_max = None;
         })
         .on(remote_closed),
-        bent("link_use", HEALTHY, "4.0 %", |_| ()).on(remote_closed),
-        bent("link_use", WARN, "85 %", |run| link(run, 212_500_000, 0)).on(remote_closed),
-        bent("link_use", FAIL, "96 %", |run| link(run, 0, 240_000_000)).on(remote_closed),
-        bent("link_use", UNKNOWN, "--link-speed", |run| {
+    ]);
+    signal("link_use").verify([
+        bent(HEALTHY, "4.0 %", |_| ()).on(remote_closed),
+        bent(WARN, "85 %", |run| link(run, 212_500_000, 0)).on(remote_closed),
+        bent(FAIL, "96 %", |run| link(run, 0, 240_000_000)).on(remote_closed),
+        bent(UNKNOWN, "--link-speed", |run| {
             if let Some(network) = &mut run.agents[0].evidence.network
                 && let Route::Interface {
                     link_bits_per_s, ..
@@ -191,8 +182,8 @@ fn the_network() {
             }
         })
         .on(remote_closed),
-        bent("link_use", UNKNOWN, "share a machine", |_| ()),
-        bent("link_use", UNKNOWN, "not read", |run| {
+        bent(UNKNOWN, "share a machine", |_| ()),
+        bent(UNKNOWN, "not read", |run| {
             run.agents[0].evidence.network = None
         }),
     ]);
@@ -211,151 +202,132 @@ fn bulk(run: &mut Run, largest_us: u64) {
 
 #[test]
 fn the_server() {
-    verify([
-        bent("server_cpu", HEALTHY, "server nginx 0.40 of 2 CPUs", |_| ()),
-        bent("server_cpu", WARN, "1.70 of 2 CPUs", |run| {
-            server_busy_for(run, 3_400)
-        }),
-        bent("server_cpu", FAIL, "1.95 of 2 CPUs", |run| {
-            server_busy_for(run, 3_900)
-        }),
+    signal("server_cpu").verify([
+        bent(HEALTHY, "server nginx 0.40 of 2 CPUs", |_| ()),
+        bent(WARN, "1.70 of 2 CPUs", |run| server_busy_for(run, 3_400)),
+        bent(FAIL, "1.95 of 2 CPUs", |run| server_busy_for(run, 3_900)),
         // One thread, of two CPUs.
-        bent("server_cpu", FAIL, "1 thread busy all the time", |run| {
+        bent(FAIL, "1 thread busy all the time", |run| {
             one_thread(run, 1_960)
         }),
         // With a helper beside it.
-        bent("server_cpu", FAIL, "1 thread busy", |run| {
+        bent(FAIL, "1 thread busy", |run| {
             one_thread(run, 2_160);
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
         // With another that has time left.
-        bent("server_cpu", HEALTHY, "1.59 of 2 CPUs", |run| {
+        bent(HEALTHY, "1.59 of 2 CPUs", |run| {
             one_thread(run, 3_190);
             server(run).threads.as_mut().expect("threads").active = 2;
         }),
         // It is ready all the time, and runs for half of it.
-        bent("server_cpu", WARN, "1 thread waiting for a CPU", |run| {
+        bent(WARN, "1 thread waiting for a CPU", |run| {
             one_thread(run, 1_000);
             server(run).run_queue_wait_ns = Some(980 * MS);
         }),
         // A request at a time keeps a thread busy without more being there to do.
-        bent("server_cpu", HEALTHY, "0.98 of 2 CPUs", |run| {
+        bent(HEALTHY, "0.98 of 2 CPUs", |run| {
             one_thread(run, 1_960);
             each(run, |worker| worker.in_flight_ns = 1_000 * MS);
         }),
         // Connections in their handshakes are more to do.
-        bent("server_cpu", FAIL, "1 thread busy all the time", |run| {
+        bent(FAIL, "1 thread busy all the time", |run| {
             one_thread(run, 1_960);
             run.latencies.tls = histogram(&[(100, 40 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 100;
             each(run, |worker| worker.in_flight_ns = 1_000 * MS);
         }),
-        bent("server_cpu", UNKNOWN, "not watched", |run| {
+        bent(UNKNOWN, "not watched", |run| {
             run.agents[0].evidence.server = None
         }),
-        bent("server_cpu", UNKNOWN, "with nothing to do", |run| {
+        bent(UNKNOWN, "with nothing to do", |run| {
             server_busy_for(run, 3_900);
             server(run).idle_cpus_used = Some(2.0);
         }),
-        bent("server_cpu", UNKNOWN, "of how many", |run| {
-            server(run).cpus = None
-        }),
-        bent("server_throttling", HEALTHY, "no CPU quota", |_| ()),
-        bent("server_throttling", WARN, "0.5 %", |run| {
-            server_throttled(run, 10)
-        }),
+        bent(UNKNOWN, "of how many", |run| server(run).cpus = None),
+    ]);
+    signal("server_throttling").verify([
+        bent(HEALTHY, "no CPU quota", |_| ()),
+        bent(WARN, "0.5 %", |run| server_throttled(run, 10)),
         // Bursts alone.
-        bent("server_throttling", WARN, "50 %", |run| {
-            server_throttled(run, 1_000)
-        }),
-        bent("server_throttling", FAIL, "50 %", |run| {
+        bent(WARN, "50 %", |run| server_throttled(run, 1_000)),
+        bent(FAIL, "50 %", |run| {
             server_busy_for(run, 3_500);
             server_throttled(run, 1_000);
         }),
-        bent("server_throttling", UNKNOWN, "not watched", |run| {
+        bent(UNKNOWN, "not watched", |run| {
             run.agents[0].evidence.server = None
         }),
-        bent("accept_queue", HEALTHY, "at once", |_| ()),
-        bent("accept_queue", WARN, "dropped on arrival", |run| {
-            tcp(run).listen_drops = 3
+    ]);
+    signal("accept_queue").verify([
+        bent(HEALTHY, "at once", |_| ()),
+        bent(WARN, "dropped on arrival", |run| tcp(run).listen_drops = 3),
+        bent(WARN, "1 connection asked for again", |run| {
+            tcp(run).syn_retransmits = 1;
         }),
-        bent(
-            "accept_queue",
-            WARN,
-            "1 connection asked for again",
-            |run| {
-                tcp(run).syn_retransmits = 1;
-            },
-        ),
-        bent("accept_queue", WARN, "20 connections met a full", |run| {
+        bent(WARN, "20 connections met a full", |run| {
             tcp(run).listen_overflows = 20
         }),
         // A few of many.
-        bent("accept_queue", WARN, "3 connections met a full", |run| {
+        bent(WARN, "3 connections met a full", |run| {
             tcp(run).listen_overflows = 3;
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         }),
-        bent(
-            "accept_queue",
-            FAIL,
-            "20 connections met a full accept queue",
-            |run| {
-                tcp(run).listen_overflows = 20;
-                run.agents[0].workers[0].tallies.measure.connections_opened = 500;
-            },
-        ),
-        bent("accept_queue", FAIL, "a second and more", |run| {
+        bent(FAIL, "20 connections met a full accept queue", |run| {
+            tcp(run).listen_overflows = 20;
+            run.agents[0].workers[0].tallies.measure.connections_opened = 500;
+        }),
+        bent(FAIL, "a second and more", |run| {
             run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         }),
-        bent("accept_queue", FAIL, "asked for again", |run| {
+        bent(FAIL, "asked for again", |run| {
             tcp(run).syn_retransmits = 20;
             run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Another program's, for all of brunt's connections were quick.
-        bent("accept_queue", WARN, "asked for again", |run| {
+        bent(WARN, "asked for again", |run| {
             tcp(run).syn_retransmits = 20;
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Those of set-up were slow, and the window opened hardly any.
-        bent("accept_queue", WARN, "", |run| {
+        bent(WARN, "", |run| {
             tcp(run).listen_drops = 1;
             run.latencies.connect = histogram(&[(990, MS), (10, 1_010 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 1;
         }),
         // Handshakes that take too long are not the queue's doing; attempts without an answer are.
-        bent("accept_queue", HEALTHY, "at once", |run| {
+        bent(HEALTHY, "at once", |run| {
             failed(run, FailureKind::HandshakeTimedOut, 20);
         })
         .on(remote_closed),
-        bent("accept_queue", FAIL, "20 attempts not answered", |run| {
+        bent(FAIL, "20 attempts not answered", |run| {
             failed(run, FailureKind::ConnectTimedOut, 20);
         })
         .on(remote_closed),
         // On a network that loses segments, requests for connections are lost as well.
-        bent("accept_queue", WARN, "as other segments were lost", |run| {
+        bent(WARN, "as other segments were lost", |run| {
             (tcp(run).syn_retransmits, tcp(run).segments_retransmitted) = (20, 800);
             run.latencies.connect = histogram(&[(499, MS), (1, 1_010 * MS)]);
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
         .on(remote_closed),
         // Somebody else's listening socket.
-        bent("accept_queue", HEALTHY, "at once", |run| {
-            tcp(run).listen_overflows = 3
-        })
-        .on(remote_closed),
-        bent("accept_queue", UNKNOWN, "no connection", |run| {
+        bent(HEALTHY, "at once", |run| tcp(run).listen_overflows = 3).on(remote_closed),
+        bent(UNKNOWN, "no connection", |run| {
             run.agents[0].evidence.network = None;
             run.latencies.connect = Histogram::default();
         }),
-        bent("receive_window", HEALTHY, "0 %", |run| upload(run, 0, 0)),
-        bent("receive_window", WARN, "5.0 %", |run| upload(run, 100, 0)),
-        bent("receive_window", FAIL, "40 %", |run| upload(run, 800, 0)),
-        bent("receive_window", UNKNOWN, "small", |_| ()),
-        bent("receive_window", UNKNOWN, "no connection", |run| {
+    ]);
+    signal("receive_window").verify([
+        bent(HEALTHY, "0 %", |run| upload(run, 0, 0)),
+        bent(WARN, "5.0 %", |run| upload(run, 100, 0)),
+        bent(FAIL, "40 %", |run| upload(run, 800, 0)),
+        bent(UNKNOWN, "small", |_| ()),
+        bent(UNKNOWN, "no connection", |run| {
             upload(run, 0, 0);
             each(run, |worker| worker.kernel.busy_ns = 0);
         }),
@@ -364,41 +336,37 @@ fn the_server() {
 
 #[test]
 fn the_same_cpus() {
-    verify([
-        bent("shared_host", HEALTHY, "CPUs of their own", |_| ()),
-        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
-            same_cpus(run, 1_000)
-        }),
+    signal("shared_host").verify([
+        bent(HEALTHY, "CPUs of their own", |_| ()),
+        bent(HEALTHY, "of the same 2 CPUs", |run| same_cpus(run, 1_000)),
         bent(
-            "shared_host",
             FAIL,
             "client 0.70 and server 1.10 of the same 2 CPUs",
             |run| {
                 same_cpus(run, 1_900);
             },
         ),
-        bent("shared_host", FAIL, "of the same 2 CPUs", |run| {
+        bent(FAIL, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_600);
             run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
-        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
+        bent(HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 900);
             run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
         }),
         // Busy, and yet nobody waits.
-        bent("shared_host", HEALTHY, "of the same 2 CPUs", |run| {
+        bent(HEALTHY, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_900);
             server(run).run_queue_wait_ns = Some(10 * MS);
             thread(run).run_queue_wait_ns = Some(2 * MS);
         }),
         // Both may use them, and only workers did.
-        bent("shared_host", HEALTHY, "of which the server used", |run| {
+        bent(HEALTHY, "of which the server used", |run| {
             same_cpus(run, 720);
             server_busy_for(run, 30);
             bound(run);
         }),
         bent(
-            "shared_host",
             FAIL,
             "client 0.70 and server 1.10 of the same 2 CPUs",
             |run| {
@@ -407,26 +375,21 @@ fn the_same_cpus() {
             },
         ),
         // Of what it used, no more than others used there.
-        bent("shared_host", HEALTHY, "server 0.20 of the same 2", |run| {
+        bent(HEALTHY, "server 0.20 of the same 2", |run| {
             same_cpus(run, 900);
             server_busy_for(run, 400);
             bound(run);
         }),
         // Soft interrupts are part of the threads' times, and of the CPUs' a part of their own.
-        bent(
-            "shared_host",
-            FAIL,
-            "server 0.30 of the same 2 CPUs",
-            |run| {
-                same_cpus(run, 1_500);
-                server_busy_for(run, 600);
-                bound(run);
-                softirq(run, 300);
-                run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
-            },
-        ),
+        bent(FAIL, "server 0.30 of the same 2 CPUs", |run| {
+            same_cpus(run, 1_500);
+            server_busy_for(run, 600);
+            bound(run);
+            softirq(run, 300);
+            run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
+        }),
         // Somebody else is on the workers' CPUs, not the server.
-        bent("shared_host", HEALTHY, "the server used 0 %", |run| {
+        bent(HEALTHY, "the server used 0 %", |run| {
             same_cpus(run, 1_900);
             server_busy_for(run, 1_000);
             server(run).cpu_list = vec![0, 1, 2, 3];
@@ -434,21 +397,16 @@ fn the_same_cpus() {
             bound(run);
         }),
         // Of two CPUs that it filled, one is the workers'.
-        bent(
-            "shared_host",
-            HEALTHY,
-            "server 0.30 of the same 2 CPUs",
-            |run| {
-                same_cpus(run, 720);
-                server_busy_for(run, 600);
-                bound(run);
-            },
-        ),
-        bent("shared_host", WARN, "others 0.50", |run| {
+        bent(HEALTHY, "server 0.30 of the same 2 CPUs", |run| {
+            same_cpus(run, 720);
+            server_busy_for(run, 600);
+            bound(run);
+        }),
+        bent(WARN, "others 0.50", |run| {
             same_cpus(run, 2_000);
             server_busy_for(run, 1_600);
         }),
-        bent("shared_host", HEALTHY, "do not share", |run| {
+        bent(HEALTHY, "do not share", |run| {
             server(run).cpu_list = Vec::new()
         })
         .on(|| {
@@ -456,13 +414,13 @@ fn the_same_cpus() {
             run.agents[0].evidence.server = closed().agents.remove(0).evidence.server;
             run
         }),
-        bent("shared_host", UNKNOWN, "server's CPUs", |run| {
+        bent(UNKNOWN, "server's CPUs", |run| {
             server(run).cpu_list = Vec::new()
         }),
-        bent("shared_host", UNKNOWN, "not watched", |run| {
+        bent(UNKNOWN, "not watched", |run| {
             run.agents[0].evidence.server = None
         }),
-        bent("shared_host", UNKNOWN, "were not read", |run| {
+        bent(UNKNOWN, "were not read", |run| {
             run.agents[0].evidence.host.cpus = Vec::new()
         }),
     ]);
@@ -470,25 +428,19 @@ fn the_same_cpus() {
 
 #[test]
 fn the_load() {
-    verify([
-        bent("refusals", HEALTHY, "no request", |_| ()),
-        bent("refusals", WARN, "(503)", |run| answered_with(run, 503, 1)),
-        bent(
-            "refusals",
-            FAIL,
-            "refused 3.1 % of the requests (429)",
-            |run| {
-                answered_with(run, 429, 500);
-            },
-        ),
-        bent("refusals", FAIL, "(Retry-After)", |run| {
+    signal("refusals").verify([
+        bent(HEALTHY, "no request", |_| ()),
+        bent(WARN, "(503)", |run| answered_with(run, 503, 1)),
+        bent(FAIL, "refused 3.1 % of the requests (429)", |run| {
+            answered_with(run, 429, 500);
+        }),
+        bent(FAIL, "(Retry-After)", |run| {
             run.agents[0].workers[0].tallies.measure.retry_afters = 900;
         }),
-        bent("refusals", WARN, "(REFUSED_STREAM)", |run| {
+        bent(WARN, "(REFUSED_STREAM)", |run| {
             failed(run, FailureKind::StreamRefused, 1);
         }),
         bent(
-            "refusals",
             FAIL,
             "refused 5.9 % of the requests (REFUSED_STREAM, ENHANCE_YOUR_CALM)",
             |run| {
@@ -496,166 +448,131 @@ fn the_load() {
                 failed(run, FailureKind::StreamEnhanceYourCalm, 100);
             },
         ),
-        bent("refusals", FAIL, "refused 100 %", |run| {
+        bent(FAIL, "refused 100 %", |run| {
             each(run, |worker| worker.tallies = Default::default());
             failed(run, FailureKind::StreamRefused, 9);
         }),
         // Nobody is told to ask less.
-        bent("refusals", HEALTHY, "no request", |run| {
+        bent(HEALTHY, "no request", |run| {
             failed(run, FailureKind::StreamInternalError, 900);
             failed(run, FailureKind::NotProcessed, 900);
         }),
-        bent("refusals", UNKNOWN, "no reply", |run| {
+        bent(UNKNOWN, "no reply", |run| {
             each(run, |worker| worker.tallies = Default::default());
         }),
-        bent("planned_rate", HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
-        bent(
-            "planned_rate",
-            FAIL,
-            "100 % of 4,000 req/s answered",
-            |_| (),
-        )
-        .on(open),
-        bent("planned_rate", UNKNOWN, "closed loop", |_| ()),
-        bent("planned_rate", UNKNOWN, "too short", |run| {
+    ]);
+    signal("planned_rate").verify([
+        bent(HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
+        bent(FAIL, "100 % of 4,000 req/s answered", |_| ()).on(open),
+        bent(UNKNOWN, "closed loop", |_| ()),
+        bent(UNKNOWN, "too short", |run| {
             run.window_ns = 700 * MS;
         })
         .on(open),
-        bent("backlog", HEALTHY, "no backlog", |_| ()).on(open),
-        bent("backlog", WARN, "overloaded", |run| {
+    ]);
+    signal("backlog").verify([
+        bent(HEALTHY, "no backlog", |_| ()).on(open),
+        bent(WARN, "overloaded", |run| {
             run.agents[0].evidence.server = None
         })
         .on(overloaded),
-        bent("backlog", FAIL, "all connections busy", |_| ()).on(overloaded),
+        bent(FAIL, "all connections busy", |_| ()).on(overloaded),
         // Near its end, but with all connections busy it is not known to have had more to do.
-        bent(
-            "backlog",
-            WARN,
-            "about 4,000 per second were answered",
-            |run| {
-                server_busy_for(run, 3_400);
-            },
-        )
+        bent(WARN, "about 4,000 per second were answered", |run| {
+            server_busy_for(run, 3_400);
+        })
         .on(overloaded),
-        bent(
-            "backlog",
-            FAIL,
-            "about 4,000 per second were answered",
-            |run| {
-                server_busy_for(run, 3_900);
-            },
-        )
+        bent(FAIL, "about 4,000 per second were answered", |run| {
+            server_busy_for(run, 3_900);
+        })
         .on(overloaded),
-        bent("backlog", WARN, "were answered", |run| {
+        bent(WARN, "were answered", |run| {
             run.agents[0].evidence.server = None;
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         })
         .on(overloaded),
-        bent("backlog", UNKNOWN, "closed loop", |_| ()),
-        bent(
-            "connections_busy",
-            HEALTHY,
-            "the server has no room",
-            |run| {
-                server_busy_for(run, 3_900);
-            },
-        ),
-        bent("connections_busy", HEALTHY, "50 % busy", |_| ()).on(open),
+        bent(UNKNOWN, "closed loop", |_| ()),
+    ]);
+    signal("connections_busy").verify([
+        bent(HEALTHY, "the server has no room", |run| {
+            server_busy_for(run, 3_900);
+        }),
+        bent(HEALTHY, "50 % busy", |_| ()).on(open),
         // With planned connections, those in their handshakes hold their places.
-        bent("connections_busy", HEALTHY, "11 % busy", |_| ()).on(sessions_run),
-        bent("connections_busy", HEALTHY, "100 % busy", |run| {
+        bent(HEALTHY, "11 % busy", |_| ()).on(sessions_run),
+        bent(HEALTHY, "100 % busy", |run| {
             run.latencies.tls = histogram(&[(100, 1_000 * MS)]);
         })
         .on(sessions_run),
-        bent("connections_busy", WARN, "× its best", |run| {
+        bent(WARN, "× its best", |run| {
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         }),
+        bent(FAIL, "8 connections, always busy", |_| ()),
+        bent(FAIL, "8 connections, always busy", |_| ()).on(overloaded),
+        bent(FAIL, "1 connection, always busy", |run| {
+            run.plan.connections = nonzero(1);
+            run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
+        }),
+        bent(FAIL, "8 connections of 10 streams, always busy", |run| {
+            streams(run, 10)
+        }),
         bent(
-            "connections_busy",
-            FAIL,
-            "8 connections, always busy",
-            |_| (),
-        ),
-        bent(
-            "connections_busy",
-            FAIL,
-            "8 connections, always busy",
-            |_| (),
-        )
-        .on(overloaded),
-        bent(
-            "connections_busy",
-            FAIL,
-            "1 connection, always busy",
-            |run| {
-                run.plan.connections = nonzero(1);
-                run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
-            },
-        ),
-        bent(
-            "connections_busy",
-            FAIL,
-            "8 connections of 10 streams, always busy",
-            |run| streams(run, 10),
-        ),
-        bent(
-            "connections_busy",
             FAIL,
             "8 connections of 4 pipelined requests, always",
             |run| run.agents[0].negotiated.depth = 4,
         ),
-        bent(
-            "connections_busy",
-            HEALTHY,
-            "10 streams, 5.0 % busy",
-            |run| {
-                streams(run, 1);
-                run.agents[0].negotiated.depth = 10;
-            },
-        )
+        bent(HEALTHY, "10 streams, 5.0 % busy", |run| {
+            streams(run, 1);
+            run.agents[0].negotiated.depth = 10;
+        })
         .on(open),
-        bent("connections_busy", UNKNOWN, "not known", |run| {
+        bent(UNKNOWN, "not known", |run| {
             run.agents[0].evidence.server = None
         }),
-        bent("connections_busy", UNKNOWN, "too few", |run| {
+        bent(UNKNOWN, "too few", |run| {
             run.latencies.response = histogram(&[(3, MS)]);
         }),
+    ]);
+    signal("elasticity").verify([
         bent(
-            "elasticity",
             HEALTHY,
             "10 % more connections give 0 % more throughput",
             |run| halved(run, 80),
         ),
-        bent("elasticity", WARN, "give 4.0 % more", |run| halved(run, 60)),
-        bent("elasticity", FAIL, "give 10 % more", |run| halved(run, 40)),
-        bent("elasticity", UNKNOWN, "too short", |run| halved(run, 0)),
-        bent("elasticity", UNKNOWN, "was tried", |_| ()),
+        bent(WARN, "give 4.0 % more", |run| halved(run, 60)),
+        bent(FAIL, "give 10 % more", |run| halved(run, 40)),
+        bent(UNKNOWN, "too short", |run| halved(run, 0)),
+        bent(UNKNOWN, "was tried", |_| ()),
     ]);
 }
 
 #[test]
 fn doubts() {
-    verify([
-        bent("steal", HEALTHY, "steal 0 %", |_| ()),
+    signal("steal").verify([
+        bent(HEALTHY, "steal 0 %", |_| ()),
         // Two ticks.
-        bent("steal", HEALTHY, "steal 0.2", |run| stolen(run, 0, 20)),
-        bent("steal", WARN, "steal 1", |run| stolen(run, 0, 80)),
-        bent("steal", WARN, "steal 2", |run| stolen(run, 3, 200)),
-        bent("steal", FAIL, "steal 5", |run| stolen(run, 3, 450)),
-        bent("steal", UNKNOWN, "not read", |run| {
+        bent(HEALTHY, "steal 0.2", |run| stolen(run, 0, 20)),
+        bent(WARN, "steal 1", |run| stolen(run, 0, 80)),
+        bent(WARN, "steal 2", |run| stolen(run, 3, 200)),
+        bent(FAIL, "steal 5", |run| stolen(run, 3, 450)),
+        bent(UNKNOWN, "not read", |run| {
             run.agents[0].evidence.host.cpus = Vec::new()
         }),
-        bent("drift", HEALTHY, "than the first", |_| ()),
-        bent("drift", FAIL, "drifted", drifting),
-        bent("drift", WARN, "drifted", |run| drifting_by(run, 1)),
-        bent("drift", UNKNOWN, "too short", |run| {
+    ]);
+    signal("drift").verify([
+        bent(HEALTHY, "than the first", |_| ()),
+        bent(FAIL, "drifted", drifting),
+        bent(WARN, "drifted", |run| drifting_by(run, 1)),
+        bent(UNKNOWN, "too short", |run| {
             run.window_ns = 700 * MS;
         }),
-        bent("samples", HEALTHY, "replies in 2 s", |_| ()),
-        bent("samples", FAIL, "in 400 ms", |run| {
+    ]);
+    signal("samples").verify([
+        bent(HEALTHY, "replies in 2 s", |_| ()),
+        bent(FAIL, "in 400 ms", |run| {
             run.window_ns = 400 * MS;
         }),
-        bent("samples", FAIL, "0 replies", |run| {
+        bent(FAIL, "0 replies", |run| {
             each(run, |worker| worker.tallies = Default::default());
         }),
     ]);
@@ -663,88 +580,79 @@ fn doubts() {
 
 #[test]
 fn the_workers() {
-    verify([
-        bent("worker_idle", HEALTHY, "workers idle 60 %", |_| ()),
-        bent("worker_idle", HEALTHY, "busiest worker idle 30 %", |run| {
+    signal("worker_idle").verify([
+        bent(HEALTHY, "workers idle 60 %", |_| ()),
+        bent(HEALTHY, "busiest worker idle 30 %", |run| {
             thread(run).cpu_user_ns = 798 * MS;
         }),
-        bent("worker_idle", WARN, "idle 10 %", |run| busy_for(run, 1_798)),
-        bent("worker_idle", FAIL, "idle 2.9 %", |run| {
+        bent(WARN, "idle 10 %", |run| busy_for(run, 1_798)),
+        bent(FAIL, "idle 2.9 %", |run| {
             thread(run).cpu_system_ns = 1_740 * MS
         }),
         // Polling in vain is no work; waiting for a CPU is not idling.
-        bent("worker_idle", HEALTHY, "idle 60 %", |run| {
+        bent(HEALTHY, "idle 60 %", |run| {
             (thread(run).cpu_system_ns, thread(run).spun_ns) = (1_600 * MS, 1_000 * MS);
         }),
-        bent("worker_idle", FAIL, "idle 0 %", |run| {
+        bent(FAIL, "idle 0 %", |run| {
             thread(run).run_queue_wait_ns = Some(1_200 * MS);
         }),
-        bent("worker_idle", UNKNOWN, "1 worker was not read", |run| {
+        bent(UNKNOWN, "1 worker was not read", |run| {
             run.agents[0].workers[0].thread = None;
         }),
-        bent("worker_idle", UNKNOWN, "not read", |run| {
+        bent(UNKNOWN, "not read", |run| {
             each(run, |worker| worker.thread = None);
         }),
-        bent("run_queue_wait", HEALTHY, "0.2 %", |_| ()),
-        bent("run_queue_wait", WARN, "3.6 %", |run| {
+    ]);
+    signal("run_queue_wait").verify([
+        bent(HEALTHY, "0.2 %", |_| ()),
+        bent(WARN, "3.6 %", |run| {
             thread(run).run_queue_wait_ns = Some(30 * MS);
         }),
-        bent("run_queue_wait", FAIL, "14 %", |run| {
+        bent(FAIL, "14 %", |run| {
             thread(run).cpu_system_ns = 1_500 * MS;
             thread(run).run_queue_wait_ns = Some(280 * MS);
         }),
         // Idle all the same: brunt was not the limit.
-        bent("run_queue_wait", WARN, "waking up", |run| {
+        bent(WARN, "waking up", |run| {
             own_share(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
-        bent(
-            "own_share",
-            WARN,
-            "30 % of the response time is brunt's own: waking up",
-            |run| {
-                own_share(run, 300);
-                thread(run).run_queue_wait_ns = Some(200 * MS);
-            },
-        ),
-        bent("run_queue_wait", UNKNOWN, "does not say", |run| {
-            run.agents[0]
-                .workers
-                .iter_mut()
-                .flat_map(|worker| &mut worker.thread)
-                .for_each(|thread| thread.run_queue_wait_ns = None);
-        }),
     ]);
+    signal("own_share").verify([bent(
+        WARN,
+        "30 % of the response time is brunt's own: waking up",
+        |run| {
+            own_share(run, 300);
+            thread(run).run_queue_wait_ns = Some(200 * MS);
+        },
+    )]);
+    signal("run_queue_wait").verify([bent(UNKNOWN, "does not say", |run| {
+        run.agents[0]
+            .workers
+            .iter_mut()
+            .flat_map(|worker| &mut worker.thread)
+            .for_each(|thread| thread.run_queue_wait_ns = None);
+    })]);
 }
 
 #[test]
 fn the_time_that_brunt_takes() {
-    verify([
+    signal("own_share").verify([
         bent(
-            "own_share",
             HEALTHY,
             "0.4 % of the response time is brunt's own, above p99 0.4 %",
             |_| (),
         ),
-        bent(
-            "own_share",
-            WARN,
-            "5.0 % of the response time is brunt's own",
-            |run| own_share(run, 50),
-        ),
-        bent("own_share", WARN, "waking up", |run| own_share(run, 300)),
-        bent(
-            "own_share",
-            FAIL,
-            "30 % of the response time is brunt's own",
-            |run| {
-                own_share(run, 300);
-                busy_for(run, 1_800);
-            },
-        ),
+        bent(WARN, "5.0 % of the response time is brunt's own", |run| {
+            own_share(run, 50)
+        }),
+        bent(WARN, "waking up", |run| own_share(run, 300)),
+        bent(FAIL, "30 % of the response time is brunt's own", |run| {
+            own_share(run, 300);
+            busy_for(run, 1_800);
+        }),
         // A few replies came while brunt did not run.
         bent(
-            "own_share",
             WARN,
             "1.5 % of the response time is brunt's own, above p99",
             |run| {
@@ -754,65 +662,60 @@ fn the_time_that_brunt_takes() {
         ),
         // Of a few slow ones nothing is told.
         bent(
-            "own_share",
             HEALTHY,
             "1.5 % of the response time is brunt's own",
             |run| {
                 own_share_of_tail(run, 2_999);
             },
         ),
-        bent("own_share", UNKNOWN, "no kernel stamps", |run| {
+        bent(UNKNOWN, "no kernel stamps", |run| {
             run.plan.stamps = Stamps::Off
         }),
-        bent("own_share", UNKNOWN, "pipelined", |run| {
+        bent(UNKNOWN, "pipelined", |run| {
             run.agents[0].negotiated.depth = 2
         }),
         // The parts of each stream are known.
-        bent("own_share", HEALTHY, "brunt's own", |run| streams(run, 10)),
-        bent("own_share", UNKNOWN, "0 stamped replies", |run| {
+        bent(HEALTHY, "brunt's own", |run| streams(run, 10)),
+        bent(UNKNOWN, "0 stamped replies", |run| {
             run.latencies.split = Default::default();
         }),
-        bent("schedule_lag", HEALTHY, "p99 5", |_| ()).on(open),
-        bent("schedule_lag", HEALTHY, "p99 900", |run| {
+    ]);
+    signal("schedule_lag").verify([
+        bent(HEALTHY, "p99 5", |_| ()).on(open),
+        bent(HEALTHY, "p99 900", |run| {
             run.latencies.lag = histogram(&[(1_000, 900 * US)]);
             run.latencies.response = histogram(&[(1_000, 80 * MS)]);
         })
         .on(open),
-        bent("schedule_lag", WARN, "p99 80", |run| {
+        bent(WARN, "p99 80", |run| {
             run.latencies.lag = histogram(&[(1_000, 80 * US)]);
         })
         .on(open),
-        bent("schedule_lag", WARN, "waking up", |run| {
+        bent(WARN, "waking up", |run| {
             run.latencies.lag = histogram(&[(1_000, 200 * US)]);
         })
         .on(open),
-        bent("schedule_lag", FAIL, "p99 200", |run| {
+        bent(FAIL, "p99 200", |run| {
             run.latencies.lag = histogram(&[(1_000, 200 * US)]);
             busy_for(run, 1_800);
         })
         .on(open),
-        bent("schedule_lag", FAIL, "p99 2", |run| {
+        bent(FAIL, "p99 2", |run| {
             run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
             busy_for(run, 1_800);
         })
         .on(open),
-        bent("schedule_lag", UNKNOWN, "closed loop", |_| ()),
-        bent("schedule_lag", UNKNOWN, "too few", |run| {
+        bent(UNKNOWN, "closed loop", |_| ()),
+        bent(UNKNOWN, "too few", |run| {
             run.latencies.lag = Histogram::default();
         })
         .on(open),
         // Half busy: at most half of the arrivals can have found no connection free.
-        bent("schedule_lag", HEALTHY, "p99 5", |run| {
-            drop_planned(run, 3_900)
-        })
-        .on(open),
-        bent("schedule_lag", WARN, "of the plan not sent", |run| {
-            drop_planned(run, 4_044)
-        })
-        .on(open),
-        bent("schedule_lag", FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
+        bent(HEALTHY, "p99 5", |run| drop_planned(run, 3_900)).on(open),
+        bent(WARN, "of the plan not sent", |run| drop_planned(run, 4_044)).on(open),
+        bent(FAIL, "10 %", |run| drop_planned(run, 4_800)).on(open),
         // Nobody knows how many were due when connections were free.
-        bent("schedule_lag", HEALTHY, "p99 5", |run| {
+        bent(HEALTHY, "p99 5", |run| {
             drop_planned(run, 4_800);
             let stage = Stage {
                 duration_ns: 1,
@@ -822,7 +725,7 @@ fn the_time_that_brunt_takes() {
             set_stages(run, vec![stage]);
         })
         .on(open),
-        bent("schedule_lag", HEALTHY, "p99 5", |run| {
+        bent(HEALTHY, "p99 5", |run| {
             each(run, |worker| worker.arrivals = Default::default());
         })
         .on(open),
@@ -879,95 +782,84 @@ fn datagrams(run: &mut Run, received: u64, dropped: u64) {
 
 #[test]
 fn the_clients_machine() {
-    verify([
-        bent("throttling", HEALTHY, "no CPU quota", |_| ()),
-        bent("throttling", HEALTHY, "never used up", |run| {
-            throttled(run, 0)
-        }),
-        bent("throttling", WARN, "0.5 %", |run| throttled(run, 10)),
-        bent("throttling", FAIL, "30 %", |run| throttled(run, 600)),
-        bent("throttling", UNKNOWN, "nothing was read", |run| {
+    signal("throttling").verify([
+        bent(HEALTHY, "no CPU quota", |_| ()),
+        bent(HEALTHY, "never used up", |run| throttled(run, 0)),
+        bent(WARN, "0.5 %", |run| throttled(run, 10)),
+        bent(FAIL, "30 %", |run| throttled(run, 600)),
+        bent(UNKNOWN, "nothing was read", |run| {
             run.agents[0].evidence.interval_ns = 0
         }),
-        bent("throttling", UNKNOWN, "hidden", |run| {
+        bent(UNKNOWN, "hidden", |run| {
             let missing = &mut run.agents[0].evidence.missing;
             missing.insert("host.throttling".to_owned(), "hidden".to_owned());
         }),
-        bent("unread_data", HEALTHY, "0 full", |_| ()),
-        bent("unread_data", WARN, "4 full", |run| {
-            tcp(run).zero_windows_advertised = 4
-        }),
-        bent("unread_data", WARN, "server's sockets", |run| {
+    ]);
+    signal("unread_data").verify([
+        bent(HEALTHY, "0 full", |_| ()),
+        bent(WARN, "4 full", |run| tcp(run).zero_windows_advertised = 4),
+        bent(WARN, "server's sockets", |run| {
             tcp(run).zero_windows_advertised = 400;
         }),
-        bent("unread_data", FAIL, "400 full", |run| {
+        bent(FAIL, "400 full", |run| {
             tcp(run).zero_windows_advertised = 400
         })
         .on(remote_closed),
-        bent("unread_data", UNKNOWN, "not read", |run| {
+        bent(UNKNOWN, "not read", |run| {
             run.agents[0].evidence.network = None
         }),
-        bent("unread_data", WARN, "1 segments", |run| {
-            tcp(run).receive_prunes = 1
-        }),
-        bent("unread_data", FAIL, "80 segments", |run| {
-            tcp(run).receive_prunes = 80
-        })
-        .on(remote_closed),
-        bent("unread_data", HEALTHY, "0 of 100,000 datagrams", |run| {
+        bent(WARN, "1 segments", |run| tcp(run).receive_prunes = 1),
+        bent(FAIL, "80 segments", |run| tcp(run).receive_prunes = 80).on(remote_closed),
+        bent(HEALTHY, "0 of 100,000 datagrams", |run| {
             datagrams(run, 100_000, 0)
         }),
-        bent("unread_data", WARN, "4 of 100,004 datagrams", |run| {
+        bent(WARN, "4 of 100,004 datagrams", |run| {
             datagrams(run, 100_000, 4)
         }),
-        bent("unread_data", FAIL, "400 of 100,400 datagrams", |run| {
+        bent(FAIL, "400 of 100,400 datagrams", |run| {
             datagrams(run, 100_000, 400)
         }),
-        bent("unread_data", UNKNOWN, "no datagram came", |run| {
-            datagrams(run, 0, 0)
-        }),
-        bent("send_buffer", HEALTHY, "0 %", |run| {
+        bent(UNKNOWN, "no datagram came", |run| datagrams(run, 0, 0)),
+    ]);
+    signal("send_buffer").verify([
+        bent(HEALTHY, "0 %", |run| {
             run.agents[0].negotiated.request_bytes = 1 << 20
         }),
-        bent("send_buffer", WARN, "2.0 %", |run| upload(run, 0, 40)),
-        bent("send_buffer", FAIL, "10 %", |run| upload(run, 0, 200)),
-        bent("send_buffer", UNKNOWN, "small", |_| ()),
-        bent("send_buffer", UNKNOWN, "no connection", |run| {
+        bent(WARN, "2.0 %", |run| upload(run, 0, 40)),
+        bent(FAIL, "10 %", |run| upload(run, 0, 200)),
+        bent(UNKNOWN, "small", |_| ()),
+        bent(UNKNOWN, "no connection", |run| {
             run.agents[0].negotiated.request_bytes = 1 << 20;
             each(run, |worker| worker.kernel.busy_ns = 0);
         }),
-        bent("client_limits", HEALTHY, "sufficed", |_| ()),
-        bent("client_limits", WARN, "outside of the window", |run| {
+    ]);
+    signal("client_limits").verify([
+        bent(HEALTHY, "sufficed", |_| ()),
+        bent(WARN, "outside of the window", |run| {
             run.agents[0].workers[0]
                 .tallies
                 .before
                 .failures
                 .add(FailureKind::ConnectNoPort);
         }),
-        bent("client_limits", WARN, "90 % full", |run| {
-            conntrack(run, 900, 0)
-        }),
-        bent("client_limits", FAIL, "no free local port 1 time", |run| {
+        bent(WARN, "90 % full", |run| conntrack(run, 900, 0)),
+        bent(FAIL, "no free local port 1 time", |run| {
             run.agents[0].workers[0]
                 .tallies
                 .measure
                 .failures
                 .add(FailureKind::ConnectNoPort);
         }),
-        bent("client_limits", FAIL, "no free descriptor", |run| {
+        bent(FAIL, "no free descriptor", |run| {
             run.agents[0].workers[0]
                 .tallies
                 .measure
                 .failures
                 .add(FailureKind::ConnectNoDescriptor);
         }),
-        bent("client_limits", FAIL, "96 % full", |run| {
-            conntrack(run, 960, 0)
-        }),
-        bent("client_limits", FAIL, "3 packets dropped", |run| {
-            conntrack(run, 10, 3)
-        }),
-        bent("client_limits", UNKNOWN, "no connection", |run| {
+        bent(FAIL, "96 % full", |run| conntrack(run, 960, 0)),
+        bent(FAIL, "3 packets dropped", |run| conntrack(run, 10, 3)),
+        bent(UNKNOWN, "no connection", |run| {
             each(run, |worker| worker.tallies = Default::default());
         }),
     ]);
@@ -982,8 +874,6 @@ fn conntrack(run: &mut Run, entries: u64, dropped_packets: u64) {
     });
 }
 
-const ID: &str = "other_clients";
-
 /// What the server received of all.
 fn seen(run: &mut Run) -> &mut ServerConnections {
     let seen = run.agents[0].evidence.server_connections.as_mut();
@@ -992,30 +882,29 @@ fn seen(run: &mut Run) -> &mut ServerConnections {
 
 #[test]
 fn by_the_connections_at_the_server() {
-    verify([
-        bent(ID, HEALTHY, "nobody else loads", |_| ()),
+    signal("other_clients").verify([
+        bent(HEALTHY, "nobody else loads", |_| ()),
         // A browser.
-        bent(ID, HEALTHY, "other clients send 0.4 %", |run| {
+        bent(HEALTHY, "other clients send 0.4 %", |run| {
             others(run, 6, 60)
         }),
-        bent(ID, HEALTHY, "nobody else loads", |run| others(run, 6, 0)),
-        bent(ID, WARN, "1.8 % of what the server receives", |run| {
+        bent(HEALTHY, "nobody else loads", |run| others(run, 6, 0)),
+        bent(WARN, "1.8 % of what the server receives", |run| {
             others(run, 1, 300)
         }),
         bent(
-            ID,
             FAIL,
             "other clients send 48 % of what the server receives, and use some 0.19 of its 0.40 \
              CPUs",
             |run| others(run, 8, 15_000),
         ),
         // Few that send much: brunt's own account tells.
-        bent(ID, FAIL, "other clients send 48 %", |run| {
+        bent(FAIL, "other clients send 48 %", |run| {
             others(run, 1, 15_000);
             seen(run).segments_received_beyond = 1;
         }),
         // Connections that were replaced took their account with them: the rest tells.
-        bent(ID, FAIL, "other clients send 45 %", |run| {
+        bent(FAIL, "other clients send 45 %", |run| {
             *seen(run) = ServerConnections {
                 connections: 16,
                 segments_received: 200,
@@ -1029,14 +918,14 @@ fn by_the_connections_at_the_server() {
 
 #[test]
 fn by_bytes_where_a_segment_is_no_request() {
-    verify([
-        bent(ID, HEALTHY, "nobody else", |run| streams(run, 10)),
-        bent(ID, HEALTHY, "nobody else", |run| {
+    signal("other_clients").verify([
+        bent(HEALTHY, "nobody else", |run| streams(run, 10)),
+        bent(HEALTHY, "nobody else", |run| {
             streams(run, 10);
             // Frames about the connection.
             others(run, 0, 2_000);
         }),
-        bent(ID, FAIL, "other clients send 25 %", |run| {
+        bent(FAIL, "other clients send 25 %", |run| {
             streams(run, 10);
             others(run, 8, 16_000);
             seen(run).segments_received_beyond = 0;
@@ -1046,24 +935,21 @@ fn by_bytes_where_a_segment_is_no_request() {
 
 #[test]
 fn by_the_servers_own_count() {
-    verify([
-        bent(ID, HEALTHY, "nobody else", |run| counted_beyond(run, 0)),
-        bent(
-            ID,
-            FAIL,
-            "% of the requests that the server counts",
-            |run| counted_beyond(run, 9_000),
-        ),
+    signal("other_clients").verify([
+        bent(HEALTHY, "nobody else", |run| counted_beyond(run, 0)),
+        bent(FAIL, "% of the requests that the server counts", |run| {
+            counted_beyond(run, 9_000)
+        }),
         // Where one of the two misses them.
-        bent(ID, FAIL, "what the server receives", |run| {
+        bent(FAIL, "what the server receives", |run| {
             counted_beyond(run, 0);
             others(run, 8, 15_000);
         }),
-        bent(ID, FAIL, "the server counts", |run| {
+        bent(FAIL, "the server counts", |run| {
             counted_beyond(run, 9_000);
             run.agents[0].evidence.server_connections = None;
         }),
-        bent(ID, UNKNOWN, "not counted", |run| {
+        bent(UNKNOWN, "not counted", |run| {
             run.agents[0].evidence.server_connections = None;
         }),
     ]);
@@ -1071,9 +957,9 @@ fn by_the_servers_own_count() {
 
 #[test]
 fn what_cannot_be_told() {
-    verify([
-        bent(ID, UNKNOWN, "not counted", |_| ()).on(remote_closed),
-        bent(ID, UNKNOWN, "another namespace", |run| {
+    signal("other_clients").verify([
+        bent(UNKNOWN, "not counted", |_| ()).on(remote_closed),
+        bent(UNKNOWN, "another namespace", |run| {
             let evidence = &mut run.agents[0].evidence;
             evidence.server_connections = None;
             let reason = "another namespace".to_owned();
@@ -1081,11 +967,11 @@ fn what_cannot_be_told() {
                 .missing
                 .insert("server_connections".to_owned(), reason);
         }),
-        bent(ID, UNKNOWN, "too little", |run| {
+        bent(UNKNOWN, "too little", |run| {
             seen(run).segments_received = 19
         }),
-        bent(ID, UNKNOWN, "too little", |run| seen(run).interval_ns = 0),
-        bent(ID, UNKNOWN, "come and go", |run| {
+        bent(UNKNOWN, "too little", |run| seen(run).interval_ns = 0),
+        bent(UNKNOWN, "come and go", |run| {
             seen(run).segments_received = 100;
         }),
     ]);
@@ -1097,6 +983,8 @@ fn agents_of_one_run_are_no_others() {
     others(&mut run, 8, 16_000);
     run.agents.push(run.agents[0].clone());
     let signals = read_all(&cases_of(&run));
-    let found = signals.iter().find(|signal| signal.id.to_string() == ID);
+    let found = signals
+        .iter()
+        .find(|signal| signal.id.to_string() == "other_clients");
     assert_eq!(found.map(|signal| signal.grade), Some(HEALTHY), "{found:?}");
 }
