@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::precision::{Limits, Sample, is_planned_to_vary, mean_at_most_ns, worth_of};
 use crate::statistics::{is_share_below, share_at_most};
-use crate::verdict::undisturbed_told;
+use crate::verdict::undisturbed_words;
 use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
 
 /// Names that are told where one is not among them.
-const NAMES_TOLD: usize = 8;
+const NAMES_SHOWN: usize = 8;
 
 /// Whether a run reached an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ impl Judged<'_> {
             return Found::unknown(None, reason).of(asked, None);
         }
         let part = self.undisturbed().filter(|_| is_over_time(asked));
-        self.found(asked).of(asked, part.map(undisturbed_told))
+        self.found(asked).of(asked, part.map(undisturbed_words))
     }
 
     fn found(&self, asked: &Objective) -> Found {
@@ -174,13 +174,13 @@ impl Judged<'_> {
         if names.is_empty() {
             return format!("this run has no {} by name", self.run.unit().many);
         }
-        let told = names[..names.len().min(NAMES_TOLD)].join(", ");
-        let more = if names.len() > NAMES_TOLD {
+        let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
+        let more = if names.len() > NAMES_SHOWN {
             ", ..."
         } else {
             ""
         };
-        format!("nothing has this name; there are {told}{more}")
+        format!("nothing has this name; there are {shown}{more}")
     }
 
     fn of_mean(&self, below_ns: u64) -> Found {

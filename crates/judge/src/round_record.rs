@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_record::{FailureCounts, Run, StatusCounts};
+use brunt_record::{CpuUse, FailureCounts, Run, StatusCounts};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{ConnectionsShow, own_part_of};
@@ -197,6 +197,11 @@ impl RoundRecord {
         }
         let resident_bytes = Some(run.peak_resident_bytes()).filter(|&bytes| bytes > 0);
         let server = run.evidence_of_server().server.as_ref();
+        let used = |cpu: Option<CpuUse>, resident_bytes| RoundUse {
+            user_cpus: cpu.map(|cpu| cpu.user_cpus),
+            system_cpus: cpu.map(|cpu| cpu.system_cpus),
+            resident_bytes,
+        };
         Self {
             started_unix_ms: run.first().clock.started_unix_ms(),
             window_ns: run.window_ns,
@@ -224,16 +229,8 @@ impl RoundRecord {
             statuses: summary.window.replies.clone(),
             failures: summary.window.failures.clone(),
             own_parts: is_late(judged).then(|| parts_of(run)),
-            client: RoundUse {
-                user_cpus: client_cpu.ok().map(|cpu| cpu.user_cpus),
-                system_cpus: client_cpu.ok().map(|cpu| cpu.system_cpus),
-                resident_bytes,
-            },
-            server: server.map(|server| RoundUse {
-                user_cpus: server.cpu_use().map(|cpu| cpu.user_cpus),
-                system_cpus: server.cpu_use().map(|cpu| cpu.system_cpus),
-                resident_bytes: server.resident_bytes_max,
-            }),
+            client: used(client_cpu.ok(), resident_bytes),
+            server: server.map(|server| used(server.cpu_use(), server.resident_bytes_max)),
             missing,
         }
     }
@@ -252,22 +249,17 @@ impl RoundRecord {
 
     /// Why the round says nothing about the server, if so.
     pub fn is_no_measurement(&self) -> Option<String> {
-        match self.verdict {
-            Verdict::Invalid => Some(
-                self.missing
-                    .get("successes_per_s")
-                    .map_or_else(|| "an invariant is broken".to_owned(), Clone::clone),
-            ),
-            Verdict::ClientLimited => Some(match &self.own_parts {
-                Some(_) => self.because.clone(),
-                None => CLIENT_LIMITED.to_owned(),
-            }),
-            Verdict::Disturbed => Some(DISTURBED.to_owned()),
-            Verdict::NoSuccess => Some("no request succeeded".to_owned()),
-            Verdict::ServerFailed => Some("the server failed".to_owned()),
-            _ if self.successes_per_s.is_none() => self.missing.get("successes_per_s").cloned(),
-            _ => None,
-        }
+        let missing = self.missing.get("successes_per_s").map(String::as_str);
+        let reason = match self.verdict {
+            Verdict::Invalid => missing.unwrap_or("an invariant is broken"),
+            Verdict::ClientLimited if self.own_parts.is_some() => &self.because,
+            Verdict::ClientLimited => CLIENT_LIMITED,
+            Verdict::Disturbed => DISTURBED,
+            Verdict::NoSuccess => "no request succeeded",
+            Verdict::ServerFailed => "the server failed",
+            _ => missing.filter(|_| self.successes_per_s.is_none())?,
+        };
+        Some(reason.to_owned())
     }
 
     /// The verdict of the round, with what other numbers of connections show.

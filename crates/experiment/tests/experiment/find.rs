@@ -57,7 +57,7 @@ fn found(
     objectives: Vec<Objective>,
 ) -> (CapacityResult, Vec<CapacityStep>) {
     let (result, steps) = found_within(plan, settings, objectives, BUDGET_NS);
-    assert!(took_ns(&steps) <= BUDGET_NS, "{:#?}", told(&steps));
+    assert!(took_ns(&steps) <= BUDGET_NS, "{:#?}", shown(&steps));
     (result, steps)
 }
 
@@ -86,7 +86,7 @@ fn found_within(
     (finder.result(), steps)
 }
 
-fn told(steps: &[CapacityStep]) -> Vec<String> {
+fn shown(steps: &[CapacityStep]) -> Vec<String> {
     let steps = steps.iter();
     steps
         .map(|step| {
@@ -109,16 +109,16 @@ fn a_fixed_service_time_is_found_within_three_percent() {
         let plan = plan(ArrivalProcess::Constant, seed);
         let (result, steps) = found(plan, &server(service_us * US, seed), p99_below(50));
         let CapacityResult::Found { rate_per_s, .. } = result else {
-            panic!("{seed}: {result:?} {:#?}", told(&steps));
+            panic!("{seed}: {result:?} {:#?}", shown(&steps));
         };
-        assert!(steps.len() <= 23, "{seed}: {:#?}", told(&steps));
+        assert!(steps.len() <= 23, "{seed}: {:#?}", shown(&steps));
         // With the upper end measured for longer four times.
-        assert!(took_ns(&steps) <= 180 * S, "{seed}: {:#?}", told(&steps));
+        assert!(took_ns(&steps) <= 180 * S, "{seed}: {:#?}", shown(&steps));
         let off = rate_per_s / capacity_per_s - 1.0;
         assert!(
             off.abs() <= 0.03,
             "{seed}: {rate_per_s} {:#?}",
-            told(&steps)
+            shown(&steps)
         );
     }
 }
@@ -138,10 +138,10 @@ fn random_arrivals_wait_so_that_less_is_sustained() {
             missed_per_s: Some(missed_per_s),
             ..
         } => (met_per_s, missed_per_s),
-        _ => panic!("{result:?} {:#?}", told(&steps)),
+        _ => panic!("{result:?} {:#?}", shown(&steps)),
     };
     let is_near = met_per_s > 650.0 && missed_per_s < 850.0 && missed_per_s < 1.12 * met_per_s;
-    assert!(is_near, "{result:?} {:#?}", told(&steps));
+    assert!(is_near, "{result:?} {:#?}", shown(&steps));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn an_objective_below_the_service_time_is_impossible_after_few_steps() {
         let plan = plan(ArrivalProcess::Constant, 1);
         let objectives = p99_below(limit_ms);
         let (result, steps) = found(plan, &server(service_ms * MS, 1), objectives);
-        let context = format!("{service_ms}: {result:?} {:#?}", told(&steps));
+        let context = format!("{service_ms}: {result:?} {:#?}", shown(&steps));
         let is_impossible = matches!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
         assert!(is_impossible, "{context}");
         assert!(steps.len() == 3 && took_ns(&steps) < 20 * S, "{context}");
@@ -165,7 +165,7 @@ fn what_takes_one_request_at_a_time_is_not_impossible() {
     assert!(
         matches!(result, CapacityResult::NotMet { .. }),
         "{result:?} {:#?}",
-        told(&steps)
+        shown(&steps)
     );
 }
 
@@ -179,7 +179,7 @@ fn what_no_rate_misses_holds_up_to_the_highest() {
     let at_least = CapacityResult::AtLeast {
         rate_per_s: MOST_PER_S,
     };
-    assert_eq!(result, at_least, "{:#?}", told(&steps));
+    assert_eq!(result, at_least, "{:#?}", shown(&steps));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_budget_ends_a_search_with_the_best_that_is_known() {
         let plan = plan(ArrivalProcess::Constant, 1);
         let settings = server(700 * US, 1);
         let (result, steps) = found_within(plan, &settings, p99_below(50), budget_s * S);
-        let context = format!("{budget_s}: {result:?} {:#?}", told(&steps));
+        let context = format!("{budget_s}: {result:?} {:#?}", shown(&steps));
         assert!(took_ns(&steps) <= budget_s * S, "{context}");
         let CapacityResult::Bracket {
             met_per_s,
@@ -214,7 +214,7 @@ fn every_step_that_does_not_hold_says_why() {
     for step in &steps {
         let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
         let is_met = step.outcome == CapacityOutcome::Met;
-        assert!(is_met || is_said, "{:#?}", told(&steps));
+        assert!(is_met || is_said, "{:#?}", shown(&steps));
     }
 }
 
@@ -231,7 +231,7 @@ fn a_client_that_is_the_limit_is_not_the_server() {
     assert!(
         matches!(result, CapacityResult::ClientLimited { .. }),
         "{result:?} {:#?}",
-        told(&steps)
+        shown(&steps)
     );
 }
 
@@ -251,7 +251,7 @@ fn a_client_that_is_late_at_the_median_is_not_the_limit_of_p99() {
     });
     let plan = plan(ArrivalProcess::Poisson, 5);
     let (result, steps) = found(plan, &settings, p99_below(5));
-    let context = format!("{result:?} {:#?}", told(&steps));
+    let context = format!("{result:?} {:#?}", shown(&steps));
     let is_late = |step: &CapacityStep| step.record.verdict == Verdict::ClientLimited;
     assert!(steps.iter().any(is_late), "{context}");
     let of_brunt = |step: &CapacityStep| step.outcome == CapacityOutcome::ClientLimited;

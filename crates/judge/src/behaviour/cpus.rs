@@ -116,11 +116,8 @@ impl CpuLedger {
 fn cpus_of_workers(agent: &AgentRecord) -> f64 {
     let threads = agent.workers.iter().filter_map(|worker| worker.thread);
     let read = threads.filter(|thread| thread.interval_ns > 0);
-    let used = read.map(|thread| {
-        let cpu_ns = thread.cpu_ns();
-        cpu_ns as f64 / thread.interval_ns as f64
-    });
-    used.sum()
+    read.map(|thread| thread.cpu_ns() as f64 / thread.interval_ns as f64)
+        .sum()
 }
 
 /// The least clean time that figures are found on, nanoseconds: 20 tenths of a second.

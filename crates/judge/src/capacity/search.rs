@@ -49,7 +49,7 @@ pub struct CapacityNext {
 
 /// The steps in a row that told nothing.
 #[derive(Clone, Copy, Debug, Default)]
-struct ToldNothing {
+struct StepsWithoutAnswer {
     /// How many they are.
     steps: usize,
     /// Whether the last one was undecided, and what it measured keeps all limits.
@@ -75,7 +75,7 @@ pub struct CapacitySearch {
     rates: Rates,
     /// Steps that looked for the server's recovery since it was overloaded.
     recoveries: usize,
-    told_nothing: ToldNothing,
+    without_answer: StepsWithoutAnswer,
     elapsed_ns: u64,
     end: Option<CapacityResult>,
 }
@@ -92,14 +92,15 @@ impl CapacitySearch {
             low_load: 0,
             rates: Rates::default(),
             recoveries: 0,
-            told_nothing: ToldNothing::default(),
+            without_answer: StepsWithoutAnswer::default(),
             elapsed_ns: 0,
             end: None,
         };
         let (low_per_s, _) = LOW_LOADS[0];
-        match search.plan.first_per_s > low_per_s {
-            true => search.go_on_with(CapacityStage::LowLoad, low_per_s),
-            false => search.decide(),
+        if search.plan.first_per_s > low_per_s {
+            search.go_on_with(CapacityStage::LowLoad, low_per_s);
+        } else {
+            search.decide();
         }
         search
     }
@@ -123,29 +124,30 @@ impl CapacitySearch {
             CapacityStage::LowLoad => return self.tell_low_load(step),
             CapacityStage::Recovery => {
                 let is_overloaded = step.outcome == CapacityOutcome::Missed;
-                return match is_overloaded && self.recoveries < RECOVERIES_MOST {
-                    true => self.recover(),
-                    false => self.decide(),
+                return if is_overloaded && self.recoveries < RECOVERIES_MOST {
+                    self.recover()
+                } else {
+                    self.decide()
                 };
             }
             _ => {}
         }
         let keeps_limits = step.outcome == CapacityOutcome::Undecided && step.keeps_limits();
         let kept_limits_before =
-            std::mem::replace(&mut self.told_nothing.kept_limits, keeps_limits);
-        self.told_nothing.was_disturbed |= step.is_disturbed;
+            std::mem::replace(&mut self.without_answer.kept_limits, keeps_limits);
+        self.without_answer.was_disturbed |= step.is_disturbed;
         match step.outcome {
             CapacityOutcome::Met => self.hold(step),
             // That a rate misses by chance shows neither of two windows.
             CapacityOutcome::Undecided if keeps_limits && kept_limits_before => self.hold(step),
             CapacityOutcome::Missed => self.miss(step),
-            CapacityOutcome::Undecided if self.told_nothing.steps >= self.undecided_again() => {
+            CapacityOutcome::Undecided if self.without_answer.steps >= self.undecided_again() => {
                 self.miss(step);
             }
-            CapacityOutcome::ClientLimited if self.told_nothing.steps >= self.limited_again() => {
+            CapacityOutcome::ClientLimited if self.without_answer.steps >= self.limited_again() => {
                 self.miss(step);
             }
-            CapacityOutcome::Invalid if self.told_nothing.steps >= REPEATED_MOST => {
+            CapacityOutcome::Invalid if self.without_answer.steps >= REPEATED_MOST => {
                 let reason = "the figures could not be trusted, three times in a row";
                 return self.finish(self.rates.nothing(reason));
             }
@@ -153,7 +155,7 @@ impl CapacitySearch {
                 if step.outcome == CapacityOutcome::Undecided && !self.is_longer(step.stage) {
                     self.rates.short_undecided += 1;
                 }
-                self.told_nothing.steps += 1;
+                self.without_answer.steps += 1;
                 return self.go_on_with(step.stage, step.rate_per_s);
             }
         }
@@ -168,19 +170,22 @@ impl CapacitySearch {
 
     /// How often an undecided step is made once more.
     fn undecided_again(&self) -> usize {
-        match self.told_nothing.was_disturbed {
-            true => REPEATED_MOST,
-            false => UNDECIDED_AGAIN,
+        if self.without_answer.was_disturbed {
+            REPEATED_MOST
+        } else {
+            UNDECIDED_AGAIN
         }
     }
 
     /// How often a step in which brunt was the limit is made once more.
     fn limited_again(&self) -> usize {
-        match self.rates.has_limit_of_brunt() {
+        if !self.rates.has_limit_of_brunt() {
+            REPEATED_MOST
+        } else if self.rates.is_confirmed() {
             // This look is the repetition.
-            true if self.rates.is_confirmed() => 0,
-            true => LIMITED_AGAIN,
-            false => REPEATED_MOST,
+            0
+        } else {
+            LIMITED_AGAIN
         }
     }
 
@@ -218,13 +223,13 @@ impl CapacitySearch {
 
     fn hold(&mut self, step: &CapacityStep) {
         let is_long = self.is_longer(step.stage);
-        self.told_nothing = ToldNothing::default();
+        self.without_answer = StepsWithoutAnswer::default();
         self.rates.hold(step, is_long);
     }
 
     fn miss(&mut self, step: &CapacityStep) {
         let is_long = self.is_longer(step.stage);
-        self.told_nothing = ToldNothing::default();
+        self.without_answer = StepsWithoutAnswer::default();
         self.rates.miss(step, is_long);
     }
 
@@ -235,7 +240,7 @@ impl CapacitySearch {
             CapacityStage::LowLoad | CapacityStage::Recovery => false,
             CapacityStage::Confirmation => true,
             CapacityStage::Bracket | CapacityStage::Bisection => {
-                self.told_nothing.steps > 0 || self.rates.vary()
+                self.without_answer.steps > 0 || self.rates.vary()
             }
         }
     }
@@ -264,11 +269,12 @@ impl CapacitySearch {
                 (2.0 * met).min(self.plan.most_per_s),
             ),
             (None, Some(missed)) if missed <= self.plan.least_per_s => {
-                return self.finish(match self.rates.ends_at_brunt() {
-                    true => self.rates.bracket(),
-                    false => CapacityResult::NotMet {
+                return self.finish(if self.rates.ends_at_brunt() {
+                    self.rates.bracket()
+                } else {
+                    CapacityResult::NotMet {
                         missed_per_s: missed,
-                    },
+                    }
                 });
             }
             (None, Some(missed)) => {
@@ -328,7 +334,7 @@ impl CapacitySearch {
                         .step_ns(window_ns)
                         .saturating_add(self.confirmations_ns(met))
             {
-                self.told_nothing = ToldNothing::default();
+                self.without_answer = StepsWithoutAnswer::default();
                 (stage, rate_per_s) = (CapacityStage::Confirmation, met);
                 window_ns = self.window_ns(stage, rate_per_s);
             }
@@ -421,9 +427,12 @@ impl CapacitySearch {
     /// nothing, for this reason.
     pub(crate) fn result_unless_over(&self, reason: &str) -> CapacityResult {
         let end = self.end.clone();
-        end.unwrap_or_else(|| match self.rates.is_confirmed() {
-            true => self.rates.answer(&self.plan),
-            false => self.rates.nothing(reason),
+        end.unwrap_or_else(|| {
+            if self.rates.is_confirmed() {
+                self.rates.answer(&self.plan)
+            } else {
+                self.rates.nothing(reason)
+            }
         })
     }
 }
@@ -573,11 +582,8 @@ impl Rates {
 
     /// How many times the rate that holds the one that misses may be in the end.
     pub(super) fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
-        let tolerance = match self.vary() {
-            true => plan.tolerance.max(TOLERANCE_VARYING),
-            false => plan.tolerance,
-        };
-        1.0 + tolerance
+        let least = if self.vary() { TOLERANCE_VARYING } else { 0.0 };
+        1.0 + plan.tolerance.max(least)
     }
 
     /// Whether brunt was the limit at a rate that missed.
@@ -608,10 +614,7 @@ impl Rates {
     /// The lowest rate that missed, as it was measured last.
     fn lowest_miss(&self) -> Option<&Miss> {
         let missed = self.missed.iter().rev();
-        missed.reduce(|lowest, it| match it.rate_per_s < lowest.rate_per_s {
-            true => it,
-            false => lowest,
-        })
+        missed.min_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s))
     }
 
     /// The lowest rate that missed.
@@ -632,9 +635,10 @@ impl Rates {
             .filter(|it| it.answered_per_s.is_none())?;
         let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
         let done = self.missed.iter().filter(is_late).count();
-        let most = match miss.is_brunts {
-            true => LATE_LOOKS_LIMITED,
-            false => LATE_LOOKS,
+        let most = if miss.is_brunts {
+            LATE_LOOKS_LIMITED
+        } else {
+            LATE_LOOKS
         };
         let left = most.saturating_sub(done);
         (left > 0).then_some(LateLooks {

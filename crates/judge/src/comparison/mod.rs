@@ -200,7 +200,7 @@ impl ComparedRounds {
         };
         let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
         let figures = self.compared.len() * others.len() * looks;
-        let mut pairs = Vec::with_capacity(figures);
+        let mut pairs = Vec::new();
         for (other, second) in others.iter().zip(1..) {
             pairs.extend(self.compared.iter().map(|&compared| ComparedPair {
                 first: 0,

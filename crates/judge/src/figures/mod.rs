@@ -188,10 +188,8 @@ impl Summary {
             None => figure,
         };
         let per_s = |count: u64| of_load(Figure::ratio(count as f64, window_s, NO_WINDOW));
-        let of_requests = |figure: Figure| match run.is_streams() {
-            true => Figure::Absent(Self::NO_REQUESTS.to_owned()),
-            false => figure,
-        };
+        let no_requests = run.is_streams().then(|| Self::NO_REQUESTS.to_owned());
+        let of_requests = |figure: Figure| no_requests.clone().map_or(figure, Figure::Absent);
         let window_ns = run.window_ns as f64;
         let mean = |sum_ns: u64| of_load(Figure::ratio(sum_ns as f64, window_ns, NO_WINDOW));
         let (mut window, mut lifetime) = (Tally::default(), Tally::default());
@@ -277,7 +275,7 @@ impl Summary {
 }
 
 /// Fewer connections than this tell nothing of what one takes of brunt's memory.
-const TOLD_LEAST: u64 = 1_000;
+const SHOWN_LEAST: u64 = 1_000;
 /// Why it is not told.
 const UNREAD: &str = "not read, or too few connections to tell";
 
@@ -327,7 +325,7 @@ impl Held {
             let peak = Some(agent.host.peak_resident_bytes).filter(|&bytes| bytes > 0)?;
             Some(peak.saturating_sub(before))
         });
-        let beyond = beyond.sum::<Option<u64>>().filter(|_| asked >= TOLD_LEAST);
+        let beyond = beyond.sum::<Option<u64>>().filter(|_| asked >= SHOWN_LEAST);
         let each = beyond.map(|bytes| bytes / asked);
         Some(Self {
             asked,

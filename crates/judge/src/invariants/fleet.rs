@@ -12,7 +12,7 @@ use crate::units::exact::{percent, time};
 use crate::units::plural;
 
 /// Ranges of missing workers that are named.
-const RANGES_TOLD: usize = 3;
+const RANGES_SHOWN: usize = 3;
 /// A clock that drifts further from the coordinator's, as a part of the window, is flagged.
 const DRIFT_FLAGGED: f64 = 200e-6;
 /// One that drifts further than this is not known as well as its bound says.
@@ -103,7 +103,7 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
                 0 | 1 => "worker",
                 _ => "workers",
             };
-            let workers = workers_told(agent.first_worker, last);
+            let workers = workers_words(agent.first_worker, last);
             format!("agent {} {} ({noun} {workers})", agent.name, agent.reason)
         });
     }
@@ -118,23 +118,23 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
         return Ok(Outcome::held(words));
     };
     let missing = missing(&numbers, whole.workers);
-    let told = missing.iter().take(RANGES_TOLD);
-    let told = told.map(|range| workers_told(*range.start(), *range.end()));
-    let told = told.collect::<Vec<_>>().join(", ");
-    let more = if missing.len() > RANGES_TOLD {
+    let shown = missing.iter().take(RANGES_SHOWN);
+    let shown = shown.map(|range| workers_words(*range.start(), *range.end()));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = if missing.len() > RANGES_SHOWN {
         " and others"
     } else {
         ""
     };
     let all = plural(whole.workers, "worker");
     let here = numbers.len();
-    let words = format!("{here} of {all} are here, without {told}{more}");
+    let words = format!("{here} of {all} are here, without {shown}{more}");
     // A part by itself says nothing of the others.
     only_if(!run.is_plain(), &format!("a part of a plan: {words}"))?;
     Err(Outcome::broken(words))
 }
 
-fn workers_told(first: u32, last: u32) -> String {
+fn workers_words(first: u32, last: u32) -> String {
     if first == last {
         first.to_string()
     } else {

@@ -523,7 +523,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let held = buffers.words();
     if one_way.sends {
         words = match &read {
-            Some(count) => format!("{words}; the receiver read {}", told(count)),
+            Some(count) => format!("{words}; the receiver read {}", count_words(count)),
             None => format!("{words}; the receiver's own count was not read (--verify-url)"),
         };
     }
@@ -542,7 +542,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
         let received = facts.summary.lifetime.bytes_received;
         words = format!(
             "{words}; {received} bytes received of those that the server sent, {}",
-            told(&count)
+            count_words(&count)
         );
         let sent = count.counted();
         let sent = sent.ok_or_else(|| went_back("sender", &words))?;
@@ -562,7 +562,7 @@ fn went_back(whose: &str, words: &str) -> Outcome {
 }
 
 /// A count of the server in words.
-fn told(count: &ServerCount) -> String {
+fn count_words(count: &ServerCount) -> String {
     let ServerCount { url, path, .. } = count;
     match count.counted() {
         Some(bytes) => format!("{bytes} ({path} at {url})"),

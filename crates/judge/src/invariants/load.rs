@@ -311,7 +311,7 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
-pub(super) fn overload_told(facts: &Facts<'_>) -> Checked {
+pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
     let is_planned = facts.run.plan.model.schedule().is_some();
     only_if(is_planned, "a closed loop waits for the server")?;
     let Some(overload) = &facts.overload else {

@@ -92,7 +92,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     // What never ended counts as at least the time it was given.
     ("L5", Scope::Run, load::unfinished_counted),
     // An open loop above capacity is said to be overloaded.
-    ("L6", Scope::Run, load::overload_told),
+    ("L6", Scope::Run, load::overload_reported),
     // A time-out is one event of one request, never early, and no latency exceeds it.
     ("L7", Scope::Run, load::timeouts_once),
     // The histograms hold what all workers recorded.
@@ -167,7 +167,7 @@ pub fn is_valid(findings: &[Finding]) -> bool {
 }
 
 /// Problems spelt out; of the rest only the number is given.
-const PROBLEMS_TOLD: usize = 3;
+const PROBLEMS_SHOWN: usize = 3;
 
 /// How an invariant stands, with its inputs in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,10 +231,10 @@ impl Outcome {
 
 /// The first of these, and how many more there are.
 fn first_of(words: &[String]) -> String {
-    let told = words[..words.len().min(PROBLEMS_TOLD)].join("; ");
-    match words.len().saturating_sub(PROBLEMS_TOLD) {
-        0 => told,
-        untold => format!("{told}; and {untold} more"),
+    let shown = words[..words.len().min(PROBLEMS_SHOWN)].join("; ");
+    match words.len().saturating_sub(PROBLEMS_SHOWN) {
+        0 => shown,
+        more => format!("{shown}; and {more} more"),
     }
 }
 

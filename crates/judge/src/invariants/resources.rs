@@ -272,11 +272,11 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     let [window_s, interval_s] =
         [facts.window_ns(), agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
     let payloads = payloads(facts);
-    let told = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
+    let shown = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
     let mut words = format!(
         "{name} is a link of {} by {source}; {} of payload",
         bytes_per_s(link_per_s),
-        told.join(" and ")
+        shown.join(" and ")
     );
     let most_per_s = link_per_s * LINK_SHARE_MOST;
     let mut is_nominal = false;

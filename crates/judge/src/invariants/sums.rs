@@ -74,10 +74,10 @@ fn compare(
         }
         let [(left, left_words), (right, right_words)] = [left, right].map(|side| {
             let terms = side.split(" + ").map(|term| (value(term), term));
-            let told = terms.clone();
-            let told = told.map(|(value, term)| format!("{} {term}", value.unwrap_or(0)));
-            let told = told.collect::<Vec<_>>().join(" + ");
-            (terms.map(|(value, _)| value).sum::<Option<u128>>(), told)
+            let shown = terms.clone();
+            let shown = shown.map(|(value, term)| format!("{} {term}", value.unwrap_or(0)));
+            let shown = shown.collect::<Vec<_>>().join(" + ");
+            (terms.map(|(value, _)| value).sum::<Option<u128>>(), shown)
         });
         problems.expect(left.is_some() && left == right, || {
             format!("{whose}{left_words}, but {right_words}")

@@ -787,8 +787,8 @@ fn many_problems_are_counted_not_listed() {
     for number in 0..10 {
         problems.expect(number % 2 == 0, || format!("problem {number}"));
     }
-    let told = Outcome::broken("problem 1; problem 3; problem 5; and 2 more");
-    assert_eq!(problems.or_held("fine"), Err(told));
+    let shown = Outcome::broken("problem 1; problem 3; problem 5; and 2 more");
+    assert_eq!(problems.or_held("fine"), Err(shown));
     let held = Problems::default().or_held("fine");
     assert_eq!(held, Ok(Outcome::held("fine")));
 }

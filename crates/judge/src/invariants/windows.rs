@@ -243,6 +243,6 @@ fn instant(ns: i64) -> String {
 }
 
 fn instants(edges: &[Once]) -> String {
-    let told = |edge: &Once| edge.get().map_or("none".to_owned(), instant);
-    edges.iter().map(told).collect::<Vec<_>>().join(", ")
+    let shown = |edge: &Once| edge.get().map_or("none".to_owned(), instant);
+    edges.iter().map(shown).collect::<Vec<_>>().join(", ")
 }

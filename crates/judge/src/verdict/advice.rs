@@ -16,7 +16,7 @@ use crate::{Quantile, ResponseQuantiles};
 /// on what to do about them comes before all other advice.
 const NOT_PROCESSED_NOTICEABLE: f64 = 0.01;
 /// Share of its workers' time from which on the script is named where brunt is slow [tuned].
-const SCRIPT_TOLD: f64 = 0.2;
+const SCRIPT_SHOWN: f64 = 0.2;
 
 const QUOTA: &str = "raise the CPU quota of brunt's cgroup (cpu.max)";
 const LET_RUN: &str =
@@ -36,7 +36,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Advice raises connections and rates by this factor.
 const MORE: u64 = 2;
 /// Processes of a server that a line of advice has room for.
-const PIDS_TOLD_MAX: usize = 16;
+const PIDS_SHOWN_MAX: usize = 16;
 /// How to see what the server uses.
 const WATCH: &str = "watch the server's process: --watch PID";
 /// The client's advice names causes, not each of their signs.
@@ -148,7 +148,7 @@ fn server_bound(facts: &RunFacts<'_>) -> Option<String> {
     match pids.as_slice() {
         [] => None,
         [pid] => Some(format!("taskset -acp {list} {pid}")),
-        pids if pids.len() <= PIDS_TOLD_MAX => {
+        pids if pids.len() <= PIDS_SHOWN_MAX => {
             let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
             let pids = pids.join(" ");
             Some(format!("for p in {pids}; do taskset -acp {list} $p; done"))
@@ -203,7 +203,7 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
     let (used, workers) =
         GeneratorUse::sum(workers.filter_map(|worker| worker.generator.as_ref()))?;
     let share = used.share(workers, facts.run.window_ns)?;
-    (share >= SCRIPT_TOLD).then_some(share)
+    (share >= SCRIPT_SHOWN).then_some(share)
 }
 
 pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {

@@ -358,8 +358,8 @@ impl<'a> RunFacts<'a> {
 
     /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
     /// 10 s in which the hypervisor took nothing`.
-    pub(super) fn clean_told(&self) -> Option<String> {
-        self.clean.map(undisturbed_told)
+    pub(super) fn clean_words(&self) -> Option<String> {
+        self.clean.map(undisturbed_words)
     }
 
     /// Whether the hypervisor took enough to be noticed.
@@ -719,7 +719,7 @@ impl<'a> RunFacts<'a> {
     }
 
     /// The places on all connections in words: `100 connections of 10 streams`.
-    pub(super) fn places_told(&self) -> String {
+    pub(super) fn places_words(&self) -> String {
         let most = self.connections_most();
         if self.run.is_streams() {
             return plural(most, "stream");
@@ -1029,7 +1029,7 @@ const NAME_CHARS_MAX: usize = 32;
 
 /// The part of a window that was left undisturbed: `7.6 s of 10 s in which the hypervisor took
 /// nothing`.
-pub(crate) fn undisturbed_told(clean: &CleanFigures) -> String {
+pub(crate) fn undisturbed_words(clean: &CleanFigures) -> String {
     let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
     format!("{clean} of {all} in which the hypervisor took nothing")
 }

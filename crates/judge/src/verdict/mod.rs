@@ -19,7 +19,7 @@ use crate::units::short::duration;
 pub use crate::verdict::facts::OwnPart;
 pub(crate) use crate::verdict::facts::own_part_of;
 pub use crate::verdict::facts::shell_word;
-pub(crate) use crate::verdict::facts::undisturbed_told;
+pub(crate) use crate::verdict::facts::undisturbed_words;
 use crate::verdict::signals::{Decision, GradedSignals};
 use crate::{Clean, Effect, Finding, VerdictIf};
 use facts::{Elasticity, RunFacts};
@@ -242,9 +242,9 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
         verdict,
         Verdict::Disturbed | Verdict::Inconclusive | Verdict::RateLimited | Verdict::ThinkTime
     );
-    let told = facts.clean_told().filter(|_| has_figures && is_of_figures);
-    if let Some(told) = told {
-        because.push_str(&format!(" (from {told})"));
+    let shown = facts.clean_words().filter(|_| has_figures && is_of_figures);
+    if let Some(shown) = shown {
+        because.push_str(&format!(" (from {shown})"));
     }
     let mostly_own = facts.mostly_own().filter(|_| has_figures);
     if let Some(own) = mostly_own.filter(|_| verdict != Verdict::ClientLimited) {

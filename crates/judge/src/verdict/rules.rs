@@ -113,13 +113,13 @@ fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
     let broken = &graded.facts.broken;
     let detail = &broken.first()?.detail;
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
-    let told = names[..names.len().min(DECISIVE_MAX)].join(", ");
+    let shown = names[..names.len().min(DECISIVE_MAX)].join(", ");
     let because = match names.len() {
-        1 => format!("{told} is broken: {detail}"),
-        2..=DECISIVE_MAX => format!("{told} are broken: {detail}"),
+        1 => format!("{shown} is broken: {detail}"),
+        2..=DECISIVE_MAX => format!("{shown} are broken: {detail}"),
         all => {
             let more = all - DECISIVE_MAX;
-            format!("{told} and {more} more are broken: {detail}")
+            format!("{shown} and {more} more are broken: {detail}")
         }
     };
     Some(graded.decision(because, [], Vec::new()))
@@ -448,8 +448,8 @@ fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
 /// What of the latencies of a rate that was met is not to be trusted where time was stolen, or
 /// other programs had the CPUs.
 fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
-    let disturbance = if let Some(told) = graded.facts.clean_told() {
-        return format!("; latencies without steal are those of {told}");
+    let disturbance = if let Some(shown) = graded.facts.clean_words() {
+        return format!("; latencies without steal are those of {shown}");
     } else if graded.fails(Id::Steal) || graded.warns(Id::Steal) {
         format!("the hypervisor took CPUs ({})", graded.detail(Id::Steal))
     } else if graded.fails(Id::OtherPrograms) {

@@ -592,8 +592,8 @@ pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy("CPU quota never used up");
     }
     let share = throttled_share(throttling);
-    let told = percent(share);
-    let words = format!("brunt's CPU quota held it back in {told} of the periods");
+    let shown = percent(share);
+    let words = format!("brunt's CPU quota held it back in {shown} of the periods");
     if share < THROTTLED_FAIL {
         return Reading::warn(words);
     }
@@ -617,9 +617,9 @@ pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
         return missing(facts, "network.tcp", "TCP counters were not read");
     };
     let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
-    let [told, thrown] = [full, thrown_away].map(count);
+    let [shown, thrown] = [full, thrown_away].map(count);
     let words =
-        format!("{told} full receive buffers advertised, {thrown} segments thrown away unread");
+        format!("{shown} full receive buffers advertised, {thrown} segments thrown away unread");
     let events = full.max(thrown_away);
     if events == 0 {
         return Reading::healthy(words);
@@ -980,8 +980,8 @@ fn server_throttling(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy("no CPU quota held the server back");
     };
     let share = throttled_share(throttling);
-    let told = percent(share);
-    let words = format!("its CPU quota held the server back in {told} of the periods");
+    let shown = percent(share);
+    let words = format!("its CPU quota held the server back in {shown} of the periods");
     // Now and then a burst is held back that an average has room for.
     let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
     let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
@@ -1198,8 +1198,8 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
     let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
     let resets = resets.map(|(_, name)| name.to_owned());
     let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
-    let (told, names) = (percent(share), names.join(", "));
-    let words = format!("the server refused {told} of the requests ({names})");
+    let (shown, names) = (percent(share), names.join(", "));
+    let words = format!("the server refused {shown} of the requests ({names})");
     Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
 }
 
@@ -1207,8 +1207,8 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
 pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
     if let Some((share, bits_per_s)) = facts.paced_share() {
-        let (told, asked) = (percent(share.min(1.0)), rate(bits_per_s));
-        let words = format!("{told} of {asked} bit/s acknowledged");
+        let (shown, asked) = (percent(share.min(1.0)), rate(bits_per_s));
+        let words = format!("{shown} of {asked} bit/s acknowledged");
         return Reading::healthy_if(share < PLAN_MET, words);
     }
     if facts.is_closed() {
@@ -1237,8 +1237,8 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     } else {
         "connections/s"
     };
-    let [share_told, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
-    let words = format!("{share_told} of {planned} {unit}");
+    let [share_words, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
+    let words = format!("{share_words} of {planned} {unit}");
     if share >= PLAN_MET && facts.overload.is_none() {
         Reading::fail(format!("{words} answered"))
     } else {
@@ -1278,7 +1278,7 @@ pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
 }
 
 pub(super) fn connections(facts: &RunFacts<'_>) -> Reading {
-    let places = facts.places_told();
+    let places = facts.places_words();
     let Some(busy) = facts.connections_busy() else {
         return Reading::unknown("how busy the connections were is not known");
     };
@@ -1350,10 +1350,10 @@ pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
         return Reading::healthy(words);
     }
     let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
-    if let Some(told) = facts.clean_told() {
+    if let Some(shown) = facts.clean_words() {
         // The verdict is found without what was stolen.
         let grade = grade_above(share, STEAL_WARN, f64::INFINITY);
-        return Reading::new(grade, format!("{words}; judged on {told}"));
+        return Reading::new(grade, format!("{words}; judged on {shown}"));
     }
     let left_ns = facts.left.and_then(|left| left.clean_ns);
     if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {

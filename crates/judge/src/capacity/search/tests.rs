@@ -50,7 +50,7 @@ fn searched(
     mut tell: impl FnMut(&mut CapacityStep),
 ) -> (CapacityResult, Vec<CapacityStep>) {
     let mut search = CapacitySearch::new(plan);
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     let mut record = RoundRecord::of(&Judged::of(&run()));
     record.successes_per_s = None;
     while let Some(next) = search.next() {
@@ -67,11 +67,11 @@ fn searched(
         };
         tell(&mut step);
         search.tell(&step);
-        told.push(step);
-        assert!(told.len() < 200, "{search:?}");
+        shown.push(step);
+        assert!(shown.len() < 200, "{search:?}");
     }
     assert_eq!(search.expected_ns(), 0);
-    (search.result(), told)
+    (search.result(), shown)
 }
 
 fn below(limit: f64) -> impl Fn(CapacityStage, f64) -> CapacityOutcome {
@@ -93,8 +93,8 @@ fn found(result: &CapacityResult) -> (f64, f64) {
     }
 }
 
-fn took_ns(told: &[CapacityStep]) -> u64 {
-    told.iter().map(|step| step.took_ns).sum()
+fn took_ns(shown: &[CapacityStep]) -> u64 {
+    shown.iter().map(|step| step.took_ns).sum()
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn what_broke_off_has_no_result_but_its_reason() {
 #[test]
 fn a_capacity_is_bracketed_from_either_side() {
     for first in [1.0, 100.0, 900.0, 1e5] {
-        let (result, told) = search(&plan(first), below(1_000.0));
+        let (result, shown) = search(&plan(first), below(1_000.0));
         let (rate_per_s, missed_per_s) = found(&result);
         assert!(rate_per_s <= 1_000.0 && missed_per_s > 1_000.0);
         assert!(missed_per_s <= 1.02 * rate_per_s, "{rate_per_s}");
-        assert!(told.len() < 25, "{told:?}");
+        assert!(shown.len() < 25, "{shown:?}");
     }
 }
 
 #[test]
 fn what_an_overloaded_server_answers_shortens_the_search() {
-    let (result, told) = searched(&plan(1_000.0), |step| {
+    let (result, shown) = searched(&plan(1_000.0), |step| {
         step.outcome = below(50_000.0)(step.stage, step.rate_per_s);
         step.record.successes_per_s = Some(step.rate_per_s.min(50_000.0));
     });
@@ -139,7 +139,7 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
     assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
     // and seven more.
-    assert!(told.len() <= 22, "{told:?}");
+    assert!(shown.len() <= 22, "{shown:?}");
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn the_ends_of_what_is_tried() {
 
 #[test]
 fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
-    let (result, told) = search(&plan(1_000.0), below(0.0));
+    let (result, shown) = search(&plan(1_000.0), below(0.0));
     assert_eq!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
-    let rates: Vec<f64> = told.iter().map(|step| step.rate_per_s).collect();
+    let rates: Vec<f64> = shown.iter().map(|step| step.rate_per_s).collect();
     assert_eq!(rates, [10.0, 1.0, 200.0]);
-    assert!(took_ns(&told) < 12 * S);
+    assert!(took_ns(&shown) < 12 * S);
     // A server that is slow for it slept is none of these.
     let (result, _) = search(&plan(1_000.0), |stage, rate| match rate {
         rate if rate < 100.0 => CapacityOutcome::Missed,
@@ -195,9 +195,9 @@ fn a_budget_ends_every_search_with_what_is_known() {
                 CapacityStage::LowLoad if rate <= limit => CapacityOutcome::Undecided,
                 _ => below(limit)(stage, rate),
             };
-            let (result, told) = search(&plan, of_low_load);
-            let context = format!("{seconds} s, {limit}: {result:?} {told:?}");
-            assert!(took_ns(&told) <= seconds * S, "{context}");
+            let (result, shown) = search(&plan, of_low_load);
+            let context = format!("{seconds} s, {limit}: {result:?} {shown:?}");
+            assert!(took_ns(&shown) <= seconds * S, "{context}");
             let of_default = seconds >= 180;
             match result {
                 CapacityResult::Bracket {
@@ -231,14 +231,14 @@ fn what_is_found_is_confirmed_before_the_budget_is_over() {
         budget_ns: Some(40 * S),
         ..plan(2_000.0)
     };
-    let (result, told) = search(&plan, below(10_000.0));
+    let (result, shown) = search(&plan, below(10_000.0));
     let CapacityResult::Bracket {
         met_per_s: Some(met),
         missed_per_s: Some(missed),
         confirmations: CONFIRMATIONS,
     } = result
     else {
-        panic!("{result:?} {told:?}");
+        panic!("{result:?} {shown:?}");
     };
     assert!(met <= 10_000.0 && missed > 10_000.0 && met < missed);
 }
@@ -275,7 +275,7 @@ fn a_client_that_is_the_limit_is_named() {
 fn a_server_works_off_an_overload_before_the_next_step() {
     // What is left of an overload makes the two steps after it miss, whatever their rate.
     let mut left = 0;
-    let (result, told) = searched(&plan(4_000.0), |step| {
+    let (result, shown) = searched(&plan(4_000.0), |step| {
         let is_late = left > 0 || step.rate_per_s > 1_000.0;
         left = match OVERLOADED * step.rate_per_s > 1_000.0 {
             true => 2,
@@ -292,14 +292,14 @@ fn a_server_works_off_an_overload_before_the_next_step() {
     let (rate_per_s, _) = found(&result);
     assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
     let is_recovery = |step: &&CapacityStep| step.stage == CapacityStage::Recovery;
-    let recoveries = told.iter().filter(is_recovery).count();
+    let recoveries = shown.iter().filter(is_recovery).count();
     assert_eq!(recoveries, 3, "4,000 is the one overload");
 }
 
 #[test]
 fn what_is_undecided_is_missed_in_the_end() {
     let mut undecided = 0;
-    let (result, told) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
+    let (result, shown) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
         true => CapacityOutcome::Met,
         false => {
             undecided += 1;
@@ -309,7 +309,7 @@ fn what_is_undecided_is_missed_in_the_end() {
     assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
     assert_eq!(undecided % 2, 0);
     // The second time takes three times as long.
-    let mut windows = told.iter().filter(|it| it.rate_per_s > 1_000.0);
+    let mut windows = shown.iter().filter(|it| it.rate_per_s > 1_000.0);
     let mut window_ns = || windows.next().expect("one").took_ns - S / 2;
     assert_eq!((window_ns(), window_ns()), (2 * S, 6 * S));
 }
@@ -318,7 +318,7 @@ fn what_is_undecided_is_missed_in_the_end() {
 fn what_is_disturbed_is_measured_twice_more() {
     // Every other step at 800 and more is disturbed, and tells nothing.
     let mut is_disturbed = false;
-    let (result, told) = searched(&plan(100.0), |step| {
+    let (result, shown) = searched(&plan(100.0), |step| {
         step.outcome = below(1_000.0)(step.stage, step.rate_per_s);
         is_disturbed = !is_disturbed && step.rate_per_s >= 800.0;
         if is_disturbed {
@@ -329,14 +329,14 @@ fn what_is_disturbed_is_measured_twice_more() {
     let (rate_per_s, _) = found(&result);
     assert!(
         (950.0..=1_000.0).contains(&rate_per_s),
-        "{rate_per_s} {told:?}"
+        "{rate_per_s} {shown:?}"
     );
     // Where every step is, the third one at a rate is taken for missed.
-    let (_, told) = searched(&plan(100.0), |step| {
+    let (_, shown) = searched(&plan(100.0), |step| {
         step.outcome = CapacityOutcome::Undecided;
         step.is_disturbed = true;
     });
-    let at_first = told.iter().filter(|it| it.rate_per_s == 100.0);
+    let at_first = shown.iter().filter(|it| it.rate_per_s == 100.0);
     assert_eq!(at_first.count(), 3);
 }
 
@@ -371,7 +371,7 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
         // Each step of the search but the longer ones is the unlucky one for once.
         for place in 1..12 {
             let mut count = 0;
-            let (result, told) = search(&plan(100.0), |stage, rate| {
+            let (result, shown) = search(&plan(100.0), |stage, rate| {
                 count += 1;
                 let is_unlucky = count == place && stage != CapacityStage::Confirmation;
                 match is_unlucky && !stage.is_at_low_load() {
@@ -380,15 +380,15 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
                 }
             });
             let (rate_per_s, missed_per_s) = found(&result);
-            let context = format!("{place}: {rate_per_s} {told:?}");
+            let context = format!("{place}: {rate_per_s} {shown:?}");
             assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
             assert!(missed_per_s > 1_000.0, "{context}");
-            assert!(told.len() < 40, "{context}");
+            assert!(shown.len() < 40, "{context}");
         }
     }
     // What missed in a short window is measured for longer, before and after what holds is.
-    let (_, told) = search(&plan(100.0), below(1_000.0));
-    let confirmations = told
+    let (_, shown) = search(&plan(100.0), below(1_000.0));
+    let confirmations = shown
         .iter()
         .filter(|it| it.stage == CapacityStage::Confirmation);
     let outcomes: Vec<_> = confirmations.map(|it| it.outcome).collect();
@@ -401,7 +401,7 @@ fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
     // A machine that is slow for as long as three steps take, from each place on.
     for place in 1..12 {
         let mut count = 0;
-        let (result, told) = search(&plan(100.0), |stage, rate| {
+        let (result, shown) = search(&plan(100.0), |stage, rate| {
             count += 1;
             let is_unlucky = (place..place + 3).contains(&count) && rate > 300.0;
             match is_unlucky && !stage.is_at_low_load() {
@@ -410,19 +410,19 @@ fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
             }
         });
         let (rate_per_s, _) = found(&result);
-        let context = format!("{place}: {rate_per_s} {told:?}");
+        let context = format!("{place}: {rate_per_s} {shown:?}");
         assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
-        assert!(told.len() < 45, "{context}");
+        assert!(shown.len() < 45, "{context}");
     }
 }
 
 #[test]
 fn what_is_confirmed_stands_when_the_last_look_is_interrupted() {
     let plan = plan(100.0);
-    let (found, mut told) = search(&plan, below(1_000.0));
-    told.pop();
+    let (found, mut shown) = search(&plan, below(1_000.0));
+    shown.pop();
     let mut search = CapacitySearch::new(&plan);
-    told.into_iter().for_each(|step| search.tell(&step));
+    shown.into_iter().for_each(|step| search.tell(&step));
     assert_ne!(search.next(), None);
     assert_eq!(search.result(), found);
 }
@@ -430,19 +430,19 @@ fn what_is_confirmed_stands_when_the_last_look_is_interrupted() {
 #[test]
 fn a_rate_that_is_refuted_is_too_high() {
     // Short windows hold up to 1,000, longer ones up to 970.
-    let (result, told) = searched(&plan(100.0), |step| {
+    let (result, shown) = searched(&plan(100.0), |step| {
         let limit = if step.took_ns > 3 * S { 970.0 } else { 1_000.0 };
         step.outcome = below(limit)(step.stage, step.rate_per_s);
     });
     let (rate_per_s, missed_per_s) = found(&result);
     assert!((924.0..=970.0).contains(&rate_per_s), "{rate_per_s}");
     assert!(970.0 < missed_per_s && missed_per_s <= 1.05 * rate_per_s);
-    assert!(told.len() < 25, "{told:?}");
+    assert!(shown.len() < 25, "{shown:?}");
     // What is short was wrong once, and is asked no more.
-    let refuted = told
+    let refuted = shown
         .iter()
         .position(|it| it.stage == CapacityStage::Confirmation && it.rate_per_s <= 1_000.0);
-    let after = &told[refuted.expect("one that held is measured again") + 1..];
+    let after = &shown[refuted.expect("one that held is measured again") + 1..];
     assert!(after.iter().all(|it| it.took_ns > 6 * S), "{after:?}");
     // A server that is never as it was is given up.
     let (result, _) = search(&plan(100.0), |stage, _| match stage {
@@ -458,7 +458,7 @@ fn a_rate_that_is_refuted_is_too_high() {
 #[test]
 fn short_windows_that_decide_nothing_are_given_up() {
     // Long windows decide, short ones leave open what is near to the limit.
-    let (result, told) = searched(&plan(100.0), |step| {
+    let (result, shown) = searched(&plan(100.0), |step| {
         let is_near = (500.0..2_000.0).contains(&step.rate_per_s);
         step.outcome = match is_near && step.took_ns < 3 * S {
             true => CapacityOutcome::Undecided,
@@ -466,19 +466,19 @@ fn short_windows_that_decide_nothing_are_given_up() {
         };
     });
     let (rate_per_s, missed_per_s) = found(&result);
-    assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{told:?}");
-    let undecided = told
+    assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{shown:?}");
+    let undecided = shown
         .iter()
         .enumerate()
         .filter(|(_, it)| it.outcome == CapacityOutcome::Undecided);
     let places: Vec<_> = undecided.map(|(place, _)| place).collect();
     let &[.., third] = &places[..] else {
-        panic!("{told:?}");
+        panic!("{shown:?}");
     };
-    assert_eq!(places.len(), 3, "{told:?}");
+    assert_eq!(places.len(), 3, "{shown:?}");
     assert!(
-        told[third + 1..].iter().all(|it| it.took_ns > 6 * S),
-        "{told:?}"
+        shown[third + 1..].iter().all(|it| it.took_ns > 6 * S),
+        "{shown:?}"
     );
 }
 
@@ -487,7 +487,7 @@ fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
     // The rate that missed holds when it is looked at for the first time after the confirmation.
     let mut confirmed = 0;
     let mut is_lucky = true;
-    let (result, told) = search(&plan(100.0), |stage, rate| {
+    let (result, shown) = search(&plan(100.0), |stage, rate| {
         let outcome = below(1_000.0)(stage, rate);
         let is_confirmation = stage == CapacityStage::Confirmation;
         confirmed += usize::from(is_confirmation && outcome == CapacityOutcome::Met);
@@ -500,16 +500,16 @@ fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
     let (rate_per_s, _) = found(&result);
     assert!(
         !is_lucky && (950.0..=1_000.0).contains(&rate_per_s),
-        "{told:?}"
+        "{shown:?}"
     );
-    assert_eq!(confirmed, CONFIRMATIONS, "{told:?}");
+    assert_eq!(confirmed, CONFIRMATIONS, "{shown:?}");
 }
 
 #[test]
 fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
     for place in 0..6 {
         let mut count = place;
-        let (result, told) = search(&plan(100.0), |stage, rate| {
+        let (result, shown) = search(&plan(100.0), |stage, rate| {
             count += 1;
             match count % 6 == 0 && !stage.is_at_low_load() {
                 true => CapacityOutcome::Missed,
@@ -519,7 +519,7 @@ fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
         let (rate_per_s, _) = found(&result);
         assert!(
             (950.0..=1_000.0).contains(&rate_per_s),
-            "{place}: {rate_per_s} {told:?}"
+            "{place}: {rate_per_s} {shown:?}"
         );
     }
 }

@@ -230,8 +230,8 @@ fn what_is_to_be_tried_is_the_request_that_was_sent() {
         (0..9).for_each(|_| replies.add(status));
         let judgement = judged(&run);
         assert_eq!(judgement.verdict, Verdict::NoSuccess);
-        let told = judgement.advice.join("\n");
-        assert!(told.contains(advice), "{told}");
+        let shown = judgement.advice.join("\n");
+        assert!(shown.contains(advice), "{shown}");
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Situation {
     sound: fn() -> Run,
     bend: Bend,
     verdict: Verdict,
-    told: &'static str,
+    says: &'static str,
 }
 
 /// What a closed loop, bent, is taken for.
@@ -32,7 +32,7 @@ pub(super) fn situation(verdict: Verdict, bend: Bend) -> Situation {
         sound: closed,
         bend,
         verdict,
-        told: "",
+        says: "",
     }
 }
 
@@ -42,8 +42,8 @@ impl Situation {
     }
 
     /// The signal that must come first, words of the reason, and of the advice, apart by bars.
-    pub(super) fn told(self, told: &'static str) -> Self {
-        Self { told, ..self }
+    pub(super) fn says(self, says: &'static str) -> Self {
+        Self { says, ..self }
     }
 }
 
@@ -52,19 +52,19 @@ pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
         let mut run = (situation.sound)();
         (situation.bend)(&mut run);
         let judgement = judged(&run);
-        let told: Vec<&str> = situation.told.split(" | ").collect();
-        let [first, because, advice] = told[..] else {
-            panic!("{}", situation.told);
+        let shown: Vec<&str> = situation.says.split(" | ").collect();
+        let [first, because, advice] = shown[..] else {
+            panic!("{}", situation.says);
         };
-        let context = format!("{}: {judgement:#?}", situation.told);
+        let context = format!("{}: {judgement:#?}", situation.says);
         assert_eq!(judgement.verdict, situation.verdict, "{context}");
         let decisive = &judgement.decisive;
         assert_eq!(decisive[0].to_string(), first, "{context}");
         assert!((1..=3).contains(&decisive.len()), "{context}");
         assert!(judgement.because.contains(because), "{context}");
-        let told = judgement.advice.join("; ");
-        assert!(told.contains(advice), "{context}");
-        assert_eq!(told.is_empty(), advice.is_empty(), "{context}");
+        let shown = judgement.advice.join("; ");
+        assert!(shown.contains(advice), "{context}");
+        assert_eq!(shown.is_empty(), advice.is_empty(), "{context}");
     }
 }
 
@@ -101,48 +101,48 @@ fn doubts_come_before_the_rest() {
             saturated(run);
             stolen(run, 0, 700);
         })
-        .told("steal | hypervisor | CPUs of its own"),
+        .says("steal | hypervisor | CPUs of its own"),
         // Drift.
         situation(ServerLimited, |run| {
             saturated(run);
             drifting(run);
         })
-        .told("server_cpu | the rate drifted: the second half was 13 % slower | for its capacity"),
+        .says("server_cpu | the rate drifted: the second half was 13 % slower | for its capacity"),
         // A small drift of nobody known.
         situation(ConcurrencyLimited, drifting)
-            .told("connections_busy | the rate drifted: the second half was 13 % slower | -c"),
+            .says("connections_busy | the rate drifted: the second half was 13 % slower | -c"),
         // Drift of nobody known.
         situation(Inconclusive, |run| drifting_by(run, 10))
-            .told("drift | not steady | --warmup 10s"),
+            .says("drift | not steady | --warmup 10s"),
         // Drift of a client at its end.
         situation(ClientLimited, |run| {
             busy_for(run, 1_960);
             drifting(run);
         })
-        .told("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | machines"),
         // Too short.
         situation(Inconclusive, |run| run.window_ns = 300 * MS)
-            .told("samples | too little | -d 10s"),
+            .says("samples | too little | -d 10s"),
         // Throttled for a moment, with time to spare.
         situation(Disturbed, |run| {
             saturated(run);
             throttled(run, 60);
         })
-        .told("throttling | quota | cpu.max"),
+        .says("throttling | quota | cpu.max"),
         // A rate that falls because ports are used up.
         situation(ClientLimited, |run| {
             drifting(run);
             let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
             failures.add(FailureKind::ConnectNoPort);
         })
-        .told("client_limits | the limit | --source-address"),
+        .says("client_limits | the limit | --source-address"),
         // A rate that falls because connections are not accepted.
         situation(ServerLimited, |run| {
             drifting(run);
             tcp(run).listen_overflows = 90;
             run.agents[0].workers[0].tallies.measure.connections_opened = 500;
         })
-        .told("accept_queue | full accept queue | somaxconn"),
+        .says("accept_queue | full accept queue | somaxconn"),
     ]);
 }
 
@@ -152,20 +152,20 @@ fn a_pair_is_a_pair() {
     verify([
         // Both on two CPUs.
         situation(SharedHost, |run| same_cpus(run, 1_900))
-            .told("shared_host | the figures describe the pair | taskset"),
+            .says("shared_host | the figures describe the pair | taskset"),
         // Even when both are at their end.
         situation(SharedHost, |run| {
             same_cpus(run, 2_000);
             thread(run).run_queue_wait_ns = Some(1_300 * MS);
         })
-        .told("shared_host | pair | taskset -acp 0 42, and let brunt"),
+        .says("shared_host | pair | taskset -acp 0 42, and let brunt"),
         // Where workers are bound, and the server could be elsewhere.
         situation(SharedHost, |run| {
             same_cpus(run, 1_900);
             bound(run);
             server(run).cpu_list = vec![0, 1, 2, 3];
         })
-        .told("shared_host | pair | of its own: taskset -acp 2-3 42"),
+        .says("shared_host | pair | of its own: taskset -acp 2-3 42"),
         // The same of several processes.
         situation(SharedHost, |run| {
             same_cpus(run, 1_900);
@@ -176,25 +176,25 @@ fn a_pair_is_a_pair() {
                 found_by: "port 8080".to_owned(),
             };
         })
-        .told("shared_host | pair | for p in 42 43; do taskset -acp 3 $p; done"),
+        .says("shared_host | pair | for p in 42 43; do taskset -acp 3 $p; done"),
         // And of one that is not known by its processes.
         situation(SharedHost, |run| {
             same_cpus(run, 1_900);
             server(run).scope = ServerScope::OwnThreads;
         })
-        .told("shared_host | pair | another machine"),
+        .says("shared_host | pair | another machine"),
         // Client and server both at their end, each on its own CPUs.
         situation(Inconclusive, |run| {
             saturated(run);
             busy_for(run, 1_960);
         })
-        .told("worker_idle | the client and the server | machines"),
+        .says("worker_idle | the client and the server | machines"),
         // Server at its end, and segments lost.
         situation(Inconclusive, |run| {
             saturated(run);
             tcp(run).segments_retransmitted = 800;
         })
-        .told("lost_segments | the network and the server | brunt sweep"),
+        .says("lost_segments | the network and the server | brunt sweep"),
     ]);
 }
 
@@ -204,17 +204,17 @@ fn the_client_is_blamed_before_the_server() {
     verify([
         // Workers at their end.
         situation(ClientLimited, |run| busy_for(run, 1_960))
-            .told("worker_idle | brunt was the limit; the server can do more | more machines"),
+            .says("worker_idle | brunt was the limit; the server can do more | more machines"),
         // One of them, with CPUs to spare, against a server nobody watched.
         situation(ClientLimited, |run| {
             thread(run).cpu_system_ns = 1_780 * MS;
             unwatched(run);
             run.agents[0].host.usable_cpus = 4;
         })
-        .told("worker_idle | may do more | -t 4"),
+        .says("worker_idle | may do more | -t 4"),
         // A quota that is used up.
         situation(ClientLimited, |run| throttled(run, 1_000))
-            .told("throttling | brunt was the limit | cpu.max"),
+            .says("throttling | brunt was the limit | cpu.max"),
         // A busy process on the same CPU.
         situation(ClientLimited, |run| {
             for worker in &mut run.agents[0].workers {
@@ -222,20 +222,20 @@ fn the_client_is_blamed_before_the_server() {
                 thread.run_queue_wait_ns = Some(1_150 * MS);
             }
         })
-        .told("worker_idle | the limit | taskset"),
+        .says("worker_idle | the limit | taskset"),
         // Two warnings of different kinds.
         situation(ClientLimited, |run| {
             busy_for(run, 1_700);
             thread(run).run_queue_wait_ns = Some(40 * MS);
         })
-        .told("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | machines"),
         // The same beside a server whose CPU is used up.
         situation(ServerLimited, |run| {
             saturated(run);
             busy_for(run, 1_700);
             thread(run).run_queue_wait_ns = Some(40 * MS);
         })
-        .told("server_cpu | describe | for its capacity"),
+        .says("server_cpu | describe | for its capacity"),
         // Warnings of workers that have time.
         situation(ServerLimited, |run| {
             saturated(run);
@@ -244,7 +244,7 @@ fn the_client_is_blamed_before_the_server() {
             run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
             tcp(run).zero_windows_advertised = 3;
         })
-        .told("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | used up its CPU | for its capacity"),
     ]);
 }
 
@@ -254,11 +254,11 @@ fn the_network_limits() {
     verify([
         // A full link.
         situation(NetworkLimited, |run| link(run, 245_000_000, 0))
-            .told("link_use | the link is full | faster link")
+            .says("link_use | the link is full | faster link")
             .on(|| remote(closed())),
         // Loss.
         situation(NetworkLimited, |run| tcp(run).segments_retransmitted = 800)
-            .told("lost_segments | loses | lost"),
+            .says("lost_segments | loses | lost"),
     ]);
 }
 
@@ -268,21 +268,21 @@ fn the_rate_limits() {
     verify([
         // A rate that is met.
         situation(RateLimited, |_| ())
-            .told("planned_rate | was met, the capacity not measured | for its capacity")
+            .says("planned_rate | was met, the capacity not measured | for its capacity")
             .on(open),
         // A rate that is met by a server of which nothing is known.
         situation(RateLimited, |_| ())
-            .told("planned_rate | was met | for its capacity")
+            .says("planned_rate | was met | for its capacity")
             .on(|| remote(open())),
         // A limiter.
         situation(RateLimited, |run| answered_with(run, 429, 500))
-            .told("refusals | the server refused 3.1 % of the requests (429) | -r RATE"),
+            .says("refusals | the server refused 3.1 % of the requests (429) | -r RATE"),
         // A limiter in a server at its end.
         situation(RateLimited, |run| {
             saturated(run);
             answered_with(run, 503, 500);
         })
-        .told("refusals | (503) | -r RATE"),
+        .says("refusals | (503) | -r RATE"),
         // A limiter that turns most away, so fast that all are at their end.
         situation(RateLimited, |run| {
             saturated(run);
@@ -290,18 +290,18 @@ fn the_rate_limits() {
             drifting(run);
             answered_with(run, 503, 4_000);
         })
-        .told("refusals | (503) | -r RATE"),
+        .says("refusals | (503) | -r RATE"),
         // A limiter beside other programs.
         situation(RateLimited, |run| {
             beside(run, 3_000);
             answered_with(run, 429, 4_000);
         })
-        .told("refusals | (429) | -r RATE"),
+        .says("refusals | (429) | -r RATE"),
         // A server that refuses streams.
         situation(RateLimited, |run| {
             failed(run, FailureKind::StreamEnhanceYourCalm, 500)
         })
-        .told("refusals | (ENHANCE_YOUR_CALM) | -r RATE"),
+        .says("refusals | (ENHANCE_YOUR_CALM) | -r RATE"),
     ]);
 }
 
@@ -311,17 +311,17 @@ fn the_server_limits() {
     verify([
         // A single thread at its end.
         situation(ServerLimited, saturated)
-            .told("server_cpu | used up its CPU; the figures describe it | for its capacity"),
+            .says("server_cpu | used up its CPU; the figures describe it | for its capacity"),
         // The same in an overloaded open loop.
         situation(ServerLimited, saturated)
-            .told("server_cpu | used up its CPU; the figures describe it | for its capacity")
+            .says("server_cpu | used up its CPU; the figures describe it | for its capacity")
             .on(overloaded),
         // A quota.
         situation(ServerLimited, |run| {
             server_busy_for(run, 3_500);
             server_throttled(run, 900);
         })
-        .told("server_throttling | used up its CPU quota | quota"),
+        .says("server_throttling | used up its CPU quota | quota"),
         // An overload with the server near its end.
         situation(ServerLimited, |run| {
             server_busy_for(run, 3_500);
@@ -330,17 +330,17 @@ fn the_server_limits() {
                 worker.in_flight_ns /= 2;
             }
         })
-        .told("backlog | did not keep up with the rate | for its capacity")
+        .says("backlog | did not keep up with the rate | for its capacity")
         .on(overloaded),
         // No more in the warm-up with all connections than with half of them.
         situation(ServerLimited, |run| halved(run, 80))
-            .told("elasticity | did no more with more connections | for its capacity"),
+            .says("elasticity | did no more with more connections | for its capacity"),
         // Uploads that it does not read.
         situation(ServerLimited, |run| {
             upload(run, 900, 0);
             unwatched(run);
         })
-        .told("receive_window | does not read | for its capacity"),
+        .says("receive_window | does not read | for its capacity"),
         // The other way.
         // At its end, and nothing is known of the client.
         situation(Inconclusive, |run| {
@@ -348,16 +348,16 @@ fn the_server_limits() {
             each(run, |worker| worker.thread = None);
             run.plan.stamps = Stamps::Off;
         })
-        .told("server_cpu | not known whether brunt was the limit | brunt sweep"),
+        .says("server_cpu | not known whether brunt was the limit | brunt sweep"),
         // Threads that wait for CPUs which others use.
         situation(Inconclusive, |run| one_thread(run, 900))
-            .told("server_cpu | nearly used up | brunt sweep"),
+            .says("server_cpu | nearly used up | brunt sweep"),
         // An overload, with a client near its end.
         situation(Inconclusive, |run| {
             server_busy_for(run, 3_500);
             busy_for(run, 1_700);
         })
-        .told("server_cpu | nearly used up | --max-connections 16")
+        .says("server_cpu | nearly used up | --max-connections 16")
         .on(overloaded),
         // At its end, with a client at its end by a hair.
         situation(ClientLimited, |run| {
@@ -365,7 +365,7 @@ fn the_server_limits() {
             busy_for(run, 1_910);
             run.agents[0].evidence.server = None;
         })
-        .told("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | machines"),
     ]);
 }
 
@@ -437,17 +437,17 @@ fn the_connections_limit() {
     verify([
         // All busy, both sides with room.
         situation(ConcurrencyLimited, |_| ())
-            .told("connections_busy | more of them would give more | -c 16"),
+            .says("connections_busy | more of them would give more | -c 16"),
         // An open loop with too few.
         situation(ConcurrencyLimited, |_| ())
-            .told("connections_busy | would give more | --max-connections 16")
+            .says("connections_busy | would give more | --max-connections 16")
             .on(overloaded),
         // Half as much in the warm-up with half of them, whatever the server is.
         situation(ConcurrencyLimited, |run| halved(run, 40))
-            .told("elasticity | would give more | -c 16")
+            .says("elasticity | would give more | -c 16")
             .on(|| remote(closed())),
         // All streams busy.
-        situation(ConcurrencyLimited, |run| streams(run, 10)).told(
+        situation(ConcurrencyLimited, |run| streams(run, 10)).says(
             "connections_busy | would give more | --streams 20; more connections: -c 16; make sure",
         ),
         // No more streams than a connection has requests.
@@ -456,26 +456,26 @@ fn the_connections_limit() {
             run.plan.reuse = replaced_after(1);
             run.plan.reuse = replaced_after(1);
         })
-        .told("connections_busy | would give more | -c 16; make sure"),
+        .says("connections_busy | would give more | -c 16; make sure"),
         // All of the streams that the server allows.
         situation(ConcurrencyLimited, |run| {
             streams(run, 10);
             run.agents[0].negotiated.note = Some("the server allows 10 streams".to_owned());
         })
-        .told("connections_busy | would give more | -c 16; the server allows 10 streams"),
+        .says("connections_busy | would give more | -c 16; the server allows 10 streams"),
         // The other way.
         // All busy, and requests wait for each other.
         situation(Inconclusive, |run| {
             run.latencies.service = Default::default();
             (0..1_000).for_each(|k| run.latencies.service.record(MS + MS * (k / 100)));
         })
-        .told("server_cpu | CPU to spare | brunt sweep"),
+        .says("server_cpu | CPU to spare | brunt sweep"),
         // A server of which nothing is known.
         situation(Inconclusive, unwatched)
-            .told("worker_idle | the server's CPU use is not known | --watch PID"),
+            .says("worker_idle | the server's CPU use is not known | --watch PID"),
         // The same elsewhere.
         situation(Inconclusive, |_| ())
-            .told("worker_idle | not known | connections: ")
+            .says("worker_idle | not known | connections: ")
             .on(|| remote(closed())),
     ]);
 }
@@ -498,15 +498,15 @@ fn requests_that_were_not_processed_are_explained_whatever_limits() {
         }
     };
     fail(&mut run, 1);
-    let told = advice(&run);
-    assert!(told.contains("more connections: "), "{told}");
-    assert!(told.ends_with("--requests-per-connection"), "{told}");
+    let shown = advice(&run);
+    assert!(shown.contains("more connections: "), "{shown}");
+    assert!(shown.ends_with("--requests-per-connection"), "{shown}");
     // The report prints the first one only.
     let sent = run.summary().lifetime.requests_sent;
     fail(&mut run, sent / 100);
-    let told = advice(&run);
-    assert!(told.starts_with("the server replaces"), "{told}");
-    assert!(told.contains("-c 16"), "{told}");
+    let shown = advice(&run);
+    assert!(shown.starts_with("the server replaces"), "{shown}");
+    assert!(shown.contains("-c 16"), "{shown}");
     // Figures that are refused explain nothing.
     run.agents[0].negotiated.protocol = brunt_load::protocol::Protocol::HTTP1;
     assert_eq!(run.judge().verdict, Verdict::Invalid);
@@ -621,7 +621,7 @@ fn pauses_that_were_planned() {
     verify([
         // Pauses.
         situation(Verdict::ThinkTime, thinking)
-            .told("connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time"),
+            .says("connections_busy | paused by plan for 50 % | -c 16; or a shorter --think-time"),
         // Pauses before connections that the server ended are opened again.
         situation(Verdict::ThinkTime, |run| {
             thinking(run);
@@ -634,19 +634,19 @@ fn pauses_that_were_planned() {
                 };
             }
         })
-        .told("connections_busy | paused by plan for 50 % | -c 16"),
+        .says("connections_busy | paused by plan for 50 % | -c 16"),
         // Pauses between requests to a server at its end.
         situation(Verdict::ServerLimited, |run| {
             thinking(run);
             one_thread(run, 1_960);
         })
-        .told("server_cpu | used up its CPU | "),
+        .says("server_cpu | used up its CPU | "),
         // And by a brunt at its end.
         situation(Verdict::ClientLimited, |run| {
             thinking(run);
             busy_for(run, 1_960);
         })
-        .told("worker_idle | the limit | machines"),
+        .says("worker_idle | the limit | machines"),
     ]);
 }
 
@@ -655,30 +655,30 @@ fn one_request_at_a_time() {
     verify([
         // Brunt is busy for most of each round trip.
         situation(Verdict::ConcurrencyLimited, |run| one(run, 1_700))
-            .told("connections_busy | 43 % of whose round trip is brunt's own | -c 2"),
+            .says("connections_busy | 43 % of whose round trip is brunt's own | -c 2"),
         // The server's thread is busy for most of each round trip.
         situation(Verdict::ConcurrencyLimited, |run| {
             one(run, 700);
             one_thread(run, 1_760);
             server(run).threads.as_mut().expect("set").saturated = 0;
         })
-        .told("connections_busy | one request at a time | -c 2"),
+        .says("connections_busy | one request at a time | -c 2"),
         // The server uses up its CPU, but not with requests alone.
         situation(Verdict::ConcurrencyLimited, |run| {
             one(run, 700);
             server(run).cpus = Some(1.0);
             server_busy_for(run, 1_940);
         })
-        .told("connections_busy | one request at a time | -c 2"),
+        .says("connections_busy | one request at a time | -c 2"),
         // On the CPU of the server, with which brunt takes turns.
         situation(Verdict::ConcurrencyLimited, |run| {
             same_cpus(run, 1_900);
             one(run, 700);
         })
-        .told("connections_busy | 43 % | -c 2"),
+        .says("connections_busy | 43 % | -c 2"),
         // A worker that is busy all the time.
         situation(Verdict::ClientLimited, |run| one(run, 1_960))
-            .told("worker_idle | the limit | machines"),
+            .says("worker_idle | the limit | machines"),
     ]);
 }
 
@@ -687,30 +687,30 @@ fn response_times_that_are_brunts_own() {
     verify([
         // Most of them.
         situation(Verdict::ClientLimited, |run| own(run, 150 * US, 150 * US))
-            .told("schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset")
+            .says("schedule_lag | 33 % of p50, 150 µs, is brunt's own | taskset")
             .on(open),
         // The slowest.
         situation(Verdict::ClientLimited, |run| own(run, 5 * US, 600 * US))
-            .told("schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset")
+            .says("schedule_lag | 67 % of p99, 600 µs, is brunt's own | taskset")
             .on(open),
         // A little steal, which does not explain half of the requests.
         situation(Verdict::ClientLimited, |run| {
             own(run, 600 * US, 600 * US);
             stolen(run, 0, 150);
         })
-        .told("schedule_lag | of p50, 600 µs, is brunt's own | taskset")
+        .says("schedule_lag | of p50, 600 µs, is brunt's own | taskset")
         .on(open),
         // A little steal, which explains the slowest.
         situation(Verdict::RateLimited, |run| {
             own(run, 10 * US, 600 * US);
             stolen(run, 0, 150);
         })
-        .told("planned_rate | the hypervisor took CPUs (steal | for its capacity")
+        .says("planned_rate | the hypervisor took CPUs (steal | for its capacity")
         .on(open),
         // The other way: large or long alone is told beside the rate.
         // A large part that is short.
         situation(Verdict::RateLimited, |run| own(run, 90 * US, 90 * US))
-            .told("planned_rate | was met, the capacity not measured; 23 % | for its capacity")
+            .says("planned_rate | was met, the capacity not measured; 23 % | for its capacity")
             .on(open),
     ]);
     // The lag is known of each request.
@@ -743,7 +743,7 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
 
 #[test]
 fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
-    for (most_ns, some_ns, told) in [
+    for (most_ns, some_ns, shown) in [
         (10 * US, 600 * US, Some("p99")),
         // Not most of it; and too little of it.
         (10 * US, 250 * US, None),
@@ -755,10 +755,10 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
         stolen(&mut run, 0, 150);
         let judgement = judged(&run);
         assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
-        assert_eq!(judgement.mostly_own.map(|own| own.of), told);
-        assert_eq!(judgement.is_sound(), told.is_none());
+        assert_eq!(judgement.mostly_own.map(|own| own.of), shown);
+        assert_eq!(judgement.is_sound(), shown.is_none());
         let words = "; most of p99, 600 µs, is brunt's own";
-        assert_eq!(judgement.because.contains(words), told.is_some());
+        assert_eq!(judgement.because.contains(words), shown.is_some());
     }
 }
 
@@ -800,39 +800,39 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             saturated(run);
             others(run, 8, 15_000);
         })
-        .told("other_clients | all clients together bring it | stop the other clients"),
+        .says("other_clients | all clients together bring it | stop the other clients"),
         // Which others loaded already before brunt did.
         situation(SharedServer, |run| {
             saturated(run);
             server(run).idle_cpus_used = Some(0.98);
             others(run, 8, 15_000);
         })
-        .told("other_clients | all clients together bring it | stop the other clients"),
+        .says("other_clients | all clients together bring it | stop the other clients"),
         // By the server's own count.
         situation(SharedServer, |run| {
             saturated(run);
             counted_beyond(run, 9_000);
         })
-        .told("other_clients | that the server counts | brunt merge"),
+        .says("other_clients | that the server counts | brunt merge"),
         // A browser beside brunt.
         situation(ServerLimited, |run| {
             saturated(run);
             others(run, 6, 60);
         })
-        .told("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | used up its CPU | for its capacity"),
         // A server with room for all.
         situation(ConcurrencyLimited, |run| others(run, 8, 15_000))
-            .told("connections_busy | more of them | -c"),
+            .says("connections_busy | more of them | -c"),
         // A rate that is met.
         situation(RateLimited, |run| others(run, 8, 15_000))
-            .told("planned_rate | was met | for its capacity")
+            .says("planned_rate | was met | for its capacity")
             .on(open),
         // A client at its end.
         situation(ClientLimited, |run| {
             busy_for(run, 1_960);
             others(run, 8, 15_000);
         })
-        .told("worker_idle | brunt was the limit | machines"),
+        .says("worker_idle | brunt was the limit | machines"),
     ]);
 }
 
@@ -854,12 +854,12 @@ fn a_script_is_named_where_it_takes_the_time() {
         situation(Verdict::ClientLimited, |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.33);
-            }).told("worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script"),
+            }).says("worker_idle | brunt was the limit, 33 % of its workers' time in the script; the server can | a cheaper script"),
         // Workers at their end for other reasons.
         situation(Verdict::ClientLimited, |run| {
                 busy_for(run, 1_960);
                 in_script(run, 0.05);
-            }).told("worker_idle | brunt was the limit; the server can do more | more machines"),
+            }).says("worker_idle | brunt was the limit; the server can do more | more machines"),
     ]);
 }
 
@@ -868,53 +868,53 @@ fn programs_that_took_what_the_server_needed() {
     verify([
         // Most of the CPUs.
         situation(Verdict::Disturbed, |run| beside(run, 3_000))
-            .told("other_programs | (cargo 1.50) while the server waited | repeat"),
+            .says("other_programs | (cargo 1.50) while the server waited | repeat"),
         // Beside a brunt near its end.
         situation(Verdict::Disturbed, |run| {
             beside(run, 3_000);
             busy_for(run, 1_960);
         })
-        .told("other_programs | on a quiet machine the server may do more | repeat"),
+        .says("other_programs | on a quiet machine the server may do more | repeat"),
         // A rate that was met all the same.
         situation(Verdict::RateLimited, |run| beside(run, 3_000))
-            .told("planned_rate | the latencies are not the server's alone | for its capacity")
+            .says("planned_rate | the latencies are not the server's alone | for its capacity")
             .on(open),
         // Pauses that were planned.
         situation(Verdict::ThinkTime, |run| {
             beside(run, 3_000);
             thinking(run);
         })
-        .told("connections_busy | the latencies are not the server's alone | -c 16"),
+        .says("connections_busy | the latencies are not the server's alone | -c 16"),
         // A server that has used up its quota.
         situation(Verdict::ServerLimited, |run| {
             beside(run, 3_000);
             server_busy_for(run, 3_500);
             server_throttled(run, 900);
         })
-        .told("server_throttling | used up its CPU quota | quota"),
+        .says("server_throttling | used up its CPU quota | quota"),
         // The other way.
         // Nobody waited.
         situation(Verdict::ConcurrencyLimited, |run| {
             beside(run, 3_000);
             server(run).run_queue_wait_ns = Some(0);
         })
-        .told("connections_busy | more of them would give more | -c"),
+        .says("connections_busy | more of them would give more | -c"),
         // A wait that is not theirs.
         situation(Verdict::ConcurrencyLimited, |run| {
             beside(run, 900);
             server(run).run_queue_wait_ns = Some(3_600_000_000);
         })
-        .told("connections_busy | more of them would give more | -c"),
+        .says("connections_busy | more of them would give more | -c"),
         // A server that had its CPUs, and whose threads wait behind one another.
         situation(Verdict::ServerLimited, |run| {
             beside(run, 900);
             server_busy_for(run, 3_960);
             server(run).run_queue_wait_ns = Some(3_600_000_000);
         })
-        .told("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | used up its CPU | for its capacity"),
         // A little.
         situation(Verdict::ConcurrencyLimited, |run| beside(run, 300))
-            .told("connections_busy | more of them would give more | -c"),
+            .says("connections_busy | more of them would give more | -c"),
     ]);
 }
 
@@ -965,25 +965,25 @@ fn what_is_missing_is_the_servers_or_ours() {
     verify([
         // All are there.
         situation(ConcurrencyLimited, |_| {})
-            .told("server_cpu | connections were held to the end | -c 16")
+            .says("server_cpu | connections were held to the end | -c 16")
             .on(kept),
         // The server refuses one.
         situation(ServerLimited, |run| {
             one_missing(run, FailureKind::ConnectRefused)
         })
-        .told("accept_queue | 1 of 8 connections | limits of connections")
+        .says("accept_queue | 1 of 8 connections | limits of connections")
         .on(kept),
         // Attempts are not answered.
         situation(ServerLimited, |run| {
             one_missing(run, FailureKind::ConnectTimedOut)
         })
-        .told("accept_queue | connect timed out | --connection-rate")
+        .says("accept_queue | connect timed out | --connection-rate")
         .on(kept),
         // There is no port left.
         situation(ClientLimited, |run| {
             one_missing(run, FailureKind::ConnectNoPort)
         })
-        .told("client_limits | 1 of 8 connections | --source-address")
+        .says("client_limits | 1 of 8 connections | --source-address")
         .on(kept),
     ]);
     let closed_meanwhile = |run: &mut Run| {
@@ -1022,7 +1022,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 it.window.receive_window_limited_ns = it.window.busy_ns / 2;
             });
         })
-        .told("receive_window | does not read | ")
+        .says("receive_window | does not read | ")
         .on(sound_streams),
         // The send buffer is too small.
         situation(ClientLimited, |run| {
@@ -1030,11 +1030,11 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
             });
         })
-        .told("send_buffer | brunt was the limit | tcp_wmem")
+        .says("send_buffer | brunt was the limit | tcp_wmem")
         .on(sound_streams),
         // The worker has no time.
         situation(ClientLimited, |run| busy_for(run, 1_990))
-            .told("worker_idle | brunt was the limit | more")
+            .says("worker_idle | brunt was the limit | more")
             .on(sound_streams),
         // Segments are lost.
         situation(NetworkLimited, |run| {
@@ -1042,11 +1042,11 @@ fn accounts_name_the_side_that_holds_streams_up() {
                 it.window.segments_retransmitted = it.window.segments_sent / 50;
             });
         })
-        .told("lost_segments | loses or delays segments | where segments are lost")
+        .says("lost_segments | loses or delays segments | where segments are lost")
         .on(sound_streams),
         // The bandwidth asked for is met.
         situation(RateLimited, |run| pace(run, 1_600_000_000))
-            .told("planned_rate | was met | --bandwidth")
+            .says("planned_rate | was met | --bandwidth")
             .on(sound_streams),
     ]);
 }
