@@ -13,7 +13,7 @@ use crate::precision::{Sample, quantile_of, response_sample, successes_interval}
 use crate::{
     Bandwidth, BandwidthInterval, Clean, CleanFigures, Figure, Finding, InvariantStatus, Judgement,
     NoInterval, NoSuccess, Overload, Quantile, RateInterval, ResponseQuantiles, ServerFailure,
-    Steadiness, Summary, invariants, verdict,
+    Steadiness, Summary, VerdictIf, invariants, verdict,
 };
 
 /// A run, its figures, its invariants and its verdict.
@@ -31,6 +31,8 @@ pub struct Judged<'a> {
     pub clean: Option<Clean>,
     /// What limited it.
     pub judgement: Judgement,
+    /// The verdicts that other numbers of connections would give; absent with a schedule.
+    pub(crate) verdict_if: Option<VerdictIf>,
 }
 
 impl<'a> Judged<'a> {
@@ -39,7 +41,7 @@ impl<'a> Judged<'a> {
         let facts = Rc::new(Facts::of(run));
         let findings = invariants::check_facts(&facts);
         let clean = Clean::of(run, &facts.summary);
-        let judgement = verdict::judge(&facts, &findings, clean.as_ref());
+        let (judgement, verdict_if) = verdict::judge(&facts, &findings, clean.as_ref());
         Self {
             run,
             summary: facts.summary.clone(),
@@ -47,6 +49,7 @@ impl<'a> Judged<'a> {
             overload: facts.overload,
             clean,
             judgement,
+            verdict_if,
         }
     }
 

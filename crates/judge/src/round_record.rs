@@ -209,7 +209,7 @@ impl RoundRecord {
             undisturbed_ns: judged.undisturbed().map(|clean| clean.clean_ns),
             verdict: judged.judgement.verdict,
             because: judged.judgement.because.clone(),
-            verdict_if: judged.judgement.verdict_if,
+            verdict_if: judged.verdict_if,
             successes_per_s,
             planned_per_s,
             response: RoundResponse {

@@ -130,9 +130,6 @@ pub struct Judgement {
     /// What limited the run.
     #[serde(rename = "name")]
     pub verdict: Verdict,
-    /// The verdicts that other numbers of connections would give; absent with a schedule.
-    #[serde(skip)]
-    pub verdict_if: Option<VerdictIf>,
     /// Why, in one line of words.
     pub because: String,
     /// Names of the signals that decided, the strongest first.
@@ -208,19 +205,20 @@ fn verdict_if(cases: &mut [RunFacts<'_>], slope: f64) -> Verdict {
     rules::decide(&GradedSignals::read(cases)).0
 }
 
-/// What limited the run of these facts, whose invariants are at hand.
+/// What limited the run of these facts, whose invariants are at hand; and the verdicts that other
+/// numbers of connections would give, absent with a schedule.
 pub(crate) fn judge(
     facts: &Rc<Facts<'_>>,
     findings: &[Finding],
     left: Option<&Clean>,
-) -> Judgement {
+) -> (Judgement, Option<VerdictIf>) {
     let mut cases = RunFacts::of_agents(facts, findings, left);
-    let mut judgement = judge_cases(&cases);
-    judgement.verdict_if = facts.is_closed().then(|| VerdictIf {
+    let judgement = judge_cases(&cases);
+    let with_others = facts.is_closed().then(|| VerdictIf {
         in_step: verdict_if(&mut cases, 1.0),
         flat: verdict_if(&mut cases, 0.0),
     });
-    judgement
+    (judgement, with_others)
 }
 
 /// What limited the run that the agents saw so.
@@ -264,7 +262,6 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     }
     Judgement {
         verdict,
-        verdict_if: None,
         because,
         decisive,
         advice,

@@ -266,7 +266,6 @@ mod tests {
         };
         Judgement {
             verdict: Verdict::ServerLimited,
-            verdict_if: None,
             because: "the figures describe the server".to_owned(),
             decisive: vec![
                 SignalId::ServerCpu,
