@@ -326,26 +326,42 @@ const INTERRUPTED_DRAIN_NS: u64 = 1_000_000_000;
 /// The handle to interrupt a run by. Workers look at it once a turn.
 #[derive(Debug, Default)]
 pub struct Control {
-    interrupted: AtomicBool,
-    hurried: AtomicBool,
-    aborted: AtomicBool,
-    /// When the interrupt took effect, `u64::MAX` for not yet.
-    interrupted_ns: Later,
+    interrupted: Flag,
+    /// Nothing is to be waited for any more.
+    pub(crate) hurried: Flag,
+    pub(crate) aborted: Flag,
+    /// When the interrupt took effect, `u64::MAX` for not yet: now when it is set, or in simulation
+    /// an instant that no worker has reached.
+    pub(crate) interrupted_ns: Later,
     /// The end of the window that several agents agreed on before its time, `u64::MAX` for none.
-    agreed_end_ns: Later,
+    pub(crate) agreed_end_ns: Later,
     /// Whether a round that is ready waits for its start.
-    holds_start: AtomicBool,
+    pub(crate) holds_start: Flag,
     /// When the load of the round that is ready begins, `u64::MAX` while that is not known.
-    start_ns: Later,
+    pub(crate) start_ns: Later,
     /// Whether a round by count that is done waits for its end.
-    holds_end: AtomicBool,
+    pub(crate) holds_end: Flag,
     /// How long a round by count took that waits for its end, `u64::MAX` for none.
-    done_window_ns: Later,
+    pub(crate) done_window_ns: Later,
+}
+
+/// Something that is not so at first, and may become so from another thread.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// An instant or a length in nanoseconds, which is not known at first.
 #[derive(Debug)]
-struct Later(AtomicU64);
+pub(crate) struct Later(AtomicU64);
 
 impl Default for Later {
     fn default() -> Self {
@@ -359,21 +375,21 @@ impl Later {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn known(&self) -> Option<u64> {
+    pub(crate) fn known(&self) -> Option<u64> {
         Some(self.get()).filter(|&ns| ns < u64::MAX)
     }
 
     /// What is known, which is not known any more then.
-    fn take(&self) -> Option<u64> {
+    pub(crate) fn take(&self) -> Option<u64> {
         Some(self.0.swap(u64::MAX, Ordering::Relaxed)).filter(|&ns| ns < u64::MAX)
     }
 
-    fn set(&self, ns: u64) {
+    pub(crate) fn set(&self, ns: u64) {
         self.0.store(ns, Ordering::Relaxed);
     }
 
     /// The earliest counts.
-    fn set_min(&self, ns: u64) {
+    pub(crate) fn set_min(&self, ns: u64) {
         self.0.fetch_min(ns, Ordering::Relaxed);
     }
 }
@@ -382,13 +398,13 @@ impl Control {
     /// Asks for the end of the measure phase, and of drain a second later at most. What was
     /// measured is the result. Only sets a flag: may be called by a signal handler.
     pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
+        self.interrupted.set();
     }
 
     /// Asks for the end of the measure phase without any drain. What was measured is the result.
     /// Only sets flags: may be called by a signal handler.
     pub fn hurry(&self) {
-        self.hurried.store(true, Ordering::Relaxed);
+        self.hurried.set();
         self.interrupt();
     }
 
@@ -407,12 +423,12 @@ impl Control {
 
     /// Whether the end was asked for.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupted.is_set()
     }
 
     /// From now on a round that is ready waits until its start is known ([`Control::start_at`]).
     pub fn hold_start(&self) {
-        self.holds_start.store(true, Ordering::Relaxed);
+        self.holds_start.set();
     }
 
     /// The load of the next round whose start is held begins at this instant of the run's clock.
@@ -423,12 +439,7 @@ impl Control {
     /// From now on a round by count that is done waits until its end is known
     /// ([`Control::end_at`]): that of the agent that takes longest.
     pub fn hold_end(&self) {
-        self.holds_end.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether rounds by count wait for their end.
-    pub(crate) fn holds_end(&self) -> bool {
-        self.holds_end.load(Ordering::Relaxed)
+        self.holds_end.set();
     }
 
     /// How long the window lasted until all that this agent has of a count was done, nanoseconds;
@@ -437,40 +448,9 @@ impl Control {
         self.done_window_ns.known()
     }
 
-    /// All that this agent has of a count was done within a window of this length.
-    pub(crate) fn is_done_after(&self, window_ns: u64) {
-        self.done_window_ns.set(window_ns);
-    }
-
-    /// The end that several agents agreed on, once it is known.
-    pub(crate) fn agreed_end_ns(&self) -> Option<u64> {
-        self.agreed_end_ns.known()
-    }
-
-    /// Whether rounds wait for their start.
-    pub(crate) fn holds_start(&self) -> bool {
-        self.holds_start.load(Ordering::Relaxed)
-    }
-
-    /// When the load begins that was held, once that is known. It is known for one round.
-    pub(crate) fn take_start(&self) -> Option<u64> {
-        self.start_ns.take()
-    }
-
-    /// The interrupt takes effect: it came by `at_ns`, which is now, or in simulation an instant
-    /// that no worker has reached.
-    pub(crate) fn interrupted_at(&self, at_ns: u64) {
-        self.interrupted_ns.set_min(at_ns);
-    }
-
     /// Whether an interrupt has taken effect by `now_ns`.
     pub(crate) fn is_interrupted_by(&self, now_ns: u64) -> bool {
         now_ns >= self.interrupted_ns.get()
-    }
-
-    /// Forgets what the round before had.
-    pub(crate) fn begin_round(&self) {
-        self.done_window_ns.set(u64::MAX);
     }
 
     /// The end of the window that an interrupt or an agreement sets, `u64::MAX` for none. All
@@ -491,18 +471,9 @@ impl Control {
             .saturating_add(INTERRUPTED_DRAIN_NS)
     }
 
-    /// Whether nothing is to be waited for any more.
-    pub(crate) fn is_hurried(&self) -> bool {
-        self.hurried.load(Ordering::Relaxed)
-    }
-
     /// Makes the workers leave at once; there will be no result.
     pub fn abort(&self) {
-        self.aborted.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_aborted(&self) -> bool {
-        self.aborted.load(Ordering::Relaxed)
+        self.aborted.set();
     }
 }
 
@@ -610,7 +581,7 @@ mod tests {
         }
         assert!(control.is_cut_short() && !control.is_interrupted());
         // An interrupt that comes too late for it changes nothing.
-        control.interrupted_at(4_000);
+        control.interrupted_ns.set_min(4_000);
         assert_eq!(control.end_ns(), 4_000);
     }
 }

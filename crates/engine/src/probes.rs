@@ -145,10 +145,10 @@ impl Probes {
                 observer.progress(Phase::Drain, progress);
                 let now_ns = clock::now_ns();
                 if control.is_interrupted() {
-                    control.interrupted_at(now_ns);
+                    control.interrupted_ns.set_min(now_ns);
                 }
                 let end_ns = control.drain_end_ns().saturating_add(INTERRUPTED_NS);
-                control.is_hurried() || now_ns >= end_ns
+                control.hurried.is_set() || now_ns >= end_ns
             },
         );
         match evidence {

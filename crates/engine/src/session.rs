@@ -261,7 +261,7 @@ impl Session<'_> {
     fn measure(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let prepared = self.prepared.of_round(round);
         self.generators.check(&prepared.plan)?;
-        self.control.begin_round();
+        self.control.done_window_ns.set(u64::MAX);
         let (sender, snapshots) = snapshots(prepared.workers.clone(), observer);
         let workers = &mut self.workers;
         let round = &mut AtHand {
@@ -342,7 +342,7 @@ impl Workers for Threads {
     /// Soon, unless somebody else says when.
     fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError> {
         let control = round.control;
-        if !control.holds_start() {
+        if !control.holds_start.is_set() {
             return Ok(clock::now_ns() + START_MARGIN_NS);
         }
         loop {
@@ -350,7 +350,7 @@ impl Workers for Threads {
             if control.is_interrupted() {
                 return Err(RunError::Interrupted);
             }
-            if let Some(load_ns) = control.take_start() {
+            if let Some(load_ns) = control.start_ns.take() {
                 let earliest_ns = clock::now_ns() + START_MARGIN_NS;
                 return match earliest_ns.checked_sub(load_ns) {
                     None | Some(0) => Ok(load_ns),
@@ -382,16 +382,16 @@ impl Workers for Threads {
         window: Window,
     ) -> Result<Ending, RunError> {
         let control = round.control;
-        if round.prepared.plan.stop.requests.is_none() || !control.holds_end() {
+        if round.prepared.plan.stop.requests.is_none() || !control.holds_end.is_set() {
             return Ok(own);
         }
         let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
-        control.is_done_after(own_window_ns);
+        control.done_window_ns.set(own_window_ns);
         loop {
             round
                 .observer
                 .progress(Phase::Drain, &round.snapshots.progress());
-            if let Some(agreed_ns) = control.agreed_end_ns() {
+            if let Some(agreed_ns) = control.agreed_end_ns.known() {
                 // Nothing that was measured here lies outside.
                 let end_ns = agreed_ns.max(own.end_ns);
                 return Ok(Ending {
@@ -565,7 +565,7 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                 Some(worker) => worker.next_order(orders)?,
             } {
                 let task = preparation.task;
-                let holds_start = task.control.holds_start();
+                let holds_start = task.control.holds_start.is_set();
                 let spinner =
                     Spinner::new(task.prepared.spin(), preparation.threads_that_poll, cpus);
                 let mut ready = match worker.take() {
@@ -634,7 +634,7 @@ impl Threads {
     fn watch(&mut self, round: &mut AtHand<'_>, window: Window) -> Result<Loaded, RunError> {
         let (prepared, control) = (Arc::clone(&round.prepared), round.control);
         // An agreed start may be seconds away.
-        let load_ns = if control.holds_start() {
+        let load_ns = if control.holds_start.is_set() {
             window.start_ns - prepared.plan.warmup_ns
         } else {
             0
@@ -649,9 +649,9 @@ impl Threads {
                 if now_ns < window.start_ns {
                     control.abort();
                 }
-                control.interrupted_at(now_ns);
+                control.interrupted_ns.set_min(now_ns);
             }
-            let over_ns = if control.is_hurried() || control.is_aborted() {
+            let over_ns = if control.hurried.is_set() || control.aborted.is_set() {
                 now_ns
             } else {
                 end_ns
@@ -706,7 +706,7 @@ impl Threads {
                 round.snapshots.take(rest, round.observer);
             }
         }
-        if control.is_aborted() {
+        if control.aborted.is_set() {
             // A generator may have ended the round before there was a measurement.
             let error = round.generators.error().cloned();
             return Err(error.map_or(RunError::Interrupted, RunError::Generator));

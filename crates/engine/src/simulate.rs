@@ -189,7 +189,7 @@ where
             if interrupt_ns < window.start_ns {
                 return Err(RunError::Interrupted);
             }
-            control.interrupted_at(interrupt_ns);
+            control.interrupted_ns.set_min(interrupt_ns);
         }
         Ok(Begun {
             setup_start_ns: setup_start_ns.unwrap_or(0),
@@ -239,7 +239,7 @@ where
             });
             self.workers.push(ready);
         }
-        if control.is_aborted() {
+        if control.aborted.is_set() {
             return Err(RunError::Interrupted);
         }
         let drained_ns = ended

@@ -280,7 +280,9 @@ impl Prepared {
     fn gather_ns(&self, worker: u32) -> u64 {
         let has_schedule = self.plan.model.schedule().is_some();
         let is_fast = has_schedule && !self.is_slow();
-        let in_flight = self.in_flight_max(worker);
+        let plan = &self.plan;
+        let connections = share(plan.connections.get(), plan.workers.get(), worker);
+        let in_flight = u64::from(connections) * u64::from(self.negotiated.depth);
         // A server has a few replies in each datagram, and each wakes the worker up.
         let is_woken_often = !has_schedule
             && self.negotiated.protocol.transport == Transport::Datagrams
@@ -294,13 +296,6 @@ impl Prepared {
             }
             Spin::Auto | Spin::Off | Spin::On => 0,
         }
-    }
-
-    /// Requests that a worker may have in flight at most.
-    fn in_flight_max(&self, worker: u32) -> u64 {
-        let plan = &self.plan;
-        let connections = share(plan.connections.get(), plan.workers.get(), worker);
-        u64::from(connections) * u64::from(self.negotiated.depth)
     }
 
     /// Whether workers poll: always when it was asked for; by default where planned instants are

@@ -60,7 +60,7 @@ pub(crate) fn negotiate(
     side: ClientSide,
     peer: &Peer,
 ) -> Result<Negotiated, NegotiateError> {
-    let (Peer::Udp(address) | Peer::Tcp(address)) = *peer else {
+    let Peer::Udp(address) = *peer else {
         unreachable!("QUIC is over datagrams");
     };
     let protocol = plan.spoken.preferred();

@@ -202,7 +202,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let setup_limit_ns = self.task.plan().setup_limit_ns().unwrap_or(u64::MAX);
         let patience_ns = self.task.plan().setup_patience_ns();
         let limit_ns = from_ns.saturating_add(setup_limit_ns);
-        while self.connections.awaited > 0 && !self.task.control.is_aborted() {
+        while self.connections.awaited > 0 && !self.task.control.aborted.is_set() {
             let stalls_ns = self.connections.progress_ns;
             let stalls_ns = stalls_ns.saturating_add(patience_ns);
             let until_ns = limit_ns.min(stalls_ns);
@@ -254,7 +254,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.wake_ups.meter = Some(ThreadMeter::of_thread());
         }
         // An agreed start may be far off.
-        while self.backend.now_ns() < start.load_ns && !self.task.control.is_aborted() {
+        while self.backend.now_ns() < start.load_ns && !self.task.control.aborted.is_set() {
             self.turn(start.load_ns)?;
         }
         self.timeline.mode = Mode::Load;
@@ -310,7 +310,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether the window is still open for this worker, and there is something left to do.
     fn goes_on(&mut self) -> bool {
-        if self.task.control.is_aborted() {
+        if self.task.control.aborted.is_set() {
             return false;
         }
         let now_ns = self.backend.now_ns();
@@ -387,7 +387,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let window_end_ns = self.timeline.window_end_ns;
         let due_before_ns = now_ns.saturating_add(1).min(window_end_ns);
         self.take_arrivals(now_ns);
-        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.is_aborted() {
+        while self.pacing.backlog.next_ns < due_before_ns && !self.task.control.aborted.is_set() {
             self.turn(now_ns)?;
         }
         self.pacing.backlog.stop();
@@ -404,7 +404,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
             let limit_ns = limit_ns.min(control.drain_end_ns());
-            let is_cut_short = control.is_aborted() || control.is_hurried();
+            let is_cut_short = control.aborted.is_set() || control.hurried.is_set();
             let is_ended = control.is_interrupted_by(now_ns);
             if !sends || is_cut_short || is_ended {
                 self.give_up_waiting(now_ns);
@@ -428,7 +428,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         loop {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
-            let is_cut_short = control.is_aborted() || control.is_hurried();
+            let is_cut_short = control.aborted.is_set() || control.hurried.is_set();
             let limit_ns = limit_ns.min(control.drain_end_ns());
             let open = self.connections.open();
             let waits_until_ns = self.workload.wind_up(now_ns, open, &mut self.backend);
@@ -544,7 +544,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         loop {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
-            let until_ns = if control.is_aborted() || control.is_hurried() {
+            let until_ns = if control.aborted.is_set() || control.hurried.is_set() {
                 now_ns
             } else if self.connections.parting > 0 {
                 limit_ns

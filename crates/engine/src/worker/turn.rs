@@ -175,7 +175,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             State::Connecting { since_ns } => since_ns + connect_timeout_ns,
             State::Greeting { since_ns, .. } => {
                 let limit_ns = since_ns + connect_timeout_ns;
-                limit_ns.min(self.greeting_timeout_ns(slot))
+                // A transport that sends again what is lost needs no timer of the protocol.
+                if P::Transport::IS_RELIABLE {
+                    limit_ns
+                } else {
+                    limit_ns.min(self.protocol.next_timeout_ns(&connection.protocol))
+                }
             }
             // It belongs to a round that is over.
             State::Attempting { .. } if connection.in_flight == 0 => u64::MAX,
@@ -248,17 +253,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             || self.pacing.backlog.waiting() > 0
             || self.repeats.waits_for(slot)
             || self.has_request_left(now_ns)
-    }
-
-    /// When a timer of the protocol is due on a connection that is being greeted; [`u64::MAX`] for
-    /// never. A transport that sends again what is lost needs none.
-    fn greeting_timeout_ns(&self, slot: Slot) -> u64 {
-        if P::Transport::IS_RELIABLE {
-            u64::MAX
-        } else {
-            self.protocol
-                .next_timeout_ns(&self.connections[slot].protocol)
-        }
     }
 
     /// Whether connections were not released to the load yet.
