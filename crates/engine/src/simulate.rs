@@ -111,6 +111,7 @@ impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> 
             workload,
             workers: Vec::new(),
             ready: Vec::new(),
+            cpu_before_ns: Vec::new(),
         })
     }
 }
@@ -125,8 +126,9 @@ struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
     workload: W,
     /// None before the first round.
     workers: Vec<Worker<BackendOf<B, P>, P, W>>,
-    /// Of the round at hand, before its load, with the CPU time that each had before it.
-    ready: Vec<(Worker<BackendOf<B, P>, P, W>, u64)>,
+    /// Of the round at hand, before its load, and the CPU time that each had before it.
+    ready: Vec<Worker<BackendOf<B, P>, P, W>>,
+    cpu_before_ns: Vec<u64>,
 }
 
 impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
@@ -153,6 +155,7 @@ where
         let setup_start_ns = former.map(|worker| self.machine.now_ns(worker)).min();
         let mut set_up = SetUp::default();
         self.ready.clear();
+        self.cpu_before_ns.clear();
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
             let budget = round.budgets.as_ref().and_then(|budgets| budgets.of(place));
@@ -180,7 +183,8 @@ where
                 ready.generate(generated);
             }
             set_up.merge(&ready.set_up().map_err(failed)?);
-            self.ready.push((ready, cpu_before_ns));
+            self.ready.push(ready);
+            self.cpu_before_ns.push(cpu_before_ns);
         }
         drop(sender);
         round.show(Phase::SetUp);
@@ -210,8 +214,8 @@ where
         let control = round.control;
         let mut ended = Vec::new();
         let workers = round.prepared.workers.clone();
-        for (place, (worker, ready)) in workers.zip(self.ready.drain(..)).enumerate() {
-            let (mut ready, cpu_before_ns) = ready;
+        let ready = self.ready.drain(..).zip(self.cpu_before_ns.drain(..));
+        for (place, (worker, (mut ready, cpu_before_ns))) in workers.zip(ready).enumerate() {
             let window = start.window;
             let observed = window.start_ns..window.end_ns.min(control.end_ns());
             self.machine.observe(worker, observed);
