@@ -98,7 +98,7 @@ impl Finder {
             judge(&judged, &objectives, disturbed.as_deref())
         };
         if is_of_clean && outcome == CapacityOutcome::Met {
-            because = "without the times in which the hypervisor took CPU time".to_owned();
+            because = "over the time without CPU steal".to_owned();
         }
         let step = CapacityStep {
             stage,
@@ -142,7 +142,8 @@ fn judge_low_load(
         // By how much is in the figures of the step.
         return (CapacityOutcome::Missed, String::new());
     }
-    let because = format!("{replies} replies say nothing against it, and are too few to say more");
+    let because =
+        format!("no limit was shown to be missed, and {replies} replies are too few to show more");
     (CapacityOutcome::Undecided, because)
 }
 
@@ -201,7 +202,7 @@ fn disturbed(judged: &Judged<'_>) -> Option<String> {
         return Some(judgement.because.clone());
     }
     if judged.clean.is_some() {
-        return Some("the hypervisor took CPU time in this window".to_owned());
+        return Some("there was CPU steal in this window".to_owned());
     }
     let programs = judgement.signal(SignalId::OtherPrograms)?;
     (programs.grade == Grade::Fail).then(|| programs.detail.clone())

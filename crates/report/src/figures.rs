@@ -202,7 +202,7 @@ pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
 fn clean(judged: &Judged<'_>) -> Figure<Object> {
     match &judged.clean {
         Some(clean) => judged.rate(Figure::Known(clean_figures(clean))),
-        None => Figure::Absent("the hypervisor took nothing, as far as is known".to_owned()),
+        None => Figure::Absent("there was no CPU steal, as far as is known".to_owned()),
     }
 }
 
@@ -332,7 +332,7 @@ fn objectives(judged: &Judged<'_>) -> Vec<Object> {
 /// server used: figures of the parts in which it took nothing. They need 2 s and half of the
 /// window.
 fn clean_figures(clean: &Clean) -> Object {
-    let unknown = "when the hypervisor took time was not recorded";
+    let unknown = "when there was CPU steal was not recorded";
     let reason = match clean.clean_ns {
         Some(_) => "the hypervisor left too little of the window",
         None => unknown,

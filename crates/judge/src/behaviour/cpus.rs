@@ -601,7 +601,7 @@ mod tests {
         let is_of_part = |run: &Run| {
             let outcomes = Judged::of(run).objectives();
             let reasons = outcomes.into_iter().map(|outcome| outcome.reason);
-            let part = "in which the hypervisor took nothing";
+            let part = "without CPU steal";
             reasons
                 .map(|it| it.is_some_and(|it| it.contains(part)))
                 .collect::<Vec<_>>()

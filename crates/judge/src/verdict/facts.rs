@@ -357,7 +357,7 @@ impl<'a> RunFacts<'a> {
     }
 
     /// The part of the window that the verdict is found on, where that is not all of it: `7.6 s of
-    /// 10 s in which the hypervisor took nothing`.
+    /// 10 s without CPU steal`.
     pub(super) fn clean_words(&self) -> Option<String> {
         self.clean.map(undisturbed_words)
     }
@@ -1027,11 +1027,10 @@ const REASON_CHARS_MAX: usize = 160;
 /// Most characters of the name of a program that are printed.
 const NAME_CHARS_MAX: usize = 32;
 
-/// The part of a window that was left undisturbed: `7.6 s of 10 s in which the hypervisor took
-/// nothing`.
+/// The part of a window that was left undisturbed: `7.6 s of 10 s without CPU steal`.
 pub(crate) fn undisturbed_words(clean: &CleanFigures) -> String {
     let [clean, all] = [clean.clean_ns, clean.window_ns].map(|ns| duration(ns as f64));
-    format!("{clean} of {all} in which the hypervisor took nothing")
+    format!("{clean} of {all} without CPU steal")
 }
 
 /// A reason that came from outside, no longer than it may be.

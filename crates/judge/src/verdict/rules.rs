@@ -207,7 +207,7 @@ fn closed_of_held(held: &Held) -> String {
 /// The hypervisor took too much of the window to judge by, or a quota stopped brunt.
 fn disturbed_by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
     let doubts = graded.of(Side::Doubt, Grade::Fail);
-    let stolen = "the hypervisor took CPUs away, and left too little of the window to judge by";
+    let stolen = "CPU steal left too little of the window to judge by";
     let throttled = "brunt's CPU quota stopped it now and then: the figures are not steady";
     let found = [(Id::Steal, stolen), (Id::Throttling, throttled)];
     let (id, because) = found.into_iter().find(|(id, _)| doubts.contains(id))?;
@@ -451,7 +451,7 @@ fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
     let disturbance = if let Some(shown) = graded.facts.clean_words() {
         return format!("; latencies without steal are those of {shown}");
     } else if graded.fails(Id::Steal) || graded.warns(Id::Steal) {
-        format!("the hypervisor took CPUs ({})", graded.detail(Id::Steal))
+        graded.detail(Id::Steal).to_owned()
     } else if graded.fails(Id::OtherPrograms) {
         graded.detail(Id::OtherPrograms).to_owned()
     } else {
@@ -512,7 +512,7 @@ fn end_of_server(graded: &GradedSignals<'_>) -> Option<(Id, &'static str)> {
         let words = match id {
             Id::ServerThrottling => "used up its CPU quota",
             Id::AcceptQueue => "had a full accept queue",
-            _ => "used up its CPU",
+            _ => "was busy all the time",
         };
         return Some((id, words));
     }

@@ -486,9 +486,9 @@ pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
         return Reading::unknown("response times are 0");
     };
     let tail = facts.own_share_of_p99();
-    let mut words = format!("{} of the response time is brunt's own", percent(in_all));
-    if let Some(tail) = tail {
-        words.push_str(&format!(", above p99 {}", percent(tail)));
+    let mut words = format!("brunt added {} of the response time", percent(in_all));
+    if let Some(tail) = tail.filter(|tail| *tail > OWN_SHARE_WARN) {
+        words.push_str(&format!(", and {} of those above p99", percent(tail)));
     }
     if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
         // A few replies that lie while brunt does not run make most of the tail and none of the
@@ -516,7 +516,7 @@ pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
 
 fn lateness(facts: &RunFacts<'_>) -> Reading {
     if facts.clean.is_some_and(|clean| clean.own_share.is_some()) {
-        let words = "part of the own share, where the hypervisor took nothing";
+        let words = "part of the own share, without CPU steal";
         return Reading::unknown(words);
     }
     let Some(lag_ns) = facts.lag_ns_p99() else {

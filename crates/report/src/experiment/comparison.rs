@@ -574,7 +574,7 @@ fn basis(comparison: &Comparison) -> String {
             let pairs = comparison.pairs - comparison.dropped.len();
             match comparison.disturbed {
                 0 => format!("{pairs} pairs"),
-                disturbed => format!("{pairs} pairs, others took CPUs in {disturbed} of them"),
+                disturbed => format!("{pairs} pairs, {disturbed} of them disturbed"),
             }
         }
         Basis::SingleRuns => "from within one run of each: how runs vary from one to the next is \

@@ -161,7 +161,7 @@ fn the_verdict_is_found_on_the_rest_and_says_so() {
     for seed in seeds() {
         let judgement = run(&closed(), &settings(5, seed)).judge();
         assert_eq!(judgement.verdict, Verdict::ServerLimited, "{judgement:#?}");
-        let told = "s of 10 s in which the hypervisor took nothing)";
+        let told = "s of 10 s without CPU steal)";
         assert!(judgement.because.ends_with(told), "{judgement:#?}");
         // A rate that was met was met.
         for percent in [5, 30] {

@@ -101,7 +101,7 @@ fn doubts_come_before_the_rest() {
             saturated(run);
             stolen(run, 0, 700);
         })
-        .says("steal | hypervisor | CPUs of its own"),
+        .says("steal | CPU steal | CPUs of its own"),
         // Drift.
         situation(ServerLimited, |run| {
             saturated(run);
@@ -244,7 +244,7 @@ fn the_client_is_blamed_before_the_server() {
             run.agents[0].evidence.host.pressure_ns = Some(300 * MS);
             tcp(run).zero_windows_advertised = 3;
         })
-        .says("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | was busy all the time | for its capacity"),
     ]);
 }
 
@@ -311,10 +311,10 @@ fn the_server_limits() {
     verify([
         // A single thread at its end.
         situation(ServerLimited, saturated)
-            .says("server_cpu | used up its CPU; the figures describe it | for its capacity"),
+            .says("server_cpu | was busy all the time; the figures describe it | for its capacity"),
         // The same in an overloaded open loop.
         situation(ServerLimited, saturated)
-            .says("server_cpu | used up its CPU; the figures describe it | for its capacity")
+            .says("server_cpu | was busy all the time; the figures describe it | for its capacity")
             .on(overloaded),
         // A quota.
         situation(ServerLimited, |run| {
@@ -640,7 +640,7 @@ fn pauses_that_were_planned() {
             thinking(run);
             one_thread(run, 1_960);
         })
-        .says("server_cpu | used up its CPU | "),
+        .says("server_cpu | was busy all the time | "),
         // And by a brunt at its end.
         situation(Verdict::ClientLimited, |run| {
             thinking(run);
@@ -705,7 +705,7 @@ fn response_times_that_are_brunts_own() {
             own(run, 10 * US, 600 * US);
             stolen(run, 0, 150);
         })
-        .says("planned_rate | the hypervisor took CPUs (steal | for its capacity")
+        .says("planned_rate | steal | for its capacity")
         .on(open),
         // The other way: large or long alone is told beside the rate.
         // A large part that is short.
@@ -781,7 +781,7 @@ fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
     ] {
         let found = judgement(&bend);
         assert_eq!(found.verdict, Verdict::ServerLimited, "{found:#?}");
-        let words = "the server used up its CPU; the throughput describes it; 43 %";
+        let words = "the server was busy all the time; the throughput describes it; 43 %";
         assert!(found.because.starts_with(words), "{found:#?}");
     }
     // The other way: brunt is at its end as well, or held back.
@@ -819,7 +819,7 @@ fn a_server_of_several_clients_is_not_measured_by_one() {
             saturated(run);
             others(run, 6, 60);
         })
-        .says("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | was busy all the time | for its capacity"),
         // A server with room for all.
         situation(ConcurrencyLimited, |run| others(run, 8, 15_000))
             .says("connections_busy | more of them | -c"),
@@ -911,7 +911,7 @@ fn programs_that_took_what_the_server_needed() {
             server_busy_for(run, 3_960);
             server(run).run_queue_wait_ns = Some(3_600_000_000);
         })
-        .says("server_cpu | used up its CPU | for its capacity"),
+        .says("server_cpu | was busy all the time | for its capacity"),
         // A little.
         situation(Verdict::ConcurrencyLimited, |run| beside(run, 300))
             .says("connections_busy | more of them would give more | -c"),
