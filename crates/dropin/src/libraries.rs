@@ -28,9 +28,12 @@ pub(crate) fn general(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let without_zeros = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let without_zeros = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     if (-4..6).contains(&exponent) {
         let places = (5 - exponent).unsigned_abs() as usize;

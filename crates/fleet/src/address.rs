@@ -119,9 +119,10 @@ impl Topic {
 fn checked(name: &str) -> Result<String, NameError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_name = (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(is_plain);
-    match is_name {
-        true => Ok(name.to_owned()),
-        false => Err(NameError(name.chars().take(NAME_CHARS_MAX).collect())),
+    if is_name {
+        Ok(name.to_owned())
+    } else {
+        Err(NameError(name.chars().take(NAME_CHARS_MAX).collect()))
     }
 }
 

@@ -361,12 +361,13 @@ impl FromStr for AllowedTarget {
         };
         let port = port.map(str::parse).transpose().map_err(|_| error())?;
         let is_host = !host.is_empty() && !host.contains(['/', '@', ' ', '*']);
-        match is_host {
-            true => Ok(Self {
+        if is_host {
+            Ok(Self {
                 host: host.to_owned(),
                 port,
-            }),
-            false => Err(error()),
+            })
+        } else {
+            Err(error())
         }
     }
 }
@@ -374,9 +375,10 @@ impl FromStr for AllowedTarget {
 /// As it is typed.
 impl fmt::Display for AllowedTarget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(out, "[{}]", self.host)?,
-            false => out.write_str(&self.host)?,
+        if self.host.contains(':') {
+            write!(out, "[{}]", self.host)?
+        } else {
+            out.write_str(&self.host)?
         }
         self.port.map_or(Ok(()), |port| write!(out, ":{port}"))
     }
@@ -403,9 +405,10 @@ pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionErro
             });
         }
     }
-    match plan.is_generated {
-        true => Err(AdmissionError::Generated),
-        false => Ok(()),
+    if plan.is_generated {
+        Err(AdmissionError::Generated)
+    } else {
+        Ok(())
     }
 }
 

@@ -96,12 +96,13 @@ impl FromStr for Credentials {
     fn from_str(text: &str) -> Result<Self, CredentialsError> {
         let (user, password) = text.trim_end().split_once(':').ok_or(CredentialsError)?;
         let is_whole = !user.is_empty() && !password.is_empty() && !text.trim_end().contains('\n');
-        match is_whole {
-            true => Ok(Self {
+        if is_whole {
+            Ok(Self {
                 user: user.to_owned(),
                 password: password.to_owned(),
-            }),
-            false => Err(CredentialsError),
+            })
+        } else {
+            Err(CredentialsError)
         }
     }
 }
@@ -160,9 +161,10 @@ impl Broker {
     pub fn check(&self) -> Result<(), BrokerError> {
         let place = self.place()?;
         let is_known = self.credentials.is_some() || self.identity.is_some();
-        match place.is_here() || self.allows_open || (place.is_secure && is_known) {
-            true => Ok(()),
-            false => Err(BrokerError::Open { host: place.host }),
+        if place.is_here() || self.allows_open || (place.is_secure && is_known) {
+            Ok(())
+        } else {
+            Err(BrokerError::Open { host: place.host })
         }
     }
 
@@ -318,9 +320,10 @@ impl Place {
 
     /// Of a page there.
     fn page(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("https://[{}]:{}/", self.host, self.port),
-            false => format!("https://{}:{}/", self.host, self.port),
+        if self.host.contains(':') {
+            format!("https://[{}]:{}/", self.host, self.port)
+        } else {
+            format!("https://{}:{}/", self.host, self.port)
         }
     }
 

@@ -141,12 +141,12 @@ impl Assembly {
         }
         self.bytes.extend_from_slice(&data);
         self.next += 1;
-        match is_last {
-            false => Ok(None),
-            true if sha256(&self.bytes) == chunk.digest => {
-                Ok(Some(std::mem::take(&mut self.bytes)))
-            }
-            true => Err(ChunkError::Digest),
+        if !is_last {
+            Ok(None)
+        } else if sha256(&self.bytes) == chunk.digest {
+            Ok(Some(std::mem::take(&mut self.bytes)))
+        } else {
+            Err(ChunkError::Digest)
         }
     }
 }

@@ -342,9 +342,10 @@ impl Coordinator {
         }
         if is_first {
             let (_, end_ns) = self.window().unwrap_or_default();
-            let drained_ns = match is_over || self.stage == Stage::Aborting {
-                true => now_ns,
-                false => end_ns.saturating_add(SIGNAL_DRAIN_NS),
+            let drained_ns = if is_over || self.stage == Stage::Aborting {
+                now_ns
+            } else {
+                end_ns.saturating_add(SIGNAL_DRAIN_NS)
             };
             self.unfinished_limit_ns = drained_ns.saturating_add(SIGNAL_NS);
         }

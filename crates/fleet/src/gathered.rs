@@ -129,9 +129,12 @@ impl<'a> Gathered<'a> {
     fn own_workers(&self, model: &LoadModel) -> Vec<NonZeroU32> {
         // A thread of a script has variables of its own: how many there are is not left to chance.
         let is_one = self.task.is_generated || self.task.agents.local.is_some();
-        let own = |&cpus: &u32| match is_one {
-            true => NonZeroU32::MIN,
-            false => brunt_engine::default_workers(model, cpus),
+        let own = |&cpus: &u32| {
+            if is_one {
+                NonZeroU32::MIN
+            } else {
+                brunt_engine::default_workers(model, cpus)
+            }
         };
         self.cpus.iter().map(own).collect()
     }

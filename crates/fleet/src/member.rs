@@ -123,9 +123,10 @@ impl Member {
         if now_ns < self.ping_due_ns && !is_wanted {
             return None;
         }
-        let pause_ns = match self.clock.count() < EXCHANGES_LEAST {
-            true => PING_FAST_NS,
-            false => PING_NS,
+        let pause_ns = if self.clock.count() < EXCHANGES_LEAST {
+            PING_FAST_NS
+        } else {
+            PING_NS
         };
         self.ping_due_ns = now_ns + pause_ns;
         self.sequence += 1;

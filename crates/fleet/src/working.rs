@@ -176,14 +176,13 @@ impl Working<'_> {
             None => Some(Generators::default()),
             Some(program) => host.generators(program, &plan, part, &mut is_over)?,
         };
-        let prepared = match is_settled && made.is_some() {
-            true => {
-                let plan = plan.clone();
-                let body = move || brunt_engine::prepare_part(plan, Some(part));
-                let prepared = threads::run_unless("brunt-prepare", body, is_over);
-                prepared.context("cannot start a thread")?
-            }
-            false => None,
+        let prepared = if is_settled && made.is_some() {
+            let plan = plan.clone();
+            let body = move || brunt_engine::prepare_part(plan, Some(part));
+            let prepared = threads::run_unless("brunt-prepare", body, is_over);
+            prepared.context("cannot start a thread")?
+        } else {
+            None
         };
         let prepared = prepared.ok_or_else(|| order.why(host))??;
         let control = prepared.control();

@@ -125,9 +125,10 @@ impl DatagramListener for PolledListener {
                 tv_nsec: (left_ns % 1_000_000_000) as _,
             }
         });
-        let interest = match self.unsent.is_empty() {
-            true => PollFlags::IN,
-            false => PollFlags::IN | PollFlags::OUT,
+        let interest = if self.unsent.is_empty() {
+            PollFlags::IN
+        } else {
+            PollFlags::IN | PollFlags::OUT
         };
         let mut polled = [PollFd::new(&self.socket, interest)];
         match poll(&mut polled, timeout.as_ref()) {
@@ -139,9 +140,10 @@ impl DatagramListener for PolledListener {
             self.push_out();
         }
         // An error of the socket is taken by the next receive.
-        self.receives = match events.intersects(PollFlags::IN | PollFlags::ERR) {
-            true => RECEIVES_MAX,
-            false => 0,
+        self.receives = if events.intersects(PollFlags::IN | PollFlags::ERR) {
+            RECEIVES_MAX
+        } else {
+            0
         };
         Ok(())
     }

@@ -179,14 +179,15 @@ fn was_given(
     setting: &'static str,
 ) -> Result<(), SocketOptionError> {
     let given = u32::try_from(doubled / 2).unwrap_or(u32::MAX);
-    match given < asked {
-        true => Err(SocketOptionError::Buffer {
+    if given < asked {
+        Err(SocketOptionError::Buffer {
             option,
             asked,
             given,
             setting,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

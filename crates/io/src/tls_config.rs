@@ -286,9 +286,10 @@ pub fn read_files(spec: &mut TlsSpec) -> Result<(), TlsConfigError> {
 
 /// The option that names the key: one file may hold both.
 fn key_option(identity: &ClientIdentity) -> &'static str {
-    match identity.key == identity.certificate {
-        true => "--cert",
-        false => "--key",
+    if identity.key == identity.certificate {
+        "--cert"
+    } else {
+        "--key"
     }
 }
 

@@ -225,9 +225,10 @@ mod tests {
     fn worker(connections: u32, per_slice: impl Fn(usize, f64) -> f64) -> Halving {
         let used_by_half = connections.div_ceil(2);
         let replies = (0..Halving::SLICES).map(|slice| {
-            let used = match Halving::pauses_half(slice) {
-                true => used_by_half,
-                false => connections,
+            let used = if Halving::pauses_half(slice) {
+                used_by_half
+            } else {
+                connections
             };
             // Two per cent of scatter.
             let scatter = 1.0 + 0.01 * (slice * 7 % 5) as f64 - 0.02;

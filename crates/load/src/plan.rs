@@ -493,9 +493,10 @@ impl Plan {
 
     /// Units that are to be in flight on each connection over `protocol`.
     pub fn depth_over(&self, protocol: Protocol) -> u32 {
-        let asked = match protocol.depth.is_settled {
-            true => self.streams,
-            false => self.pipeline,
+        let asked = if protocol.depth.is_settled {
+            self.streams
+        } else {
+            self.pipeline
         };
         asked.get().min(protocol.depth.in_flight_max)
     }

@@ -160,9 +160,10 @@ impl RequestSet {
         if weights.len() != self.count() || weights.contains(&0) {
             return None;
         }
-        let turns = match weights.iter().all(|weight| *weight == weights[0]) {
-            true => None,
-            false => Some(Turns::of(weights)?),
+        let turns = if weights.iter().all(|weight| *weight == weights[0]) {
+            None
+        } else {
+            Some(Turns::of(weights)?)
         };
         Some(Self { turns, ..self })
     }
@@ -693,9 +694,10 @@ impl TryFrom<StoredRequests> for RequestSet {
             _ => return Err("one of requests, messages and outline is needed"),
         };
         let set = set.ok_or(UNFIT)?;
-        match weights.is_empty() {
-            true => Ok(set),
-            false => set.with_weights(&weights).ok_or("the weights fit no set"),
+        if weights.is_empty() {
+            Ok(set)
+        } else {
+            set.with_weights(&weights).ok_or("the weights fit no set")
         }
     }
 }

@@ -19,9 +19,10 @@ impl Plan {
     pub fn without_secrets(&self) -> Self {
         let mut plan = self.clone();
         let shown = self.urls();
-        plan.requests = match self.requests.count() > STORED_REQUESTS_MAX {
-            true => RequestSet::outlined(self.requests.outline(), self.requests.order()),
-            false => self.requests.without_secrets(&shown),
+        plan.requests = if self.requests.count() > STORED_REQUESTS_MAX {
+            RequestSet::outlined(self.requests.outline(), self.requests.order())
+        } else {
+            self.requests.without_secrets(&shown)
         };
         plan.targets_mut().for_each(Target::hide_query);
         // What was said of TLS has no effect on a load in clear text.
@@ -85,9 +86,10 @@ impl Plan {
         parts.extend(self.spoken.withheld());
         let hidden = self.tls.files().filter(|file| file.is_withheld());
         parts.extend(hidden.map(|file| Withheld::File { name: file.name() }));
-        match parts.is_empty() {
-            true => Ok(()),
-            false => Err(WithheldParts(parts)),
+        if parts.is_empty() {
+            Ok(())
+        } else {
+            Err(WithheldParts(parts))
         }
     }
 

@@ -190,9 +190,12 @@ pub fn cpu_list(cpus: &BTreeSet<u32>) -> String {
     }
     let words: Vec<String> = ranges
         .iter()
-        .map(|&(first, last)| match first == last {
-            true => first.to_string(),
-            false => format!("{first}-{last}"),
+        .map(|&(first, last)| {
+            if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            }
         })
         .collect();
     words.join(",")

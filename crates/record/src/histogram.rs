@@ -117,10 +117,11 @@ impl Histogram {
         }
         let first = self.bucket_of(self.min_ns);
         let last = self.bucket_of(self.max_ns).max(first);
-        match sum(&self.counts[first..=last]) == self.count {
-            true => first..last + 1,
+        if sum(&self.counts[first..=last]) == self.count {
+            first..last + 1
+        } else {
             // The extremes that a file states may be wrong.
-            false => 0..self.counts.len(),
+            0..self.counts.len()
         }
     }
 

@@ -54,9 +54,12 @@ impl World {
             reference.forget(id);
         }
         let holds = self.links.get(id).is_some_and(|link| link.holds_server);
-        let event = |slot| match holds {
-            true => Event::SendFailed(slot, libc::ECONNRESET),
-            false => Event::Ended(slot),
+        let event = |slot| {
+            if holds {
+                Event::SendFailed(slot, libc::ECONNRESET)
+            } else {
+                Event::Ended(slot)
+            }
         };
         self.tell_reference(at_ns, id, event, Rc::default());
     }

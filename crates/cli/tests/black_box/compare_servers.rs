@@ -207,9 +207,10 @@ fn an_interrupted_comparison_leaves_no_server() {
         let (address, files) = (address(), Stored::new());
         let serve = serve(address);
         let own = format!("echo $$ > {}", files.path("pid"));
-        let start = match is_deaf {
-            false => format!("{own}; exec {serve}"),
-            true => format!("trap '' TERM; {own}; {serve} & while :; do sleep 1; done"),
+        let start = if is_deaf {
+            format!("trap '' TERM; {own}; {serve} & while :; do sleep 1; done")
+        } else {
+            format!("{own}; exec {serve}")
         };
         let url = format!("http://{address}/delay/1ms");
         let mut command = binary();

@@ -87,9 +87,10 @@ fn the_warm_up_of_a_closed_loop_is_an_experiment() {
         ("--think-time 1ms", false),
         ("--warmup 200ms", false),
     ] {
-        let load = match options.contains("--warmup") {
-            true => load.replace("--warmup 500ms", ""),
-            false => load.clone(),
+        let load = if options.contains("--warmup") {
+            load.replace("--warmup 500ms", "")
+        } else {
+            load.clone()
         };
         let report = run(&format!("{load} {options}"));
         let made = report.at("/agents/0/workers/0/halving");

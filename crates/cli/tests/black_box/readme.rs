@@ -38,9 +38,10 @@ struct Servers {
 
 /// Puts the servers of this test into `words`, and a length in place of the one that is there.
 fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
-    let tls = match words.iter().any(|word| word == "--cert") {
-        true => &servers.mutual,
-        false => &servers.tls,
+    let tls = if words.iter().any(|word| word == "--cert") {
+        &servers.mutual
+    } else {
+        &servers.tls
     };
     let is_verified = !words
         .iter()
@@ -112,9 +113,10 @@ fn valid_run(directory: &Path, command: &str, servers: &Servers) {
             }
             _ => {
                 adapt(&mut words, servers, length);
-                match words.iter().any(|word| word == "--hold") {
-                    true => "open at the end",
-                    false => "throughput",
+                if words.iter().any(|word| word == "--hold") {
+                    "open at the end"
+                } else {
+                    "throughput"
                 }
             }
         };

@@ -241,9 +241,10 @@ fn nghttpd_counts_the_same() {
     ] {
         for machinery in ONE_WORKER {
             for is_secure in [false, true] {
-                let server = match is_secure {
-                    false => Nghttpd::start(options),
-                    true => Nghttpd::start_secure(|address| authority.server(address), options),
+                let server = if is_secure {
+                    Nghttpd::start_secure(|address| authority.server(address), options)
+                } else {
+                    Nghttpd::start(options)
                 };
                 let url = server.url();
                 let trusted = authority.trusted_at(&url);

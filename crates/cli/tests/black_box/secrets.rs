@@ -235,13 +235,14 @@ fn what_is_redacted_is_nowhere() {
             }
             _ => [&words[..], &named(more)].concat(),
         };
-        let (logs, names) = match typed.contains("--hold") {
-            true => ("", &["a.json"][..]),
-            false => (
+        let (logs, names) = if typed.contains("--hold") {
+            ("", &["a.json"][..])
+        } else {
+            (
                 "--hdr-log DIR/a.hlog --hgrm DIR/a.hgrm --objective errors<90% \
                  --junit DIR/a.xml",
                 &["a.json", "a.hlog", "a.hgrm", "a.xml"][..],
-            ),
+            )
         };
         let outcome = success_with(&with(&format!("--redact -v -o DIR/a.json {logs}")));
         assert_nowhere(&outcome, names, typed);

@@ -110,10 +110,13 @@ impl Machine {
                 by * (std::f64::consts::TAU * turns).sin() + 0.01 * own
             }
             Varies::AtOnce(by) => by * own + if self.round > self.moment { 0.1 } else { 0.0 },
-            Varies::WithOutliers(by) => match self.noise.even() < 0.1 {
-                true => 10.0 * by * own,
-                false => by * own,
-            },
+            Varies::WithOutliers(by) => {
+                if self.noise.even() < 0.1 {
+                    10.0 * by * own
+                } else {
+                    by * own
+                }
+            }
         }
     }
 }

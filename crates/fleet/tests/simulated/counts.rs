@@ -64,9 +64,10 @@ fn one_that_dies_before_its_share_is_done_is_not_waited_for() {
         let lengths = lengths(&outcome);
         assert_eq!(lengths.len(), 2);
         assert!(lengths.iter().all(|&ns| ns == lengths[0]), "{lengths:?}");
-        match is_done {
-            true => assert_eq!(lengths[0], other_ns),
-            false => assert!((50 * SECOND..60 * SECOND).contains(&lengths[0])),
+        if is_done {
+            assert_eq!(lengths[0], other_ns)
+        } else {
+            assert!((50 * SECOND..60 * SECOND).contains(&lengths[0]))
         }
         let lost: Vec<&str> = outcome.lost.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(lost, ["machine-2"]);

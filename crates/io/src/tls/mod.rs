@@ -667,9 +667,10 @@ impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
     /// In bytes of records.
     fn unsent_bytes(&mut self, slot: Slot) -> u64 {
         let connection = &self.slots[slot.0 as usize];
-        let queued_bytes = match connection.queued_is_callers {
-            true => connection.queued.len() as u64,
-            false => 0,
+        let queued_bytes = if connection.queued_is_callers {
+            connection.queued.len() as u64
+        } else {
+            0
         };
         self.inner.unsent_bytes(slot) + queued_bytes
     }

@@ -206,9 +206,10 @@ impl UringTransport for Datagram {
         let mut is_shown = false;
         if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
             let length = result.max(0) as usize;
-            let message = match is_current {
-                true => uring.rings[ring].message(buffer, length, About::read),
-                false => None,
+            let message = if is_current {
+                uring.rings[ring].message(buffer, length, About::read)
+            } else {
+                None
             };
             // A datagram without bytes says nothing.
             match message.filter(|(bytes, _)| !bytes.is_empty()) {
@@ -280,9 +281,10 @@ impl UringTransport for Datagram {
         let connection = &uring.slots[slot.0 as usize];
         let is_one = outgoing.bytes.len() <= outgoing.segment_bytes.get().into();
         let is_silent = is_one && !connection.is_stamped && !connection.sends.is_felt;
-        match is_silent {
-            true => uring.queue_silent_send(slot, outgoing),
-            false => Self::send(uring, slot, outgoing),
+        if is_silent {
+            uring.queue_silent_send(slot, outgoing)
+        } else {
+            Self::send(uring, slot, outgoing)
         }
         is_silent
     }

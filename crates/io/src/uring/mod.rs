@@ -848,9 +848,10 @@ pub(super) struct Accounts {
 impl Accounts {
     /// Descriptors that are kept of `slots` connections.
     pub(super) fn descriptors(slots: u64, keeps_all: bool) -> u64 {
-        match keeps_all {
-            true => slots,
-            false => slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64),
+        if keeps_all {
+            slots
+        } else {
+            slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64)
         }
     }
 

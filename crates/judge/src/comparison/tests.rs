@@ -64,9 +64,12 @@ fn what_is_small_or_unsure_is_not() {
 fn rounds_that_do_not_count_are_dropped_with_their_pairs() {
     let drop = |count: usize, of: usize| {
         let pairs = A.iter().cycle().take(of).enumerate();
-        of_pairs(pairs.map(|(place, a)| match place < count {
-            true => Err("why".to_owned()),
-            false => Pair::of((*a, false), (*a, false)),
+        of_pairs(pairs.map(|(place, a)| {
+            if place < count {
+                Err("why".to_owned())
+            } else {
+                Pair::of((*a, false), (*a, false))
+            }
         }))
     };
     let some = drop(5, 15);

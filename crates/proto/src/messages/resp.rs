@@ -344,9 +344,10 @@ impl RespReader {
 
 /// Whether `byte`, of a line end, is the `expected` one.
 fn expect(byte: u8, expected: u8) -> Result<(), RespError> {
-    match byte == expected {
-        true => Ok(()),
-        false => Err(RespError::LineEnd(byte)),
+    if byte == expected {
+        Ok(())
+    } else {
+        Err(RespError::LineEnd(byte))
     }
 }
 

@@ -479,9 +479,10 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
         // no place.
         let unfinished = &latencies.unfinished;
         let bounds = (unfinished.min_ns(), unfinished.max_ns(), unfinished.count());
-        let expected = match is_planned {
-            true => (None, None, 0),
-            false => (Some(1_200), Some(1_600), 3),
+        let expected = if is_planned {
+            (None, None, 0)
+        } else {
+            (Some(1_200), Some(1_600), 3)
         };
         assert_eq!(bounds, expected);
     }

@@ -84,10 +84,11 @@ impl Run {
         }
         for run in runs {
             merged.latencies.merge(&run.latencies);
-            match merged.plan.is_generated {
+            if merged.plan.is_generated {
                 // They come up while a run goes on, in an order of each agent's own.
-                true => merge_by_name(&mut merged.names, run.names),
-                false => merge_alike(&mut merged.names, &run.names),
+                merge_by_name(&mut merged.names, run.names)
+            } else {
+                merge_alike(&mut merged.names, &run.names)
             }
             merged.agents.extend(run.agents);
             merged.lost_agents.extend(run.lost_agents);

@@ -65,10 +65,12 @@ fn in_words(term: Term) -> String {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, is_full: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = match plan.connects_only() {
-        true => "opened and closed again".to_owned(),
-        false if run.is_streams() => format!("{} streams", negotiated.protocol.name),
-        false => negotiated.protocol.name.to_owned(),
+    let mut spoken = if plan.connects_only() {
+        "opened and closed again".to_owned()
+    } else if run.is_streams() {
+        format!("{} streams", negotiated.protocol.name)
+    } else {
+        negotiated.protocol.name.to_owned()
     };
     if negotiated.tls.is_none() {
         let protocol = negotiated.protocol;

@@ -89,12 +89,13 @@ fn record(per_s: f64, p50_ns: u64, verdict: Verdict) -> RoundRecord {
             system_cpus: Some(per_s / 1e5),
             resident_bytes: Some(31 << 20),
         }),
-        missing: match successes > 3_688 {
-            true => BTreeMap::new(),
-            false => BTreeMap::from([(
+        missing: if successes > 3_688 {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(
                 "p99.9".to_owned(),
                 format!("{successes} replies, 3688 are needed"),
-            )]),
+            )])
         },
     }
 }
@@ -326,10 +327,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
             && steps.iter().all(|it| it.stage != stage);
         let is_met = rate_per_s <= holds && !is_unlucky;
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
-        let outcome = match is_met {
-            true => CapacityOutcome::Met,
-            false => beyond,
-        };
+        let outcome = if is_met { CapacityOutcome::Met } else { beyond };
         let (verdict, because) = match outcome {
             CapacityOutcome::ClientLimited => (
                 Verdict::ClientLimited,

@@ -213,9 +213,10 @@ impl Network {
         if is_marked {
             datagram.ecn = Some(Ecn::CongestionExperienced);
         }
-        let held_ns = match is_held_back {
-            true => self.settings.datagrams.held_back_ns,
-            false => 0,
+        let held_ns = if is_held_back {
+            self.settings.datagrams.held_back_ns
+        } else {
+            0
         };
         let at_ns = now_ns + self.settings.network_ns + held_ns;
         for _ in 0..1 + u8::from(is_repeated) {

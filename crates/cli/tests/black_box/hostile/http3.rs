@@ -291,9 +291,10 @@ fn pass_on(
             if between.flow.first.is_empty() {
                 between.flow.first = datagram.to_vec();
             }
-            let change = match between.is_hostile {
-                true => behaviour.from_brunt,
-                false => forward,
+            let change = if between.is_hostile {
+                behaviour.from_brunt
+            } else {
+                forward
             };
             let mut passed = Passed::default();
             change(&mut between.flow, datagram, &mut passed);
@@ -306,9 +307,10 @@ fn pass_on(
                 if between.flow.answer.is_empty() {
                     between.flow.answer = datagram.to_vec();
                 }
-                let change = match between.is_hostile {
-                    true => behaviour.from_server,
-                    false => answer,
+                let change = if between.is_hostile {
+                    behaviour.from_server
+                } else {
+                    answer
                 };
                 let mut passed = Passed::default();
                 change(&mut between.flow, datagram, &mut passed);

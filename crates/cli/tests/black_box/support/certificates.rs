@@ -57,9 +57,10 @@ impl Authority {
     /// The options that make brunt trust it in a run against `url`; empty where `url` does not
     /// speak TLS.
     pub(crate) fn trusted_at(&self, url: &str) -> String {
-        match url.starts_with("https:") {
-            true => self.trusted(),
-            false => String::new(),
+        if url.starts_with("https:") {
+            self.trusted()
+        } else {
+            String::new()
         }
     }
 

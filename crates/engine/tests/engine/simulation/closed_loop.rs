@@ -326,9 +326,10 @@ fn half_of_the_connections_in_the_warm_up_show_what_they_give() {
             ..sleeping.clone()
         });
         let (found, detail) = elasticity_of(plan, &settings);
-        let found = match detail.contains("in the warm-up") {
-            true => found,
-            false => Grade::Unknown,
+        let found = if detail.contains("in the warm-up") {
+            found
+        } else {
+            Grade::Unknown
         };
         assert_eq!(found, grade, "{places:?} {connections}: {detail}");
     }

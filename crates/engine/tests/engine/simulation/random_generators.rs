@@ -164,9 +164,10 @@ impl RequestGenerator for RandomGenerator {
         batches.answered.push(false);
         drop(batches);
         self.connection(number).batches.push(tag);
-        Ok(match is_same {
-            true => Batch::Same { tag, name },
-            false => Batch::New { tag, name },
+        Ok(if is_same {
+            Batch::Same { tag, name }
+        } else {
+            Batch::New { tag, name }
         })
     }
 

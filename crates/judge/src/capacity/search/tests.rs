@@ -75,9 +75,12 @@ fn searched(
 }
 
 fn below(limit: f64) -> impl Fn(CapacityStage, f64) -> CapacityOutcome {
-    move |_, rate| match rate <= limit {
-        true => CapacityOutcome::Met,
-        false => CapacityOutcome::Missed,
+    move |_, rate| {
+        if rate <= limit {
+            CapacityOutcome::Met
+        } else {
+            CapacityOutcome::Missed
+        }
     }
 }
 
@@ -245,9 +248,12 @@ fn what_is_found_is_confirmed_before_the_budget_is_over() {
 
 #[test]
 fn a_client_that_is_the_limit_is_named() {
-    let (result, _) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
-        true => CapacityOutcome::Met,
-        false => CapacityOutcome::ClientLimited,
+    let (result, _) = search(&plan(100.0), |_, rate| {
+        if rate <= 1_000.0 {
+            CapacityOutcome::Met
+        } else {
+            CapacityOutcome::ClientLimited
+        }
     });
     let CapacityResult::ClientLimited {
         rate_per_s: Some(rate),
@@ -277,9 +283,10 @@ fn a_server_works_off_an_overload_before_the_next_step() {
     let mut left = 0;
     let (result, shown) = searched(&plan(4_000.0), |step| {
         let is_late = left > 0 || step.rate_per_s > 1_000.0;
-        left = match OVERLOADED * step.rate_per_s > 1_000.0 {
-            true => 2,
-            false => usize::saturating_sub(left, 1),
+        left = if OVERLOADED * step.rate_per_s > 1_000.0 {
+            2
+        } else {
+            usize::saturating_sub(left, 1)
         };
         step.outcome = match (is_late, step.stage.is_at_low_load()) {
             (false, false) => CapacityOutcome::Met,
@@ -299,9 +306,10 @@ fn a_server_works_off_an_overload_before_the_next_step() {
 #[test]
 fn what_is_undecided_is_missed_in_the_end() {
     let mut undecided = 0;
-    let (result, shown) = search(&plan(100.0), |_, rate| match rate <= 1_000.0 {
-        true => CapacityOutcome::Met,
-        false => {
+    let (result, shown) = search(&plan(100.0), |_, rate| {
+        if rate <= 1_000.0 {
+            CapacityOutcome::Met
+        } else {
             undecided += 1;
             CapacityOutcome::Undecided
         }
@@ -374,9 +382,10 @@ fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
             let (result, shown) = search(&plan(100.0), |stage, rate| {
                 count += 1;
                 let is_unlucky = count == place && stage != CapacityStage::Confirmation;
-                match is_unlucky && !stage.is_at_low_load() {
-                    true => unlucky,
-                    false => below(1_000.0)(stage, rate),
+                if is_unlucky && !stage.is_at_low_load() {
+                    unlucky
+                } else {
+                    below(1_000.0)(stage, rate)
                 }
             });
             let (rate_per_s, missed_per_s) = found(&result);
@@ -404,9 +413,10 @@ fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
         let (result, shown) = search(&plan(100.0), |stage, rate| {
             count += 1;
             let is_unlucky = (place..place + 3).contains(&count) && rate > 300.0;
-            match is_unlucky && !stage.is_at_low_load() {
-                true => CapacityOutcome::Missed,
-                false => below(1_000.0)(stage, rate),
+            if is_unlucky && !stage.is_at_low_load() {
+                CapacityOutcome::Missed
+            } else {
+                below(1_000.0)(stage, rate)
             }
         });
         let (rate_per_s, _) = found(&result);
@@ -460,9 +470,10 @@ fn short_windows_that_decide_nothing_are_given_up() {
     // Long windows decide, short ones leave open what is near to the limit.
     let (result, shown) = searched(&plan(100.0), |step| {
         let is_near = (500.0..2_000.0).contains(&step.rate_per_s);
-        step.outcome = match is_near && step.took_ns < 3 * S {
-            true => CapacityOutcome::Undecided,
-            false => below(1_000.0)(step.stage, step.rate_per_s),
+        step.outcome = if is_near && step.took_ns < 3 * S {
+            CapacityOutcome::Undecided
+        } else {
+            below(1_000.0)(step.stage, step.rate_per_s)
         };
     });
     let (rate_per_s, missed_per_s) = found(&result);
@@ -492,9 +503,10 @@ fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
         let is_confirmation = stage == CapacityStage::Confirmation;
         confirmed += usize::from(is_confirmation && outcome == CapacityOutcome::Met);
         let is_late = is_confirmation && confirmed == CONFIRMATIONS && rate > 1_000.0;
-        match is_late && std::mem::take(&mut is_lucky) {
-            true => CapacityOutcome::Met,
-            false => outcome,
+        if is_late && std::mem::take(&mut is_lucky) {
+            CapacityOutcome::Met
+        } else {
+            outcome
         }
     });
     let (rate_per_s, _) = found(&result);
@@ -511,9 +523,10 @@ fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
         let mut count = place;
         let (result, shown) = search(&plan(100.0), |stage, rate| {
             count += 1;
-            match count % 6 == 0 && !stage.is_at_low_load() {
-                true => CapacityOutcome::Missed,
-                false => below(1_000.0)(stage, rate),
+            if count % 6 == 0 && !stage.is_at_low_load() {
+                CapacityOutcome::Missed
+            } else {
+                below(1_000.0)(stage, rate)
             }
         });
         let (rate_per_s, _) = found(&result);

@@ -130,9 +130,12 @@ pub(super) fn failed(run: &mut Run, kind: FailureKind, count: u64) {
 /// A warm-up in which each worker had so many replies per slice with half of its connections, and
 /// 80 with all of them.
 pub(super) fn halved(run: &mut Run, by_half: u64) {
-    let slices = (0..Halving::SLICES).map(|slice| match Halving::pauses_half(slice) {
-        true => by_half,
-        false => 80,
+    let slices = (0..Halving::SLICES).map(|slice| {
+        if Halving::pauses_half(slice) {
+            by_half
+        } else {
+            80
+        }
     });
     let replies: Vec<u64> = slices.collect();
     for worker in &mut run.agents[0].workers {

@@ -246,9 +246,10 @@ impl Client {
     /// waits for what was lost before it, they cannot be told and are given later.
     #[inline]
     pub fn take_overhead(&mut self) -> u64 {
-        match self.places.have_gaps() {
-            true => 0,
-            false => self.rest_bytes(),
+        if self.places.have_gaps() {
+            0
+        } else {
+            self.rest_bytes()
         }
     }
 

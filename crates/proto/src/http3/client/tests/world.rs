@@ -190,16 +190,15 @@ fn of_server(behaviour: Behaviour, origin: Instant) -> ServerTransport {
 
 fn of_client(behaviour: Behaviour, origin: Instant) -> ClientTransport {
     let mut options = ClientOptions::new("localhost");
-    options.roots = match behaviour.is_trusted {
-        true => vec![IDENTITY.0.clone()],
-        false => {
-            let key = KeyPair::generate().unwrap();
-            let mut params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
-            params
-                .distinguished_name
-                .push(DnType::CommonName, "somebody else");
-            vec![params.self_signed(&key).unwrap().der().clone()]
-        }
+    options.roots = if behaviour.is_trusted {
+        vec![IDENTITY.0.clone()]
+    } else {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "somebody else");
+        vec![params.self_signed(&key).unwrap().der().clone()]
     };
     options.alpn = vec![ALPN_HTTP3.to_vec()];
     let side = ClientSide::new(options).unwrap();
