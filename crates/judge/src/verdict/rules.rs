@@ -449,7 +449,7 @@ fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
 /// other programs had the CPUs.
 fn disturbed_latency(graded: &GradedSignals<'_>) -> String {
     let disturbance = if let Some(shown) = graded.facts.clean_words() {
-        return format!("; latencies without steal are those of {shown}");
+        return format!("; the latencies are of {shown}");
     } else if graded.fails(Id::Steal) || graded.warns(Id::Steal) {
         graded.detail(Id::Steal).to_owned()
     } else if graded.fails(Id::OtherPrograms) {

@@ -167,7 +167,7 @@ fn the_verdict_is_found_on_the_rest_and_says_so() {
         for percent in [5, 30] {
             let met = run(&open(ArrivalProcess::Constant), &settings(percent, seed)).judge();
             assert_eq!(met.verdict, Verdict::RateLimited, "{percent} %: {met:#?}");
-            assert!(met.because.contains("hypervisor"), "{met:#?}");
+            assert!(met.because.contains("steal"), "{met:#?}");
         }
     }
 }

@@ -167,7 +167,7 @@ fn a_hypervisor_takes_a_tenth() {
     }
     // What was met was met.
     let open = Situation::open(5_000.0).beside(taken(0.1), None);
-    open.expect(Verdict::RateLimited, "hypervisor");
+    open.expect(Verdict::RateLimited, "steal");
 }
 
 #[test]
