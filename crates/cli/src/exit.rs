@@ -2,11 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
 use brunt_judge::{ComparisonOutcome, EndedEarly, Judged, Sweep, Verdict};
 use brunt_report::Experiment;
-
-use crate::{message, session};
 
 /// An objective was missed, no request succeeded, or the server failed.
 const MISSED: u8 = 1;
@@ -18,23 +15,6 @@ pub(crate) const INVALID: u8 = 3;
 const UNDECIDED: u8 = 4;
 /// Interrupted by a signal; what was measured is reported all the same.
 pub(crate) const INTERRUPTED: u8 = 130;
-
-/// What a command exits with, once its error is printed.
-pub(crate) fn of_command(outcome: Result<ExitCode>) -> ExitCode {
-    let code = outcome.unwrap_or_else(|error| {
-        message::print(&format_args!("{error:#}"));
-        ExitCode::from(if session::is_interrupt(&error) {
-            INTERRUPTED
-        } else {
-            SETUP
-        })
-    });
-    if message::has_output_failed() {
-        ExitCode::from(SETUP)
-    } else {
-        code
-    }
-}
 
 /// What a run that was reported in full exits with, unless a signal cut it short.
 pub(crate) fn of_run(judged: &Judged<'_>) -> ExitCode {

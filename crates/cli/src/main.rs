@@ -37,11 +37,11 @@ fn main() -> ExitCode {
     brunt_io::clock::now_ns();
     session::outlive_file_limit();
     if let Err(error) = session::fit_address_space() {
-        return exit::of_command(Err(error));
+        return exit_code(Err(error));
     }
     match dropin::Called::here() {
         Some(called) => dropin::run(&called),
-        None => exit::of_command(command()),
+        None => exit_code(command()),
     }
 }
 
@@ -69,5 +69,22 @@ fn command() -> anyhow::Result<ExitCode> {
                 (None, None) => run::load(load, plan),
             }
         }
+    }
+}
+
+/// What a command exits with, once its error is printed.
+fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    let code = outcome.unwrap_or_else(|error| {
+        message::print(&format_args!("{error:#}"));
+        ExitCode::from(if session::is_interrupt(&error) {
+            exit::INTERRUPTED
+        } else {
+            exit::SETUP
+        })
+    });
+    if message::has_output_failed() {
+        ExitCode::from(exit::SETUP)
+    } else {
+        code
     }
 }

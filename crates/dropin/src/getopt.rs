@@ -86,7 +86,7 @@ pub(crate) fn reads<T>(
     row(names, Takes::Argument, Box::new(effect))
 }
 
-/// The same, for a table.
+/// As [`reads`], by a function that holds nothing: closures then need no types.
 pub(crate) fn value<T: 'static>(
     names: Names,
     read: fn(&mut T, &str) -> Result<(), Ending>,

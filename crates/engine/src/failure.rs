@@ -113,14 +113,20 @@ pub(crate) fn of_websocket(error: &ClientError) -> FailureKind {
 
 /// The kind of a message that was not answered before a server of WebSocket closed.
 pub(crate) fn of_close(code: Option<CloseCode>) -> FailureKind {
-    let Some(code) = code else {
-        return FailureKind::CloseWithoutCode;
-    };
-    // Their labels have the number before the words.
-    let label = format!("closed: {} ", code.number());
-    let mut kinds = FailureKind::ALL.iter().copied();
-    let found = kinds.find(|kind| kind.label().starts_with(&label));
-    found.unwrap_or(FailureKind::CloseOtherCode)
+    match code.map(CloseCode::number) {
+        None => FailureKind::CloseWithoutCode,
+        Some(1000) => FailureKind::CloseNormal,
+        Some(1001) => FailureKind::CloseGoingAway,
+        Some(1002) => FailureKind::CloseProtocolError,
+        Some(1003) => FailureKind::CloseUnsupportedData,
+        Some(1007) => FailureKind::CloseInvalidText,
+        Some(1008) => FailureKind::ClosePolicy,
+        Some(1009) => FailureKind::CloseTooBig,
+        Some(1011) => FailureKind::CloseServerError,
+        Some(1012) => FailureKind::CloseRestart,
+        Some(1013) => FailureKind::CloseTryLater,
+        Some(_) => FailureKind::CloseOtherCode,
+    }
 }
 
 /// The kind of a stream of HTTP/2 that the server reset.

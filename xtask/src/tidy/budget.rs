@@ -10,9 +10,9 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 7_751),
-    ("dropin", 7_753),
-    ("engine", 12_505),
+    ("cli", 7_747),
+    ("dropin", 7_749),
+    ("engine", 12_512),
     ("experiment", 360),
     ("fleet", 3_700),
     ("fuzz", 406),

@@ -60,15 +60,13 @@ impl FrontEnd for Wrk<'_> {
 
     fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
         let script_error = wrk::script_error(run);
-        if let Some(reason) = &script_error {
-            message::print_of_script(reason);
-        }
-        let code = if script_error.is_some() {
-            EXIT_FAILED
-        } else {
-            0
+        let code = match &script_error {
+            Some(reason) => {
+                message::print_of_script(reason);
+                ExitCode::from(EXIT_FAILED)
+            }
+            None => ExitCode::SUCCESS,
         };
-        let code = ExitCode::from(code);
         let Some(script) = &mut self.script else {
             return Ok(code);
         };

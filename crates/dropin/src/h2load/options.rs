@@ -352,14 +352,10 @@ impl Options {
             ("m", self.streams),
             ("r", self.rate.unwrap_or(1)),
         ];
-        let large = counts.iter().find(|(_, count)| *count > u32::MAX.into());
-        ensure(large.is_none(), || {
-            let names = large.iter().map(|(name, _)| *name);
-            error(&format!(
-                "brunt: -{} is too large",
-                names.collect::<String>()
-            ))
-        })
+        match counts.iter().find(|(_, count)| *count > u32::MAX.into()) {
+            Some((name, _)) => Err(error(&format!("brunt: -{name} is too large"))),
+            None => Ok(()),
+        }
     }
 
     /// Requests of a run without a duration: of all connections together, where the script with
