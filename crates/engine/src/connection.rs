@@ -196,7 +196,7 @@ pub(crate) struct Connection<P: ClientProtocol> {
     /// Since when the connection waits for its next attempt, after one that failed; `u64::MAX`
     /// where it does not.
     pub(crate) waiting_since_ns: u64,
-    /// It is down because no request of an open loop needs it.
+    /// It is down because no request needs it.
     pub(crate) is_unneeded: bool,
     /// Attempts in a row that failed, or led to a connection of no use.
     pub(crate) attempts: u32,

@@ -110,8 +110,8 @@ pub struct MissingConnections {
     /// Not opened, because a user thought before opening the next one, in place of one that the
     /// server ended.
     pub thinking_ns: u64,
-    /// Not opened in an open loop, in place of one that the server ended while it was idle, or when
-    /// nothing was to come any more: no request needed it.
+    /// Not opened in place of one that had ended: no request needed it. In an open loop others were
+    /// free; in any run the worker may have sent all that it had to.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unneeded_ns: u64,
 }

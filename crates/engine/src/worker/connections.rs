@@ -160,13 +160,19 @@ impl<P: ClientProtocol> Connections<P> {
     /// No request needs the connection, which is lost, before `at_ns`, when it is opened again;
     /// absent: until arrivals wait for it.
     pub(super) fn set_aside(&mut self, slot: Slot, at_ns: Option<u64>, now_ns: u64) {
+        self.unneeded(slot, now_ns);
         if let Some(at_ns) = at_ns {
             self.open_at(slot, at_ns, now_ns);
         } else {
-            self[slot].waiting_since_ns = now_ns;
             self.spare.push(slot);
         }
-        self[slot].is_unneeded = true;
+    }
+
+    /// No request needs the connection, which is lost.
+    pub(super) fn unneeded(&mut self, slot: Slot, now_ns: u64) {
+        let connection = &mut self[slot];
+        connection.waiting_since_ns = now_ns;
+        connection.is_unneeded = true;
     }
 
     /// Whether attempts wait for their turn.

@@ -474,6 +474,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         self.give_up_waiting(now_ns);
         self.censor_repeats(now_ns);
+        if self.quota.is_exhausted() {
+            self.recorder().done(now_ns);
+        }
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.connections.accounting.recorder.record();
         record.kernel = kernel;

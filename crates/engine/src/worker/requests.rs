@@ -723,14 +723,17 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let thinks_first = connection.thinks_first();
         let mode = self.timeline.mode;
         let repeats = self.repeats.waits_for(slot);
+        let has_request = repeats || self.pacing.backlog.waiting() > 0;
         let model = self.pacing.model;
         match model {
             // A server that serves one after the other would wait for its request.
             _ if self.pacing.pauses(slot) && !repeats => {}
             Model::Sessions => self.available(slot, now_ns, now_ns),
-            _ if mode == Mode::Drain && self.pacing.backlog.waiting() == 0 && !repeats => {}
-            _ if part_left == 0 => {}
-            Model::Closed if !repeats && !self.has_request_left(now_ns) => {}
+            _ if mode == Mode::Drain && !has_request => self.connections.unneeded(slot, now_ns),
+            _ if part_left == 0 => self.connections.unneeded(slot, now_ns),
+            Model::Closed if !repeats && !self.has_request_left(now_ns) => {
+                self.connections.unneeded(slot, now_ns);
+            }
             _ if is_doomed_again => self.connections.retry_later(slot, now_ns, mode),
             Model::Closed if mode == Mode::Load && thinks_first && !repeats => {
                 let open_ns = now_ns.saturating_add(think_ns);

@@ -57,6 +57,8 @@ pub struct Recorder {
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
     names: NameRecorder,
+    /// When the worker had nothing more to send.
+    done_ns: Option<u64>,
     /// The log of requests; absent where none is kept.
     log: Option<Box<LogPart>>,
     /// The point of the series that goes on: events come nearly in order.
@@ -190,12 +192,25 @@ impl Recorder {
         }
     }
 
+    /// The worker has nothing more to send from `at_ns` on: no request needs the connections that are
+    /// not open by then, for as long as other workers go on.
+    pub fn done(&mut self, at_ns: u64) {
+        self.done_ns = Some(at_ns);
+    }
+
     /// Ends the recording; its instants are those of the clock of the process. `end_ns` is the
     /// window's end where it was not known before; it is ignored where an earlier end was set.
     pub fn finish(mut self, end_ns: u64) -> Recording {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
         self.opening(self.window.end_ns, self.opening);
+        if let Some(done_ns) = self.done_ns {
+            let rest_ns = self.window.overlap_ns(done_ns, self.window.end_ns);
+            let live = &mut self.recording.record.live;
+            let unopened = live.asked.saturating_sub(self.live);
+            let unneeded_ns = u64::from(unopened).saturating_mul(rest_ns);
+            live.missing.unneeded_ns.merge(&unneeded_ns);
+        }
         self.recording.latencies.unfinished.merge(&self.until_end);
         let before = &self.recording.record.tallies.before;
         let ended = before.replies.total() + before.failures.of_requests(self.are_attempts);
@@ -438,8 +453,8 @@ impl Recorder {
         self.add_time(from_ns, to_ns, |live| &mut live.missing.thinking_ns);
     }
 
-    /// In an open loop, no request needed another connection from `from_ns` to `to_ns`, in place of
-    /// one that had ended.
+    /// No request needed another connection from `from_ns` to `to_ns`, in place of one that had
+    /// ended.
     pub fn unneeded(&mut self, from_ns: u64, to_ns: u64) {
         self.add_time(from_ns, to_ns, |live| &mut live.missing.unneeded_ns);
     }

@@ -17,6 +17,8 @@ const SEEDS: u64 = 1_000;
 /// Plans that run each time, and plans that the seed of the check chooses among the others.
 const CORE_SEEDS: u64 = 200;
 const PART_SEEDS: u64 = 200;
+/// Seeds that have found a defect.
+const FOUND_SEEDS: [u64; 6] = [1_972, 2_416, 2_693, 3_238, 4_069, 4_814];
 /// The seed of the check: `cargo xtask test` takes another one for each commit.
 const CHECK_VARIABLE: &str = "BRUNT_SEED";
 /// Names one seed to run alone.
@@ -75,7 +77,8 @@ pub(super) fn part_of(parts: u64) -> u64 {
     number(CHECK_VARIABLE).unwrap_or(0) % parts
 }
 
-/// Seeds of random plans that this check runs: the first `core`, and `part` of the others.
+/// Seeds of random plans that this check runs: the first `core`, `part` of the others, and those
+/// that have found a defect.
 ///
 /// `BRUNT_SIM_SEED` names the one seed to run.
 pub(super) fn checked_seeds(core: u64, part: u64) -> Vec<u64> {
@@ -84,7 +87,8 @@ pub(super) fn checked_seeds(core: u64, part: u64) -> Vec<u64> {
     }
     let parts = (SEEDS - core) / part;
     let first = core + part_of(parts) * part;
-    (0..core).chain(first..first + part).collect()
+    let checked = (0..core).chain(first..first + part);
+    checked.chain(FOUND_SEEDS).collect()
 }
 
 fn keep_every_invariant(protocol: &str, case_of: fn(u64) -> Case) {
