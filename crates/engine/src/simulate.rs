@@ -15,7 +15,9 @@ use crate::failure::RunError;
 use crate::generated::Generators;
 use crate::observer::{Control, Phase, SnapshotSender};
 use crate::prepare::Prepared;
-use crate::protocol::{Backends, ClientProtocol, ForProtocol, OverTls, WorkerTransport};
+use crate::protocol::{
+    Backends, ClientProtocol, ForProtocol, OnConnections, OverTls, WorkerTransport,
+};
 use crate::run::{Ended, START_MARGIN_NS, Watched};
 use crate::session::{AtHand, Begun, Loaded, Rounds, Session, Workers};
 use crate::task::Start;
@@ -117,7 +119,7 @@ impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> 
 }
 
 /// The backend of a worker of a protocol.
-type BackendOf<B, P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Backend<B>;
+type BackendOf<B, P> = <<P as OnConnections>::Transport as WorkerTransport>::Backend<B>;
 
 struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
     machine: &'m mut B::Machine,

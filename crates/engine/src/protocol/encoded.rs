@@ -13,7 +13,10 @@ use super::http2::{Http2, Http2Requests};
 use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
-use super::{Broken, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes};
+use super::{
+    Broken, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections, Out,
+    OverDatagrams, OwnFrames, Progress, Scripted, Sizes,
+};
 use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
 /// What a run is over each protocol.
@@ -108,13 +111,13 @@ impl EncodedRequests {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-impl ClientProtocol for Unread {
+impl OnConnections for Unread {
     type Transport = Stream;
     type Connection = ();
+}
 
+impl ClientProtocol for Unread {
     const IN_ORDER: bool = true;
-    const WRITES_AHEAD: bool = false;
-
     fn connection(&self) {}
 
     fn open(&mut self, _connection: &mut (), _out: &mut Out, _now_ns: u64) -> bool {
@@ -157,3 +160,11 @@ impl ClientProtocol for Unread {
         true
     }
 }
+
+impl OwnFrames for Unread {
+    const WRITES_AHEAD: bool = false;
+}
+
+impl Messaging for Unread {}
+impl Scripted for Unread {}
+impl OverDatagrams for Unread {}

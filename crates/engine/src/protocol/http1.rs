@@ -14,8 +14,8 @@ use thiserror::Error;
 use super::exchange::InOrder;
 use super::filled::{Parts, VerbatimError, kind_of};
 use super::{
-    Broken, ClientProtocol, EncodeError, Ending, Next, Out, Part, Progress, ProtocolError,
-    ProtocolEvent, Sizes,
+    Broken, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections, Out,
+    OverDatagrams, OwnFrames, Part, Progress, ProtocolError, ProtocolEvent, Scripted, Sizes,
 };
 use crate::failure;
 
@@ -353,25 +353,18 @@ pub(crate) struct Http1Connection {
     idle_bytes: u64,
 }
 
-impl ClientProtocol for Http1 {
+impl OnConnections for Http1 {
     type Transport = Stream;
     type Connection = Http1Connection;
+}
 
+impl ClientProtocol for Http1 {
     const IN_ORDER: bool = true;
-    const WRITES_AHEAD: bool = false;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.payload = add(Arc::clone(self.requests.payload()));
         let first = self.requests.sequence_offset;
         self.numbers = Numbers::new(self.requests.seed, first, worker, workers);
-    }
-
-    fn want_bodies(&mut self, wanted: BodiesWanted) {
-        self.limits.bodies = wanted;
-    }
-
-    fn take_body(&mut self, connection: &mut Http1Connection) -> Option<Body> {
-        connection.parser.take_body()
     }
 
     fn connection(&self) -> Http1Connection {
@@ -402,15 +395,6 @@ impl ClientProtocol for Http1 {
             self.numbers.fill(out.append_copy(part, whole), holes);
         }
         connection.requests.take(self.requests.depth)
-    }
-
-    fn accept_texts(&mut self) {
-        self.kinds = RequestKind::ALL.into();
-    }
-
-    #[inline]
-    fn place_of_text(&mut self, connection: &mut Http1Connection) -> Option<u32> {
-        Some(connection.requests.take(self.requests.depth))
     }
 
     // Always: what it gives is large, and is then never put together.
@@ -493,6 +477,33 @@ impl ClientProtocol for Http1 {
         ))
     }
 }
+
+impl OwnFrames for Http1 {
+    const WRITES_AHEAD: bool = false;
+}
+
+impl Messaging for Http1 {}
+
+impl Scripted for Http1 {
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&mut self, connection: &mut Http1Connection) -> Option<Body> {
+        connection.parser.take_body()
+    }
+
+    fn accept_texts(&mut self) {
+        self.kinds = RequestKind::ALL.into();
+    }
+
+    #[inline]
+    fn place_of_text(&mut self, connection: &mut Http1Connection) -> Option<u32> {
+        Some(connection.requests.take(self.requests.depth))
+    }
+}
+
+impl OverDatagrams for Http1 {}
 
 #[inline]
 fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {

@@ -11,8 +11,8 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Next, Out, Progress, Sizes,
-    TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections,
+    Out, OverDatagrams, OwnFrames, Progress, Scripted, Sizes, TimedOut,
 };
 use crate::failure;
 
@@ -107,24 +107,13 @@ impl Http2 {
     }
 }
 
-impl ClientProtocol for Http2 {
+impl OnConnections for Http2 {
     type Transport = Stream;
     type Connection = Http2Connection;
+}
 
+impl ClientProtocol for Http2 {
     const IN_ORDER: bool = false;
-    const WRITES_AHEAD: bool = true;
-
-    fn want_bodies(&mut self, wanted: BodiesWanted) {
-        self.limits.bodies = wanted;
-    }
-
-    fn take_body(&mut self, connection: &mut Http2Connection) -> Option<Body> {
-        connection.client.take_body()
-    }
-
-    fn take_unexpected(&mut self) -> Option<String> {
-        self.known.take_call_message()
-    }
 
     fn connection(&self) -> Http2Connection {
         Http2Connection::new(&self.requests)
@@ -194,6 +183,23 @@ impl ClientProtocol for Http2 {
         Ending::Cuts
     }
 
+    fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
+        connection.client.abandon()
+    }
+
+    #[inline]
+    fn take_aside(&mut self, connection: &mut Http2Connection) -> Aside {
+        Aside::of_bytes(connection.client.take_overhead())
+    }
+
+    fn may_still_hear(&self, connection: &Http2Connection) -> bool {
+        connection.client.has_reset_streams()
+    }
+}
+
+impl OwnFrames for Http2 {
+    const WRITES_AHEAD: bool = true;
+
     /// A server that allows no request for as long as one may take is tried on another connection.
     #[inline]
     fn next_timeout_ns(&self, connection: &Http2Connection) -> u64 {
@@ -224,10 +230,6 @@ impl ClientProtocol for Http2 {
         is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 
-    fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
-        connection.client.abandon()
-    }
-
     #[inline]
     fn resume(&mut self, connection: &mut Http2Connection, out: &mut Out) {
         if connection.client.wants_resume() {
@@ -245,16 +247,25 @@ impl ClientProtocol for Http2 {
         })
     }
 
-    #[inline]
-    fn take_aside(&mut self, connection: &mut Http2Connection) -> Aside {
-        Aside::of_bytes(connection.client.take_overhead())
-    }
-
-    fn may_still_hear(&self, connection: &Http2Connection) -> bool {
-        connection.client.has_reset_streams()
-    }
-
     fn waiting_bytes_max(&self) -> usize {
         self.waiting_bytes_max
     }
 }
+
+impl Messaging for Http2 {
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.known.take_call_message()
+    }
+}
+
+impl Scripted for Http2 {
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&mut self, connection: &mut Http2Connection) -> Option<Body> {
+        connection.client.take_body()
+    }
+}
+
+impl OverDatagrams for Http2 {}

@@ -21,8 +21,8 @@ use super::filled::Parts;
 use super::out::DatagramsOut;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Ending, Next, Progress,
-    ProtocolEvent, Sizes, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next,
+    OnConnections, OverDatagrams, OwnFrames, Progress, ProtocolEvent, Scripted, Sizes, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -195,30 +195,18 @@ fn due_ns(deadline_ns: u64, now_ns: u64) -> u64 {
     }
 }
 
-impl ClientProtocol for Http3 {
+impl OnConnections for Http3 {
     type Transport = Datagram;
     type Connection = Http3Connection;
+}
 
+impl ClientProtocol for Http3 {
     const IN_ORDER: bool = false;
-    const WRITES_AHEAD: bool = true;
-    const PARTS: bool = true;
 
     fn start(&mut self, worker: u32, _workers: u32, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.worker = worker;
         let templates = self.requests.templates.iter();
         self.templates = templates.map(Template::of_worker).collect();
-    }
-
-    fn want_bodies(&mut self, wanted: BodiesWanted) {
-        self.limits.bodies = wanted;
-    }
-
-    fn take_body(&mut self, connection: &mut Http3Connection) -> Option<Body> {
-        connection.client.as_mut()?.take_body()
-    }
-
-    fn take_unexpected(&mut self) -> Option<String> {
-        self.known.take_call_message()
     }
 
     fn connection(&self) -> Http3Connection {
@@ -242,6 +230,10 @@ impl ClientProtocol for Http3 {
             ..Http3Connection::default()
         };
         false
+    }
+
+    fn parts(&self) -> bool {
+        true
     }
 
     fn part(&mut self, connection: &mut Http3Connection, _out: &mut DatagramsOut) -> Closing {
@@ -273,26 +265,6 @@ impl ClientProtocol for Http3 {
         let template = &self.templates[next.request.0 as usize];
         let client = connection.client.as_mut();
         client.map_or(0, |client| client.request(template))
-    }
-
-    #[inline]
-    fn transmit(
-        &mut self,
-        connection: &mut Http3Connection,
-        now_ns: u64,
-        spare: &mut Vec<u8>,
-    ) -> Option<OutgoingDatagrams> {
-        let client = connection.client.as_mut()?;
-        let sent = client.transmit(now_ns, spare);
-        connection.deadline_ns = due_ns(client.deadline_ns(), now_ns);
-        let sent = sent?;
-        let datagrams = OutgoingDatagrams {
-            bytes: std::mem::take(spare),
-            segment_bytes: sent.segment_bytes,
-            ecn: sent.ecn,
-        };
-        connection.counts.sent(&datagrams);
-        Some(datagrams)
     }
 
     #[inline]
@@ -348,6 +320,26 @@ impl ClientProtocol for Http3 {
         Ending::Cuts
     }
 
+    fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
+        connection.client.as_mut()?.abandon()
+    }
+
+    #[inline]
+    fn take_aside(&mut self, connection: &mut Http3Connection) -> Aside {
+        let client = connection.client.as_mut();
+        let bytes = client.map_or(0, |client| client.take_overhead());
+        Aside::of_bytes(bytes + std::mem::take(&mut connection.refused_bytes))
+    }
+
+    /// Acknowledgements, and what is repeated.
+    fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
+        true
+    }
+}
+
+impl OwnFrames for Http3 {
+    const WRITES_AHEAD: bool = true;
+
     /// A timer of QUIC; and a server that allows no request for as long as one may take is tried on
     /// another connection.
     #[inline]
@@ -401,10 +393,6 @@ impl ClientProtocol for Http3 {
         (patience.take_dead() || is_shut).then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 
-    fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
-        connection.client.as_mut()?.abandon()
-    }
-
     #[inline]
     fn capacity(&self, connection: &Http3Connection) -> Option<Capacity> {
         let client = connection.client.as_ref()?;
@@ -413,27 +401,53 @@ impl ClientProtocol for Http3 {
             is_spent: client.is_spent(),
         })
     }
+}
+
+impl Messaging for Http3 {
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.known.take_call_message()
+    }
+}
+
+impl Scripted for Http3 {
+    fn want_bodies(&mut self, wanted: BodiesWanted) {
+        self.limits.bodies = wanted;
+    }
+
+    fn take_body(&mut self, connection: &mut Http3Connection) -> Option<Body> {
+        connection.client.as_mut()?.take_body()
+    }
+}
+
+impl OverDatagrams for Http3 {
+    #[inline]
+    fn transmit(
+        &mut self,
+        connection: &mut Http3Connection,
+        now_ns: u64,
+        spare: &mut Vec<u8>,
+    ) -> Option<OutgoingDatagrams> {
+        let client = connection.client.as_mut()?;
+        let sent = client.transmit(now_ns, spare);
+        connection.deadline_ns = due_ns(client.deadline_ns(), now_ns);
+        let sent = sent?;
+        let datagrams = OutgoingDatagrams {
+            bytes: std::mem::take(spare),
+            segment_bytes: sent.segment_bytes,
+            ecn: sent.ecn,
+        };
+        connection.counts.sent(&datagrams);
+        Some(datagrams)
+    }
 
     fn secured(&self, connection: &Http3Connection) -> Option<Secured> {
         let client = connection.client.as_ref()?;
         connection.secured.filter(|_| client.is_ready())
     }
 
-    #[inline]
-    fn take_aside(&mut self, connection: &mut Http3Connection) -> Aside {
-        let client = connection.client.as_mut();
-        let bytes = client.map_or(0, |client| client.take_overhead());
-        Aside::of_bytes(bytes + std::mem::take(&mut connection.refused_bytes))
-    }
-
     fn take_quic(&mut self, connection: &mut Http3Connection) -> Option<QuicCounts> {
         let client = connection.client.as_ref()?;
         Some(connection.counts.take(client))
-    }
-
-    /// Acknowledgements, and what is repeated.
-    fn may_still_hear(&self, _connection: &Http3Connection) -> bool {
-        true
     }
 }
 

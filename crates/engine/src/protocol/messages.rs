@@ -14,8 +14,8 @@ use super::exchange::{
     self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered,
 };
 use super::{
-    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Next, Out, Part, Progress,
-    ProtocolEvent, Sizes,
+    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
+    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, Sizes,
 };
 use crate::failure;
 
@@ -202,14 +202,13 @@ pub(crate) struct MessagesConnection {
     aside: Aside,
 }
 
-impl ClientProtocol for Messages {
+impl OnConnections for Messages {
     type Transport = Stream;
     type Connection = MessagesConnection;
+}
 
+impl ClientProtocol for Messages {
     const IN_ORDER: bool = true;
-    const WRITES_AHEAD: bool = false;
-    const PARTS: bool = true;
-    const MAY_BE_PUSHED_TO: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.numbers = ConnectionNumbers::new(worker, workers);
@@ -298,16 +297,6 @@ impl ClientProtocol for Messages {
             }
         }
         set.take(&mut connection.in_flight)
-    }
-
-    /// A message without a reply is done.
-    #[inline]
-    fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
-        if self.encoded.reply != Framing::None || connection.in_flight.requests.count() == 0 {
-            return None;
-        }
-        let answer = answer(RespKind::Reply, 0, now_ns);
-        Some((self.encoded.set.leave(&mut connection.in_flight), answer))
     }
 
     #[inline]
@@ -425,14 +414,35 @@ impl ClientProtocol for Messages {
         std::mem::take(&mut connection.aside)
     }
 
+    fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
+        connection.was_pushed_to
+    }
+}
+
+impl OwnFrames for Messages {
+    const WRITES_AHEAD: bool = false;
+}
+
+impl Messaging for Messages {
+    const MAY_BE_PUSHED_TO: bool = true;
+
+    /// A message without a reply is done.
+    #[inline]
+    fn taken(&mut self, connection: &mut MessagesConnection, now_ns: u64) -> Option<(u32, Answer)> {
+        if self.encoded.reply != Framing::None || connection.in_flight.requests.count() == 0 {
+            return None;
+        }
+        let answer = answer(RespKind::Reply, 0, now_ns);
+        Some((self.encoded.set.leave(&mut connection.in_flight), answer))
+    }
+
     fn note_put_off(&mut self, connection: &mut MessagesConnection, is_put_off: bool) {
         // What is echoed tells by itself what it answers.
         connection.is_put_off = is_put_off
             && connection.in_flight.requests.count() == 1
             && self.encoded.reply != Framing::Echo;
     }
-
-    fn may_still_hear(&self, connection: &MessagesConnection) -> bool {
-        connection.was_pushed_to
-    }
 }
+
+impl Scripted for Messages {}
+impl OverDatagrams for Messages {}

@@ -33,6 +33,15 @@ pub(crate) use out::{
 };
 pub(crate) use websocket::offer_of;
 
+/// What every part of a protocol names.
+pub(crate) trait OnConnections: Clone + Debug + Send + Sync + 'static {
+    /// What carries it.
+    type Transport: WorkerTransport;
+
+    /// What it keeps of one connection. Small while the connection is down.
+    type Connection: Debug;
+}
+
 /// Bytes of what a run sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
@@ -218,10 +227,10 @@ impl Aside {
 }
 
 /// Where a protocol writes.
-pub(crate) type OutOf<P> = <<P as ClientProtocol>::Transport as WorkerTransport>::Out;
+pub(crate) type OutOf<P> = <<P as OnConnections>::Transport as WorkerTransport>::Out;
 
 /// What comes on a connection of a protocol at once.
-pub(crate) type ReceivedOf<'a, P> = <<P as ClientProtocol>::Transport as Transport>::Received<'a>;
+pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transport>::Received<'a>;
 
 /// The client's side of a protocol: one value per worker, which holds what its connections share.
 ///
@@ -229,36 +238,14 @@ pub(crate) type ReceivedOf<'a, P> = <<P as ClientProtocol>::Transport as Transpo
 /// `close` when it is gone and nothing is in flight on it. Over streams, what is to be sent is
 /// appended to an [`Out`] and goes out in that order; over datagrams, `transmit` is asked for it
 /// after any of these.
-pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
-    /// What carries it.
-    type Transport: WorkerTransport;
-
-    /// What it keeps of one connection. Small while the connection is down.
-    type Connection: Debug;
-
+pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagrams {
     /// Responses come in the order of the requests: what is behind a request that fails has no
     /// response either, and none can be cancelled alone.
     const IN_ORDER: bool;
 
-    /// Something may be written while a send is in flight; it waits until that one is taken. False:
-    /// only `request` and `open` write, and not while a send is in flight. Always true over
-    /// datagrams.
-    const WRITES_AHEAD: bool;
-
-    /// How a request fails on a connection whose server makes brunt write, and does not read.
-    const FLOODED: FailureKind = FailureKind::Http2Error;
-
     /// Called once by each worker, before all else, with its number among `workers`; `add` hands a
     /// payload to its backend.
     fn start(&mut self, _worker: u32, _workers: u32, _add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
-    }
-
-    /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
-    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
-
-    /// Takes the body of the response that was given out last, where it was wanted.
-    fn take_body(&mut self, _connection: &mut Self::Connection) -> Option<Body> {
-        None
     }
 
     /// A connection that is down.
@@ -274,11 +261,8 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     ) -> bool;
 
     /// Whether connections may end otherwise than [`Closing::AtOnce`].
-    const PARTS: bool = false;
-
-    /// The same for the run at hand.
     fn parts(&self) -> bool {
-        Self::PARTS
+        false
     }
 
     /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
@@ -304,38 +288,6 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         next: Next,
         out: &mut OutOf<Self>,
     ) -> u32;
-
-    /// Over datagrams, gives what is to be sent next on a connection on which no send is in flight,
-    /// at least one byte; absent for nothing. Called again when that was taken. `spare` is an empty
-    /// buffer to be taken for it.
-    fn transmit(
-        &mut self,
-        _connection: &mut Self::Connection,
-        _now_ns: u64,
-        _spare: &mut Vec<u8>,
-    ) -> Option<OutgoingDatagrams> {
-        None
-    }
-
-    /// All that was written on a connection so far is in the send that begins.
-    #[inline]
-    fn sending(&mut self, _connection: &mut Self::Connection) {}
-
-    /// All that was sent on a connection was taken by the kernel: where a request needs no
-    /// response, it is answered by that. Gives its place; to be called until there is none.
-    #[inline]
-    fn taken(&mut self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
-        None
-    }
-
-    /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
-    fn accept_texts(&mut self) {}
-
-    /// A request whose text is written by the worker takes a place, below the depth; absent where
-    /// requests are not texts.
-    fn place_of_text(&mut self, _connection: &mut Self::Connection) -> Option<u32> {
-        None
-    }
 
     /// Takes received bytes up to the next event. `places` are those of the connection. To be
     /// called until there is no event; where responses are not in order with no bytes left too,
@@ -364,6 +316,39 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
     /// The server closed its side, with requests in flight.
     fn ended(&mut self, connection: &mut Self::Connection) -> Ending;
 
+    /// Whether a request may be sent again, once, where its connection ended before its response
+    /// began: the server may have processed it (RFC 9110 section 9.2.2).
+    fn may_repeat(&self, _request: RequestId) -> bool {
+        false
+    }
+
+    /// Takes a request out of a connection that is lost, the oldest where responses are in order;
+    /// gives its place and the bytes of its incomplete response.
+    fn abandon(&mut self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
+
+    /// What came since this was last asked and belongs to no response.
+    #[inline]
+    fn take_aside(&mut self, _connection: &mut Self::Connection) -> Aside {
+        Aside::default()
+    }
+
+    /// Whether bytes may come though nothing is in flight.
+    fn may_still_hear(&self, _connection: &Self::Connection) -> bool {
+        false
+    }
+}
+
+/// What a protocol writes, waits for and is told on its own, beside requests and responses: HTTP/2,
+/// HTTP/3 and WebSocket.
+pub(crate) trait OwnFrames: OnConnections {
+    /// Something may be written while a send is in flight; it waits until that one is taken. False:
+    /// only `request` and `open` write, and not while a send is in flight. Always true over
+    /// datagrams.
+    const WRITES_AHEAD: bool;
+
+    /// How a request fails on a connection whose server makes brunt write, and does not read.
+    const FLOODED: FailureKind = FailureKind::Http2Error;
+
     /// When a timer of the protocol itself is due on an open connection, beside those of the
     /// requests in flight; [`u64::MAX`] for never. It changes with what is received, and when
     /// requests end; over datagrams also with what is sent, and on connections that are being
@@ -386,16 +371,6 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Whether a request may be sent again, once, where its connection ended before its response
-    /// began: the server may have processed it (RFC 9110 section 9.2.2).
-    fn may_repeat(&self, _request: RequestId) -> bool {
-        false
-    }
-
-    /// Takes a request out of a connection that is lost, the oldest where responses are in order;
-    /// gives its place and the bytes of its incomplete response.
-    fn abandon(&mut self, connection: &mut Self::Connection) -> Option<(u32, u64)>;
-
     /// What was written before is sent: what was held back meanwhile can be.
     fn resume(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) {}
 
@@ -405,19 +380,25 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// The handshake of an open connection that the protocol itself has secured.
-    fn secured(&self, _connection: &Self::Connection) -> Option<Secured> {
-        None
+    /// Bytes that may wait behind a send; a server that makes brunt write more does not read.
+    fn waiting_bytes_max(&self) -> usize {
+        0
     }
+}
 
-    /// What came since this was last asked and belongs to no response.
+/// What only exchanges of messages need, over TCP and over WebSocket.
+pub(crate) trait Messaging: OnConnections {
+    /// Servers may send messages that answer nothing, which look as replies do.
+    const MAY_BE_PUSHED_TO: bool = false;
+
+    /// All that was written on a connection so far is in the send that begins.
     #[inline]
-    fn take_aside(&mut self, _connection: &mut Self::Connection) -> Aside {
-        Aside::default()
-    }
+    fn sending(&mut self, _connection: &mut Self::Connection) {}
 
-    /// What QUIC counted on the connection since this was last asked; absent without it.
-    fn take_quic(&mut self, _connection: &mut Self::Connection) -> Option<QuicCounts> {
+    /// All that was sent on a connection was taken by the kernel: where a request needs no
+    /// response, it is answered by that. Gives its place; to be called until there is none.
+    #[inline]
+    fn taken(&mut self, _connection: &mut Self::Connection, _now_ns: u64) -> Option<(u32, Answer)> {
         None
     }
 
@@ -427,21 +408,53 @@ pub(crate) trait ClientProtocol: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Servers may send messages that answer nothing, which look as replies do.
-    const MAY_BE_PUSHED_TO: bool = false;
-
     /// Whether the request that was written last is still to be handed to the kernel: what is
     /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
     fn note_put_off(&mut self, _connection: &mut Self::Connection, _is_put_off: bool) {}
+}
 
-    /// Whether bytes may come though nothing is in flight.
-    fn may_still_hear(&self, _connection: &Self::Connection) -> bool {
-        false
+/// What only scripts need: requests that come as text, and bodies that are kept.
+pub(crate) trait Scripted: OnConnections {
+    /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
+    fn want_bodies(&mut self, _wanted: BodiesWanted) {}
+
+    /// Takes the body of the response that was given out last, where it was wanted.
+    fn take_body(&mut self, _connection: &mut Self::Connection) -> Option<Body> {
+        None
     }
 
-    /// Bytes that may wait behind a send; a server that makes brunt write more does not read.
-    fn waiting_bytes_max(&self) -> usize {
-        0
+    /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
+    fn accept_texts(&mut self) {}
+
+    /// A request whose text is written by the worker takes a place, below the depth; absent where
+    /// requests are not texts.
+    fn place_of_text(&mut self, _connection: &mut Self::Connection) -> Option<u32> {
+        None
+    }
+}
+
+/// What only QUIC needs.
+pub(crate) trait OverDatagrams: OnConnections {
+    /// Over datagrams, gives what is to be sent next on a connection on which no send is in flight,
+    /// at least one byte; absent for nothing. Called again when that was taken. `spare` is an empty
+    /// buffer to be taken for it.
+    fn transmit(
+        &mut self,
+        _connection: &mut Self::Connection,
+        _now_ns: u64,
+        _spare: &mut Vec<u8>,
+    ) -> Option<OutgoingDatagrams> {
+        None
+    }
+
+    /// The handshake of an open connection that the protocol itself has secured.
+    fn secured(&self, _connection: &Self::Connection) -> Option<Secured> {
+        None
+    }
+
+    /// What QUIC counted on the connection since this was last asked; absent without it.
+    fn take_quic(&mut self, _connection: &mut Self::Connection) -> Option<QuicCounts> {
+        None
     }
 }
 

@@ -21,8 +21,8 @@ use super::exchange::{
     ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer,
 };
 use super::{
-    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Next, Out, Part, Progress,
-    ProtocolEvent, TimedOut,
+    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
+    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, TimedOut,
 };
 use crate::failure;
 
@@ -291,14 +291,13 @@ pub(crate) struct WebSocketConnection {
     has_abandoned: bool,
 }
 
-impl ClientProtocol for WebSocket {
+impl OnConnections for WebSocket {
     type Transport = Stream;
     type Connection = WebSocketConnection;
+}
 
+impl ClientProtocol for WebSocket {
     const IN_ORDER: bool = true;
-    const WRITES_AHEAD: bool = true;
-    const FLOODED: FailureKind = FailureKind::WebSocketError;
-    const PARTS: bool = true;
 
     fn start(&mut self, worker: u32, workers: u32, add: &mut dyn FnMut(Arc<[u8]>) -> PayloadId) {
         self.numbers = ConnectionNumbers::new(worker, workers);
@@ -328,6 +327,10 @@ impl ClientProtocol for WebSocket {
         let bytes = out.owned(self.encoded.payload());
         connection.client.open(&self.encoded.offer, nonce, bytes);
         false
+    }
+
+    fn parts(&self) -> bool {
+        true
     }
 
     /// A server that has not answered all is left without waiting.
@@ -391,26 +394,6 @@ impl ClientProtocol for WebSocket {
             }
         }
         encoded.set.take(&mut connection.in_flight)
-    }
-
-    #[inline]
-    fn sending(&mut self, connection: &mut WebSocketConnection) {
-        connection.is_sending = true;
-        if self.encoded.exchange.replies == 0 {
-            connection.in_send = connection.in_flight.requests.count();
-        }
-    }
-
-    /// A message without a reply is done.
-    #[inline]
-    fn taken(
-        &mut self,
-        connection: &mut WebSocketConnection,
-        now_ns: u64,
-    ) -> Option<(u32, Answer)> {
-        connection.in_send = connection.in_send.checked_sub(1)?;
-        let answer = answer_of(connection.reply, now_ns);
-        Some((self.leave(connection), answer))
     }
 
     #[inline]
@@ -584,6 +567,34 @@ impl ClientProtocol for WebSocket {
         })
     }
 
+    fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
+        if connection.in_flight.requests.count() == 0 {
+            return None;
+        }
+        let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
+        if !connection.is_push {
+            discarded_bytes += connection.client.take_pending();
+        }
+        connection.has_abandoned = true;
+        Some((self.leave(connection), discarded_bytes))
+    }
+
+    #[inline]
+    fn take_aside(&mut self, connection: &mut WebSocketConnection) -> Aside {
+        let mut aside = std::mem::take(&mut connection.aside);
+        aside.overhead_bytes += connection.client.take_overhead();
+        aside
+    }
+
+    fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {
+        connection.was_pushed_to
+    }
+}
+
+impl OwnFrames for WebSocket {
+    const WRITES_AHEAD: bool = true;
+    const FLOODED: FailureKind = FailureKind::WebSocketError;
+
     #[inline]
     fn next_timeout_ns(&self, connection: &WebSocketConnection) -> u64 {
         connection.ping_due_ns
@@ -609,42 +620,44 @@ impl ClientProtocol for WebSocket {
         None
     }
 
-    fn abandon(&mut self, connection: &mut WebSocketConnection) -> Option<(u32, u64)> {
-        if connection.in_flight.requests.count() == 0 {
-            return None;
-        }
-        let mut discarded_bytes = connection.reply.head_bytes + connection.reply.body_bytes;
-        if !connection.is_push {
-            discarded_bytes += connection.client.take_pending();
-        }
-        connection.has_abandoned = true;
-        Some((self.leave(connection), discarded_bytes))
-    }
-
     #[inline]
     fn resume(&mut self, connection: &mut WebSocketConnection, _out: &mut Out) {
         connection.is_sending = false;
-    }
-
-    #[inline]
-    fn take_aside(&mut self, connection: &mut WebSocketConnection) -> Aside {
-        let mut aside = std::mem::take(&mut connection.aside);
-        aside.overhead_bytes += connection.client.take_overhead();
-        aside
-    }
-
-    fn take_unexpected(&mut self) -> Option<String> {
-        self.unmatched.take()
-    }
-
-    fn may_still_hear(&self, connection: &WebSocketConnection) -> bool {
-        connection.was_pushed_to
     }
 
     fn waiting_bytes_max(&self) -> usize {
         WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.set.exchanged.depth as usize
     }
 }
+
+impl Messaging for WebSocket {
+    #[inline]
+    fn sending(&mut self, connection: &mut WebSocketConnection) {
+        connection.is_sending = true;
+        if self.encoded.exchange.replies == 0 {
+            connection.in_send = connection.in_flight.requests.count();
+        }
+    }
+
+    /// A message without a reply is done.
+    #[inline]
+    fn taken(
+        &mut self,
+        connection: &mut WebSocketConnection,
+        now_ns: u64,
+    ) -> Option<(u32, Answer)> {
+        connection.in_send = connection.in_send.checked_sub(1)?;
+        let answer = answer_of(connection.reply, now_ns);
+        Some((self.leave(connection), answer))
+    }
+
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.unmatched.take()
+    }
+}
+
+impl Scripted for WebSocket {}
+impl OverDatagrams for WebSocket {}
 
 /// The beginning of a message, for people.
 #[cold]

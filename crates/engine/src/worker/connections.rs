@@ -464,7 +464,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// Something came on a connection, which the server may be parting from.
     #[inline]
     pub(super) fn heard(&mut self, slot: Slot, now_ns: u64) {
-        if P::PARTS
+        if self.parting > 0
             && let State::Closing { quiet_ns, .. } = &mut self[slot].state
         {
             *quiet_ns = now_ns.saturating_add(QUIET_NS);
