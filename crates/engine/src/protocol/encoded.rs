@@ -80,7 +80,7 @@ impl EncodedRequests {
             }
             Spoken::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                let sizes = Sizes::of(messages.bytes(), messages.held_bytes());
+                let sizes = messages.sizes();
                 (sizes, Encoded::WebSocket(WebSocket::new(messages)))
             }
             Spoken::Streams(streams) => {

@@ -8,16 +8,14 @@ use brunt_proto::messages::{Template, Values};
 use brunt_record::{Answer, ReplyOutcome, RequestTiming};
 
 use super::EncodeError;
-
-/// Most bytes of all constant messages of a run: positions have 32 bits.
-const MESSAGES_BYTES_MAX: usize = 1 << 30;
+use super::payload::{Copies, Payload};
 
 /// The messages of a run.
 #[derive(Debug)]
 pub(super) struct MessageSet {
-    pub(super) messages: Vec<Encoded>,
-    /// The constant ones, one after the other.
-    pub(super) constant: Vec<u8>,
+    pub(super) messages: Vec<Message>,
+    /// The constant ones, as they are sent.
+    pub(super) payload: Payload,
     pub(super) exchanged: Exchanged,
     /// Whether what was filled in has to be known when its echo comes.
     pub(super) keeps_rendered: bool,
@@ -25,11 +23,10 @@ pub(super) struct MessageSet {
 
 /// A message.
 #[derive(Debug)]
-pub(super) enum Encoded {
-    /// Where it lies among the constant ones.
-    Constant { start: u32, end: u32 },
-    /// It is filled in each time.
-    Template(Template),
+pub(super) struct Message {
+    pub(super) template: Template,
+    /// Where it lies in the payload; absent where it is filled in each time.
+    pub(super) copies: Option<Copies>,
 }
 
 /// How messages are exchanged.
@@ -46,53 +43,59 @@ pub(super) struct Exchanged {
 }
 
 impl MessageSet {
-    /// The messages of the plan, whose constant ones `check` takes.
+    /// The messages of the plan, whose constant ones `check` takes. Each has `sent_bytes` when it is
+    /// sent, and `copies` in the payload if all of those have so many bytes.
     pub(super) fn new(
         plan: &Plan,
         exchanged: Exchanged,
         check: impl Fn(&MessageSpec, &[u8]) -> Result<(), EncodeError>,
+        sent_bytes: fn(usize) -> usize,
+        copies: impl Fn(usize) -> u32,
     ) -> Result<Self, EncodeError> {
-        let (mut messages, mut constant) = (Vec::new(), Vec::new());
-        for spec in plan.requests.messages() {
-            let Some(bytes) = spec.template.as_constant() else {
-                messages.push(Encoded::Template(spec.template.clone()));
-                continue;
-            };
-            check(spec, bytes)?;
-            let start = constant.len() as u32;
-            constant.extend_from_slice(bytes);
-            if constant.len() > MESSAGES_BYTES_MAX {
-                return Err(EncodeError::TooLarge);
+        let specs = plan.requests.messages();
+        let constant = specs.iter().filter_map(|spec| spec.template.as_constant());
+        let count = copies(constant.map(|bytes| sent_bytes(bytes.len())).sum());
+        let (mut messages, mut payload) = (Vec::new(), Payload::default());
+        for spec in specs {
+            let mut copies = None;
+            if let Some(bytes) = spec.template.as_constant() {
+                check(spec, bytes)?;
+                copies = Some(payload.add(sent_bytes(bytes.len()), count, 0)?);
             }
-            messages.push(Encoded::Constant {
-                start,
-                end: constant.len() as u32,
+            messages.push(Message {
+                template: spec.template.clone(),
+                copies,
             });
         }
-        let is_template = |message: &Encoded| matches!(message, Encoded::Template(_));
+        let is_filled = |message: &Message| message.copies.is_none();
         Ok(Self {
-            keeps_rendered: exchanged.is_echo && messages.iter().any(is_template),
+            keeps_rendered: exchanged.is_echo && messages.iter().any(is_filled),
             messages,
-            constant,
+            payload,
             exchanged,
         })
     }
 
-    /// Most bytes that each of the messages has.
-    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
-        self.messages.iter().map(|message| match message {
-            Encoded::Constant { start, end } => (end - start) as usize,
-            Encoded::Template(template) => template.bytes_max(),
-        })
+    /// The constant messages, and where they lie in the payload.
+    pub(super) fn constant(&self) -> impl Iterator<Item = (&[u8], Copies)> {
+        let messages = self.messages.iter();
+        messages.filter_map(|message| Some((message.template.as_constant()?, message.copies?)))
     }
 
-    /// Bytes that are held of them, beside the payload.
+    /// Most bytes that each of the messages has.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.messages
+            .iter()
+            .map(|message| message.template.bytes_max())
+    }
+
+    /// Bytes that are held of them.
     pub(super) fn held_bytes(&self) -> usize {
-        let templates = self.messages.iter().map(|message| match message {
-            Encoded::Constant { .. } => 0,
-            Encoded::Template(template) => template.held_bytes(),
-        });
-        templates.sum::<usize>() + self.constant.len() + size_of_val(&self.messages[..])
+        let templates = self
+            .messages
+            .iter()
+            .map(|message| message.template.held_bytes());
+        templates.sum::<usize>() + self.payload.len() + size_of_val(&self.messages[..])
     }
 
     /// What is filled into the message that is next on the connection.
@@ -126,10 +129,8 @@ impl MessageSet {
             return connection.rendered.first();
         }
         let place = connection.requests.oldest() as usize;
-        match self.messages[places[place].request as usize] {
-            Encoded::Constant { start, end } => &self.constant[start as usize..end as usize],
-            Encoded::Template(_) => &[],
-        }
+        let message = &self.messages[places[place].request as usize];
+        message.template.as_constant().unwrap_or_default()
     }
 
     /// A message was written; gives its place.

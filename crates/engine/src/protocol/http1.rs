@@ -1,6 +1,7 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
@@ -13,14 +14,12 @@ use thiserror::Error;
 
 use super::exchange::InOrder;
 use super::filled::{Parts, VerbatimError, kind_of};
+use super::payload::{Copies, Payload};
 use super::{
     Broken, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections, Out,
     OverDatagrams, OwnFrames, Part, Progress, ProtocolError, ProtocolEvent, Scripted, Sizes,
 };
 use crate::failure;
-
-/// Most bytes of all requests of a run, each ordinary and closing: positions have 32 bits.
-const REQUESTS_BYTES_MAX: usize = RequestSet::BYTES_MAX;
 
 /// The bytes that are given for a request are not those of one.
 #[derive(Debug, Error)]
@@ -30,13 +29,11 @@ struct TextError(VerbatimError);
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
 pub(crate) struct Http1Requests {
-    places: Vec<Place>,
+    requests: Vec<Encoded>,
     encoder: Encoder,
-    /// Bytes of all requests one after the other, each ordinary and then closing.
-    encoded_bytes: usize,
     depth: u32,
-    /// Made when the run is found to fit this machine.
-    payload: OnceLock<Arc<[u8]>>,
+    /// All of them.
+    payload: Payload,
     /// The holes of those requests that have any: of the ordinary one, and of the closing one.
     filled: Vec<[Vec<Hole>; 2]>,
     /// What random numbers follow from.
@@ -48,14 +45,12 @@ pub(crate) struct Http1Requests {
 /// In place of the number of a request that has no holes.
 const FIXED: u32 = u32::MAX;
 
-/// Where a request lies in the payload.
+/// A request.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// The ordinary request, which the closing one follows.
-    start: u32,
-    bytes: u32,
-    /// With `Connection: close`; 0 where no connection has a last request, or its bytes are given.
-    closing_bytes: u32,
+struct Encoded {
+    /// Where it lies in the payload. The last one on a connection has `Connection: close`, unless
+    /// its bytes are given.
+    copies: Copies,
     /// The number of its holes among those of all; [`FIXED`] where it has none.
     filled: u32,
     /// What its response depends on.
@@ -132,9 +127,8 @@ impl Http1Requests {
             host: plan.target.authority.clone(),
             closes: matches!(plan.reuse, Reuse::Requests(_)),
         };
-        let mut places = Vec::with_capacity(plan.requests.count());
-        let mut filled = Vec::new();
-        let mut encoded_bytes = 0;
+        let mut requests = Vec::with_capacity(plan.requests.count());
+        let (mut payload, mut filled) = (Payload::default(), Vec::new());
         for (index, spec) in plan.requests.requests().enumerate() {
             let encoded = encoder.encode(spec);
             let [ordinary, closing] =
@@ -144,39 +138,28 @@ impl Http1Requests {
                     .map_err(|reason| EncodeError::request(plan, index, TextError(reason)))?,
                 None => RequestKind::of_method(spec.method.as_bytes()),
             };
-            places.push(Place {
-                start: encoded_bytes as u32,
-                bytes: ordinary.bytes.len() as u32,
-                closing_bytes: closing.bytes.len() as u32,
-                filled: if ordinary.holes.is_empty() {
-                    FIXED
-                } else {
-                    filled.len() as u32
-                },
+            let is_fixed = ordinary.holes.is_empty();
+            // A single request is repeated, as often as it may be in flight on a connection.
+            let count = if is_fixed && plan.requests.count() == 1 {
+                depth
+            } else {
+                1
+            };
+            requests.push(Encoded {
+                copies: payload.add(ordinary.bytes.len(), count, closing.bytes.len())?,
+                filled: if is_fixed { FIXED } else { filled.len() as u32 },
                 kind,
-                may_repeat: http1::is_idempotent(spec.method.as_bytes())
-                    && ordinary.holes.is_empty(),
+                may_repeat: http1::is_idempotent(spec.method.as_bytes()) && is_fixed,
             });
-            encoded_bytes += ordinary.bytes.len() + closing.bytes.len();
-            if encoded_bytes > REQUESTS_BYTES_MAX {
-                return Err(EncodeError::TooLarge);
-            }
-            if !ordinary.holes.is_empty() {
+            if !is_fixed {
                 filled.push([ordinary.holes, closing.holes]);
             }
         }
-        if let [only] = &mut places[..]
-            && filled.is_empty()
-        {
-            // Behind those that are repeated before it.
-            only.start = only.bytes.saturating_mul(depth - 1);
-        }
         Ok(Self {
-            places,
+            requests,
             encoder,
-            encoded_bytes,
             depth,
-            payload: OnceLock::new(),
+            payload,
             filled,
             seed: plan.think_seed,
             sequence_offset: plan.sequence_offset,
@@ -184,15 +167,16 @@ impl Http1Requests {
     }
 
     pub(super) fn sizes(&self) -> Sizes {
-        let ordinary = self.places.iter().map(|place| place.bytes);
-        let last = self.places.iter().map(|place| match place.closing_bytes {
-            0 => place.bytes,
-            closing_bytes => closing_bytes,
+        let copies = self.requests.iter().map(|request| request.copies);
+        let ordinary = copies.clone().map(|copies| copies.bytes);
+        let last = copies.map(|copies| match copies.last_bytes {
+            0 => copies.bytes,
+            last_bytes => last_bytes,
         });
         Sizes {
             request: ordinary.max().unwrap_or(0) as usize,
             last_request: last.max().unwrap_or(0) as usize,
-            copies: self.copies_bytes(),
+            copies: self.payload.copies_bytes(),
             of_connection: self.own_bytes(),
             held: self.held_bytes(),
         }
@@ -201,12 +185,13 @@ impl Http1Requests {
     /// Bytes that each connection has beside those at most: copies of what is filled in, and of
     /// requests that follow each other and do not lie so.
     fn own_bytes(&self) -> usize {
-        let are_apart = self.depth > 1 && self.repeated().is_none();
-        let copied = self
-            .places
-            .iter()
-            .filter(|place| are_apart || place.filled != FIXED);
-        let bytes = copied.map(|place| place.bytes).max().unwrap_or(0);
+        let are_apart = self.depth > 1 && self.payload.copies_bytes() == 0;
+        let requests = self.requests.iter();
+        let copied = requests.filter(|request| are_apart || request.filled != FIXED);
+        let bytes = copied
+            .map(|request| request.copies.bytes)
+            .max()
+            .unwrap_or(0);
         (bytes as usize).saturating_mul(self.depth as usize)
     }
 
@@ -214,85 +199,42 @@ impl Http1Requests {
     fn held_bytes(&self) -> usize {
         let holes = self.filled.iter().flatten();
         let holes = holes.map(|holes| size_of_val(&holes[..]));
-        self.payload_bytes()
-            + size_of_val(&self.places[..])
+        self.payload.len()
+            + size_of_val(&self.requests[..])
             + size_of_val(&self.filled[..])
             + holes.sum::<usize>()
     }
 
-    /// Of those, bytes of a single request that is repeated.
-    fn copies_bytes(&self) -> usize {
-        self.repeated()
-            .map_or(0, |only| only.bytes as usize * (self.depth as usize - 1))
-    }
-
-    /// The only request, where all that are sent are alike.
+    /// The bytes that are sent.
     #[inline]
-    fn repeated(&self) -> Option<&Place> {
-        match &self.places[..] {
-            [only] if only.filled == FIXED => Some(only),
-            _ => None,
-        }
-    }
-
-    fn payload_bytes(&self) -> usize {
-        self.copies_bytes() + self.encoded_bytes
-    }
-
-    /// The bytes that are sent. A single request is repeated, as often as it may be in flight on a
-    /// connection: any number of them, with or without the closing one at the end, lies in one
-    /// piece.
     fn payload(&self) -> &Arc<[u8]> {
-        self.payload.get_or_init(|| {
-            // It is large: there is never a second copy of it.
-            let mut payload: Arc<[u8]> = (0..self.payload_bytes()).map(|_| 0).collect();
-            if let Some(bytes) = Arc::get_mut(&mut payload) {
-                self.fill(bytes);
-            }
-            payload
-        })
-    }
-
-    fn fill(&self, bytes: &mut [u8]) {
-        let times = self.repeated().map_or(1, |_| self.depth as usize);
-        let mut start = 0;
-        for spec in self.encoder.requests.requests() {
-            // It was encoded before.
-            let Ok([ordinary, closing]) = self.encoder.encode(spec) else {
-                return;
-            };
-            let parts = std::iter::repeat_n(&ordinary, times).chain([&closing]);
-            for part in parts.map(|text| &text.bytes) {
-                let end = start + part.len();
-                if let Some(place) = bytes.get_mut(start..end) {
-                    place.copy_from_slice(part);
+        self.payload.get(|put| {
+            for (spec, request) in self.encoder.requests.requests().zip(&self.requests) {
+                // It was encoded before.
+                if let Ok([ordinary, closing]) = self.encoder.encode(spec) {
+                    request.copies.put(&ordinary.bytes, &closing.bytes, put);
                 }
-                start = end;
             }
-        }
+        })
     }
 
     /// Where a request lies in the payload, and its holes.
     #[inline]
-    fn range(&self, next: Next) -> (u32, u32, &[Hole]) {
-        let place = &self.places[next.request.0 as usize];
-        let closes = next.closes && place.closing_bytes > 0;
+    fn range(&self, next: Next) -> (Range<u32>, &[Hole]) {
+        let Encoded { copies, filled, .. } = &self.requests[next.request.0 as usize];
+        let closes = next.closes && copies.last_bytes > 0;
         let is_closing = closes && next.behind == 0;
-        let holes = match self.filled.get(place.filled as usize) {
+        let holes = match self.filled.get(*filled as usize) {
             None => &[][..],
             Some([_, closing]) if is_closing => closing,
             Some([ordinary, _]) => ordinary,
         };
-        if is_closing {
-            let start = place.start + place.bytes;
-            return (start, start + place.closing_bytes, holes);
-        }
-        let mut start = place.start;
-        if self.repeated().is_some() {
-            // Those behind it follow it.
-            start -= place.bytes * (next.behind - u32::from(closes));
-        }
-        (start, start + place.bytes, holes)
+        let range = if is_closing {
+            copies.last()
+        } else {
+            copies.before(next.behind - u32::from(closes))
+        };
+        (range, holes)
     }
 }
 
@@ -314,7 +256,11 @@ pub(crate) struct Http1 {
 impl Http1 {
     pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
         Self {
-            kinds: requests.places.iter().map(|place| place.kind).collect(),
+            kinds: requests
+                .requests
+                .iter()
+                .map(|request| request.kind)
+                .collect(),
             requests,
             payload: PayloadId(0),
             numbers: Numbers::default(),
@@ -382,12 +328,8 @@ impl ClientProtocol for Http1 {
 
     #[inline]
     fn request(&mut self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
-        let (start, end, holes) = self.requests.range(next);
-        let part = Part {
-            payload: self.payload,
-            start,
-            end,
-        };
+        let (range, holes) = self.requests.range(next);
+        let part = Part::of(self.payload, range);
         let whole = self.requests.payload();
         if holes.is_empty() {
             out.append_shared(part, whole);
@@ -461,8 +403,8 @@ impl ClientProtocol for Http1 {
     }
 
     fn may_repeat(&self, request: RequestId) -> bool {
-        let place = self.requests.places.get(request.0 as usize);
-        place.is_some_and(|place| place.may_repeat)
+        let request = self.requests.requests.get(request.0 as usize);
+        request.is_some_and(|request| request.may_repeat)
     }
 
     fn abandon(&mut self, connection: &mut Http1Connection) -> Option<(u32, u64)> {

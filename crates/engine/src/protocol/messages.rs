@@ -1,18 +1,16 @@
 //! Messages over TCP in a worker: replies in the order of the messages, framed in one of several
 //! ways.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{MessageExchange, OpeningMessage, Plan, Reuse};
+use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::exchange::{
-    self, ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered,
-};
+use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
 use super::{
     Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
     Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, Sizes,
@@ -42,8 +40,6 @@ pub(crate) struct EncodedMessages {
     set: MessageSet,
     reply: Framing,
     opening: Option<OpeningMessage>,
-    /// Made when the run is found to fit this machine.
-    payload: OnceLock<Arc<[u8]>>,
 }
 
 impl EncodedMessages {
@@ -60,12 +56,16 @@ impl EncodedMessages {
             seed: exchange.seed,
             clock_origin_unix_ns,
         };
-        let set = MessageSet::new(plan, exchanged, |spec, bytes| match bytes {
-            [] => Err(EncodeError::protocol(MessagesError::Empty(
-                spec.name.clone(),
-            ))),
-            _ => Ok(()),
-        })?;
+        let check = |spec: &MessageSpec, bytes: &[u8]| {
+            if bytes.is_empty() {
+                let error = MessagesError::Empty(spec.name.clone());
+                return Err(EncodeError::protocol(error));
+            }
+            Ok(())
+        };
+        // A single message is repeated, as often as it may be in flight on a connection.
+        let copies = if plan.requests.count() == 1 { depth } else { 1 };
+        let set = MessageSet::new(plan, exchanged, check, |bytes| bytes, |_| copies)?;
         let reply = exchange.reply.clone();
         let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
@@ -85,39 +85,21 @@ impl EncodedMessages {
             set,
             reply,
             opening: exchange.opening.clone(),
-            payload: OnceLock::new(),
         })
     }
 
     pub(super) fn sizes(&self) -> Sizes {
         let longest = self.set.lengths().max().unwrap_or(0);
-        Sizes::of(longest, self.set.held_bytes() + self.repeated_bytes())
+        Sizes::of(longest, self.set.held_bytes())
     }
 
-    /// The only message, where it is constant.
-    fn only(&self) -> Option<u32> {
-        match self.set.messages[..] {
-            [Encoded::Constant { end, .. }] => Some(end),
-            _ => None,
-        }
-    }
-
-    fn repeated_bytes(&self) -> usize {
-        self.only().map_or(0, |bytes| {
-            bytes as usize * (self.set.exchanged.depth as usize - 1)
-        })
-    }
-
-    /// The constant bytes that are sent. A single message is repeated, as often as it may be in
-    /// flight on a connection: any number of them lies in one piece.
+    /// The constant bytes that are sent.
+    #[inline]
     fn payload(&self) -> &Arc<[u8]> {
-        self.payload.get_or_init(|| match self.only() {
-            Some(_) => self
-                .set
-                .constant
-                .repeat(self.set.exchanged.depth as usize)
-                .into(),
-            None => self.set.constant.as_slice().into(),
+        self.set.payload.get(|put| {
+            for (message, copies) in self.set.constant() {
+                copies.put(message, &[], put);
+            }
         })
     }
 }
@@ -263,37 +245,20 @@ impl ClientProtocol for Messages {
         let whole = self.encoded.payload();
         let set = &self.encoded.set;
         let message = &set.messages[next.request.0 as usize];
-        match *message {
-            Encoded::Constant { start, end } => {
-                // Those behind the only one follow it.
-                let bytes = end - start;
-                let start = match self.encoded.only() {
-                    Some(_) => bytes * (set.exchanged.depth - 1 - next.behind),
-                    None => start,
-                };
-                let end = start + bytes;
-                if set.keeps_rendered {
-                    connection
-                        .in_flight
-                        .rendered
-                        .push(&whole[start as usize..end as usize]);
-                }
-                let payload = self.payload;
-                let part = Part {
-                    payload,
-                    start,
-                    end,
-                };
-                out.append_shared(part, whole);
+        if let Some(copies) = message.copies {
+            let range = copies.before(next.behind);
+            if set.keeps_rendered {
+                let bytes = &whole[range.start as usize..range.end as usize];
+                connection.in_flight.rendered.push(bytes);
             }
-            Encoded::Template(ref template) => {
-                let values = set.values(&connection.in_flight, next.now_ns);
-                let bytes = out.owned(whole);
-                let from = bytes.len();
-                template.render(&values, bytes);
-                if set.keeps_rendered {
-                    connection.in_flight.rendered.push(&bytes[from..]);
-                }
+            out.append_shared(Part::of(self.payload, range), whole);
+        } else {
+            let values = set.values(&connection.in_flight, next.now_ns);
+            let bytes = out.owned(whole);
+            let from = bytes.len();
+            message.template.render(&values, bytes);
+            if set.keeps_rendered {
+                connection.in_flight.rendered.push(&bytes[from..]);
             }
         }
         set.take(&mut connection.in_flight)

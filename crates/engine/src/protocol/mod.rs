@@ -9,6 +9,7 @@ mod http2;
 mod http3;
 mod messages;
 mod out;
+mod payload;
 mod streams;
 mod websocket;
 

@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
-use brunt_load::{Plan, ReplyMatch, WebSocketExchange};
+use brunt_load::{MessageSpec, Plan, ReplyMatch, WebSocketExchange};
 use brunt_proto::Limits;
 use brunt_proto::messages::Template;
 use brunt_proto::websocket::{
@@ -17,12 +17,10 @@ use brunt_proto::websocket::{
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 use thiserror::Error;
 
-use super::exchange::{
-    ConnectionNumbers, Encoded, Exchanged, InFlight, MessageSet, Rendered, answer,
-};
+use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
 use super::{
     Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
-    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, TimedOut,
+    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, Sizes, TimedOut,
 };
 use crate::failure;
 
@@ -30,8 +28,6 @@ use crate::failure;
 const COPIES: usize = 64;
 /// Bytes that the copies of all messages have together: of long messages there are fewer.
 const COPIES_BYTES_MAX: usize = 16 << 20;
-/// Most bytes of the frames of all constant messages: positions have 32 bits.
-const FRAMES_BYTES_MAX: usize = 1 << 30;
 /// Bytes of a message that are kept for a report.
 const SAMPLE_BYTES_MAX: usize = 200;
 /// Bytes of control frames that may wait behind a send.
@@ -64,15 +60,6 @@ pub(crate) struct EncodedWebSocket {
     offer: Offer,
     exchange: WebSocketExchange,
     set: MessageSet,
-    /// Where the first copy of each constant message lies in the payload, in copies of what is
-    /// before it; of others 0.
-    frames_starts: Vec<u32>,
-    /// Bytes of one copy of each as a frame.
-    frames_bytes: usize,
-    copies: u32,
-    /// The frames of the constant ones: of each all copies, one after the other. Made when the run
-    /// is found to fit this machine.
-    payload: OnceLock<Arc<[u8]>>,
 }
 
 impl EncodedWebSocket {
@@ -90,23 +77,15 @@ impl EncodedWebSocket {
             seed: exchange.seed,
             clock_origin_unix_ns,
         };
-        let set = MessageSet::new(plan, exchanged, |spec, bytes| {
+        let check = |spec: &MessageSpec, bytes: &[u8]| {
             if exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
                 Ok(())
             } else {
                 Err(EncodeError::protocol(NotUtf8(spec.name.clone())))
             }
-        })?;
-        let (mut frames_starts, mut frames_bytes) = (Vec::new(), 0);
-        for message in &set.messages {
-            frames_starts.push(frames_bytes as u32);
-            if let Encoded::Constant { start, end } = message {
-                frames_bytes += frame_bytes((end - start) as usize);
-            }
-            if frames_bytes > FRAMES_BYTES_MAX {
-                return Err(EncodeError::TooLarge);
-            }
-        }
+        };
+        let copies = |bytes: usize| (COPIES_BYTES_MAX / bytes.max(1)).clamp(1, COPIES) as u32;
+        let set = MessageSet::new(plan, exchanged, check, frame_bytes, copies)?;
         let opening = opening_of(exchange).map(|(message, _)| message);
         let constant_opening = opening.and_then(Template::as_constant);
         if !exchange.is_binary
@@ -114,15 +93,10 @@ impl EncodedWebSocket {
         {
             return Err(EncodeError::protocol(NotUtf8("of --first".to_owned())));
         }
-        let copies = COPIES_BYTES_MAX / frames_bytes.max(1);
         Ok(Self {
             offer,
             exchange: exchange.clone(),
             set,
-            frames_starts,
-            frames_bytes,
-            copies: copies.clamp(1, COPIES) as u32,
-            payload: OnceLock::new(),
         })
     }
 
@@ -134,8 +108,12 @@ impl EncodedWebSocket {
         }
     }
 
+    pub(super) fn sizes(&self) -> Sizes {
+        Sizes::of(self.bytes(), self.set.held_bytes())
+    }
+
     /// Bytes of the longest message as a frame.
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         let opening = opening_of(&self.exchange).map(|(message, _)| message.bytes_max());
         let lengths = self.set.lengths().chain(opening);
         lengths.map(frame_bytes).max().unwrap_or(0)
@@ -165,28 +143,19 @@ impl EncodedWebSocket {
         bytes[from..].rotate_right(head_bytes);
     }
 
-    /// Bytes that are held of them.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.set.held_bytes()
-            + size_of_val(&self.frames_starts[..])
-            + self.frames_bytes * self.copies as usize
-    }
-
+    /// The frames of the constant messages, each copy with a mask of its own.
+    #[inline]
     fn payload(&self) -> &Arc<[u8]> {
-        self.payload.get_or_init(|| {
-            let mut payload = Vec::with_capacity(self.frames_bytes * self.copies as usize);
-            let mut random = self.exchange.seed;
-            for message in &self.set.messages {
-                let Encoded::Constant { start, end } = *message else {
-                    continue;
-                };
-                let bytes = &self.set.constant[start as usize..end as usize];
-                for _ in 0..self.copies {
+        self.set.payload.get(|put| {
+            let (mut frame, mut random) = (Vec::new(), self.exchange.seed);
+            for (message, copies) in self.set.constant() {
+                for _ in 0..copies.count {
                     let key = next_key(&mut random);
-                    put_frame(&mut payload, self.kind().opcode(), bytes, Some(key));
+                    frame.clear();
+                    put_frame(&mut frame, self.kind().opcode(), message, Some(key));
+                    put(&frame);
                 }
             }
-            payload.into()
         })
     }
 }
@@ -360,38 +329,29 @@ impl ClientProtocol for WebSocket {
     fn request(&mut self, connection: &mut WebSocketConnection, next: Next, out: &mut Out) -> u32 {
         let encoded = &*self.encoded;
         let whole = encoded.payload();
-        match encoded.set.messages[next.request.0 as usize] {
-            Encoded::Constant { start, end } => {
-                let frame_bytes = frame_bytes((end - start) as usize) as u32;
-                let InFlight {
-                    number, sequence, ..
-                } = connection.in_flight;
-                // Of several at once, one copy follows the other.
-                let copy = (number.wrapping_add(sequence) % u64::from(encoded.copies)) as u32;
-                let frames_start = encoded.frames_starts[next.request.0 as usize];
-                let frame_start = frames_start * encoded.copies + copy * frame_bytes;
-                let part = Part {
-                    payload: self.payload,
-                    start: frame_start,
-                    end: frame_start + frame_bytes,
-                };
-                if connection.is_sending {
-                    // It waits, with what else is written until that send is taken.
-                    let frame = &whole[part.start as usize..part.end as usize];
-                    out.owned(whole).extend_from_slice(frame);
-                } else {
-                    out.append_shared(part, whole);
-                }
-                if encoded.set.keeps_rendered {
-                    let bytes = &encoded.set.constant[start as usize..end as usize];
-                    connection.in_flight.rendered.push(bytes);
-                }
+        let message = &encoded.set.messages[next.request.0 as usize];
+        let keeps = encoded.set.keeps_rendered;
+        if let Some(copies) = message.copies {
+            let InFlight {
+                number, sequence, ..
+            } = connection.in_flight;
+            // Of several at once, one copy follows the other.
+            let copy = (number.wrapping_add(sequence) % u64::from(copies.count)) as u32;
+            let range = copies.copy(copy);
+            if connection.is_sending {
+                // It waits, with what else is written until that send is taken.
+                let frame = &whole[range.start as usize..range.end as usize];
+                out.owned(whole).extend_from_slice(frame);
+            } else {
+                out.append_shared(Part::of(self.payload, range), whole);
             }
-            Encoded::Template(ref template) => {
-                let bytes = out.owned(whole);
-                let keeps = encoded.set.keeps_rendered;
-                encoded.put_template(connection, template, next.now_ns, keeps, bytes);
+            if keeps {
+                let bytes = message.template.as_constant().unwrap_or_default();
+                connection.in_flight.rendered.push(bytes);
             }
+        } else {
+            let bytes = out.owned(whole);
+            encoded.put_template(connection, &message.template, next.now_ns, keeps, bytes);
         }
         encoded.set.take(&mut connection.in_flight)
     }

@@ -205,9 +205,10 @@ fn constant_messages_are_sent_in_one_piece_with_64_masks() {
 fn long_messages_have_fewer_copies() {
     let long = "x".repeat(1 << 20);
     let site = Site::new(&exchange(), &[&long]);
-    assert_eq!(site.protocol.encoded.copies, 15);
+    let copies = site.protocol.encoded.set.messages[0].copies;
+    assert_eq!(copies.map(|copies| copies.count), Some(15));
     assert!(site.protocol.encoded.payload().len() <= COPIES_BYTES_MAX);
-    assert!(site.protocol.encoded.held_bytes() <= COPIES_BYTES_MAX + (2 << 20));
+    assert!(site.protocol.encoded.set.held_bytes() <= COPIES_BYTES_MAX + (2 << 20));
 }
 
 #[test]
