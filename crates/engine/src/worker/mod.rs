@@ -10,6 +10,7 @@ mod output;
 mod pacing;
 mod requests;
 mod responses;
+mod source;
 mod turn;
 mod wake_ups;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::spin::Spinner;
-use brunt_load::{LoadModel, RequestSource};
+use brunt_load::LoadModel;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Backend, Recorder, SetUp};
 
@@ -34,6 +35,7 @@ use again::Repeats;
 use connections::{Connections, QUIET_NS};
 use output::Output;
 use pacing::{Model, Pacing};
+use source::Source;
 use wake_ups::WakeUps;
 
 /// What one round has beside its record.
@@ -59,10 +61,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     output: Output<P::Transport>,
     pacing: Pacing,
     repeats: Repeats,
-    /// What is sent, where no generator makes it.
-    requests: RequestSource,
-    /// What makes the requests; absent where they are those of the plan.
-    generated: Option<Box<Generated>>,
+    source: Source,
     quota: Quota,
     sampling: Sampling,
     timeline: Timeline,
@@ -160,8 +159,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             output: Output::default(),
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
-            requests: plan.requests.source(task.worker, plan.workers.get()),
-            generated: None,
+            source: Source::planned(plan, task.worker),
             quota: Quota::new(task.budget.clone()),
             sampling,
             timeline: Timeline::new(),
@@ -185,7 +183,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.protocol.accept_texts();
         generated.begin(self.connections.len(), self.task.depth);
         self.recorder().generate_requests();
-        self.generated = Some(generated);
+        self.source = Source::Generated(generated);
         self.want_bodies();
     }
 
@@ -374,10 +372,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
         let live = self.connections.accounting.recorder.live();
-        let generated = self.generated.as_ref();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
-            && generated.is_some_and(|generated| generated.is_idle(live))
+            && self.source.is_idle(live)
     }
 
     /// The end of the load: what was sent is followed until it has an outcome.
@@ -493,12 +490,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let (progress, response) = self.connections.accounting.shown();
         let streams = self.workload.so_far();
         let rest = shown.map(|shown| shown.since_last(now_ns, progress, streams, response));
-        let mut generated = self.generated.take();
-        if let Some(generated) = &mut generated {
-            let (used, names) = generated.end();
-            self.recorder().record().generator = Some(used);
-            self.recorder().name_requests(names);
-        }
+        let planned = Source::planned(self.task.plan(), self.task.worker);
+        let generated = match std::mem::replace(&mut self.source, planned) {
+            Source::Planned(_) => None,
+            Source::Generated(mut generated) => {
+                let (used, names) = generated.end();
+                self.recorder().record().generator = Some(used);
+                self.recorder().name_requests(names);
+                Some(generated)
+            }
+        };
         let unexpected = self.protocol.take_unexpected();
         self.recorder().record().unexpected = unexpected;
         let (recorder, last_done_ns) = self.connections.accounting.end(self.task.worker);

@@ -1,7 +1,6 @@
 //! How attempts to open a connection end, and which connections an open loop opens again.
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_load::ConnectionNumber;
 use brunt_record::{FailureKind, ReplyOutcome};
 
 use super::Worker;
@@ -69,9 +68,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             recorder.greeted(now_ns.saturating_sub(there_ns));
         }
         recorder.connected(now_ns, connected_ns.saturating_sub(since_ns));
-        if let Some(generated) = &mut self.generated {
-            generated.generator.opened(ConnectionNumber(slot.0));
-        }
+        self.source.opened(slot);
         let connection = &self.connections[slot];
         let (depth, punctual_free_ns) = (connection.depth, connection.punctual_free_ns);
         self.places_freed(slot, depth, punctual_free_ns);
@@ -169,9 +166,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.fail_repeats(slot, now_ns);
         }
         self.connections.attempt_failed(slot, now_ns, kind);
-        if let Some(generated) = &mut self.generated {
-            generated.generator.unopened(ConnectionNumber(slot.0));
-        }
+        self.source.unopened(slot);
         if self.pacing.has_sessions() {
             // Whoever wanted this connection does not try again.
             self.connections.stay_down(slot);

@@ -2,16 +2,16 @@
 //! are free, written and sent, and those that are spent or lost are replaced.
 
 use brunt_io::backend::{ClientBackend, Peer, Slot};
-use brunt_load::ConnectionNumber;
 use brunt_record::{RequestTiming, Skip};
 
 use super::Worker;
 use super::opening::IDLE_NS;
 use super::pacing::Model;
+use super::source::Source;
 use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
-use crate::generated::{Generated, NextBatch};
+use crate::generated::NextBatch;
 use crate::protocol::{ClientProtocol, Closing, Next};
 use crate::task::Mode;
 use crate::workload::{Carried, Chunk, Workload};
@@ -113,9 +113,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether connections that come due now are of no use.
     fn begins_no_more(&self) -> bool {
-        let is_session = self.pacing.has_sessions();
-        let generated = self.generated.as_ref().filter(|_| is_session);
-        generated.is_some_and(|generated| generated.generator.begins_no_more())
+        self.pacing.has_sessions() && self.source.begins_no_more()
     }
 
     /// Gives the arrivals that wait to what is free, and before them what is to be sent again.
@@ -144,10 +142,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// time to fail. False: there are more of them than one turn may drop.
     #[inline]
     pub(super) fn drop_expired(&mut self, now_ns: u64) -> bool {
-        let backlog = &mut self.pacing.backlog;
         // A session is to be replayed, however late it begins: its requests have time-outs of their
         // own.
-        let is_replayed = self.generated.is_some() && self.pacing.model == Model::Sessions;
+        let is_replayed = self.source.is_generated() && self.pacing.has_sessions();
+        let backlog = &mut self.pacing.backlog;
         if backlog.front().is_none() || is_replayed {
             return true;
         }
@@ -197,10 +195,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     fn is_free(&mut self, slot: Slot) -> bool {
-        let is_parked = |generated: &Generated| generated.is_parked(slot);
         self.pacing.can_take(&self.connections[slot])
             && !self.keeps_alone(slot)
-            && !self.generated.as_deref().is_some_and(is_parked)
+            && !self.source.is_parked(slot)
     }
 
     /// Takes what has been free longest.
@@ -232,11 +229,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         recorder.lag(due_ns, now_ns.saturating_sub(available_ns));
         if self.pacing.is_open_loop() {
             let timing = RequestTiming::first(due_ns, now_ns);
-            if self.generated.is_some() {
-                self.send_texts(slot, timing, 1);
-            } else {
-                self.send(slot, timing, 1);
-            }
+            self.send(slot, timing, 1);
             // It may take more before this one is sent.
             self.mark_free(slot);
         } else {
@@ -316,28 +309,56 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.send_bytes(slot, chunk, now_ns);
             return;
         }
-        if self.generated.is_some() {
-            self.send_generated(slot, now_ns);
+        let room = connection.room();
+        let is_one_by_one = self.pacing.thinks() || self.source.is_generated();
+        if room == 0 || is_one_by_one && connection.in_flight > 0 || self.is_delayed(slot, now_ns) {
             return;
         }
-        let count = connection.room();
-        if count == 0 || self.pacing.thinks() && connection.in_flight > 0 {
-            return;
-        }
-        let due_ns = connection.resume_ns();
-        if now_ns < due_ns {
-            self.connections.arm(slot, due_ns);
-            return;
-        }
-        let count = self.quota.take(now_ns, count);
-        if count == 0 {
+        let due_ns = self.connections[slot].resume_ns();
+        let most = self.quota.take(now_ns, room);
+        if most == 0 {
             // There is no request for the connections that are still to come.
             self.pacing.backlog.stop();
             return;
         }
-        self.connections.lag(slot, now_ns, due_ns);
-        let timing = RequestTiming::first(now_ns, now_ns);
-        self.send(slot, timing, count as u32);
+        let (count, sent_ns) = match &self.source {
+            Source::Planned(_) => (most, now_ns),
+            Source::Generated(_) => self.make_requests(slot, most, now_ns),
+        };
+        if count > 0 {
+            self.connections.lag(slot, sent_ns, due_ns);
+            self.send(slot, RequestTiming::first(sent_ns, sent_ns), count as u32);
+        }
+    }
+
+    /// Asks the generator for requests, of which `most` may be sent. Gives how many are there, and
+    /// when they are sent; the rest of the quota is given back.
+    #[inline(never)]
+    fn make_requests(&mut self, slot: Slot, most: u64, now_ns: u64) -> (u64, u64) {
+        let asked = self.ask(slot);
+        let there = asked.count();
+        let generated = self.source.generated_mut();
+        let is_quick = generated.is_some_and(|generated| generated.is_quick());
+        let sent_ns = if is_quick {
+            now_ns
+        } else {
+            self.backend.now_ns()
+        };
+        let is_over = sent_ns >= self.timeline.window_end_ns;
+        let count = if is_over { 0 } else { most.min(there.into()) };
+        if count < most {
+            self.quota.give_back(now_ns, most - count);
+        }
+        if count == 0 {
+            if let Some(generated) = self.source.generated_mut() {
+                generated.put_off(slot);
+            }
+            // A session is over when it has no more requests.
+            if asked == NextBatch::Close || self.pacing.has_sessions() && there == 0 {
+                self.replace(slot, sent_ns);
+            }
+        }
+        (count, sent_ns)
     }
 
     /// Sends `count` requests on a connection that has room for them.
@@ -367,25 +388,38 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         self.write_to(slot);
         let (connection, places, recorder) = self.connections.start_requests(slot, count);
-        for behind in (0..count).rev() {
-            let before = sent + u64::from(count - 1 - behind);
-            let request = self.requests.next_id(before);
-            let next = Next {
-                request,
-                behind,
-                closes,
-                now_ns: timing.sent_ns,
-            };
-            let out = self.output.out();
-            let place = self.protocol.request(&mut connection.protocol, next, out);
-            let timing = RequestTiming {
-                request: request.0,
-                ..timing
-            };
-            places[place as usize] = timing;
-            recorder.sent_by_name(timing);
-            if let Some(sends) = connection.sends() {
-                sends.written(place, free_ns);
+        let (protocol, out) = (&mut self.protocol, self.output.out());
+        match &mut self.source {
+            Source::Planned(requests) => {
+                for behind in (0..count).rev() {
+                    let request = requests.next_id(sent + u64::from(count - 1 - behind));
+                    let next = Next {
+                        request,
+                        behind,
+                        closes,
+                        now_ns: timing.sent_ns,
+                    };
+                    let place = protocol.request(&mut connection.protocol, next, out);
+                    let timing = RequestTiming {
+                        request: request.0,
+                        ..timing
+                    };
+                    places[place as usize] = timing;
+                    recorder.sent_by_name(timing);
+                    if let Some(sends) = connection.sends() {
+                        sends.written(place, free_ns);
+                    }
+                }
+            }
+            Source::Generated(generated) => {
+                let connection = (&mut connection.protocol, places);
+                generated.write_to((slot, timing), count, connection, (protocol, out));
+                for &name in &generated.written {
+                    recorder.sent_by_name(RequestTiming {
+                        request: name,
+                        ..timing
+                    });
+                }
             }
         }
         let bytes = self.send_unless_ahead();
@@ -446,79 +480,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         Some(timing)
     }
 
-    /// Sends the next batch of a generator on a connection that is open, in a closed loop or in a
-    /// session. It is asked for when there is nothing in flight.
-    #[inline(never)]
-    fn send_generated(&mut self, slot: Slot, now_ns: u64) {
-        let connection = &self.connections[slot];
-        let room = connection.room();
-        if connection.in_flight > 0 || room == 0 || self.is_delayed(slot, now_ns) {
-            return;
-        }
-        let due_ns = self.connections[slot].resume_ns();
-        let quota = self.quota.take(now_ns, room);
-        if quota == 0 {
-            self.pacing.backlog.stop();
-            return;
-        }
-        let asked = self.ask(slot);
-        let there = asked.count();
-        let is_quick = (self.generated.as_mut()).is_some_and(|generated| generated.is_quick());
-        let sent_ns = if is_quick {
-            now_ns
-        } else {
-            self.backend.now_ns()
-        };
-        let is_over = sent_ns >= self.timeline.window_end_ns;
-        let count = if is_over { 0 } else { quota.min(there.into()) };
-        if count < quota {
-            self.quota.give_back(now_ns, quota - count);
-        }
-        if count == 0 {
-            if let Some(generated) = &mut self.generated {
-                generated.put_off(slot);
-            }
-            // A session is over when it has no more requests.
-            if asked == NextBatch::Close || self.pacing.has_sessions() && there == 0 {
-                self.replace(slot, sent_ns);
-            }
-            return;
-        }
-        self.connections.lag(slot, sent_ns, due_ns);
-        let timing = RequestTiming::first(sent_ns, sent_ns);
-        self.send_texts(slot, timing, count as u32);
-    }
-
-    /// Sends the first `count` requests of what the connection has to send, which are as many at
-    /// least, and for which it has room.
-    fn send_texts(&mut self, slot: Slot, timing: RequestTiming, count: u32) {
-        let connection = &mut self.connections[slot];
-        connection.requests_left -= u64::from(count);
-        connection.is_used = true;
-        connection.think_ns = self.pacing.next_think_ns();
-        self.write_to(slot);
-        let Some(generated) = &mut self.generated else {
-            return;
-        };
-        let (connection, places, recorder) = self.connections.start_requests(slot, count);
-        let connection = (&mut connection.protocol, places);
-        let out = self.output.out();
-        generated.write_to((slot, timing), count, connection, (&mut self.protocol, out));
-        for &name in &generated.written {
-            recorder.sent_by_name(RequestTiming {
-                request: name,
-                ..timing
-            });
-        }
-        let bytes = self.send_written();
-        self.account_sent(slot, timing, count, bytes);
-    }
-
     /// Whether connections wait before each request, in a closed loop or in a session.
     pub(super) fn waits(&self) -> bool {
-        let generated = self.generated.as_ref();
-        let delays = generated.is_some_and(|generated| generated.delays);
-        self.pacing.thinks() || delays && !self.pacing.is_open_loop()
+        self.pacing.thinks() || self.source.delays() && !self.pacing.is_open_loop()
     }
 
     /// Whether calls of the generator are those of the window, as far as that is known without
@@ -531,7 +495,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline]
     fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
         let is_measured = self.is_measured();
-        if let Some(generated) = &mut self.generated
+        if let Some(generated) = self.source.generated_mut()
             && generated.delays
         {
             let delay_ns = generated.delay_ns(slot, is_measured, &self.backend);
@@ -550,7 +514,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline(always)]
     fn ask(&mut self, slot: Slot) -> NextBatch {
         let is_measured = self.is_measured();
-        let Some(generated) = &mut self.generated else {
+        let Some(generated) = self.source.generated_mut() else {
             return NextBatch::Requests(0);
         };
         let asked = generated.ask(slot, is_measured, &mut self.backend);
@@ -561,7 +525,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// The generator was called: it may have failed, and may want to see something else.
     #[inline]
     pub(super) fn follow_generator(&mut self) {
-        let Some(generated) = &mut self.generated else {
+        let Some(generated) = self.source.generated_mut() else {
             return;
         };
         if generated.error().is_some() {
@@ -575,16 +539,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// What is kept of responses, as it is wanted now.
     pub(super) fn want_bodies(&mut self) {
-        let sampled = self.sampling.wanted();
-        let generated = self.generated.as_ref();
-        let wanted = generated.map_or(sampled, |generated| generated.wanted(sampled));
+        let wanted = self.source.wanted(self.sampling.wanted());
         self.protocol.want_bodies(wanted);
     }
 
     /// Whether an arrival can be sent on the connection, which is free: it is asked what. Without a
     /// generator there is always something to send.
     fn has_request(&mut self, slot: Slot) -> bool {
-        if self.generated.is_none() || !self.pacing.is_open_loop() {
+        if !self.source.is_generated() || !self.pacing.is_open_loop() {
             return true;
         }
         let asked = self.ask(slot);
@@ -651,14 +613,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.available(slot, now_ns, now_ns);
             return;
         }
-        if let Some(generated) = &mut self.generated {
-            generated.generator.opening(ConnectionNumber(slot.0));
-        }
+        let address = self.source.opening(slot).map(Peer::Tcp);
         let state = State::Connecting { since_ns: now_ns };
         let source = self.connections.attempt(slot, now_ns, state);
-        let generated = self.generated.as_ref();
-        let address = generated.and_then(|generated| generated.generator.address());
-        let address = address.map(Peer::Tcp);
         let planned = self.task.prepared.peer_of(self.task.worker, slot);
         let peer = address.as_ref().unwrap_or(planned);
         match self.backend.open(slot, peer, source) {
@@ -705,9 +662,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.backend.close(slot);
         self.connections.closed(slot, now_ns);
         self.lose(slot, now_ns);
-        if let Some(generated) = &mut self.generated {
-            generated.closed(slot);
-        }
+        self.source.closed(slot);
         let connection = &self.connections[slot];
         let life_ns = now_ns.saturating_sub(connection.opened_ns);
         // One that gave back all that was sent on it was of no use either.
@@ -750,7 +705,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn resumes_ns(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
         let is_measured = self.is_measured();
         let resumes = self.pacing.has_sessions() && self.timeline.sends_at(now_ns);
-        let generated = self.generated.as_mut().filter(|_| resumes)?;
+        let generated = self.source.generated_mut().filter(|_| resumes)?;
         if !generated.goes_on(slot) {
             return None;
         }

@@ -257,7 +257,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         done_ns: u64,
         answer: &Answer,
     ) {
-        if self.generated.is_some() || self.sampling.reads(answer) {
+        if self.source.is_generated() || self.sampling.reads(answer) {
             self.done_and_read(slot, place, reception, done_ns, answer);
             return;
         }
@@ -275,7 +275,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         done_ns: u64,
         answer: &Answer,
     ) {
-        let generated = self.generated.as_deref();
+        let generated = self.source.generated();
         let reads_error = self.sampling.reads(answer);
         let mut kept = None;
         if reads_error || generated.is_some_and(Generated::wants_contents) {
@@ -286,8 +286,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.read_error(answer, kept.as_ref());
         }
         let mut timing = self.connections.end_request(slot, place);
-        let generated = self.generated.as_ref();
-        let request = generated.map(|generated| generated.request_in(slot, place));
+        let request = self.source.request_in(slot, place);
         if let Some(request) = request {
             timing.request = request.name;
         }
@@ -308,7 +307,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         kept: Option<&Body>,
     ) {
         let is_measured = self.is_measured();
-        let Some(generated) = &mut self.generated else {
+        let Some(generated) = self.source.generated_mut() else {
             return;
         };
         let connection = &self.connections[slot];
@@ -696,7 +695,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         kind: Option<FailureKind>,
     ) -> RequestTiming {
         let mut timing = self.connections.end_request(slot, place);
-        if let Some(generated) = &mut self.generated {
+        if let Some(generated) = self.source.generated_mut() {
             let request = generated.request_in(slot, place);
             timing.request = request.name;
             let failure = kind.map_or(RequestFailure::Unfinished, failure::for_generators);
