@@ -205,8 +205,9 @@ mod tests {
         assert_eq!(info.busy_ns, 9_000);
         let narrow = |first: u8| u32::from_ne_bytes([0, 1, 2, 3].map(|next| (first + next) % 7));
         assert_eq!(info.smoothed_rtt_ns, u64::from(narrow(5)) * 1_000);
-        let wide =
-            |first: u8| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|it| (first + it) % 7));
+        let wide = |first: u8| {
+            u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|place| (first + place) % 7))
+        };
         assert_eq!(info.bytes_acked, wide(1) - 1);
         assert_eq!(info.delivery_bytes_per_s, wide(6));
         assert_eq!(info.bytes_retransmitted, wide(5));

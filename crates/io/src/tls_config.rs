@@ -154,7 +154,10 @@ fn side_of(plan: &Plan, spec: &TlsSpec) -> Result<Option<ClientSide>, TlsConfigE
 
 /// What is offered (ALPN) where this is to be spoken, in the order of preference.
 fn offered(spoken: &Spoken) -> Vec<&'static [u8]> {
-    let names = spoken.protocols().iter().filter_map(|it| it.alpn);
+    let names = spoken
+        .protocols()
+        .iter()
+        .filter_map(|protocol| protocol.alpn);
     names.map(str::as_bytes).collect()
 }
 

@@ -602,7 +602,9 @@ mod tests {
         };
         assert_eq!(drawn(7, 3), drawn(7, 3));
         let workers = (1..9).flat_map(|seed| (0..8).map(move |worker| (seed, worker)));
-        let all: Vec<String> = workers.flat_map(|(seed, it)| drawn(seed, it)).collect();
+        let all: Vec<String> = workers
+            .flat_map(|(seed, worker)| drawn(seed, worker))
+            .collect();
         let mut digits = std::collections::BTreeMap::<(usize, char), u32>::new();
         for uuid in &all {
             assert_eq!(uuid.len(), 36);
@@ -648,7 +650,7 @@ mod tests {
         assert_eq!(one, drawn(7, 0));
         assert!(one != drawn(7, 1) && one != drawn(8, 0));
         for number in ["08", "09", "10", "11", "12"] {
-            let count = one.iter().filter(|it| *it == number).count();
+            let count = one.iter().filter(|other| *other == number).count();
             // Five standard deviations.
             assert!((9_553..10_447).contains(&count), "{number}: {count}");
         }

@@ -65,7 +65,7 @@ impl Environment {
 
     /// Adds what a round showed of server and client.
     pub fn add(&mut self, run: &Run) {
-        let names = run.agents.iter().filter_map(|it| it.fleet.as_ref());
+        let names = run.agents.iter().filter_map(|agent| agent.fleet.as_ref());
         self.agents = names.map(|agent| agent.name.clone()).collect();
         let agent = run.first();
         self.client = Some(ClientDescription {

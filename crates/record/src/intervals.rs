@@ -116,7 +116,7 @@ impl Intervals {
     pub fn filled(&self) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)> + '_> + '_ {
         self.sparse.iter().map(|sparse| {
             let filled = sparse.iter();
-            filled.map(|it| (loglinear::lowest(it.index(), BITS), it.count()))
+            filled.map(|bucket| (loglinear::lowest(bucket.index(), BITS), bucket.count()))
         })
     }
 

@@ -547,16 +547,16 @@ impl StreamAccount {
     pub fn since(&self, earlier: &Self) -> Self {
         let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(earlier));
         Self {
-            bytes_acked: since(|it| it.bytes_acked),
-            bytes_received: since(|it| it.bytes_received),
-            bytes_retransmitted: since(|it| it.bytes_retransmitted),
-            segments_sent: since(|it| it.segments_sent),
-            segments_retransmitted: since(|it| it.segments_retransmitted),
-            segments_received: since(|it| it.segments_received),
-            segments_out_of_order: since(|it| it.segments_out_of_order),
-            busy_ns: since(|it| it.busy_ns),
-            receive_window_limited_ns: since(|it| it.receive_window_limited_ns),
-            send_buffer_limited_ns: since(|it| it.send_buffer_limited_ns),
+            bytes_acked: since(|info| info.bytes_acked),
+            bytes_received: since(|info| info.bytes_received),
+            bytes_retransmitted: since(|info| info.bytes_retransmitted),
+            segments_sent: since(|info| info.segments_sent),
+            segments_retransmitted: since(|info| info.segments_retransmitted),
+            segments_received: since(|info| info.segments_received),
+            segments_out_of_order: since(|info| info.segments_out_of_order),
+            busy_ns: since(|info| info.busy_ns),
+            receive_window_limited_ns: since(|info| info.receive_window_limited_ns),
+            send_buffer_limited_ns: since(|info| info.send_buffer_limited_ns),
         }
     }
 }

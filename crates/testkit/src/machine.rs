@@ -166,7 +166,10 @@ impl VirtualMachine for SimMachine {
     }
 
     fn evidence(&self) -> Evidence {
-        let ledgers = self.workers.values().map(|it| it.ledger.borrow().clone());
+        let ledgers = self
+            .workers
+            .values()
+            .map(|worker| worker.ledger.borrow().clone());
         let ledgers: Vec<Ledger> = ledgers.collect();
         evidence(&self.settings, &ledgers)
     }

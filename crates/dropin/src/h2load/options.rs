@@ -470,7 +470,8 @@ pub(super) fn header(typed: &str) -> Result<(String, String), Ending> {
     let Some(colon) = colon.filter(|&at| !(at == 1 && typed.starts_with(':'))) else {
         return Err(error(&format!("-H: invalid header: {typed}")));
     };
-    let value = typed[colon + 1..].trim_start_matches(|it: char| it.is_ascii_whitespace());
+    let value =
+        typed[colon + 1..].trim_start_matches(|character: char| character.is_ascii_whitespace());
     if value.is_empty() {
         let line = format!("-H: invalid header - value missing: {}", &typed[..colon]);
         return Err(error(&line));

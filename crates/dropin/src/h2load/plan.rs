@@ -95,7 +95,10 @@ impl Options {
 
     /// Where connections go, with the name of the server that is asked.
     fn target(&self, uris: &Uris) -> Result<Target, Ending> {
-        let socket = self.base.as_deref().and_then(|it| it.strip_prefix("unix:"));
+        let socket = self
+            .base
+            .as_deref()
+            .and_then(|base| base.strip_prefix("unix:"));
         let asked = named(&uris.base, socket)?;
         let Some((host, port)) = self.connect_to.as_ref().filter(|_| socket.is_none()) else {
             return Ok(asked);
@@ -387,7 +390,7 @@ mod tests {
             (Some(100), true)
         );
         let requests = closed.requests.requests();
-        let paths: Vec<_> = requests.map(|it| it.path).collect();
+        let paths: Vec<_> = requests.map(|request| request.path).collect();
         assert_eq!(paths, ["/a", "/b", "/d"]);
         assert_eq!(closed.requests.order(), RequestOrder::ConnectionTurns);
         let timed = plan("-D 5 --warm-up-time 1 -c 2 -T 1 -w 16 https://h/", None);

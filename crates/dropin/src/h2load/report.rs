@@ -193,7 +193,10 @@ pub fn log_lines(options: &Options, run: &Run, log: &RequestLog) -> String {
     let start_us = run.first().clock.window_start_unix_ms * 1_000;
     let until_ns = counted_until_ns(options, run);
     let mut text = String::new();
-    for request in log.requests().take_while(|it| it.done_ns < until_ns) {
+    for request in log
+        .requests()
+        .take_while(|request| request.done_ns < until_ns)
+    {
         let sent_us = start_us + request.sent_ns / 1_000;
         let taken_us = request.done_ns.saturating_sub(request.sent_ns) / 1_000;
         let status = match request.end {

@@ -208,7 +208,8 @@ fn print(options: &Options, measured: &Measured) -> String {
     let samples = rates.len();
     let response_ms = per(sessions.response_ns as f64 / 1e6, sessions.replies as f64);
     let transfer_ms = per(sessions.transfer_ns as f64 / 1e6, sessions.replies as f64);
-    let [informed, success, moved, wrong, failed] = [1, 2, 3, 4, 5].map(|it| all.replies.class(it));
+    let [informed, success, moved, wrong, failed] =
+        [1, 2, 3, 4, 5].map(|class| all.replies.class(class));
     let (user_s, system_s) = (measured.user_s, measured.system_s);
     let [user, system, both] =
         [user_s, system_s, user_s + system_s].map(|cpu_s| per(100.0 * cpu_s, taken_s));

@@ -106,7 +106,9 @@ impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => value.serialize(serializer),
-            Self::Object(parts) => serializer.collect_map(parts.iter().map(|(key, it)| (key, it))),
+            Self::Object(parts) => {
+                serializer.collect_map(parts.iter().map(|(key, value)| (key, value)))
+            }
         }
     }
 }
@@ -117,7 +119,7 @@ fn value_of(value: impl Serialize) -> Json {
 
 fn object(parts: impl IntoIterator<Item = (&'static str, Json)>) -> Json {
     let parts = parts.into_iter();
-    Json::Object(parts.map(|(key, it)| (key.to_owned(), it)).collect())
+    Json::Object(parts.map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 fn three([average, fastest, slowest]: [Option<f64>; 3]) -> Json {
@@ -176,7 +178,7 @@ fn text(figures: &Figures) -> String {
         Some(seconds) => format!("{:.4} {unit}", seconds / length_s),
         None => format!("{nothing} {unit}"),
     };
-    let time = |it: Option<f64>| time_or("NaN", it);
+    let time = |seconds: Option<f64>| time_or("NaN", seconds);
     // The mean, the shortest and the longest; of nothing as oha finds them.
     let three = |[mean, least, most]: [Option<f64>; 3]| {
         [time(mean), time_or("inf", least), time_or("-inf", most)].join(", ")
@@ -203,7 +205,7 @@ fn text(figures: &Figures) -> String {
         percentiles.map(|(percent, seconds)| format!("  {percent:.2}% in {}\n", time(*seconds)));
     let percentiles: String = percentiles.collect();
     let dialup = three(figures.opening);
-    let lookup = three(figures.opening.map(|it| it.map(|_| 0.0)));
+    let lookup = three(figures.opening.map(|opening| opening.map(|_| 0.0)));
     let mut statuses = figures.statuses.clone();
     statuses.sort_by_key(|&(_, count)| Reverse(count));
     let statuses = statuses.iter();
@@ -534,6 +536,12 @@ mod tests {
         };
         assert_eq!(one.bins[0], (0.005, 1));
         let none = Times::of(&Histogram::default());
-        assert!(none.bins.is_empty() && none.percentiles.iter().all(|(_, it)| it.is_none()));
+        assert!(
+            none.bins.is_empty()
+                && none
+                    .percentiles
+                    .iter()
+                    .all(|(_, seconds)| seconds.is_none())
+        );
     }
 }

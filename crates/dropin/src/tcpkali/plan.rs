@@ -485,7 +485,7 @@ mod tests {
         let further: Vec<&str> = several
             .further_targets
             .iter()
-            .map(|it| it.url.as_str())
+            .map(|target| target.url.as_str())
             .collect();
         assert_eq!(further, ["tcp://i:2"]);
         let short = plan("-m a -c 4 -r 10 --channel-lifetime 2s h:1").expect("good");

@@ -473,7 +473,7 @@ impl Recorder {
         let is_known = record
             .downtimes
             .last()
-            .is_some_and(|it| it.until_ns.is_none());
+            .is_some_and(|downtime| downtime.until_ns.is_none());
         if is_known || record.downtimes.len() == Downtime::KEPT_MAX {
             return;
         }

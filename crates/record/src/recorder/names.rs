@@ -72,7 +72,10 @@ impl NameRecorder {
 
     fn of_generated(&mut self, name: u32) -> Option<&mut NameRecord> {
         if name == NO_NAME {
-            return self.generated.as_mut().map(|it| &mut it.unnamed);
+            return self
+                .generated
+                .as_mut()
+                .map(|generated| &mut generated.unnamed);
         }
         let place = (name as usize).min(GENERATED_NAMES_MAX);
         if place >= self.records.len() {

@@ -564,7 +564,11 @@ mod tests {
         recorder.hand_over_log(&mut log);
         assert_eq!((log.len(), log.left_out()), (2, 3));
         assert!(log.requests().all(|request| !request.closes));
-        let responses: Vec<u64> = log.responses().iter().map(|it| it.done_ns).collect();
+        let responses: Vec<u64> = log
+            .responses()
+            .iter()
+            .map(|response| response.done_ns)
+            .collect();
         assert_eq!(responses, [10, 11]);
     }
 }

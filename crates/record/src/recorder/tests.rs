@@ -808,7 +808,7 @@ proptest! {
             ] {
                 prop_assert_eq!(stages.count(), window.count());
                 // Bounds that moved with the end are known to a bucket's width.
-                let [max_ns, finer_ns] = [stages, window].map(|it| it.max_ns().unwrap_or(0));
+                let [max_ns, finer_ns] = [stages, window].map(|histogram| histogram.max_ns().unwrap_or(0));
                 prop_assert!(max_ns <= finer_ns && finer_ns - max_ns <= finer_ns >> 7);
             }
             prop_assert_eq!(stages.errors(), latencies.response_error.count());

@@ -173,7 +173,7 @@ fn check(runs: &[Run]) -> Result<(), MergeError> {
 fn in_two<T: Ord>(runs: &[Run], of: fn(&Run) -> Vec<T>) -> Option<(T, usize, usize)> {
     let mut all: Vec<(T, usize)> = Vec::new();
     for (run, number) in runs.iter().zip(0..) {
-        all.extend(of(run).into_iter().map(|it| (it, number)));
+        all.extend(of(run).into_iter().map(|value| (value, number)));
     }
     all.sort_unstable();
     let twice = all.windows(2).position(|pair| pair[0].0 == pair[1].0)?;
@@ -188,7 +188,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
     let names = |run: &Run| {
         run.names
             .iter()
-            .map(|it| it.name.clone())
+            .map(|record| record.name.clone())
             .collect::<Vec<String>>()
     };
     let versions = (&first.brunt_version, &other.brunt_version);
@@ -280,55 +280,55 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
         };
     }
     compare! {
-        "plan.target.url": |it: &Plan| it.urls(),
-        "plan.target.unix_socket": |it: &Plan| it.target.unix_socket.clone(),
-        "the list of plan.requests": |it: &Plan| it.requests.outline().list,
-        "the order of plan.requests": |it: &Plan| it.requests.order().name(),
+        "plan.target.url": |plan: &Plan| plan.urls(),
+        "plan.target.unix_socket": |plan: &Plan| plan.target.unix_socket.clone(),
+        "the list of plan.requests": |plan: &Plan| plan.requests.outline().list,
+        "the order of plan.requests": |plan: &Plan| plan.requests.order().name(),
         "plan.spoken": spoken,
-        "the first of plan.requests": |it: &Plan| {
-            let is_message = it.requests.first_outline().is_none();
-            is_message.then(|| it.requests.first_name())
+        "the first of plan.requests": |plan: &Plan| {
+            let is_message = plan.requests.first_outline().is_none();
+            is_message.then(|| plan.requests.first_name())
         },
         "plan.tls": tls,
-        "whether there is a plan.tls.identity": |it: &Plan| {
-            it.tls().is_some_and(|it| it.identity.is_some())
+        "whether there is a plan.tls.identity": |plan: &Plan| {
+            plan.tls().is_some_and(|tls| tls.identity.is_some())
         },
-        "plan.pipeline": |it: &Plan| it.pipeline,
-        "plan.streams": |it: &Plan| it.streams,
-        "plan.http2": |it: &Plan| it.http2,
-        "plan.reuse": |it: &Plan| it.reuse,
-        "plan.think_time_ns": |it: &Plan| it.think_time_ns,
-        "plan.think_spread": |it: &Plan| it.think_spread,
-        "plan.stop.duration_ns": |it: &Plan| it.stop.duration_ns,
-        "plan.has_equal_parts": |it: &Plan| it.has_equal_parts,
-        "plan.warmup_ns": |it: &Plan| it.warmup_ns,
-        "plan.timeout_ns": |it: &Plan| it.timeout_ns,
-        "plan.setup_timeout_ns": |it: &Plan| it.setup_timeout_ns,
-        "plan.connect_timeout_ns": |it: &Plan| it.connect_timeout_ns,
-        "plan.drain_limit_ns": |it: &Plan| it.drain_limit_ns,
-        "plan.backend": |it: &Plan| it.backend,
-        "plan.stamps": |it: &Plan| it.stamps,
-        "plan.spin": |it: &Plan| it.spin,
-        "plan.oversubscribe": |it: &Plan| it.oversubscribe,
-        "plan.observe": |it: &Plan| it.observe,
-        "the method of plan.requests": |it: &Plan| it.first_request().map(|it| it.method),
-        "the path of plan.requests": |it: &Plan| it.first_request().map(|it| it.path),
-        "the header fields of plan.requests": |it: &Plan| {
-            it.first_request().map(|it| it.header_names)
+        "plan.pipeline": |plan: &Plan| plan.pipeline,
+        "plan.streams": |plan: &Plan| plan.streams,
+        "plan.http2": |plan: &Plan| plan.http2,
+        "plan.reuse": |plan: &Plan| plan.reuse,
+        "plan.think_time_ns": |plan: &Plan| plan.think_time_ns,
+        "plan.think_spread": |plan: &Plan| plan.think_spread,
+        "plan.stop.duration_ns": |plan: &Plan| plan.stop.duration_ns,
+        "plan.has_equal_parts": |plan: &Plan| plan.has_equal_parts,
+        "plan.warmup_ns": |plan: &Plan| plan.warmup_ns,
+        "plan.timeout_ns": |plan: &Plan| plan.timeout_ns,
+        "plan.setup_timeout_ns": |plan: &Plan| plan.setup_timeout_ns,
+        "plan.connect_timeout_ns": |plan: &Plan| plan.connect_timeout_ns,
+        "plan.drain_limit_ns": |plan: &Plan| plan.drain_limit_ns,
+        "plan.backend": |plan: &Plan| plan.backend,
+        "plan.stamps": |plan: &Plan| plan.stamps,
+        "plan.spin": |plan: &Plan| plan.spin,
+        "plan.oversubscribe": |plan: &Plan| plan.oversubscribe,
+        "plan.observe": |plan: &Plan| plan.observe,
+        "the method of plan.requests": |plan: &Plan| plan.first_request().map(|request| request.method),
+        "the path of plan.requests": |plan: &Plan| plan.first_request().map(|request| request.path),
+        "the header fields of plan.requests": |plan: &Plan| {
+            plan.first_request().map(|request| request.header_names)
         },
-        "the length of the body of plan.requests": |it: &Plan| {
-            it.first_request().map(|it| it.body_bytes)
+        "the length of the body of plan.requests": |plan: &Plan| {
+            plan.first_request().map(|request| request.body_bytes)
         },
-        "the kind of plan.model": |it: &Plan| it.model.name(),
-        "the process of plan.model.schedule": |it: &Plan| {
-            it.model.schedule().map(|it| it.process().name())
+        "the kind of plan.model": |plan: &Plan| plan.model.name(),
+        "the process of plan.model.schedule": |plan: &Plan| {
+            plan.model.schedule().map(|schedule| schedule.process().name())
         },
-        "the lengths of plan.model.schedule.stages": |it: &Plan| {
-            let stages = it.model.schedule().map(|it| it.stages().iter());
-            stages.map(|it| it.map(|stage| stage.duration_ns).collect::<Vec<_>>())
+        "the lengths of plan.model.schedule.stages": |plan: &Plan| {
+            let stages = plan.model.schedule().map(|schedule| schedule.stages().iter());
+            stages.map(|stages| stages.map(|stage| stage.duration_ns).collect::<Vec<_>>())
         },
-        "whether connections are paced": |it: &Plan| it.model.connect_per_s().is_some(),
-        "whether requests are counted": |it: &Plan| it.stop.requests.is_some(),
+        "whether connections are paced": |plan: &Plan| plan.model.connect_per_s().is_some(),
+        "whether requests are counted": |plan: &Plan| plan.stop.requests.is_some(),
     }
 }
 

@@ -312,7 +312,7 @@ pub(super) fn difference(
 ) -> Option<(&'static str, String, String)> {
     let (ours, theirs) = (&first.negotiated, &other.negotiated);
     if ours.protocol != theirs.protocol {
-        let names = [ours, theirs].map(|it| it.protocol.name.to_owned());
+        let names = [ours, theirs].map(|negotiated| negotiated.protocol.name.to_owned());
         let [ours, theirs] = names;
         return Some(("the protocol", ours, theirs));
     }

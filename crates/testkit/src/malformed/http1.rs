@@ -187,10 +187,10 @@ const END: &str = "Content-Length: 0\r\n\r\n";
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let text = |text: &'static str| fixed(text.as_bytes());
     let texts = TEXTS.iter();
-    let texts = texts.map(|&(name, it, ending)| Kind::new(name, text(it), ending));
+    let texts = texts.map(|&(name, response, ending)| Kind::new(name, text(response), ending));
     let large = LARGE.iter().map(|&(name, [start, repeated, end], times)| {
-        let it = [start, &repeated.repeat(times), end].concat();
-        let bytes = written(move |out, _| out.extend_from_slice(it.as_bytes()));
+        let text = [start, &repeated.repeat(times), end].concat();
+        let bytes = written(move |out, _| out.extend_from_slice(text.as_bytes()));
         Kind::new(name, bytes, Close)
     });
     let endless = ENDLESS.iter();

@@ -610,18 +610,18 @@ impl Places {
             Some(place) if place.stream == stream => Some(hinted),
             // What comes of a stream behind its reply is as frequent as replies.
             _ if self.unhinted == 0 => None,
-            _ => self.find(|it| it == stream),
+            _ => self.find(|number| number == stream),
         }
     }
 
     /// A place whose request has a stream from this one on.
     fn first_from(&self, stream: u64) -> Option<u32> {
-        self.find(|it| it >= stream && it != NO_STREAM)
+        self.find(|number| number >= stream && number != NO_STREAM)
     }
 
     /// The first place with a request in flight.
     fn first_in_flight(&self) -> Option<u32> {
-        self.find(|it| it != NO_STREAM)
+        self.find(|number| number != NO_STREAM)
     }
 
     fn find(&self, is_it: impl Fn(u64) -> bool) -> Option<u32> {
