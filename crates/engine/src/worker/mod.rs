@@ -471,8 +471,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         self.give_up_waiting(now_ns);
         self.censor_repeats(now_ns);
-        if self.quota.is_exhausted() {
-            self.recorder().done(now_ns);
+        let gave_up = self.connections.unavailable_since_ns.is_some();
+        if self.quota.is_exhausted() || gave_up {
+            self.recorder().opens_no_more(now_ns, gave_up);
         }
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.connections.accounting.recorder.record();

@@ -57,8 +57,8 @@ pub struct Recorder {
     /// The requests by the stage in which they were due.
     stages: StageRecorder,
     names: NameRecorder,
-    /// When the worker had nothing more to send.
-    done_ns: Option<u64>,
+    /// When the worker stopped opening connections, and whether because its server was away.
+    opens_until: Option<(u64, bool)>,
     /// The log of requests; absent where none is kept.
     log: Option<Box<LogPart>>,
     /// The point of the series that goes on: events come nearly in order.
@@ -192,10 +192,10 @@ impl Recorder {
         }
     }
 
-    /// The worker has nothing more to send from `at_ns` on: no request needs the connections that are
-    /// not open by then, for as long as other workers go on.
-    pub fn done(&mut self, at_ns: u64) {
-        self.done_ns = Some(at_ns);
+    /// The worker opens no connection from `at_ns` on, while others go on: it has nothing more to
+    /// send, or, where it `gave_up`, its server was away for too long.
+    pub fn opens_no_more(&mut self, at_ns: u64, gave_up: bool) {
+        self.opens_until = Some((at_ns, gave_up));
     }
 
     /// Ends the recording; its instants are those of the clock of the process. `end_ns` is the
@@ -204,12 +204,16 @@ impl Recorder {
         self.end_window_at(end_ns);
         self.live_changed(self.window.end_ns, self.live);
         self.opening(self.window.end_ns, self.opening);
-        if let Some(done_ns) = self.done_ns {
-            let rest_ns = self.window.overlap_ns(done_ns, self.window.end_ns);
+        if let Some((until_ns, gave_up)) = self.opens_until {
+            let rest_ns = self.window.overlap_ns(until_ns, self.window.end_ns);
             let live = &mut self.recording.record.live;
             let unopened = live.asked.saturating_sub(self.live);
-            let unneeded_ns = u64::from(unopened).saturating_mul(rest_ns);
-            live.missing.unneeded_ns.merge(&unneeded_ns);
+            let missing = if gave_up {
+                &mut live.missing.retrying_ns
+            } else {
+                &mut live.missing.unneeded_ns
+            };
+            missing.merge(&u64::from(unopened).saturating_mul(rest_ns));
         }
         self.recording.latencies.unfinished.merge(&self.until_end);
         let before = &self.recording.record.tallies.before;
