@@ -303,6 +303,8 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
         "plan.has_equal_parts": |plan: &Plan| plan.has_equal_parts,
         "plan.warmup_ns": |plan: &Plan| plan.warmup_ns,
         "plan.timeout_ns": |plan: &Plan| plan.timeout_ns,
+        "plan.sends_again": |plan: &Plan| plan.sends_again,
+        "plan.sockets": |plan: &Plan| plan.sockets.clone(),
         "plan.setup_timeout_ns": |plan: &Plan| plan.setup_timeout_ns,
         "plan.connect_timeout_ns": |plan: &Plan| plan.connect_timeout_ns,
         "plan.drain_limit_ns": |plan: &Plan| plan.drain_limit_ns,
