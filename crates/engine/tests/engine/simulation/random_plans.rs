@@ -263,6 +263,9 @@ impl Case {
             seed: values.within(0, u64::MAX),
         });
         self.plan.requests = Self::messages(values, "");
+        // A slow server would be pinged for minutes.
+        let count = self.plan.stop.requests;
+        self.plan.stop.requests = count.map(|count| count.min(300));
         self
     }
 
