@@ -151,9 +151,7 @@ fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) 
         page.row("agents", &items, Tone::Plain);
     }
     let items = machine(&environment.machine);
-    if !items.is_empty() {
-        page.row("machine", &items, Tone::Plain);
-    }
+    page.row("machine", &items, Tone::Plain);
     if let Some(server) = &environment.server {
         page.row("server", &described_server(server), Tone::Plain);
     }

@@ -111,9 +111,7 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
         let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
         items.push(format!("delivered lately at {rate}"));
     }
-    let has_lost = again > 0;
-    let tone = if has_lost { Tone::Warning } else { Tone::Plain };
-    page.row("path", &items, tone);
+    page.row("path", &items, Tone::Warning.when(again > 0));
 }
 
 /// What sending waited for.
@@ -139,9 +137,7 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
     let mut items = Vec::new();
     items.extend(per_gb(&bandwidth.cpu_ns_per_gb).map(|cpu| format!("client {cpu}")));
     items.extend(per_gb(&bandwidth.server_cpu_ns_per_gb).map(|cpu| format!("server {cpu}")));
-    if !items.is_empty() {
-        page.row("CPU", &items, Tone::Plain);
-    }
+    page.row("CPU", &items, Tone::Plain);
 }
 
 /// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
@@ -188,9 +184,7 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
         ("sender", down.flatten(), down_counts),
     ] {
         let items: Vec<String> = rate.into_iter().chain(counts).collect();
-        if !items.is_empty() {
-            page.row(label, &items, Tone::Plain);
-        }
+        page.row(label, &items, Tone::Plain);
     }
 }
 

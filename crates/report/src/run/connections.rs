@@ -81,7 +81,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
-        let tone = if is_short { Tone::Warning } else { Tone::Plain };
+        let tone = Tone::Warning.when(is_short);
         let label = if connects_only {
             "all phases"
         } else {
@@ -206,8 +206,7 @@ fn held_ends(held: &Held, page: &mut Page) {
     ];
     let items: Vec<String> = counts(ends, true).chain(counts(seldom, false)).collect();
     let is_lossy = held.closed_by_server + held.given_up + held.attempts_failed > 0;
-    let tone = if is_lossy { Tone::Warning } else { Tone::Plain };
-    page.row("connections", &items, tone);
+    page.row("connections", &items, Tone::Warning.when(is_lossy));
 }
 
 /// How long opening took.

@@ -143,9 +143,7 @@ fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     page.row("server", &items, Tone::Plain);
     page.row("  watched", &how(server), Tone::Plain);
     let threads = threads(server);
-    if !threads.is_empty() {
-        page.row("  threads", &threads, Tone::Plain);
-    }
+    page.row("  threads", &threads, Tone::Plain);
     over_time(server, page);
 }
 
@@ -337,9 +335,7 @@ fn evidence_of(evidence: &Evidence, page: &mut Page) {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
     }
     let network = network_of(evidence);
-    if !network.is_empty() {
-        page.row("network", &network, Tone::Plain);
-    }
+    page.row("network", &network, Tone::Plain);
 }
 
 /// What reading cost.

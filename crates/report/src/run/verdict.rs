@@ -51,18 +51,14 @@ pub(super) fn cause(judgement: &Judgement, shown: &[SignalId], page: &mut Page) 
     while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
         evidence.pop();
     }
-    if !evidence.is_empty() {
-        page.items(2, &evidence, Tone::Plain);
-    }
+    page.items(2, &evidence, Tone::Plain);
 }
 
 /// Prints the verdict with all that decided and all advice.
 pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
     page.row("verdict", &[sentence(judgement)], tone(judgement));
     let evidence = evidence(judgement, &[]);
-    if !evidence.is_empty() {
-        page.row("", &evidence, Tone::Plain);
-    }
+    page.row("", &evidence, Tone::Plain);
     for (index, advice) in judgement.advice.iter().enumerate() {
         let label = if index == 0 { "next" } else { "" };
         page.row(label, std::slice::from_ref(advice), Tone::Plain);
@@ -140,11 +136,7 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
 pub(super) fn objectives(judged: &Judged<'_>, page: &mut Page) {
     for (index, outcome) in judged.objectives().iter().enumerate() {
         let label = if index == 0 { "objectives" } else { "" };
-        let tone = if outcome.is_met {
-            Tone::Plain
-        } else {
-            Tone::Bad
-        };
+        let tone = Tone::Bad.when(!outcome.is_met);
         page.row(label, &[objective::line(outcome)], tone);
     }
 }
