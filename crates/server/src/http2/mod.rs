@@ -11,7 +11,7 @@ pub(crate) mod reply;
 mod session;
 mod streams;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::num::{NonZeroU32, NonZeroU64};
 

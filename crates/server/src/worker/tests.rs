@@ -10,7 +10,6 @@ use super::*;
 use crate::batch::{INPUT_BUFFERS, NULL_ANSWERS_MAX, Room};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
 use crate::raw::samples;
 use crate::scripted::{Scripted, Seen};
@@ -20,7 +19,7 @@ const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(super) const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: Settings = Settings {
     connections_max: 1_000,
     spin: false,
     is_tls: false,
@@ -35,36 +34,17 @@ pub(super) const SETTINGS: Settings = Settings {
 };
 
 /// A worker and its scripted clients.
-pub(super) struct Site {
-    pub(super) worker: Worker<Scripted, Http>,
-    shared: Arc<Shared>,
+pub(crate) struct Site<S: Service = Http> {
+    pub(crate) worker: Worker<Scripted, S>,
 }
 
 impl Site {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self::with_limit(shared, 1_000)
-    }
-
-    fn with_limit(shared: &Arc<Shared>, connections_max: u32) -> Self {
-        Self::with(shared, connections_max, false)
-    }
-
-    fn with(shared: &Arc<Shared>, connections_max: u32, spin: bool) -> Self {
-        Self::with_settings(
-            shared,
-            Settings {
-                connections_max,
-                spin,
-                ..SETTINGS
-            },
-        )
+        Self::with_settings(shared, SETTINGS)
     }
 
     pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
-        let mut worker = Worker::of_http(Scripted::default(), shared, 0, settings);
-        worker.turn().unwrap();
-        let shared = Arc::clone(shared);
-        Self { worker, shared }
+        Self::of(Worker::of_http(Scripted::default(), shared, 0, settings))
     }
 
     /// The only worker of a server.
@@ -78,38 +58,48 @@ impl Site {
         let slot = site.connect();
         (site, slot)
     }
+}
 
-    pub(super) fn totals(&self) -> Counters {
-        self.shared.totals()
+impl<S: Service> Site<S>
+where
+    Worker<Scripted, S>: Serve,
+{
+    pub(crate) fn of(mut worker: Worker<Scripted, S>) -> Self {
+        worker.turn().unwrap();
+        Self { worker }
     }
 
-    pub(super) fn script(&mut self) -> &mut Scripted {
+    pub(crate) fn totals(&self) -> Counters {
+        self.worker.shared.totals()
+    }
+
+    pub(crate) fn script(&mut self) -> &mut Scripted {
         &mut self.worker.backend
     }
 
-    pub(super) fn turns(&mut self, count: u32) -> &mut Self {
+    pub(crate) fn turns(&mut self, count: u32) -> &mut Self {
         for _ in 0..count {
             self.worker.turn().unwrap();
         }
         self
     }
 
-    pub(super) fn connect(&mut self) -> Slot {
+    pub(crate) fn connect(&mut self) -> Slot {
         let slot = self.script().connect();
         self.turns(1);
         slot
     }
 
-    pub(super) fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.script().arrive(slot, bytes.as_ref());
         self.turns(1)
     }
 
-    pub(super) fn seen(&mut self, slot: Slot) -> &Seen {
+    pub(crate) fn seen(&mut self, slot: Slot) -> &Seen {
         &self.worker.backend.seen[&slot]
     }
 
-    fn text(&mut self, slot: Slot) -> String {
+    pub(crate) fn text(&mut self, slot: Slot) -> String {
         String::from_utf8_lossy(&self.seen(slot).sent).into_owned()
     }
 }
@@ -525,7 +515,11 @@ fn lateness_is_told() {
 #[test]
 fn a_spinning_worker_sleeps_only_without_connections() {
     let shared = Arc::new(Shared::new(1));
-    let mut site = Site::with(&shared, 1_000, true);
+    let spinning = Settings {
+        spin: true,
+        ..SETTINGS
+    };
+    let mut site = Site::with_settings(&shared, spinning);
     site.script().poll_ns = 700;
     site.script().oversleep_ns = 60_000;
     assert_eq!(site.turns(3).script().sleeps, 4);
@@ -664,11 +658,11 @@ fn a_client_that_leaves_is_let_go() {
         "GET",
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
     ];
-    for said in left_at {
+    for bytes in left_at {
         let slot = site.connect();
-        site.say(slot, said);
+        site.say(slot, bytes);
         site.script().happen(Event::Ended(slot));
-        assert!(site.turns(1).seen(slot).closed, "{said:?}");
+        assert!(site.turns(1).seen(slot).closed, "{bytes:?}");
     }
     // Half-closed clients still get what they asked for.
     let slot = site.connect();
@@ -770,25 +764,6 @@ fn connections_on_which_nothing_gets_on_are_closed() {
     assert!(!site.seen(delayed).closed);
 }
 
-#[test]
-fn a_connection_stays_for_its_whole_time() {
-    const TIMEOUT_NS: u64 = 800 * MS;
-    let mut site = Site::alone();
-    site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
-    let slot = site.connect();
-    site.say(slot, get("/"));
-    let from_ns = site.script().now_ns;
-    while !site.seen(slot).closed {
-        site.script().now_ns += MS;
-        site.turns(1);
-    }
-    let took_ns = site.script().now_ns - from_ns;
-    assert!(
-        (TIMEOUT_NS..TIMEOUT_NS * 3 / 2).contains(&took_ns),
-        "{took_ns}"
-    );
-}
-
 /// Many clients that leave much behind a delayed answer do not take the room of those that come
 /// later; what is refused is counted.
 #[test]
@@ -843,50 +818,4 @@ fn input_behind_an_unfinished_reply_is_bounded() {
         site.say(slot, &piece);
     }
     assert!(!site.seen(slot).closed);
-}
-
-#[test]
-fn slots_are_offered_up_to_the_limit_and_reused() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    assert_eq!(site.script().offered.len(), OFFERS as usize);
-    let slots: Vec<Slot> = (0..100).map(|_| site.connect()).collect();
-    assert_eq!(slots[99], Slot(99));
-    site.turns(1);
-    assert_eq!(site.script().offered.len(), OFFERS as usize);
-
-    let mut site = Site::with_limit(&shared, 2);
-    let slot = site.connect();
-    site.connect();
-    site.turns(2);
-    assert!(site.script().offered.is_empty(), "no more than the limit");
-    site.script().happen(Event::Ended(slot));
-    site.turns(2);
-    assert_eq!(site.script().offered, [slot], "lowest first");
-
-    // After a failure the slot is offered again, but not at once.
-    let offered = site.script().offered.pop_front().unwrap();
-    site.script().happen(Event::AcceptFailed(offered, 24));
-    let failed_at_ns = site.script().now_ns;
-    site.turns(1);
-    assert!(site.script().offered.is_empty());
-    site.turns(2);
-    assert_eq!(site.script().offered, [slot]);
-    assert!(site.script().now_ns >= failed_at_ns + ACCEPT_PAUSE_NS);
-    assert_eq!(shared.totals().accepts_failed, 1);
-}
-
-#[test]
-fn a_stopped_worker_closes_everything() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slots = [site.connect(), site.connect()];
-    shared.stop.store(true, Ordering::Relaxed);
-    site.worker.run().unwrap();
-    assert!(
-        slots
-            .iter()
-            .all(|slot| site.worker.backend.seen[slot].closed)
-    );
-    assert_eq!(shared.totals().connections_live, 0);
 }

@@ -96,52 +96,38 @@ fn messages_get_what_their_path_says() {
     let mut half = Vec::new();
     put_head(&mut half, Opcode::Text, true, 9, None);
     half.extend_from_slice(b"abcd");
-    for (path, expected, is_closed, answered, faults) in [
-        ("/websocket", both.clone(), false, 2, 0),
-        ("/websocket?x=y", both.clone(), false, 2, 0),
-        ("/websocket/delay/5ms", both.clone(), false, 2, 0),
-        ("/websocket/stall/1ms/2ms", both.clone(), false, 2, 0),
-        ("/websocket/drift/0ms/1ms/1s", both.clone(), false, 2, 0),
-        ("/websocket/locked/1ms", both.clone(), false, 2, 0),
-        ("/websocket/compute/0ms", both.clone(), false, 2, 0),
-        ("/websocket/random-close/0", both.clone(), false, 2, 0),
-        (
-            "/websocket/bytes/200",
-            [sized(200), sized(200)].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/bytes/0",
-            [sized(0), sized(0)].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/chunked/16387",
-            [in_frames.clone(), in_frames].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/interim/1",
-            [echo("push"), echo("one"), echo("push"), echo("two")].concat(),
-            false,
-            2,
-            0,
-        ),
-        ("/websocket/never", vec![], false, 0, 2),
-        ("/websocket/reset", vec![], true, 0, 1),
-        ("/websocket/random-close/100", vec![], true, 0, 1),
-        ("/websocket/truncate/9", half, true, 0, 1),
+    for route in [
+        "",
+        "?x=y",
+        "/delay/5ms",
+        "/stall/1ms/2ms",
+        "/drift/0ms/1ms/1s",
+        "/locked/1ms",
+        "/compute/0ms",
+        "/random-close/0",
     ] {
-        let (sent, closed, counters) = exchange(path, &two);
-        assert_eq!((sent, closed), (expected, is_closed), "{path}");
+        let (sent, closed, counters) = exchange(&format!("/websocket{route}"), &two);
+        assert_eq!((sent, closed), (both.clone(), false), "{route}");
+        assert_eq!(
+            (counters.websocket_messages_answered, counters.faults),
+            (2, 0)
+        );
+    }
+    let pushes = [echo("push"), echo("one"), echo("push"), echo("two")];
+    for (route, expected, is_closed, answered, faults) in [
+        ("bytes/200", sized(200).repeat(2), false, 2, 0),
+        ("bytes/0", sized(0).repeat(2), false, 2, 0),
+        ("chunked/16387", in_frames.repeat(2), false, 2, 0),
+        ("interim/1", pushes.concat(), false, 2, 0),
+        ("never", vec![], false, 0, 2),
+        ("reset", vec![], true, 0, 1),
+        ("random-close/100", vec![], true, 0, 1),
+        ("truncate/9", half, true, 0, 1),
+    ] {
+        let (sent, closed, counters) = exchange(&format!("/websocket/{route}"), &two);
+        assert_eq!((sent, closed), (expected, is_closed), "{route}");
         let counted = (counters.websocket_messages_answered, counters.faults);
-        assert_eq!(counted, (answered, faults), "{path}");
+        assert_eq!(counted, (answered, faults), "{route}");
     }
     for (path, expected) in [
         (
