@@ -83,7 +83,8 @@ mod tests {
             ),
         ] {
             let hash = digest(&SHA256, asset.text.as_bytes());
-            let hex: String = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
+            let bytes = hash.as_ref().iter();
+            let hex: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hex, published);
         }
         assert!(

@@ -73,7 +73,7 @@ pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
 /// Whether the run sends, and whether it receives.
 fn ways(run: &Run) -> (bool, bool) {
     let one_way = run.plan.one_way();
-    one_way.map_or((false, false), |it| (it.sends, it.receives))
+    one_way.map_or((false, false), |one_way| (one_way.sends, one_way.receives))
 }
 
 /// How evenly they got on.
@@ -214,15 +214,15 @@ pub(crate) fn joined(intervals: &[BandwidthInterval], most: usize) -> Vec<Bandwi
         let mean = |of: fn(&BandwidthInterval) -> f64| {
             let bytes = part
                 .iter()
-                .map(|it| of(it) * (it.to_ns - it.from_ns) as f64);
+                .map(|interval| of(interval) * (interval.to_ns - interval.from_ns) as f64);
             bytes.sum::<f64>() / length_ns
         };
         Some(BandwidthInterval {
             from_ns: first.from_ns,
             to_ns: last.to_ns,
-            up_bytes_per_s: mean(|it| it.up_bytes_per_s),
-            down_bytes_per_s: mean(|it| it.down_bytes_per_s),
-            segments_retransmitted: part.iter().map(|it| it.segments_retransmitted).sum(),
+            up_bytes_per_s: mean(|interval| interval.up_bytes_per_s),
+            down_bytes_per_s: mean(|interval| interval.down_bytes_per_s),
+            segments_retransmitted: part.iter().map(|one| one.segments_retransmitted).sum(),
         })
     });
     joined.collect()

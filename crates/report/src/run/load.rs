@@ -396,7 +396,7 @@ pub(super) fn commands(run: &Run) -> Vec<String> {
 
 /// A command line for a shell, but for words that are too long to be printed.
 pub(crate) fn command(words: &[String]) -> String {
-    let words = words.iter().map(|it| shell_word(&word(it)));
+    let words = words.iter().map(|one| shell_word(&word(one)));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -519,7 +519,7 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         lengths.max()
     };
     let window = units::duration(run.window_ns);
-    let warm_up_ns = length_ns(|it| it.warmup_start, |it| it.measure_start);
+    let warm_up_ns = length_ns(|edges| edges.warmup_start, |edges| edges.measure_start);
     let mut items = vec![match warm_up_ns.filter(|&ns| ns > 0 && !is_full) {
         Some(ns) => format!("{window} after {} warm-up", units::duration(ns)),
         None => format!("{window} measured"),
@@ -529,8 +529,8 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         let asked = units::duration(asked_ns);
         items.push(format!("{asked} asked for, extended under steal"));
     }
-    let set_up_ns = length_ns(|it| it.setup_start, |it| it.warmup_start);
-    let drain_ns = length_ns(|it| it.measure_end, |it| it.drain_end);
+    let set_up_ns = length_ns(|edges| edges.setup_start, |edges| edges.warmup_start);
+    let drain_ns = length_ns(|edges| edges.measure_end, |edges| edges.drain_end);
     let unusual = |ns: Option<u64>| ns.filter(|&ns| is_full || ns >= LENGTH_USUAL_NS);
     for (name, length) in [
         ("set-up", unusual(set_up_ns)),

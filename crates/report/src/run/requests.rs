@@ -25,7 +25,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             match found {
                 Verdict::ServerFailed => {
                     let failure = judged.server_failure();
-                    let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
+                    let is_silence = failure.is_some_and(|failure| !failure.silences.is_empty());
                     let what = if is_silence { "silence" } else { "outages" };
                     format!("{per_s} on average, {what} included")
                 }
@@ -267,7 +267,7 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     page.row("failures", &failures, Tone::Bad);
     // Of a server that failed the verdict says when.
     let times = FailureTimes::of(run, &summary.series);
-    let times = times.filter(|it| it.share < 1.0 && judged.server_failure().is_none());
+    let times = times.filter(|times| times.share < 1.0 && judged.server_failure().is_none());
     if let Some(times) = times {
         page.row("  when", &failure_times(&times), Tone::Plain);
     }

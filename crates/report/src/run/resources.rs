@@ -195,8 +195,8 @@ fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
     }
     items.push(format!("brunt {}", cpus(ledger.client_ns)));
     if let Some(ns) = ledger.others_ns.filter(|&ns| is_listed(ns)) {
-        let named = ledger.others.iter().filter(|it| is_listed(it.cpu_ns));
-        let named = named.map(|it| format!("{} {}", printable(&it.name), cpus(it.cpu_ns)));
+        let others = ledger.others.iter().filter(|one| is_listed(one.cpu_ns));
+        let named = others.map(|one| format!("{} {}", printable(&one.name), cpus(one.cpu_ns)));
         let named = named.collect::<Vec<_>>().join(", ");
         let named = if named.is_empty() {
             named
@@ -279,13 +279,13 @@ fn threads(server: &ServerEvidence) -> Vec<String> {
 
 /// CPU, memory and descriptors over time; memory and descriptors where they are known.
 fn over_time(server: &ServerEvidence, page: &mut Page) {
-    let points: Vec<&ServerPoint> = server.series.iter().filter(|it| it.at_ns > 0).collect();
+    let points: Vec<&ServerPoint> = server.series.iter().filter(|one| one.at_ns > 0).collect();
     if points.is_empty() {
         return;
     }
     let most = |points: &[&ServerPoint]| {
-        let resident = points.iter().filter_map(|it| it.resident_bytes).max();
-        let descriptors = points.iter().filter_map(|it| it.descriptors).max();
+        let resident = points.iter().filter_map(|point| point.resident_bytes).max();
+        let descriptors = points.iter().filter_map(|point| point.descriptors).max();
         (resident, descriptors)
     };
     let (resident, descriptors) = most(&points);
@@ -442,9 +442,9 @@ mod tests {
             idle_ns: 2 * CENT,
             throttled_ns: None,
         };
-        let told =
+        let words =
             |ledger: &CpuLedger, server| ledger_of(ledger, server, CPUS_TOLD_LEAST).join(" · ");
-        let text = told(&ledger, "node");
+        let text = words(&ledger, "node");
         let start = "node 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh";
         assert!(text.starts_with(start), "{text}");
         assert!(text.ends_with(" 0.07) · idle 0.02 of 2"), "{text}");
@@ -458,7 +458,7 @@ mod tests {
         ledger.steal_ns = CENT;
         ledger.throttled_ns = Some(30 * CENT);
         assert_eq!(
-            told(&ledger, "brunt"),
+            words(&ledger, "brunt"),
             "server 0.75 · brunt 0.26 · other programs 0.97 · kernel 0.02 · stolen 0.01 · \
              throttled 0.30 · idle 0.02 of 2"
         );

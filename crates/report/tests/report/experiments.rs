@@ -324,7 +324,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         // One step in a short window is unlucky.
         let is_unlucky = stage == CapacityStage::Bisection
             && beyond == CapacityOutcome::Missed
-            && steps.iter().all(|it| it.stage != stage);
+            && steps.iter().all(|step| step.stage != stage);
         let is_met = rate_per_s <= holds && !is_unlucky;
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
         let outcome = if is_met { CapacityOutcome::Met } else { beyond };
@@ -391,9 +391,9 @@ pub(crate) fn all() -> Vec<(&'static str, Experiment)> {
         ("capacity", capacity(1_000.0)),
         ("capacity-client", capacity_of_client()),
     ];
-    let sweeps = sweeps.map(|(name, it)| (name, Experiment::Sweep(it)));
-    let comparisons = comparisons.map(|(name, it)| (name, Experiment::Comparison(it)));
-    let searches = searches.map(|(name, it)| (name, Experiment::Capacity(it)));
+    let sweeps = sweeps.map(|(name, found)| (name, Experiment::Sweep(found)));
+    let comparisons = comparisons.map(|(name, found)| (name, Experiment::Comparison(found)));
+    let searches = searches.map(|(name, found)| (name, Experiment::Capacity(found)));
     sweeps
         .into_iter()
         .chain(comparisons)
@@ -459,7 +459,7 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
     let with = |disturbed: usize| {
         let mut found = capacity(1_000.0);
         let rates = found.steps.iter_mut();
-        let mut missed = rates.filter(|it| it.outcome == CapacityOutcome::Missed);
+        let mut missed = rates.filter(|step| step.outcome == CapacityOutcome::Missed);
         for step in missed.by_ref().take(disturbed) {
             step.is_disturbed = true;
         }
@@ -468,9 +468,9 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
         value["says"].as_str().unwrap().to_owned()
     };
     assert!(!with(1).contains("disturbed"), "{}", with(1));
-    let told = with(3);
+    let says = with(3);
     let words = "disturbed 3 of 15 steps: on a quiet machine the rate may be higher";
-    assert!(told.ends_with(words), "{told}");
+    assert!(says.ends_with(words), "{says}");
 }
 
 #[test]

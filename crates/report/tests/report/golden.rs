@@ -79,12 +79,12 @@ fn plurals_of_one(text: &str) -> Vec<String> {
     ];
     let text = without_code(text);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_one = |word: &str| word.trim_start_matches(|it: char| !it.is_alphanumeric()) == "1";
+    let is_one = |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()) == "1";
     let found = words.windows(2).filter(|pair| {
-        let noun = pair[1].trim_end_matches(|it: char| !it.is_alphanumeric());
+        let noun = pair[1].trim_end_matches(|c: char| !c.is_alphanumeric());
         let is_word = noun
             .chars()
-            .all(|it| it.is_ascii_lowercase() || it == '-' || it == 'C')
+            .all(|c| c.is_ascii_lowercase() || c == '-' || c == 'C')
             || noun == "CPUs";
         is_one(pair[0]) && is_word && noun.ends_with('s') && !SINGULAR.contains(&noun)
     });
@@ -143,7 +143,7 @@ fn one_fixture_is_invalid() {
         let findings = check(&run);
         let broken = findings
             .iter()
-            .find(|it| it.status == InvariantStatus::Broken);
+            .find(|finding| finding.status == InvariantStatus::Broken);
         assert_eq!(broken.is_some(), name == "invalid", "{name}: {broken:?}");
         assert_eq!(run.check_sound(), Ok(()), "{name}");
     }
@@ -180,8 +180,10 @@ fn the_usual_kinds_of_run_fit_their_lines() {
                 compare(&format!("kind.{name}.txt"), &text);
             }
             let lines = text.lines().count();
-            let told = format!("{name} at {width}, {lines} lines:\n{text}");
-            assert!(lines <= LINES_MAX, "{told}");
+            assert!(
+                lines <= LINES_MAX,
+                "{name} at {width}, {lines} lines:\n{text}"
+            );
             let wide = text
                 .lines()
                 .find(|line| line.chars().count() > width.into());
