@@ -432,132 +432,107 @@ mod tests {
         read_all(text.as_bytes(), text.len())
     }
 
+    /// A request with these fields beside its host, and what follows its head.
+    fn asked(line: &str, fields: &str, end: &str) -> String {
+        format!("{line} HTTP/1.1\r\nHost: x\r\n{fields}\r\n{end}")
+    }
+
     #[test]
     fn well_formed_requests_are_read() {
         let null = get(Route::Null);
-        let post = Request {
-            method: Method::of("POST"),
-            body: Body::Length(5),
+        let plain = asked("GET /", "", "");
+        let of = |method, route, body| Request {
+            method: Method::of(method),
+            body,
+            ..get(route)
+        };
+        let post = of("POST", Route::Null, Body::Length(5));
+        let put = of("PUT", Route::Null, Body::Chunked);
+        let old = Request {
+            http10: true,
             ..null
         };
-        let chunked = Request {
-            method: Method::of("PUT"),
-            body: Body::Chunked,
-            ..null
+        let last = |request: Request| Request {
+            keep_alive: false,
+            ..request
         };
-        let cases = [
-            ("", vec![]),
-            ("\r\n\r\n", vec![]),
-            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", vec![null]),
-            ("\r\n\nGET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n", vec![null]),
-            ("GET / HTTP/1.1\nHost: x\n\n", vec![null]),
+        let (length, encoding) = ("Content-Length: 5\r\n", "Transfer-Encoding: Chunked\r\n");
+        let chunks = "5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\n";
+        let empty = Body::Length(0);
+        for (text, requests) in [
+            (String::new(), vec![]),
+            ("\r\n\r\n".to_owned(), vec![]),
+            (plain.clone(), vec![null]),
+            (format!("\r\n\n{plain}\r\n"), vec![null]),
+            (plain.replace('\r', ""), vec![null]),
             (
-                "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /bytes/5 HTTP/1.1\r\nhost: y\r\n\r\n\
-                 GET / HTTP/1.1\r\nHost: x\r\n\r\nGET",
+                plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET",
                 vec![null, get(Route::Bytes(5)), null],
             ),
             (
-                "GET / HTTP/1.1\r\nHost: x\r\nConnection: Foo, Close\r\n\r\n",
-                vec![Request {
-                    keep_alive: false,
-                    ..null
-                }],
+                asked("GET /", "Connection: Foo, Close\r\n", ""),
+                vec![last(null)],
+            ),
+            ("GET / HTTP/1.0\r\n\r\n".to_owned(), vec![last(old)]),
+            (
+                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+                vec![old],
             ),
             (
-                "GET / HTTP/1.0\r\n\r\n",
-                vec![Request {
-                    keep_alive: false,
-                    http10: true,
-                    ..null
-                }],
+                asked("HEAD /status/404", "", ""),
+                vec![of("HEAD", Route::Status(404), empty)],
             ),
             (
-                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-                vec![Request {
-                    http10: true,
-                    ..null
-                }],
+                asked("BREW /pot", "", ""),
+                vec![of("BREW", Route::Unknown, empty)],
             ),
             (
-                "HEAD /status/404 HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![Request {
-                    method: Method::HEAD,
-                    ..get(Route::Status(404))
-                }],
-            ),
-            (
-                "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![Request {
-                    method: Method::OTHER,
-                    ..get(Route::Unknown)
-                }],
-            ),
-            (
-                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n\
-                 12345GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                asked("POST /", &length.repeat(2), "12345") + &plain,
                 vec![post, null],
             ),
-            (
-                "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n\
-                 5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![chunked, null],
-            ),
-            (
-                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n1234",
-                vec![],
-            ),
-        ];
-        for (text, requests) in cases {
-            assert_eq!(read(text), (requests, Ok(())), "{text:?}");
+            (asked("PUT /", encoding, chunks) + &plain, vec![put, null]),
+            (asked("POST /", length, "1234"), vec![]),
+        ] {
+            assert_eq!(read(&text), (requests, Ok(())), "{text:?}");
         }
     }
 
     #[test]
     fn malformed_requests_end_the_reading() {
-        let head = |lines: &str| format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
-        let cases = [
+        use httparse::Error;
+        let (length, encoding) = (Malformed::ContentLength, Malformed::TransferEncoding);
+        let of_fields = [
+            ("Host: y\r\n", Malformed::Host),
+            ("no colon\r\n", Malformed::Head(Error::HeaderName)),
+            ("Content-Length: +5\r\n", length),
+            ("Content-Length: \r\n", length),
+            ("Content-Length: 5\r\nContent-Length: 6\r\n", length),
+            ("Content-Length: 18446744073709551616\r\n", length),
+            ("Transfer-Encoding: gzip, chunked\r\n", encoding),
+            (
+                "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+                encoding,
+            ),
+        ]
+        .map(|(fields, error)| (asked("POST /", fields, ""), error));
+        let chunked = "Transfer-Encoding: chunked\r\n";
+        let others = [
             (
                 "\u{16}\u{3}\u{1}\u{2}".to_owned(),
-                Malformed::Head(httparse::Error::Token),
+                Malformed::Head(Error::Token),
             ),
             (
                 "GET / HTTP/2.0\r\n\r\n".to_owned(),
-                Malformed::Head(httparse::Error::Version),
+                Malformed::Head(Error::Version),
             ),
             ("GET / HTTP/1.1\r\n\r\n".to_owned(), Malformed::Host),
-            (head("Host: y\r\n"), Malformed::Host),
+            (format!("POST / HTTP/1.0\r\n{chunked}\r\n"), encoding),
             (
-                head("no colon\r\n"),
-                Malformed::Head(httparse::Error::HeaderName),
-            ),
-            (head("Content-Length: +5\r\n"), Malformed::ContentLength),
-            (head("Content-Length: \r\n"), Malformed::ContentLength),
-            (
-                head("Content-Length: 5\r\nContent-Length: 6\r\n"),
-                Malformed::ContentLength,
-            ),
-            (
-                head("Content-Length: 18446744073709551616\r\n"),
-                Malformed::ContentLength,
-            ),
-            (
-                head("Transfer-Encoding: gzip, chunked\r\n"),
-                Malformed::TransferEncoding,
-            ),
-            (
-                head("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
-                Malformed::TransferEncoding,
-            ),
-            (
-                "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
-                Malformed::TransferEncoding,
-            ),
-            (
-                head("Transfer-Encoding: chunked\r\n") + "x\r\n",
+                asked("POST /", chunked, "x\r\n"),
                 Malformed::Body(BodyError::ChunkSize),
             ),
         ];
-        for (text, error) in cases {
+        for (text, error) in of_fields.into_iter().chain(others) {
             assert_eq!(read(&text), (vec![], Err(error)), "{text:?}");
         }
     }

@@ -147,10 +147,31 @@ fn exchange(request: &str) -> (String, bool) {
 #[test]
 fn routes_answer_as_documented() {
     let sized = |bytes| format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}", body(bytes));
+    let half = |bytes: u64| {
+        format!(
+            "{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}",
+            body(bytes / 2)
+        )
+    };
     let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
+    for path in [
+        "/",
+        "/?query",
+        "/delay/1s",
+        "/stall/1s/1s",
+        "/drift/1ms/3ms/2s",
+        "/locked/1ms",
+        "/compute/0us",
+        "/limit/1",
+        "/limit/1g/599",
+        "/refuse-after/1",
+        "/random-close/0",
+    ] {
+        assert_eq!(exchange(&get(path)), (NULL.to_owned(), false), "{path}");
+    }
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    let old = "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n";
     let kept = [
-        ("/", NULL.to_owned()),
-        ("/?query", NULL.to_owned()),
         ("/bytes/0", sized(0)),
         ("/bytes/30", sized(30)),
         ("/bytes/1m", sized(1 << 20)),
@@ -166,51 +187,21 @@ fn routes_answer_as_documented() {
             ),
         ),
         ("/status/204", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
-        (
-            "/status/404",
-            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
-        ),
-        (
-            "/status/799",
-            "HTTP/1.1 799 \r\nContent-Length: 0\r\n\r\n".to_owned(),
-        ),
-        ("/delay/1s", NULL.to_owned()),
-        ("/stall/1s/1s", NULL.to_owned()),
-        ("/drift/1ms/3ms/2s", NULL.to_owned()),
-        ("/locked/1ms", NULL.to_owned()),
-        ("/compute/0us", NULL.to_owned()),
-        ("/limit/1", NULL.to_owned()),
-        ("/limit/1g/599", NULL.to_owned()),
+        ("/status/404", NULL.replace("200 OK", "404 Not Found")),
+        ("/status/799", NULL.replace("200 OK", "799 ")),
         (
             "/interim/2",
-            format!(
-                "HTTP/1.1 100 Continue\r\n\r\n\
-                 HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n{NULL}"
-            ),
+            format!("HTTP/1.1 100 Continue\r\n\r\n{interim}{NULL}"),
         ),
-        (
-            "/http10-keepalive",
-            format!(
-                "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n{}",
-                body(26)
-            ),
-        ),
+        ("/http10-keepalive", format!("{old}{}", body(26))),
         ("/never", String::new()),
-        ("/refuse-after/1", NULL.to_owned()),
-        ("/random-close/0", NULL.to_owned()),
     ];
     let closed = [
         ("/close", NULL_CLOSE.to_owned()),
         ("/http10", format!("HTTP/1.0 200 OK\r\n\r\n{}", body(26))),
         ("/reset", String::new()),
-        (
-            "/truncate/9",
-            format!("{OK_HEAD}Content-Length: 9\r\n\r\n{}", body(4)),
-        ),
-        (
-            "/truncate/100k",
-            format!("{OK_HEAD}Content-Length: 102400\r\n\r\n{}", body(51_200)),
-        ),
+        ("/truncate/9", half(9)),
+        ("/truncate/100k", half(100 << 10)),
         ("/random-close/100", String::new()),
     ];
     for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
@@ -230,29 +221,28 @@ fn routes_answer_as_documented() {
 fn the_way_of_asking_shapes_the_answer() {
     let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let old = |path: &str| format!("GET {path} HTTP/1.0\r\n\r\n");
+    let with = |method: &str, fields: &str| format!("{method} / HTTP/1.1\r\nHost: x\r\n{fields}");
+    let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
+    let asked = format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    let sized = with("POST", "Content-Length: 3\r\n\r\nabc");
+    let in_chunks = with(
+        "PUT",
+        "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    );
     let kept = [
         (
             head("/bytes/30"),
             format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
         ),
-        (
-            head("/chunked/30"),
-            format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n"),
-        ),
+        (head("/chunked/30"), chunked),
         (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-            format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"),
+            asked,
         ),
-        (
-            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
-            NULL.into(),
-        ),
-        (
-            "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-                .to_owned(),
-            NULL.into(),
-        ),
+        (sized, NULL.to_owned()),
+        (in_chunks, NULL.to_owned()),
     ];
+    let last = get("/delay/1ms").replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     let closed = [
         (old("/"), NULL_CLOSE.to_owned()),
         (old("/interim/2"), NULL_CLOSE.to_owned()),
@@ -260,10 +250,7 @@ fn the_way_of_asking_shapes_the_answer() {
             old("/chunked/5"),
             format!("{OK_HEAD}Connection: close\r\n\r\nabcde"),
         ),
-        (
-            "GET /delay/1ms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
-            NULL_CLOSE.to_owned(),
-        ),
+        (last, NULL_CLOSE.to_owned()),
     ];
     for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
         for (request, text) in cases {
@@ -306,34 +293,19 @@ fn timed_answers_come_at_their_instant() {
             .collect();
         sends
     };
-    let second = 1_000 * MS;
-    assert_eq!(
-        answered("/delay/500us", 100 * second),
-        [100 * second + 500_000]
-    );
-    assert_eq!(answered("/delay/0ms", 200 * second), [200 * second]);
-    assert_eq!(
-        answered("/stall/100ms/1s", 300 * second),
-        [300 * second + 100 * MS]
-    );
-    assert_eq!(
-        answered("/stall/100ms/1s", 400 * second + 99 * MS),
-        [400 * second + 100 * MS]
-    );
-    let after_silence = 500 * second + 100 * MS;
-    assert_eq!(answered("/stall/100ms/1s", after_silence), [after_silence]);
-    assert_eq!(
-        answered("/drift/1ms/3ms/1000s", 500 * second),
-        [500 * second + 2 * MS]
-    );
-    assert_eq!(
-        answered("/drift/3ms/1ms/1000s", 550 * second),
-        [550 * second + 19 * MS / 10]
-    );
-    assert_eq!(
-        answered("/drift/1ms/3ms/1s", 590 * second),
-        [590 * second + 3 * MS]
-    );
+    const S: u64 = 1_000 * MS;
+    for (path, at_ns, later_ns) in [
+        ("/delay/500us", 100 * S, 500_000),
+        ("/delay/0ms", 200 * S, 0),
+        ("/stall/100ms/1s", 300 * S, 100 * MS),
+        ("/stall/100ms/1s", 400 * S + 99 * MS, MS),
+        ("/stall/100ms/1s", 500 * S + 100 * MS, 0),
+        ("/drift/1ms/3ms/1000s", 510 * S, 2 * MS + 20_000),
+        ("/drift/3ms/1ms/1000s", 550 * S, 19 * MS / 10),
+        ("/drift/1ms/3ms/1s", 590 * S, 3 * MS),
+    ] {
+        assert_eq!(answered(path, at_ns), [at_ns + later_ns], "{path}");
+    }
 }
 
 #[test]

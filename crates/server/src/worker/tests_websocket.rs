@@ -269,25 +269,14 @@ fn a_client_that_leaves_abandons_what_it_waits_for() {
 
 #[test]
 fn requests_that_are_no_upgrade() {
-    let plain = "GET /websocket HTTP/1.1\r\nHost: x\r\n\r\n".to_owned();
+    const REQUIRED: &str = "426 Upgrade Required";
+    let changed = |from, to| upgrade("/websocket").replace(from, to);
     for (request, status) in [
-        (plain, "426 Upgrade Required"),
-        (
-            upgrade("/websocket").replace(": 13", ": 8"),
-            "426 Upgrade Required",
-        ),
-        (
-            upgrade("/websocket").replace("websocket\r", "h2c\r"),
-            "426 Upgrade Required",
-        ),
-        (
-            upgrade("/websocket").replace("GET", "POST"),
-            "400 Bad Request",
-        ),
-        (
-            upgrade("/websocket").replace("dGhl", "dGh"),
-            "400 Bad Request",
-        ),
+        (changed("Upgrade: websocket\r\n", ""), REQUIRED),
+        (changed(": 13", ": 8"), REQUIRED),
+        (changed("websocket\r", "h2c\r"), REQUIRED),
+        (changed("GET", "POST"), "400 Bad Request"),
+        (changed("dGhl", "dGh"), "400 Bad Request"),
         (upgrade("/websocket/x"), "404 Not Found"),
         (upgrade("/"), "200 OK"),
     ] {

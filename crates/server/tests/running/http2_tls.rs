@@ -10,8 +10,7 @@ use std::task::{Context, Poll};
 
 use brunt_io::clock;
 use brunt_server::{
-    BackendKind, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
-    TlsVersion, certificates_from_pem, pattern_byte, start,
+    Http2Options, Identity, Running, TlsOptions, TlsVersion, certificates_from_pem,
 };
 use h2::Reason;
 use h2::client::{Connection, SendRequest};
@@ -20,27 +19,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
-const MS: u64 = 1_000_000;
-/// A hanging server fails the test instead of holding it up.
-const LIMIT_NS: u64 = 20_000 * MS;
-
-fn serve(options: impl FnOnce(&mut Options)) -> Running {
-    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
-    let mut chosen = Options::new(address);
-    options(&mut chosen);
-    start(&chosen).unwrap()
-}
-
-fn connect(server: &Running) -> TcpStream {
-    let ListenAddress::Tcp(address) = server.address() else {
-        panic!("a TCP server")
-    };
-    TcpStream::connect(address).unwrap()
-}
+use crate::{BACKENDS, LIMIT_NS, letters, serve, stream_to, wait_for};
 
 /// How a client speaks TLS: trusting the server's certificate, offering `alpn`, as `identity`.
-fn client(
+pub(crate) fn client(
     server: &Running,
     alpn: &[&str],
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -60,17 +42,25 @@ fn client(
     Arc::new(config)
 }
 
-type Secured = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Secured = StreamOwned<ClientConnection, TcpStream>;
 
-/// A connection after its handshake, which asks for the server by `name`.
-fn secure(server: &Running, config: &Arc<ClientConfig>, name: &str) -> io::Result<Secured> {
+/// A connection after its handshake, in which the client asks for the server by `name`.
+pub(crate) fn secure(
+    socket: TcpStream,
+    config: &Arc<ClientConfig>,
+    name: &str,
+) -> io::Result<Secured> {
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-    let mut stream = StreamOwned::new(session, connect(server));
+    let mut stream = StreamOwned::new(session, socket);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }
     Ok(stream)
+}
+
+fn connect(server: &Running) -> TcpStream {
+    stream_to(server.address())
 }
 
 /// A socket that does not block.
@@ -147,7 +137,7 @@ fn socket(server: &Running) -> Box<dyn Socket> {
         socket.set_nonblocking(true).unwrap();
         return Box::new(socket);
     }
-    let socket = secure(server, &client(server, &["h2"], None), "localhost").unwrap();
+    let socket = secure(connect(server), &client(server, &["h2"], None), "localhost").unwrap();
     assert_eq!(socket.conn.alpn_protocol(), Some(&b"h2"[..]));
     socket.sock.set_nonblocking(true).unwrap();
     Box::new(socket)
@@ -191,22 +181,6 @@ async fn get(server: &Running, sender: &Sender, path: &str) -> Result<(u16, Vec<
     }
     stream.trailers().await?;
     Ok((status, body))
-}
-
-/// The counters once they are as far as `reached`: what only the server sees may take a while.
-fn wait_for(server: &Running, reached: impl Fn(&Counters) -> bool) -> Counters {
-    let deadline_ns = clock::now_ns() + LIMIT_NS;
-    loop {
-        let totals = server.counters();
-        if reached(&totals) {
-            return totals;
-        }
-        assert!(clock::now_ns() < deadline_ns, "{totals:?}");
-    }
-}
-
-fn letters(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(pattern_byte).collect()
 }
 
 /// Runs the test on each backend, in clear text and over TLS.
@@ -339,7 +313,7 @@ fn http_1_1_is_spoken_over_tls() {
                 .into_iter()
                 .enumerate()
             {
-                let mut stream = secure(&server, &config, name).unwrap();
+                let mut stream = secure(connect(&server), &config, name).unwrap();
                 assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
                 assert!(
                     ask(&mut stream, "/bytes/300k") == letters(300 << 10),
@@ -365,13 +339,13 @@ fn what_is_offered_can_be_chosen() {
     });
     let config = client(&server, &["h2", "http/1.1"], None);
     for _ in 0..2 {
-        let mut stream = secure(&server, &config, "localhost").unwrap();
+        let mut stream = secure(connect(&server), &config, "localhost").unwrap();
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
         assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
     }
     // Nothing in common.
     let config = client(&server, &["h2"], None);
-    assert!(secure(&server, &config, "localhost").is_err());
+    assert!(secure(connect(&server), &config, "localhost").is_err());
     let totals = server.stop().unwrap();
     assert_eq!((totals.requests, totals.handshakes_resumed), (2, 0));
     assert_eq!(
@@ -402,11 +376,11 @@ fn clients_may_have_to_show_a_certificate() {
     assert_eq!(server.certificates(), [own.der().clone()]);
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = client(&server, &[], Some((roots, key)));
-    let mut stream = secure(&server, &config, "server.test").unwrap();
+    let mut stream = secure(connect(&server), &config, "server.test").unwrap();
     assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
     // Without one, the client's own part of the handshake is complete before the alert comes.
     let config = client(&server, &[], None);
-    let refused = secure(&server, &config, "server.test").and_then(|mut stream| {
+    let refused = secure(connect(&server), &config, "server.test").and_then(|mut stream| {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
         stream.read_exact(&mut [0; 1])
     });

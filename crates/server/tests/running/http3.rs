@@ -14,23 +14,18 @@ use brunt_proto::quic::{self, ClientTransport, Lost, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
 use brunt_proto::{BodiesWanted, Limits};
 use brunt_server::{
-    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, pattern_byte,
-    start,
+    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, start,
 };
 
-const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
-const MS: u64 = 1_000_000;
-/// A hanging server fails the test instead of holding it up.
-const LIMIT_NS: u64 = 60_000 * MS;
+use crate::{BACKENDS, LIMIT_NS, MS, letters};
 
-fn serve(backend: Option<BackendKind>, options: impl FnOnce(&mut Options)) -> Running {
-    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
-    let mut chosen = Options::new(address);
-    chosen.backend = backend;
-    chosen.tls = Some(TlsOptions::default());
-    chosen.http3 = true;
-    options(&mut chosen);
-    start(&chosen).unwrap()
+fn serve(backend: Option<BackendKind>, change: impl FnOnce(&mut Options)) -> Running {
+    crate::serve(|options| {
+        options.backend = backend;
+        options.tls = Some(TlsOptions::default());
+        options.http3 = true;
+        change(options);
+    })
 }
 
 /// A client on a socket of its own.
@@ -172,10 +167,6 @@ impl Loader {
             other => panic!("{path}: {other:?}"),
         }
     }
-}
-
-fn letters(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(pattern_byte).collect()
 }
 
 #[test]
