@@ -694,23 +694,6 @@ mod tests {
     }
 
     #[test]
-    fn overload_tells_capacity_and_growth() {
-        for (growth_ns_per_s, words) in [
-            (Some(310_400_000.0), "latencies grow by 310 ms every second"),
-            (None, "latencies depend on the duration"),
-        ] {
-            let overload_found = Overload {
-                capacity_per_s: 41_200.4,
-                growth_ns_per_s,
-            };
-            assert_eq!(
-                overload(&overload_found, "req/s"),
-                ["about 41,200 req/s were answered", words]
-            );
-        }
-    }
-
-    #[test]
     fn a_small_share_is_not_none() {
         for (share, words) in [
             (0.000_01, "under 0.1 %"),

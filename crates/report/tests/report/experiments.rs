@@ -157,6 +157,15 @@ fn sweep_cut_short() -> Sweep {
     sweep
 }
 
+/// A limit of how far this may fall.
+fn fall(compared: Compared, change: f64) -> ChangeLimit {
+    ChangeLimit {
+        compared,
+        change,
+        is_rise: false,
+    }
+}
+
 fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
     let side = |url: &str, ratio: f64| ComparedSide {
         label: None,
@@ -192,12 +201,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
 
 /// Slower by more than is allowed, and one pair that does not count.
 fn comparison_exceeded() -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.05,
-        is_rise: false,
-    };
-    let mut compared = comparison(0.9, vec![limit]);
+    let mut compared = comparison(0.9, vec![fall(Compared::SuccessesPerS, -0.05)]);
     compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
     compared.sides[0].capacity = Some(capacity(1_000.0));
     compared.sides[1].capacity = Some(capacity(900.0));
@@ -234,12 +238,7 @@ fn comparison_client() -> ComparedRounds {
 
 /// Two runs that were stored before, at this ratio of their rates.
 fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.02,
-        is_rise: false,
-    };
-    let mut compared = comparison(ratio, vec![limit]);
+    let mut compared = comparison(ratio, vec![fall(Compared::SuccessesPerS, -0.02)]);
     for (side, file) in compared.sides.iter_mut().zip(["old.json", "new.json"]) {
         side.url = "http://192.0.2.1:8080/".to_owned();
         side.rounds.truncate(1);
@@ -273,12 +272,7 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
 
 /// The capacities of two servers.
 fn comparison_capacity() -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::CapacityPerS,
-        change: -0.05,
-        is_rise: false,
-    };
-    let mut compared = comparison(0.9, vec![limit]);
+    let mut compared = comparison(0.9, vec![fall(Compared::CapacityPerS, -0.05)]);
     compared.compared = vec![Compared::CapacityPerS];
     for (side, holds) in compared.sides.iter_mut().zip([1_000.0, 900.0]) {
         side.rounds.clear();
@@ -542,12 +536,7 @@ fn a_comparison_names_its_sides_and_what_was_kept() {
 
 #[test]
 fn a_limit_within_the_interval_is_open() {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.001,
-        is_rise: false,
-    };
-    let mut compared = comparison(1.0, vec![limit]);
+    let mut compared = comparison(1.0, vec![fall(Compared::SuccessesPerS, -0.001)]);
     for (place, round) in compared.sides[1].rounds.iter_mut().enumerate() {
         let off = 1.0 + 0.002 * (place as f64 - 4.5);
         round.successes_per_s = round.successes_per_s.map(|per_s| per_s * off);

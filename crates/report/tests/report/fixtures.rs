@@ -88,19 +88,11 @@ pub(crate) fn normal() -> Run {
 /// Of what was asked, a part was reached, a part not, and a part cannot be told.
 pub(crate) fn objectives() -> Run {
     let mut run = normal();
+    let quantile = |q, below_ns| Objective::ResponseQuantile { q, below_ns };
     run.objectives = vec![
-        Objective::ResponseQuantile {
-            q: 0.99,
-            below_ns: 100 * MS,
-        },
-        Objective::ResponseQuantile {
-            q: 0.5,
-            below_ns: MS,
-        },
-        Objective::ResponseQuantile {
-            q: 0.999_99,
-            below_ns: S,
-        },
+        quantile(0.99, 100 * MS),
+        quantile(0.5, MS),
+        quantile(0.999_99, S),
         Objective::Errors { below: 0.01 },
         Objective::NoErrors,
         Objective::SuccessesPerS { above: 1_000_000.0 },
