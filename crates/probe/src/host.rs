@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use brunt_io::cpu::{CpuUse, allowed_cpus, reread};
 use brunt_record::{CpuTimes, HostEvidence, HostPoint};
+use procfs::parse_pressure_record;
 
 use super::cgroup::{self, CpuQuota, SeenQuota};
 use super::series::Readings;
@@ -176,13 +177,10 @@ impl HostReader {
             let end = buffer[..length].iter().position(|&byte| byte == b'\n')?;
             str::from_utf8(&buffer[..end]).ok()
         });
+        let file = self.pressure.as_ref().ok();
         Sums {
             cpus: first_line.and_then(|line| Some(cpu_line(line, self.ns_per_tick)?.1)),
-            pressure_ns: self
-                .pressure
-                .as_ref()
-                .ok()
-                .and_then(|file| some_ns(reread(file, &mut pressure).ok()?)),
+            pressure_ns: file.and_then(|file| some_ns(reread(file, &mut pressure).ok()?)),
             client_cpu_ns: CpuUse::of_process().map_or(0, CpuUse::total_ns),
         }
     }
@@ -280,15 +278,10 @@ pub fn difference(start: &[CpuTimes], end: &[CpuTimes]) -> Vec<CpuTimes> {
 
 /// The total of the line `some` of a pressure file, which is in microseconds.
 fn some_ns(pressure: &str) -> Option<u64> {
-    let some = pressure
-        .lines()
-        .find_map(|line| line.strip_prefix("some "))?;
-    let total_us: u64 = some
-        .split_ascii_whitespace()
-        .find_map(|field| field.strip_prefix("total="))?
-        .parse()
-        .ok()?;
-    Some(total_us.saturating_mul(1_000))
+    // Not all of the file: old kernels have no second line.
+    let some = pressure.lines().find(|line| line.starts_with("some "))?;
+    let record = parse_pressure_record(some).ok()?;
+    Some(record.total.saturating_mul(1_000))
 }
 
 #[cfg(test)]

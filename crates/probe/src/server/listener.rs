@@ -184,7 +184,7 @@ pub(crate) fn best_matches(listeners: &[Listener], mut address: SocketAddr) -> B
             _ => None,
         }
     };
-    let best = listeners.iter().filter_map(|it| rank(&it)).min();
+    let best = listeners.iter().filter_map(|one| rank(&one)).min();
     listeners
         .iter()
         .filter(|listener| best.is_some() && rank(listener) == best)
@@ -212,27 +212,13 @@ pub(crate) fn parse_unix(table: impl BufRead, path: &Path) -> BTreeSet<u64> {
         .filter_map(|line| {
             // Num: RefCount Protocol Flags Type St Inode Path; the path may have spaces.
             let line = String::from_utf8_lossy(&line);
-            let mut rest = &*line;
-            let mut field = || {
-                let (field, after) = rest.trim_start().split_once(' ')?;
-                rest = after;
-                Some(field.to_owned())
-            };
-            let flags = u32::from_str_radix(
-                &field().and_then(|_| {
-                    field()?;
-                    field()?;
-                    field()
-                })?,
-                16,
-            )
-            .ok()?;
-            field()?;
-            field()?;
-            let inode = field()?.parse().ok()?;
-            let bound = Path::new(rest);
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;
+            let inode = fields.get(6)?;
+            let (_, bound) = line.split_once(&format!(" {inode} "))?;
+            let bound = Path::new(bound);
             let is_here = bound == path || (bound.is_relative() && path.ends_with(bound));
-            (flags & LISTENING != 0 && is_here).then_some(inode)
+            (flags & LISTENING != 0 && is_here).then_some(inode.parse().ok()?)
         })
         .collect()
 }
