@@ -371,7 +371,7 @@ fn streams_take_their_own_time() {
             .collect()
     };
     assert_eq!(ended(&site), [9]);
-    assert_eq!(site.session.wake_ns(), Some(1_001 * MS));
+    assert_eq!(site.session.streams.all.wake_ns(), Some(1_001 * MS));
     site.at(1_001 * MS - 1);
     assert_eq!(ended(&site), [9]);
     site.at(1_001 * MS);
@@ -382,7 +382,7 @@ fn streams_take_their_own_time() {
     let mut reset = Vec::new();
     frame::write_rst_stream(&mut reset, 1, ErrorCode::Cancel);
     site.say(&reset);
-    assert_eq!(site.session.wake_ns(), None);
+    assert_eq!(site.session.streams.all.wake_ns(), None);
     site.at(1_010 * MS);
     assert_eq!(ended(&site), [3, 5, 9]);
     let totals = site.totals();
@@ -444,7 +444,7 @@ fn bodies_keep_to_the_windows_and_take_turns() {
         (site.reply(1).1, site.reply(3).1),
         (letters(10), letters(10))
     );
-    assert!(!site.session.can_send());
+    assert!(!site.session.streams.can_send());
     site.say(&window_update(3, 1));
     assert_eq!(site.reply(3).1, letters(11));
     // The window of every stream grows at once, and shrinks below zero.
@@ -861,7 +861,7 @@ fn raw_answers_end_as_they_say() {
         assert_eq!(site.session.end(), end, "{path}");
         // What has no end goes on, a batch at a time.
         let is_endless = path == "/raw/endless";
-        assert_eq!(site.session.can_send(), is_endless, "{path}");
+        assert_eq!(site.session.streams.can_send(), is_endless, "{path}");
         let counters = context.counters;
         for _ in 0..3 {
             site.session.advance(0, &mut batch, counters);

@@ -4,11 +4,9 @@ use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::num::NonZeroU64;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
-use brunt_io::clock;
 use brunt_server::{
     Http2Options, Identity, Running, TlsOptions, TlsVersion, certificates_from_pem,
 };
@@ -17,7 +15,8 @@ use h2::client::{Connection, SendRequest};
 use http::{Method, Request};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
 
 use crate::{BACKENDS, LIMIT_NS, letters, serve, stream_to, wait_for};
 
@@ -63,103 +62,36 @@ fn connect(server: &Running) -> TcpStream {
     stream_to(server.address())
 }
 
-/// A socket that does not block.
-trait Socket: Read + Write + Send + Unpin {}
-impl<S: Read + Write + Send + Unpin> Socket for S {}
-
-/// Polls a socket again and again: the runtime that is used here knows no sockets.
-struct Polled<S> {
-    socket: S,
-    deadline_ns: u64,
-}
-
-impl<S: Socket> Polled<S> {
-    fn new(socket: S) -> Self {
-        Self {
-            socket,
-            deadline_ns: clock::now_ns() + LIMIT_NS,
-        }
-    }
-
-    fn poll<T>(
-        &mut self,
-        context: &Context<'_>,
-        mut operation: impl FnMut(&mut S) -> io::Result<T>,
-    ) -> Poll<io::Result<T>> {
-        match operation(&mut self.socket) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if clock::now_ns() > self.deadline_ns {
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                }
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-            outcome => Poll::Ready(outcome),
-        }
-    }
-}
-
-impl<S: Socket> AsyncRead for Polled<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let unfilled = buffer.initialize_unfilled();
-        self.get_mut()
-            .poll(context, |socket| socket.read(unfilled))
-            .map_ok(|count| buffer.advance(count))
-    }
-}
-
-impl<S: Socket> AsyncWrite for Polled<S> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.get_mut().poll(context, |socket| socket.write(bytes))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().poll(context, Write::flush)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// A socket to the server, secured where it speaks TLS.
-fn socket(server: &Running) -> Box<dyn Socket> {
-    if server.certificates().is_empty() {
-        let socket = connect(server);
-        socket.set_nonblocking(true).unwrap();
-        return Box::new(socket);
-    }
-    let socket = secure(connect(server), &client(server, &["h2"], None), "localhost").unwrap();
-    assert_eq!(socket.conn.alpn_protocol(), Some(&b"h2"[..]));
-    socket.sock.set_nonblocking(true).unwrap();
-    Box::new(socket)
-}
-
 type Sender = SendRequest<&'static [u8]>;
 
-/// Runs an exchange over HTTP/2.
+/// Speaks HTTP/2 on a socket.
+async fn handshake<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(socket: S) -> Sender {
+    let mut builder = h2::client::Builder::new();
+    let handshake = builder.initial_window_size(1 << 20).handshake(socket);
+    let (sender, connection): (Sender, Connection<_, _>) = handshake.await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+/// Runs an exchange over HTTP/2, over TLS where the server speaks it.
 fn converse<F: Future>(server: &Running, exchange: impl FnOnce(Sender) -> F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let io = Polled::new(socket(server));
-        let (sender, connection): (Sender, Connection<_, _>) = h2::client::Builder::new()
-            .initial_window_size(1 << 20)
-            .handshake(io)
-            .await
-            .unwrap();
-        tokio::spawn(connection);
-        exchange(sender).await
-    })
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let exchange = async {
+        let socket = connect(server);
+        socket.set_nonblocking(true).unwrap();
+        let socket = tokio::net::TcpStream::from_std(socket).unwrap();
+        if server.certificates().is_empty() {
+            return exchange(handshake(socket).await).await;
+        }
+        let connector = TlsConnector::from(client(server, &["h2"], None));
+        let secured = connector.connect("localhost".try_into().unwrap(), socket);
+        let socket = secured.await.unwrap();
+        assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        exchange(handshake(socket).await).await
+    };
+    let limit = Duration::from_nanos(LIMIT_NS);
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(limit, exchange).await.unwrap() })
 }
 
 fn request(server: &Running, method: Method, path: &str) -> Request<()> {
