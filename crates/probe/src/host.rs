@@ -147,24 +147,16 @@ impl HostReader {
     /// What was added since the first reading. What cannot be read stays as it was.
     fn point(&mut self, now_ns: u64) -> HostPoint {
         let (start, now, latest) = (self.start.sums, self.read_sums(), self.latest);
-        let (cpus, start_cpus) = (
-            now.cpus.unwrap_or_default(),
-            start.cpus.unwrap_or(CpuTimes {
-                busy_ns: u64::MAX,
-                steal_ns: u64::MAX,
-                ..CpuTimes::default()
-            }),
-        );
-        let pressure = now.pressure_ns.zip(start.pressure_ns);
-        let added = |now: u64, start: u64, latest: u64| now.saturating_sub(start).max(latest);
+        let added = |of: fn(&Sums) -> Option<u64>, latest: u64| {
+            let both = of(&now).zip(of(&start));
+            both.map_or(latest, |(now, start)| now.saturating_sub(start).max(latest))
+        };
         self.latest = HostPoint {
             at_ns: now_ns.saturating_sub(self.start.at_ns),
-            busy_ns: added(cpus.busy_ns, start_cpus.busy_ns, latest.busy_ns),
-            steal_ns: added(cpus.steal_ns, start_cpus.steal_ns, latest.steal_ns),
-            pressure_ns: pressure.map_or(latest.pressure_ns, |(now, start)| {
-                added(now, start, latest.pressure_ns)
-            }),
-            client_cpu_ns: added(now.client_cpu_ns, start.client_cpu_ns, latest.client_cpu_ns),
+            busy_ns: added(|sums| Some(sums.cpus?.busy_ns), latest.busy_ns),
+            steal_ns: added(|sums| Some(sums.cpus?.steal_ns), latest.steal_ns),
+            pressure_ns: added(|sums| sums.pressure_ns, latest.pressure_ns),
+            client_cpu_ns: added(|sums| Some(sums.client_cpu_ns), latest.client_cpu_ns),
         };
         self.latest
     }

@@ -565,10 +565,7 @@ impl Watched {
 
     /// What each of its threads did in the window until they were last read; absent: unknown.
     pub(super) fn threads_since_first(&self) -> Option<Vec<ThreadTimes>> {
-        let (first, last) = self
-            .first_threads
-            .as_ref()
-            .zip(self.last_threads.as_ref())?;
+        let (first, last) = (self.first_threads.as_ref()?, self.last_threads.as_ref()?);
         Some(last.since(first).collect())
     }
 
