@@ -15,7 +15,7 @@ use crate::page::{Grid, Page, Role, Tone};
 use crate::{ReportError, figures, units};
 
 /// Outcomes of requests that are told of a step.
-const OUTCOMES_TOLD: usize = 3;
+const OUTCOMES_LISTED: usize = 3;
 /// Columns of the table of steps.
 const STEPS: Grid = Grid { label: 8, cell: 9 };
 
@@ -111,7 +111,7 @@ fn failed(step: &CapacityStep) -> String {
     let failures = failures.map(|(kind, count)| (count, format!("failed ({})", kind.label())));
     let mut all: Vec<(u64, String)> = statuses.chain(errors).chain(failures).collect();
     all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    all.truncate(OUTCOMES_TOLD);
+    all.truncate(OUTCOMES_LISTED);
     if all.is_empty() {
         return String::new();
     }

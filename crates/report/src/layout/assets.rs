@@ -93,15 +93,4 @@ mod tests {
                 .starts_with("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
         );
     }
-
-    #[test]
-    fn no_file_ends_the_element_that_holds_it() {
-        for asset in [UPLOT, DATA, CHARTS] {
-            assert!(!asset.text.contains("</script") && !asset.text.contains("<!--"));
-        }
-        for asset in [UPLOT_STYLE, STYLE] {
-            assert!(!asset.text.contains("</style"));
-        }
-        assert!(!UPLOT_LICENCE.contains("--"));
-    }
 }

@@ -27,7 +27,7 @@ pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
 /// Rows of the table over time; more readings are joined.
 const ROWS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
-const CPUS_TOLD_LEAST: f64 = 0.01;
+const CPUS_LISTED_LEAST: f64 = 0.01;
 /// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that
 /// used fewer CPUs than this.
 const CPUS_NOTICEABLE: f64 = 0.05;
@@ -154,7 +154,7 @@ pub(super) fn cpus(run: &Run, is_full: bool) -> Option<Vec<String>> {
     let server = run.first().evidence.server.as_ref();
     let name = server.map_or("server", |server| server.name.as_str());
     let least = if is_full {
-        CPUS_TOLD_LEAST
+        CPUS_LISTED_LEAST
     } else {
         CPUS_NOTICEABLE
     };
@@ -446,7 +446,7 @@ mod tests {
             throttled_ns: Some(30 * CENT),
         };
         assert_eq!(
-            ledger_of(&ledger, "brunt", CPUS_TOLD_LEAST).join(" · "),
+            ledger_of(&ledger, "brunt", CPUS_LISTED_LEAST).join(" · "),
             "server 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh\\u{1b}[1m 0.07) \
              · kernel 0.02 · stolen 0.01 · throttled 0.30 · idle 0.02 of 2"
         );

@@ -8,8 +8,8 @@ use brunt_judge::{
     RoundResponse, RoundUse, SingleRun, Sweep, SweepAxis, SweepPlan, SweepRound, Verdict,
 };
 use brunt_record::{
-    Backend, ClientDescription, Environment, FailureCounts, MachineDescription, Objective,
-    ServerDescription, StatusCounts,
+    Backend, ClientDescription, Environment, FailureCounts, Objective, ServerDescription,
+    StatusCounts,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -26,13 +26,7 @@ fn environment() -> Environment {
                 .map(str::to_owned)
                 .to_vec(),
         ),
-        machine: MachineDescription {
-            processor: Some("Example CPU 9000 @ 3.0 GHz".to_owned()),
-            cpus: Some(8),
-            memory_bytes: Some(16 << 30),
-            kernel: Some("6.1.0-18-amd64".to_owned()),
-            distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
-        },
+        machine: fixtures::machine(8),
         server: Some(ServerDescription {
             name: "nginx".to_owned(),
             software: Some("nginx/1.22.1".to_owned()),
@@ -174,11 +168,8 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         rounds: (0..10)
             .map(|round| {
                 let off = 1.0 + 0.004 * f64::from(round * 7 % 5);
-                record(
-                    20_000.0 * ratio * off,
-                    (1e6 / ratio) as u64,
-                    Verdict::ServerLimited,
-                )
+                let p50_ns = (1e6 / ratio) as u64;
+                record(20_000.0 * ratio * off, p50_ns, Verdict::ServerLimited)
             })
             .collect(),
         capacity: None,
@@ -546,16 +537,11 @@ fn a_limit_within_the_interval_is_open() {
         written(&compared, Format::Text)
     };
     let one = text(&compared);
-    assert!(
-        one.contains("\nopen        rate < -0.1 %: too few rounds to tell (B: "),
-        "{one}"
-    );
+    let open = "\nopen        rate < -0.1 %: too few rounds to tell (B: ";
+    assert!(one.contains(open), "{one}");
     // The same pairs tell less where they were looked at more often.
     let width = |compared: &ComparedRounds| {
-        let change = compared.comparisons()[0]
-            .comparison
-            .change
-            .expect("pairs enough");
+        let change = compared.comparisons()[0].comparison.change.unwrap();
         change.high - change.low
     };
     let before = width(&compared);

@@ -28,7 +28,7 @@ pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
-pub(crate) use watched::{client_limited, stolen, watched};
+pub(crate) use watched::{client_limited, machine, stolen, watched};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;

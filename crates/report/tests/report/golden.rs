@@ -17,9 +17,19 @@ pub(crate) const PIPED: Style = Style {
     spectrum: false,
 };
 
+const COLOURED: Style = Style {
+    colour: true,
+    ..PIPED
+};
+
 const IN_FULL: Style = Style {
     verbose: true,
     ..PIPED
+};
+
+const WITH_SPECTRUM: Style = Style {
+    spectrum: true,
+    ..IN_FULL
 };
 
 /// What is written of a run in this form.
@@ -106,12 +116,8 @@ fn one_thing_is_singular() {
     assert!(files > 60, "{files}");
     // What is not in them in full.
     for (name, run) in fixtures::all() {
-        let style = Style {
-            spectrum: true,
-            ..IN_FULL
-        };
         for format in [Format::Text, Format::Html] {
-            let found = plurals_of_one(&report(&run, format, &style));
+            let found = plurals_of_one(&report(&run, format, &WITH_SPECTRUM));
             assert_eq!(found, Vec::<String>::new(), "{name} {format:?}");
         }
     }
@@ -194,11 +200,7 @@ fn the_usual_kinds_of_run_fit_their_lines() {
 
 #[test]
 fn text_with_colour() {
-    let style = Style {
-        colour: true,
-        ..PIPED
-    };
-    let text = report(&fixtures::failures(), Format::Text, &style);
+    let text = report(&fixtures::failures(), Format::Text, &COLOURED);
     compare("failures.colour.txt", &text);
 }
 
@@ -242,6 +244,10 @@ fn in_clear_text(run: &mut Run) {
 #[test]
 fn what_is_spoken_is_told_in_a_line() {
     type Edit = fn(&mut Run);
+    let style = Style {
+        width: 160,
+        ..IN_FULL
+    };
     let cases: [(Edit, &str); 4] = [
         (in_clear_text, "HTTP/2 in clear text"),
         (
@@ -277,11 +283,6 @@ fn what_is_spoken_is_told_in_a_line() {
     for (edit, words) in cases {
         let mut run = sound.clone();
         edit(&mut run);
-        let style = Style {
-            width: 160,
-            verbose: true,
-            ..PIPED
-        };
         let text = report(&run, Format::Text, &style);
         let (target, _) = text.split_once("\nload").unwrap();
         // Between two lines there is no separator.
@@ -341,14 +342,14 @@ fn stored_plans() {
 #[test]
 fn no_line_of_text_is_wider_than_the_page() {
     for (name, run) in fixtures::all() {
-        for (width, verbose) in [
+        let pages = [
             (64, true),
             (64, false),
             (80, false),
             (80, true),
-            (100, false),
             (160, true),
-        ] {
+        ];
+        for (width, verbose) in pages {
             let style = Style {
                 colour: false,
                 width,
@@ -368,14 +369,10 @@ fn no_line_of_text_is_wider_than_the_page() {
 
 #[test]
 fn nothing_is_printed_that_is_no_number() {
-    let in_full = Style {
-        spectrum: true,
-        ..IN_FULL
-    };
     for (name, run) in fixtures::all().into_iter().chain(fixtures::kinds()) {
         let texts = [
             report(&run, Format::Text, &PIPED),
-            report(&run, Format::Text, &in_full),
+            report(&run, Format::Text, &WITH_SPECTRUM),
             report(&run, Format::Csv, &PIPED),
         ];
         for word in texts.iter().flat_map(|text| {
@@ -410,14 +407,7 @@ fn connecting_has_a_row_where_each_request_has_a_connection() {
 fn colour_changes_nothing_but_colour() {
     for (name, run) in fixtures::all() {
         let plain = report(&run, Format::Text, &PIPED);
-        let mut coloured = report(
-            &run,
-            Format::Text,
-            &Style {
-                colour: true,
-                ..PIPED
-            },
-        );
+        let mut coloured = report(&run, Format::Text, &COLOURED);
         for code in ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"] {
             coloured = coloured.replace(code, "");
         }
