@@ -43,6 +43,13 @@ impl Site {
         }
     }
 
+    /// A connection that has asked for `path`, on its first stream.
+    fn asking(path: &str) -> Self {
+        let mut site = Self::greeted();
+        site.say(&get(1, path));
+        site
+    }
+
     /// A connection after the exchange of SETTINGS.
     fn greeted() -> Self {
         let mut site = Self::new(Http2Options::default());
@@ -222,6 +229,16 @@ pub(crate) fn head(
     frame_of(Kind::Headers, flags::END_HEADERS | end, stream, &block)
 }
 
+fn continuation(stream: u32, flags: u8, block: &[u8]) -> Vec<u8> {
+    frame_of(Kind::Continuation, flags, stream, block)
+}
+
+/// A field behind the body of a stream, with END_STREAM or without.
+fn trailers(stream: u32, end: u8) -> Vec<u8> {
+    let block = block(&[("x-trailer", "1")]);
+    frame_of(Kind::Headers, flags::END_HEADERS | end, stream, &block)
+}
+
 fn data(stream: u32, bytes: &[u8], is_end: bool) -> Vec<u8> {
     let end = if is_end { flags::END_STREAM } else { 0 };
     frame_of(Kind::Data, end, stream, bytes)
@@ -246,8 +263,7 @@ fn what_other_clients_do_not_show_of_routes() {
         ("/routes", 200, "/ "),
         ("/counters", 200, "{"),
     ] {
-        let mut site = Site::greeted();
-        site.say(&get(1, path));
+        let site = Site::asking(path);
         let (statuses, body, ending) = site.reply(1);
         assert_eq!((statuses, ending), (vec![status], WHOLE));
         assert!(body.starts_with(start.as_bytes()), "{path}");
@@ -257,22 +273,19 @@ fn what_other_clients_do_not_show_of_routes() {
         ("/truncate/1", vec![]),
         ("/reset-stream", vec![]),
     ] {
-        let mut site = Site::greeted();
-        site.say(&get(1, path));
+        let site = Site::asking(path);
         let (_, seen, ending) = site.reply(1);
         let reset = Some(Ending::Reset(ErrorCode::InternalError));
         assert_eq!((seen, ending), (body, reset), "{path}");
     }
-    let mut site = Site::greeted();
-    site.say(&get(1, "/interim/2"));
+    let site = Site::asking("/interim/2");
     assert_eq!(site.reply(1), (vec![100, 103, 200], vec![], WHOLE));
     use crate::answer::After;
     for (path, after) in [
         ("/reset", After::Reset),
         ("/random-close/100", After::Close),
     ] {
-        let mut site = Site::greeted();
-        site.say(&get(1, path));
+        let site = Site::asking(path);
         assert_eq!((site.session.end(), site.sent.len()), (End::Now(after), 0));
         assert_eq!(site.totals().faults, 1);
     }
@@ -305,16 +318,11 @@ fn any_cut_gives_the_same_answers() {
         head(5, "POST", "/status/404", &[("content-length", "5")], false),
         data(5, b"123", false),
         frame_of(Kind::Headers, flags::END_STREAM, 7, &first),
-        frame_of(Kind::Continuation, 0, 7, &rest),
-        frame_of(Kind::Continuation, flags::END_HEADERS, 7, b""),
+        continuation(7, 0, &rest),
+        continuation(7, flags::END_HEADERS, b""),
         frame_of(Kind::Other(200), 0, 0, b"unknown"),
         frame_of(Kind::Data, flags::PADDED, 5, &padded),
-        frame_of(
-            Kind::Headers,
-            flags::END_HEADERS | flags::END_STREAM,
-            5,
-            &block(&[("x-trailer", "1")]),
-        ),
+        trailers(5, flags::END_STREAM),
         frame_of(
             Kind::Headers,
             flags::END_HEADERS | flags::END_STREAM | flags::PRIORITY,
@@ -590,18 +598,11 @@ fn what_breaks_the_protocol_ends_the_connection() {
         (ProtocolError, frame_of(Kind::Priority, 0, 0, &[0; 5])),
         (ProtocolError, window_update(5, 1)),
         // Within a head, and the rest of one without its beginning.
-        (
-            ProtocolError,
-            frame_of(Kind::Continuation, flags::END_HEADERS, 1, b""),
-        ),
+        (ProtocolError, continuation(1, flags::END_HEADERS, b"")),
         (ProtocolError, [begun(), data(1, b"", false)].concat()),
         (
             ProtocolError,
-            [
-                begun(),
-                frame_of(Kind::Continuation, flags::END_HEADERS, 3, b""),
-            ]
-            .concat(),
+            [begun(), continuation(3, flags::END_HEADERS, b"")].concat(),
         ),
         // Padding beyond the frame, a frame size too small, a push, no more window.
         (
@@ -647,57 +648,29 @@ fn what_breaks_the_protocol_ends_the_connection() {
 #[test]
 fn errors_of_a_stream_end_it_alone() {
     let upload = || head(1, "POST", "/", &[], false);
-    let trailers = frame_of(
-        Kind::Headers,
-        flags::END_HEADERS,
-        1,
-        &block(&[("x-trailer", "1")]),
-    );
     let short = head(1, "POST", "/", &[("content-length", "1")], false);
     let (bytes, silent) = (get(1, "/bytes/1m"), get(1, "/never"));
+    use ErrorCode::*;
     let cases = [
-        (
-            "trailers that do not end",
-            upload(),
-            trailers,
-            ErrorCode::ProtocolError,
-        ),
-        (
-            "too much window",
-            bytes,
-            window_update(1, (1 << 31) - 1),
-            ErrorCode::FlowControlError,
-        ),
-        (
-            "no more window",
-            silent.clone(),
-            window_update(1, 0),
-            ErrorCode::ProtocolError,
-        ),
-        (
-            "DATA behind the end",
-            silent,
-            data(1, b"x", false),
-            ErrorCode::StreamClosed,
-        ),
-        (
-            "a body that is too long",
-            short,
-            data(1, b"12", false),
-            ErrorCode::ProtocolError,
-        ),
+        // Trailers that do not end, too much window, no more of it.
+        (upload(), trailers(1, 0), ProtocolError),
+        (bytes, window_update(1, (1 << 31) - 1), FlowControlError),
+        (silent.clone(), window_update(1, 0), ProtocolError),
+        // DATA behind the end, and more of it than was announced.
+        (silent, data(1, b"x", false), StreamClosed),
+        (short, data(1, b"12", false), ProtocolError),
     ];
-    for (what, request, error, code) in cases {
+    for (request, error, code) in cases {
         let mut site = Site::greeted();
-        site.say(&[request, error].concat());
+        let bytes = [request, error].concat();
+        site.say(&bytes);
         let last = site.frames().remove(&1).unwrap().pop().unwrap();
-        let reset = frame_of(Kind::RstStream, 0, 1, &last.2);
-        assert_eq!(last.0, Kind::RstStream, "{what}");
-        assert_eq!(frame::rst_stream(&last.2), Ok(code), "{what}: {reset:?}");
+        assert_eq!(last.0, Kind::RstStream, "{bytes:?}");
+        assert_eq!(frame::rst_stream(&last.2), Ok(code), "{bytes:?}");
         // What is still in flight on it is ignored.
         site.say(&data(1, b"x", true));
         site.say(&get(3, "/"));
-        assert_eq!(site.reply(3).0, [200], "{what}");
+        assert_eq!(site.reply(3).0, [200], "{bytes:?}");
     }
     let mut site = Site::greeted();
     site.say(&upload());
@@ -755,8 +728,7 @@ fn a_goaway_takes_in_what_came_before() {
         ("/goaway", 1, ErrorCode::NoError),
         ("/goaway/11", 1, ErrorCode::EnhanceYourCalm),
     ] {
-        let mut site = Site::greeted();
-        site.say(&get(1, "/delay/1ms"));
+        let mut site = Site::asking("/delay/1ms");
         site.say(&get(3, path));
         assert_eq!(site.goaways(), [(last, code)], "{path}");
         site.at(1_000_000);
@@ -768,8 +740,7 @@ fn a_goaway_takes_in_what_came_before() {
 
 #[test]
 fn streams_that_a_goaway_leaves_out_are_not_answered() {
-    let mut site = Site::greeted();
-    site.say(&get(1, "/delay/1ms"));
+    let mut site = Site::asking("/delay/1ms");
     site.say(&head(3, "POST", "/goaway", &[], false));
     site.say(&get(5, "/delay/2ms"));
     site.say(&head(7, "POST", "/", &[], false));
@@ -789,12 +760,7 @@ fn streams_that_a_goaway_leaves_out_are_not_answered() {
 
 #[test]
 fn counters_leave_out_whole_requests_for_them() {
-    let trailers = frame_of(
-        Kind::Headers,
-        flags::END_HEADERS | flags::END_STREAM,
-        1,
-        &block(&[("x-end", "yes")]),
-    );
+    let trailers = trailers(1, flags::END_STREAM);
     let asked = |is_end| head(1, "POST", "/counters", &[], is_end);
     for asked in [
         asked(true),
@@ -819,7 +785,7 @@ fn floods_have_an_end() {
         let mut site = Site::greeted();
         site.say(&frame_of(Kind::Headers, 0, 1, b""));
         for _ in 0..2_000 {
-            site.say(&frame_of(Kind::Continuation, 0, 1, piece));
+            site.say(&continuation(1, 0, piece));
         }
         assert_eq!(site.goaways(), [(0, ErrorCode::EnhanceYourCalm)]);
     }

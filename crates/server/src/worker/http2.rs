@@ -21,11 +21,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         let bytes = self.backend.received();
         let work = connection.work.as_deref();
         let before = work.map_or(&[][..], |work| work.input.rest());
-        let spoken = if before.is_empty() {
-            http2::is_spoken(bytes)
-        } else {
-            http2::is_spoken(&[before, bytes].concat())
-        };
+        let spoken = http2::is_spoken(before, bytes);
         connection.begun = spoken.is_some();
         match spoken {
             Some(false) => true,

@@ -16,6 +16,7 @@ use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;
 const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
+const CHUNKED: &str = "Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n";
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -95,8 +96,20 @@ where
         self.turns(1)
     }
 
+    /// A client is gone.
+    pub(super) fn lose(&mut self, slot: Slot) -> &mut Self {
+        let reset = Event::ReceiveFailed(slot, libc::ECONNRESET);
+        self.script().happen(reset);
+        self.turns(1)
+    }
+
     pub(crate) fn seen(&mut self, slot: Slot) -> &Seen {
         &self.worker.backend.seen[&slot]
+    }
+
+    /// When each send to a client began.
+    pub(super) fn sent_at(&mut self, slot: Slot) -> Vec<u64> {
+        self.seen(slot).sends.iter().map(|send| send.0).collect()
     }
 
     pub(crate) fn text(&mut self, slot: Slot) -> String {
@@ -148,12 +161,10 @@ fn exchange(request: &str) -> (String, bool) {
 fn routes_answer_as_documented() {
     let sized = |bytes| format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}", body(bytes));
     let half = |bytes: u64| {
-        format!(
-            "{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}",
-            body(bytes / 2)
-        )
+        let sent = body(bytes / 2);
+        format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{sent}")
     };
-    let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
+    let chunked = format!("{OK_HEAD}{CHUNKED}");
     for path in [
         "/",
         "/?query",
@@ -222,7 +233,6 @@ fn the_way_of_asking_shapes_the_answer() {
     let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let old = |path: &str| format!("GET {path} HTTP/1.0\r\n\r\n");
     let with = |method: &str, fields: &str| format!("{method} / HTTP/1.1\r\nHost: x\r\n{fields}");
-    let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
     let asked = format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n");
     let sized = with("POST", "Content-Length: 3\r\n\r\nabc");
     let in_chunks = with(
@@ -234,7 +244,7 @@ fn the_way_of_asking_shapes_the_answer() {
             head("/bytes/30"),
             format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
         ),
-        (head("/chunked/30"), chunked),
+        (head("/chunked/30"), format!("{OK_HEAD}{CHUNKED}")),
         (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
             asked,
@@ -287,11 +297,7 @@ fn timed_answers_come_at_their_instant() {
         site.script().now_ns = at_ns;
         let before = site.seen(slot).sends.len();
         site.say(slot, get(path)).turns(10);
-        let sends: Vec<u64> = site.seen(slot).sends[before..]
-            .iter()
-            .map(|send| send.0)
-            .collect();
-        sends
+        site.sent_at(slot).split_off(before)
     };
     const S: u64 = 1_000 * MS;
     for (path, at_ns, later_ns) in [
@@ -311,10 +317,6 @@ fn timed_answers_come_at_their_instant() {
 #[test]
 fn a_delay_counts_from_the_last_byte_of_its_request() {
     let (mut site, slot) = Site::connected();
-    let sent_at = |site: &mut Site| {
-        let sends = &site.seen(slot).sends;
-        sends.iter().map(|send| send.0).collect::<Vec<u64>>()
-    };
     let request = get("/delay/3ms");
     let (first, rest) = request.split_at(12);
     let (mut now_ns, mut expected) = (1_000 * MS, Vec::new());
@@ -325,7 +327,7 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
     site.script().now_ns = now_ns;
     site.say(slot, rest).turns(4);
     expected.push(now_ns + 3 * MS);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     // Behind a reply that the kernel has not taken yet.
     now_ns += 100 * MS;
     site.script().now_ns = now_ns;
@@ -339,13 +341,13 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
     site.script().now_ns = now_ns + 2 * MS;
     site.script().release();
     site.turns(4);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     // Pipelined: each has its turn when the reply before it is sent.
     now_ns += 100 * MS;
     site.script().now_ns = now_ns;
     site.say(slot, request.repeat(3)).turns(12);
     expected.extend([now_ns + 3 * MS, now_ns + 6 * MS, now_ns + 9 * MS]);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (6, 5));
     assert_eq!(counters.lateness_ns_max, Some(0));
@@ -365,8 +367,7 @@ fn a_stall_ends_for_all_at_once() {
     site.turns(4);
     let end_ns = start_ns + 100 * MS;
     for slot in &slots {
-        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
-        assert_eq!(sends, [end_ns; 2]);
+        assert_eq!(site.sent_at(*slot), [end_ns; 2]);
     }
     let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (100, 50));
@@ -387,8 +388,7 @@ fn turns_are_taken_one_after_the_other() {
     for (at, slot) in (1..).zip(&slots) {
         // A pipelined request queues again when the one before it is answered.
         let expected = [start_ns + at * 3 * MS, start_ns + (at + 5) * 3 * MS];
-        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
-        assert_eq!(sends, expected);
+        assert_eq!(site.sent_at(*slot), expected);
     }
     let slot = site.connect();
     let now_ns = start_ns + 500 * MS;
@@ -397,8 +397,7 @@ fn turns_are_taken_one_after_the_other() {
     assert_eq!(site.seen(slot).sends[0].0, now_ns + 3 * MS, "nobody before");
     // A client that leaves its queue does not hold up the others for good.
     site.say(slot, get("/locked/60m"));
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    site.turns(1);
+    site.lose(slot);
     assert_eq!(site.totals().requests_abandoned, 1);
     assert_balanced(&site.totals());
 }
@@ -417,11 +416,7 @@ fn computing_keeps_the_worker_busy() {
     }
     site.turns(6);
     // Each pipelined answer is sent before the next one is computed, and the clients in turn.
-    let sends: Vec<u64> = slots
-        .iter()
-        .flat_map(|slot| site.worker.backend.seen[slot].sends.iter())
-        .map(|send| send.0)
-        .collect();
+    let sends = slots.map(|slot| site.sent_at(slot)).concat();
     for (at, sent_ns) in [1, 3, 2, 4].into_iter().zip(&sends) {
         let due_ns = start_ns + at * 2 * MS;
         assert!((due_ns..due_ns + MS / 10).contains(sent_ns), "{sends:?}");
@@ -574,28 +569,16 @@ fn a_body_is_waited_for_and_asked_for() {
     site.say(slot, "56789").turns(1);
     assert!(site.text(slot).ends_with(NULL));
     let counters = site.totals();
-    assert_eq!(
-        (
-            counters.requests,
-            counters.replies_interim,
-            counters.replies
-        ),
-        (1, 1, 1)
-    );
+    let replies = (counters.replies_interim, counters.replies);
+    assert_eq!((counters.requests, replies), (1, (1, 1)));
     assert_eq!(counters.requests_by_method["POST"], 1);
 }
 
 #[test]
 fn counters_do_not_count_themselves() {
     let (mut site, slot) = Site::connected();
-    let asked = [
-        get("/"),
-        get("/counters"),
-        get("/bytes/5"),
-        get("/counters"),
-    ]
-    .concat();
-    site.say(slot, &asked).turns(2);
+    let asked = ["/", "/counters", "/bytes/5", "/counters"].map(get);
+    site.say(slot, asked.concat()).turns(2);
     let text = site.text(slot);
     let reports: Vec<Counters> = text
         .lines()
@@ -649,8 +632,7 @@ fn a_client_that_leaves_is_let_go() {
     let slot = site.connect();
     site.say(slot, get("/delay/60m"));
     assert_eq!(site.worker.wakes.count(), 1);
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.lose(slot).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
     let counters = site.totals();
     assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
@@ -765,7 +747,7 @@ fn input_of_all_connections_together_is_bounded() {
     assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
-            site.script().happen(Event::ReceiveFailed(slot, 104));
+            site.lose(slot);
         }
     }
     site.turns(2);

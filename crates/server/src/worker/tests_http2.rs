@@ -5,7 +5,6 @@ use brunt_proto::http2::frame::{self, ErrorCode, HEADER_BYTES, Kind, PREFACE, fl
 
 use super::http2::LEAVING_NS;
 use super::tests::{Site, assert_balanced};
-use super::*;
 use crate::batch::{OUTPUT_BUFFERS, Room};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::http2::tests::{frames, get, head, settings};
@@ -62,6 +61,10 @@ fn ended(site: &mut Site, slot: Slot) -> Vec<(u32, u64)> {
     ended
 }
 
+fn streams_ended(site: &mut Site, slot: Slot) -> Vec<u32> {
+    ended(site, slot).iter().map(|end| end.0).collect()
+}
+
 /// The codes of the GOAWAY frames that were sent.
 fn goaways(site: &mut Site, slot: Slot) -> Vec<ErrorCode> {
     frames(&site.seen(slot).sent)
@@ -74,14 +77,11 @@ fn goaways(site: &mut Site, slot: Slot) -> Vec<ErrorCode> {
 fn the_protocol_is_told_by_the_first_bytes() {
     let bytes = [&greeting()[..], &get(1, "/bytes/5")].concat();
     for cut in 0..bytes.len() {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
+        let (mut site, slot) = Site::connected();
         site.say(slot, &bytes[..cut]);
         site.say(slot, &bytes[cut..]).turns(2);
-        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
-        assert_eq!(streams, [1], "cut at {cut}");
-        let totals = shared.totals();
+        assert_eq!(streams_ended(&mut site, slot), [1], "cut at {cut}");
+        let totals = site.totals();
         assert_eq!((totals.requests, totals.connections_http2), (1, 1));
         assert_eq!(totals.bytes_received, bytes.len() as u64);
         assert_eq!(totals.bytes_sent, site.seen(slot).sent.len() as u64);
@@ -93,13 +93,11 @@ fn the_protocol_is_told_by_the_first_bytes() {
         "PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
     ] {
         for cut in 1..bytes.len() {
-            let shared = Arc::new(Shared::new(1));
-            let mut site = Site::new(&shared);
-            let slot = site.connect();
+            let (mut site, slot) = Site::connected();
             site.say(slot, &bytes[..cut]);
             site.say(slot, &bytes[cut..]).turns(2);
             assert!(site.seen(slot).sent.starts_with(b"HTTP/1.1 "), "{cut}");
-            assert_eq!(shared.totals().connections_http2, 0);
+            assert_eq!(site.totals().connections_http2, 0);
         }
     }
 }
@@ -170,17 +168,13 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
 #[test]
 fn a_client_that_leaves_is_let_go() {
     let mut site = Site::alone();
-    for (bytes, left) in [
-        (vec![], 0),
-        (get(1, "/")[..5].to_vec(), 0),
-        (get(1, "/never"), 0),
-        (get(1, "/bytes/10m"), 0),
-    ] {
+    let (request, never, large) = (get(1, "/"), get(1, "/never"), get(1, "/bytes/10m"));
+    for bytes in [b"", &request[..5], &never, &large] {
         let slot = greeted(&mut site);
-        site.say(slot, &bytes).turns(4);
+        site.say(slot, bytes).turns(4);
         site.script().happen(Event::Ended(slot));
         assert!(site.turns(2).seen(slot).closed);
-        assert_eq!(site.totals().requests_abandoned, left);
+        assert_eq!(site.totals().requests_abandoned, 0);
     }
     // Half-closed clients still get what they asked for.
     let slot = greeted(&mut site);
@@ -195,8 +189,7 @@ fn a_client_that_leaves_is_let_go() {
     let slot = greeted(&mut site);
     site.say(slot, many(0..3, "/delay/60m"));
     assert_eq!(site.worker.wakes.count(), 1);
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.lose(slot).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
     let totals = site.totals();
     assert_eq!(totals.requests_abandoned, 3);
@@ -212,7 +205,7 @@ fn faults_end_the_connection_with_all_of_its_streams() {
         let before = [get(1, "/delay/60m"), get(3, "/"), get(5, "/bytes/60k")].concat();
         site.say(slot, [before, get(7, path)].concat()).turns(2);
         // What goes before still arrives, and of the body only its head.
-        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
+        let streams = streams_ended(&mut site, slot);
         assert_eq!((streams, site.seen(slot).closed), (vec![3], true), "{path}");
         assert!(site.seen(slot).sent.len() - sent_bytes < 100, "{path}");
         assert_eq!(site.worker.wakes.count(), 0);
@@ -296,13 +289,12 @@ fn output_of_all_connections_together_is_bounded() {
     site.script().hold_sends = false;
     let honest = greeted(&mut site);
     site.say(honest, get(1, "/bytes/60000")).turns(5_000);
-    let streams: Vec<u32> = ended(&mut site, honest).iter().map(|end| end.0).collect();
-    assert_eq!(streams, [1]);
+    assert_eq!(streams_ended(&mut site, honest), [1]);
     assert!(!site.seen(honest).closed);
     assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
-            site.script().happen(Event::ReceiveFailed(slot, 104));
+            site.lose(slot);
         }
     }
     site.turns(2);

@@ -1,11 +1,8 @@
 //! WebSocket against the scripted backend.
 
-use std::sync::Arc;
-
-use brunt_io::backend::{Event, Slot};
+use brunt_io::backend::Slot;
 use brunt_proto::websocket::{CloseCode, Opcode, put_close, put_frame, put_head};
 
-use super::Shared;
 use super::tests::{Site, assert_balanced};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
@@ -227,26 +224,20 @@ fn a_message_of_the_greatest_length_comes_back() {
     assert!(site.seen(slot).sent == expected);
 }
 
-fn delayed_site(shared: &Arc<Shared>) -> (Site, Slot) {
-    let mut site = Site::new(shared);
-    let slot = site.connect();
+fn delayed_site() -> (Site, Slot) {
+    let (mut site, slot) = Site::connected();
     site.say(slot, upgrade("/websocket/delay/10ms")).turns(2);
     (site, slot)
 }
 
 #[test]
 fn delays_are_from_the_answer_before() {
-    let shared = Arc::new(Shared::new(1));
-    let (mut site, slot) = delayed_site(&shared);
+    let (mut site, slot) = delayed_site();
     let from_ns = site.script().now_ns;
     site.say(slot, [text("a"), text("b")].concat()).turns(20);
-    let sends = &site.seen(slot).sends;
-    let times: Vec<u64> = sends[1..]
-        .iter()
-        .map(|(at_ns, _)| at_ns - from_ns)
-        .collect();
-    assert_eq!(times, [10 * MS, 20 * MS]);
-    let counters = shared.totals();
+    let expected = [from_ns + 10 * MS, from_ns + 20 * MS];
+    assert_eq!(site.sent_at(slot)[1..], expected);
+    let counters = site.totals();
     assert_eq!(
         (counters.replies_delayed, counters.lateness_ns_max),
         (2, Some(0))
@@ -255,14 +246,10 @@ fn delays_are_from_the_answer_before() {
 
 #[test]
 fn a_client_that_leaves_abandons_what_it_waits_for() {
-    let shared = Arc::new(Shared::new(1));
-    let (mut site, slot) = delayed_site(&shared);
+    let (mut site, slot) = delayed_site();
     site.say(slot, text("a"));
-    site.script()
-        .happen(Event::ReceiveFailed(slot, libc::ECONNRESET));
-    site.turns(2);
-    assert!(site.seen(slot).closed);
-    let counters = shared.totals();
+    assert!(site.lose(slot).seen(slot).closed);
+    let counters = site.totals();
     assert_eq!(counters.requests_abandoned, 1);
     assert_balanced(&counters);
 }
@@ -282,7 +269,7 @@ fn requests_that_are_no_upgrade() {
     ] {
         let (mut site, slot) = Site::connected();
         site.say(slot, &request).turns(2);
-        let sent = String::from_utf8_lossy(&site.seen(slot).sent).into_owned();
+        let sent = site.text(slot);
         assert!(
             sent.starts_with(&format!("HTTP/1.1 {status}\r\n")),
             "{request}: {sent}"
@@ -300,7 +287,7 @@ fn the_first_subprotocol_is_chosen() {
     let request = upgrade("/websocket");
     let offer = "Sec-WebSocket-Protocol: a, b\r\nSec-WebSocket-Protocol: c\r\n\r\n";
     site.say(slot, format!("{}{offer}", &request[..request.len() - 2]));
-    let sent = String::from_utf8_lossy(&site.seen(slot).sent).into_owned();
+    let sent = site.text(slot);
     assert!(
         sent.ends_with("\r\nSec-WebSocket-Protocol: a\r\n\r\n"),
         "{sent}"
