@@ -80,11 +80,8 @@ impl CpuQuota {
     /// The throttling since the mark (at first, since the quota was found) of the cgroup that was
     /// held back longest: where quotas are nested, one second may be counted in several of them.
     pub(crate) fn read(&self) -> Throttling {
-        longest_held_back(
-            self.groups
-                .iter()
-                .map(|group| since(group.read(), group.marked)),
-        )
+        let groups = self.groups.iter();
+        longest_held_back(groups.map(|group| since(group.read(), group.marked)))
     }
 
     /// CPUs that the tightest quota allows.
@@ -147,10 +144,8 @@ fn memory_left_in(version: Version, folder: &Path) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let cached = || {
         let stat = read("memory.stat")?;
-        number(
-            stat.lines()
-                .find_map(|line| line.strip_prefix(reclaimable))?,
-        )
+        let mut lines = stat.lines();
+        number(lines.find_map(|line| line.strip_prefix(reclaimable))?)
     };
     // Without a limit, version 2 says `max`, and version 1 a number beyond any memory.
     let limit = number(&read(limit)?)?;
@@ -162,11 +157,8 @@ fn memory_left_in(version: Version, folder: &Path) -> Option<u64> {
 pub(crate) fn own_unified_folder() -> Option<PathBuf> {
     let (memberships, mounts) = cgroups_and_mounts(None).ok()?;
     let is_unified = |one: &&ProcessCGroup| version(one, Controller::Cpu) == Some(Version::Two);
-    memberships
-        .iter()
-        .find(is_unified)
-        .and_then(|membership| lineage(membership, &mounts, Controller::Cpu))
-        .map(|lineage| lineage.folder)
+    let unified = memberships.iter().find(is_unified)?;
+    Some(lineage(unified, &mounts, Controller::Cpu)?.folder)
 }
 
 /// What a cgroup may limit.
@@ -236,9 +228,8 @@ fn version(membership: &ProcessCGroup, controller: Controller) -> Option<Version
 /// version 2.
 fn deciding(memberships: &[ProcessCGroup], controller: Controller) -> Option<&ProcessCGroup> {
     let of_version = |wanted| {
-        memberships
-            .iter()
-            .find(|membership| version(membership, controller) == Some(wanted))
+        let mut all = memberships.iter();
+        all.find(|membership| version(membership, controller) == Some(wanted))
     };
     of_version(Version::One).or_else(|| of_version(Version::Two))
 }
@@ -331,9 +322,7 @@ pub(crate) fn quota_cpus(quota_us: &str, period_us: &str) -> Option<f64> {
 pub(crate) fn parse_stat(text: &str) -> Throttling {
     let mut throttling = Throttling::default();
     for line in text.lines() {
-        let Some((name, value)) = line.split_once(' ') else {
-            continue;
-        };
+        let (name, value) = line.split_once(' ').unwrap_or_default();
         let Ok(value) = value.trim().parse::<u64>() else {
             continue;
         };

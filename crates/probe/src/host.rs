@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use brunt_io::cpu::{CpuUse, allowed_cpus, reread};
 use brunt_record::{CpuTimes, HostEvidence, HostPoint};
+use procfs::parse_pressure_record;
 
 use super::cgroup::{self, CpuQuota, SeenQuota};
 use super::series::Readings;
@@ -146,24 +147,16 @@ impl HostReader {
     /// What was added since the first reading. What cannot be read stays as it was.
     fn point(&mut self, now_ns: u64) -> HostPoint {
         let (start, now, latest) = (self.start.sums, self.read_sums(), self.latest);
-        let (cpus, start_cpus) = (
-            now.cpus.unwrap_or_default(),
-            start.cpus.unwrap_or(CpuTimes {
-                busy_ns: u64::MAX,
-                steal_ns: u64::MAX,
-                ..CpuTimes::default()
-            }),
-        );
-        let pressure = now.pressure_ns.zip(start.pressure_ns);
-        let added = |now: u64, start: u64, latest: u64| now.saturating_sub(start).max(latest);
+        let added = |of: fn(&Sums) -> Option<u64>, latest: u64| {
+            let both = of(&now).zip(of(&start));
+            both.map_or(latest, |(now, start)| now.saturating_sub(start).max(latest))
+        };
         self.latest = HostPoint {
             at_ns: now_ns.saturating_sub(self.start.at_ns),
-            busy_ns: added(cpus.busy_ns, start_cpus.busy_ns, latest.busy_ns),
-            steal_ns: added(cpus.steal_ns, start_cpus.steal_ns, latest.steal_ns),
-            pressure_ns: pressure.map_or(latest.pressure_ns, |(now, start)| {
-                added(now, start, latest.pressure_ns)
-            }),
-            client_cpu_ns: added(now.client_cpu_ns, start.client_cpu_ns, latest.client_cpu_ns),
+            busy_ns: added(|sums| Some(sums.cpus?.busy_ns), latest.busy_ns),
+            steal_ns: added(|sums| Some(sums.cpus?.steal_ns), latest.steal_ns),
+            pressure_ns: added(|sums| sums.pressure_ns, latest.pressure_ns),
+            client_cpu_ns: added(|sums| Some(sums.client_cpu_ns), latest.client_cpu_ns),
         };
         self.latest
     }
@@ -176,13 +169,10 @@ impl HostReader {
             let end = buffer[..length].iter().position(|&byte| byte == b'\n')?;
             str::from_utf8(&buffer[..end]).ok()
         });
+        let file = self.pressure.as_ref().ok();
         Sums {
             cpus: first_line.and_then(|line| Some(cpu_line(line, self.ns_per_tick)?.1)),
-            pressure_ns: self
-                .pressure
-                .as_ref()
-                .ok()
-                .and_then(|file| some_ns(reread(file, &mut pressure).ok()?)),
+            pressure_ns: file.and_then(|file| some_ns(reread(file, &mut pressure).ok()?)),
             client_cpu_ns: CpuUse::of_process().map_or(0, CpuUse::total_ns),
         }
     }
@@ -280,15 +270,10 @@ pub fn difference(start: &[CpuTimes], end: &[CpuTimes]) -> Vec<CpuTimes> {
 
 /// The total of the line `some` of a pressure file, which is in microseconds.
 fn some_ns(pressure: &str) -> Option<u64> {
-    let some = pressure
-        .lines()
-        .find_map(|line| line.strip_prefix("some "))?;
-    let total_us: u64 = some
-        .split_ascii_whitespace()
-        .find_map(|field| field.strip_prefix("total="))?
-        .parse()
-        .ok()?;
-    Some(total_us.saturating_mul(1_000))
+    // Not all of the file: old kernels have no second line.
+    let some = pressure.lines().find(|line| line.starts_with("some "))?;
+    let record = parse_pressure_record(some).ok()?;
+    Some(record.total.saturating_mul(1_000))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use brunt_io::backend::Peer;
 use brunt_record::{Conntrack, NetworkEvidence, Route, TcpCounters};
+use procfs::net::DeviceStatus;
 
 use super::route::Way;
 
@@ -16,15 +17,8 @@ pub(crate) struct NetworkReader {
     /// What `--link-speed` says.
     link_bits_per_s: Option<u64>,
     tcp: Result<TcpCounters, String>,
-    interface: Option<InterfaceCounters>,
+    interface: Option<DeviceStatus>,
     conntrack_drops: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct InterfaceCounters {
-    received_bytes: u64,
-    sent_bytes: u64,
-    dropped_packets: u64,
 }
 
 impl NetworkReader {
@@ -88,9 +82,9 @@ impl NetworkReader {
                             .map_err(|reason| miss("route.link_bits_per_s", reason))
                             .ok(),
                         was_given: self.link_bits_per_s.is_some(),
-                        received_bytes: end.received_bytes.saturating_sub(start.received_bytes),
+                        received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
                         sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
-                        dropped_packets: end.dropped_packets.saturating_sub(start.dropped_packets),
+                        dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
                         name,
                     }
                 }
@@ -117,16 +111,15 @@ fn read(name: &str) -> Result<String, String> {
     fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))
 }
 
-fn read_interface(name: &str) -> Result<InterfaceCounters, String> {
-    let interfaces = procfs::net::dev_status().map_err(|error| error.to_string())?;
-    let status = interfaces
-        .get(name)
-        .ok_or_else(|| format!("{name} is not in /proc/net/dev"))?;
-    Ok(InterfaceCounters {
-        received_bytes: status.recv_bytes,
-        sent_bytes: status.sent_bytes,
-        dropped_packets: status.recv_drop.saturating_add(status.sent_drop),
-    })
+fn read_interface(name: &str) -> Result<DeviceStatus, String> {
+    let mut interfaces = procfs::net::dev_status().map_err(|error| error.to_string())?;
+    let status = interfaces.remove(name);
+    status.ok_or_else(|| format!("{name} is not in /proc/net/dev"))
+}
+
+/// Packets dropped, both ways.
+fn dropped(status: &DeviceStatus) -> u64 {
+    status.recv_drop.saturating_add(status.sent_drop)
 }
 
 /// The speed of a link as its driver says it. Devices made of software, such as `veth`, have one
@@ -167,9 +160,7 @@ fn tcp_counters(tcp: &Counters<'_>, extended: &Counters<'_>) -> TcpCounters {
         segments_out_of_order: extended.get("TCPOFOQueue"),
         syn_retransmits,
         zero_windows_advertised: extended.get("TCPToZeroWindowAdv"),
-        receive_prunes: prunes
-            .iter()
-            .fold(0, |sum, name| sum.saturating_add(extended.get(name))),
+        receive_prunes: prunes.iter().map(|name| extended.get(name)).sum(),
         listen_overflows: extended.get("ListenOverflows"),
         listen_drops: extended.get("ListenDrops"),
     }

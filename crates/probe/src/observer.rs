@@ -141,17 +141,12 @@ impl Orders {
     }
 
     fn wait_for_begin(&self) -> Result<Begin, Stop> {
-        let mut state = self.lock();
-        loop {
-            match (state.stop, state.begin) {
-                (Some(stop), _) => return Err(stop),
-                (None, Some(begin)) => return Ok(begin),
-                (None, None) => {}
-            }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        let is_silent = |state: &mut State| state.stop.is_none() && state.begin.is_none();
+        let state = self.changed.wait_while(self.lock(), is_silent);
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        match state.stop {
+            Some(stop) => Err(stop),
+            None => state.begin.ok_or(Stop::Leave),
         }
     }
 

@@ -99,14 +99,12 @@ fn sums(used: impl Iterator<Item = (String, u64)>) -> OtherPrograms {
         let sum = by_name.entry(name).or_default();
         *sum = sum.saturating_add(ns);
     }
-    let cpu_ns = by_name
-        .values()
-        .fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    let cpu_ns = by_name.values().sum();
     let mut largest: Vec<_> = by_name
         .into_iter()
         .map(|(name, cpu_ns)| ProgramUse { name, cpu_ns })
         .collect();
-    largest.sort_by_key(|it| std::cmp::Reverse(it.cpu_ns));
+    largest.sort_by_key(|program| std::cmp::Reverse(program.cpu_ns));
     largest.truncate(PROGRAMS_MAX);
     OtherPrograms { cpu_ns, largest }
 }
@@ -177,7 +175,7 @@ mod tests {
         let names: Vec<_> = found
             .largest
             .iter()
-            .map(|it| (it.name.as_str(), it.cpu_ns))
+            .map(|one| (one.name.as_str(), one.cpu_ns))
             .collect();
         assert_eq!(names, [("a", 10), ("b", 9), ("d", 2)]);
     }
@@ -189,6 +187,6 @@ mod tests {
         assert!(reader.start.contains_key(&std::process::id()));
         let found = reader.end(&BTreeSet::new());
         assert!(found.largest.len() <= PROGRAMS_MAX);
-        assert!(found.largest.iter().all(|it| it.cpu_ns <= found.cpu_ns));
+        assert!(found.largest.iter().all(|one| one.cpu_ns <= found.cpu_ns));
     }
 }

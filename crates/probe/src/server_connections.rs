@@ -165,16 +165,12 @@ fn counted(first: &Reading, last: &Reading, own_max: usize) -> ServerConnections
     for now in &last.connections {
         let before = first.find(now.cookie);
         let rise = |now: u64, before: Option<u64>| now.saturating_sub(before.unwrap_or(0));
-        let bytes = rise(now.bytes, before.map(|it| it.bytes));
+        let bytes = rise(now.bytes, before.map(|before| before.bytes));
         bytes_received = bytes_received.saturating_add(bytes);
-        segments.push(rise(now.segments, before.map(|it| it.segments)));
+        segments.push(rise(now.segments, before.map(|before| before.segments)));
     }
     segments.sort_unstable();
-    let sum = |segments: &[u64]| {
-        segments
-            .iter()
-            .fold(0, |sum: u64, it| sum.saturating_add(*it))
-    };
+    let sum = |segments: &[u64]| segments.iter().sum();
     ServerConnections {
         interval_ns: last.at_ns.saturating_sub(first.at_ns),
         connections: segments.len() as u64,

@@ -187,10 +187,10 @@ mod tests {
         }
         assert!(reader.stolen.len() <= STOLEN_MAX);
         for (cpu, ms) in [(0, count - 1), (1, 2 * (count - 1))] {
-            let of_cpu = reader.stolen.iter().filter(|it| it.cpu == cpu);
-            assert_eq!(of_cpu.map(|it| it.steal_ns).sum::<u64>(), ms * MS);
+            let of_cpu = reader.stolen.iter().filter(|one| one.cpu == cpu);
+            assert_eq!(of_cpu.map(|one| one.steal_ns).sum::<u64>(), ms * MS);
         }
-        let starts = reader.stolen.iter().map(|it| it.from_ns);
+        let starts = reader.stolen.iter().map(|one| one.from_ns);
         assert!(starts.is_sorted());
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert!(
             stolen
                 .iter()
-                .all(|it| it.from_ns <= it.until_ns && it.until_ns <= 10)
+                .all(|one| one.from_ns <= one.until_ns && one.until_ns <= 10)
         );
     }
 }

@@ -16,7 +16,8 @@ use brunt_judge::{
 use brunt_load::{LoadModel, Schedule, Stage};
 use brunt_record::{
     CpuUse, FailureScope, Greeting, Histogram, MeanParts, NameRecord, Population, Run,
-    STAGES_RECORDED_MAX, ServerEvidence, ServerScope, StageRecord, StatusCounts,
+    STAGES_RECORDED_MAX, ServerEvidence, ServerScope, StageRecord, StatusCounts, max_at_least_ns,
+    mean_at_least_ns,
 };
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -55,10 +56,16 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let interval = judged.rate(run.successes_interval().into());
     let sent_per_s = scheduled().and_then(|()| sent_per_s());
     let overload = scheduled().and_then(|()| judged.rate(overload(judged)));
-    let with_connect = run.connects_per_request().then(|| with_connect(run));
+    let with_connect = run.connects_per_request().then(|| {
+        let (ended, unfinished) = (&latencies.with_connect, Some(&latencies.unfinished));
+        distribution(ended, unfinished, |q| run.with_connect_quantile(q))
+    });
     let with_connect = Figure::of(with_connect, "not every request opened a connection");
     let service = latency_if(is_open, &latencies.service, FROM_SEND);
-    let above_p99 = Figure::from(split.known_tail(0.99)).map(ResponseParts::of);
+    let above_p99 = Figure::from(split.known_tail(0.99)).map(|parts| ResponseParts {
+        response_ns: parts.response_ns(),
+        parts,
+    });
     let first_reply = latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS);
     let of_replies = Object::new()
         .with("successes", replies.successes())
@@ -338,13 +345,13 @@ fn clean_figures(clean: &Clean) -> Object {
         None => unknown,
     };
     let figures = || Figure::of(clean.figures.as_ref(), reason);
-    let interval = |it: &CleanFigures| Figure::from(it.successes_interval);
-    let own = |it: &CleanFigures| Figure::of(it.own_share, "no reply with kernel stamps");
+    let interval = |clean: &CleanFigures| Figure::from(clean.successes_interval);
+    let own = |clean: &CleanFigures| Figure::of(clean.own_share, "no reply with kernel stamps");
     let response =
-        figures().map(|it| distribution(&it.response, |q| it.response_quantile(q), [None; 2]));
+        figures().map(|clean| distribution(&clean.response, None, |q| clean.response_quantile(q)));
     Object::new()
         .with("clean_ns", Figure::of(clean.clean_ns, unknown))
-        .with("successes_per_s", figures().map(|it| it.successes_per_s))
+        .with("successes_per_s", figures().map(|one| one.successes_per_s))
         .with("successes_interval_95", figures().and_then(interval))
         // Brunt's own share (0 to 1) of the response times, on connections with kernel stamps.
         .with("own_share", figures().and_then(own))
@@ -485,12 +492,14 @@ pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, Strin
 /// The figures of all stages.
 fn stages(judged: &Judged<'_>) -> Figure<Vec<Object>> {
     let stages = Figure::from(recorded_stages(judged.run));
-    stages.map(|stages| stages.iter().map(|it| stage(judged, it)).collect())
+    stages.map(|stages| stages.iter().map(|one| stage(judged, one)).collect())
 }
 
 /// The outcome of the requests that were due in one stage, whenever they were answered.
 fn stage(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Object {
     let (asked, record) = (stage.asked, stage.record);
+    let quantile = |q| record.response_quantile(q);
+    let response = distribution(&record.response, Some(&record.unfinished), quantile);
     let figures = Object::new()
         .with("from_per_s", asked.from_per_s)
         .with("to_per_s", asked.to_per_s)
@@ -506,7 +515,7 @@ fn stage(judged: &Judged<'_>, stage: &RecordedStage<'_>) -> Object {
     )
     .with("successes_per_s", judged.rate(stage.successes_per_s()))
     // From the planned instant, to two significant digits; minimum, maximum and mean are exact.
-    .with("response", of_stage(record))
+    .with("response", response)
 }
 
 /// CPU of brunt over the window: of its process, or of its workers alone where the process also
@@ -626,7 +635,7 @@ fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
     let share = |ns: u64| Figure::ratio(ns as f64, window.busy_ns as f64, "nothing was sent");
     let cpu_s = |ns_per_gb: Figure| judged.rate(ns_per_gb).map(|ns| ns / 1e9);
     let (least, most) = found.extremes.unzip();
-    let [up, down] = [found.up_counts, found.down_counts].map(|it| it.map(|it| it.server));
+    let [up, down] = [found.up_counts, found.down_counts].map(|counts| Some(counts?.server));
     let intervals = match judged.withheld() {
         Some(_) => Vec::new(),
         None => run.bandwidth_intervals(),
@@ -679,23 +688,13 @@ fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
 
 /// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
 /// add up to `response_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Serialize)]
 struct ResponseParts {
-    /// The mean response time.
-    pub(crate) response_ns: f64,
-    /// What it consists of. `lag_send_ns` (framing and encrypting are part of it),
-    /// `lag_receive_ns` (decrypting is part of it) and `parse_ns` are brunt's own.
+    response_ns: f64,
+    /// `lag_send_ns` (framing and encrypting are part of it), `lag_receive_ns` (decrypting is part
+    /// of it) and `parse_ns` are brunt's own.
     #[serde(flatten)]
-    pub(crate) parts: MeanParts,
-}
-
-impl ResponseParts {
-    fn of(parts: MeanParts) -> Self {
-        Self {
-            response_ns: parts.response_ns(),
-            parts,
-        }
-    }
+    parts: MeanParts,
 }
 
 /// The quantiles of a distribution, by their names in data.
@@ -711,50 +710,23 @@ const QUANTILES: [(&str, f64); 7] = [
 
 /// A distribution, nanoseconds, in which all that was measured ended.
 fn durations(histogram: &Histogram) -> Object {
-    distribution(histogram, |q| Quantile::of(histogram, q), [None; 2])
+    distribution(histogram, None, |q| Quantile::of(histogram, q))
 }
 
 /// The response times of `run`. Its quantiles count requests that were never answered as longer
 /// than brunt waited for them.
 fn of_response(run: &Run) -> Object {
-    let latencies = &run.latencies;
-    let at_least_ns = [
-        latencies.response_mean_at_least_ns(),
-        latencies.response_max_at_least_ns(),
-    ];
-    distribution(
-        &latencies.response,
-        |q| run.response_quantile(q),
-        at_least_ns,
-    )
-}
-
-/// The response times of `run` together with opening the connection, counted in the same way.
-fn with_connect(run: &Run) -> Object {
-    let at_least_ns = [
-        run.with_connect_mean_at_least_ns(),
-        run.with_connect_max_at_least_ns(),
-    ];
-    let histogram = &run.latencies.with_connect;
-    distribution(histogram, |q| run.with_connect_quantile(q), at_least_ns)
-}
-
-/// The response times of the requests of one stage, counted in the same way.
-fn of_stage(stage: &StageRecord) -> Object {
-    let at_least_ns = [
-        stage.response_mean_at_least_ns(),
-        stage.response_max_at_least_ns(),
-    ];
-    distribution(&stage.response, |q| stage.response_quantile(q), at_least_ns)
+    let (ended, unfinished) = (&run.latencies.response, Some(&run.latencies.unfinished));
+    distribution(ended, unfinished, |q| run.response_quantile(q))
 }
 
 /// A distribution, nanoseconds, with the least values of mean and maximum where these are not
-/// known. A quantile is null when there are too few samples for it, or when only a lower bound is
-/// known.
+/// known, for what is `unfinished`. A quantile is null when there are too few samples for it, or
+/// when only a lower bound is known.
 fn distribution(
     histogram: &Histogram,
+    unfinished: Option<&Histogram>,
     quantile: impl Fn(f64) -> Quantile,
-    [mean_at_least_ns, max_at_least_ns]: [Option<u64>; 2],
 ) -> Object {
     const NO_SAMPLE: &str = "no sample";
     let (mut intervals, mut at_least_ns) = (BTreeMap::new(), BTreeMap::new());
@@ -781,8 +753,10 @@ fn distribution(
         };
         object = object.with(&format!("{name}_ns"), figure);
     }
-    at_least_ns.extend(mean_at_least_ns.map(|ns| ("mean", ns)));
-    at_least_ns.extend(max_at_least_ns.map(|ns| ("max", ns)));
+    if let Some(unfinished) = unfinished {
+        at_least_ns.extend(mean_at_least_ns(histogram, unfinished).map(|ns| ("mean", ns)));
+        at_least_ns.extend(max_at_least_ns(histogram, unfinished).map(|ns| ("max", ns)));
+    }
     object
         // Of those that ended, exact.
         .with("max_ns", Figure::of(histogram.max_ns(), NO_SAMPLE))
@@ -887,7 +861,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
     };
     let own_share = match judged.undisturbed() {
         Some(clean) => clean.own_share,
-        None => run.latencies.split.mean().and_then(|it| it.own_share()),
+        None => run.latencies.split.mean().and_then(|all| all.own_share()),
     };
     let quantiles_ns = [
         quantile_ns(0.5),
@@ -941,7 +915,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
         .with("own_share", own_share)
         // Seconds that the rate and the latencies are of, where that is not the whole window: those
         // in which the hypervisor took nothing, on which the verdict rests.
-        .with("undisturbed_s", clean.map(|it| it.clean_ns as f64 / 1e9))
+        .with("undisturbed_s", clean.map(|one| one.clean_ns as f64 / 1e9))
         // Over the whole window, where `undisturbed_s` is not null.
         .with("latency_p99_whole_us", p99_whole_us)
         // Whether the latencies are those of what was measured: false where `valid` is, and where
@@ -961,7 +935,7 @@ pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Ob
     let held_per_s = capacity.result().held_per_s();
     let step = capacity.step_at(held_per_s)?;
     let (record, response) = (&step.record, &step.record.response);
-    let statuses = Some(&record.statuses).filter(|it| it.iter().next().is_some());
+    let statuses = Some(&record.statuses).filter(|all| all.iter().next().is_some());
     let answered = record.successes.saturating_add(record.errors);
     let responses = statuses.map_or(answered, |statuses| statuses.total());
     let cpus = |used: RoundUse| Some(rounded(used.user_cpus? + used.system_cpus?));

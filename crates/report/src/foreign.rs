@@ -430,8 +430,8 @@ mod tests {
         let mut bytes = Vec::new();
         write_json(&mut bytes, &value).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        let told = |character: char| character == '\n' || is_printable(character);
-        assert!(text.chars().all(told), "{text:?}");
+        let is_inert = |character: char| character == '\n' || is_printable(character);
+        assert!(text.chars().all(is_inert), "{text:?}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         // Nothing else differs from what is usual.
         let plain = serde_json::json!({"a": ["µ\n", 1], "b": {}});

@@ -261,9 +261,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn nothing_recorded_has_no_step() {
-        assert_eq!(steps(&Histogram::default(), &Histogram::default()), []);
-    }
 }

@@ -16,6 +16,7 @@ mod page;
 mod progress;
 mod run;
 mod store;
+mod wrap;
 
 use std::fmt;
 use std::io;

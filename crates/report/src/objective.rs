@@ -193,42 +193,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objectives_read_as_they_are_typed() {
+    fn small_shares_and_outer_quantiles_have_all_their_digits() {
+        let quantile = |q| Objective::ResponseQuantile {
+            q,
+            below_ns: 1_500_000_000,
+        };
         for (objective, words) in [
-            (
-                Objective::ResponseQuantile {
-                    q: 0.99,
-                    below_ns: 10_000_000,
-                },
-                "p99 < 10.0 ms",
-            ),
-            (
-                Objective::ResponseQuantile {
-                    q: 0.999_9,
-                    below_ns: 1_500_000_000,
-                },
-                "p99.99 < 1.50 s",
-            ),
+            (quantile(0.99), "p99 < 1.50 s"),
+            (quantile(0.999_9), "p99.99 < 1.50 s"),
             (Objective::Errors { below: 0.001 }, "errors < 0.1 %"),
             (Objective::Errors { below: 0.000_05 }, "errors < 0.005 %"),
             (Objective::Errors { below: 0.25 }, "errors < 25 %"),
-            (Objective::NoErrors, "errors = 0"),
-            (Objective::SuccessesPerS { above: 5_000.0 }, "rate > 5,000"),
-            (
-                Objective::ResponseMean {
-                    below_ns: 2_000_000,
-                },
-                "mean < 2.00 ms",
-            ),
-            (
-                Objective::Named {
-                    name: "login".to_owned(),
-                    objective: Box::new(Objective::ResponseMax {
-                        below_ns: 50_000_000,
-                    }),
-                },
-                "login: max < 50.0 ms",
-            ),
         ] {
             assert_eq!(asked(&objective), words);
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::Style;
 use crate::foreign::printable;
-use crate::layout::{columns, lines};
+use crate::wrap::{columns, lines};
 
 /// Columns of the label and the gap after it.
 pub(crate) const LABEL: usize = 12;
@@ -60,6 +60,13 @@ pub(crate) enum Tone {
     Bad,
     /// The figures are refused.
     Refusal,
+}
+
+impl Tone {
+    /// This tone where `holds`; else the line does not stand out.
+    pub(crate) fn when(self, holds: bool) -> Self {
+        if holds { self } else { Self::Plain }
+    }
 }
 
 /// What a section is to a reader.
@@ -126,7 +133,6 @@ pub(crate) enum Entry {
 pub(crate) struct Page {
     width: usize,
     is_full: bool,
-    has_charts: bool,
     sections: Vec<Section>,
 }
 
@@ -134,19 +140,18 @@ impl Page {
     /// An empty page of text.
     pub(crate) fn new(style: &Style) -> Self {
         let width = usize::from(style.width.clamp(64, 160));
-        Self::of(width, style.verbose, false)
+        Self::of(width, style.verbose)
     }
 
     /// An empty page with everything on it, whose lines whoever lays it out breaks.
     pub(crate) fn unbroken() -> Self {
-        Self::of(UNBROKEN, true, true)
+        Self::of(UNBROKEN, true)
     }
 
-    fn of(width: usize, is_full: bool, has_charts: bool) -> Self {
+    fn of(width: usize, is_full: bool) -> Self {
         let mut page = Self {
             width,
             is_full,
-            has_charts,
             sections: Vec::new(),
         };
         page.section("", Role::Figures);
@@ -203,7 +208,7 @@ impl Page {
         self.add(Entry::Line(text.to_owned(), tone));
     }
 
-    /// A label and its items, on as many lines as they need.
+    /// A label and its items, on as many lines as they need; no row where there are none.
     pub(crate) fn row(&mut self, label: &str, items: &[String], tone: Tone) {
         let indent = LABEL.max(columns(&printable(label)) + 1);
         self.indented(label, indent, items, tone);
@@ -215,6 +220,9 @@ impl Page {
     }
 
     fn indented(&mut self, label: &str, indent: usize, items: &[String], tone: Tone) {
+        if items.is_empty() {
+            return;
+        }
         self.add(Entry::Row {
             label: label.to_owned(),
             indent,
@@ -255,11 +263,9 @@ impl Page {
         });
     }
 
-    /// The place of the charts of this name, where the page has any.
+    /// The place of the charts of this name.
     pub(crate) fn charts(&mut self, name: &'static str) {
-        if self.has_charts {
-            self.add(Entry::Charts(name));
-        }
+        self.add(Entry::Charts(name));
     }
 
     /// Lines that items without a label take.

@@ -127,7 +127,7 @@ pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
             .bytes_per_s
             .map(|rate| units::bits_per_s(rate * 8.0)),
     );
-    items.extend(planned.map(|it| format!("plan {} {}", units::rate(it.per_s), it.unit)));
+    items.extend(planned.map(|rate| format!("plan {} {}", units::rate(rate.per_s), rate.unit)));
     items.extend(counted(progress.errors, "error status", "error statuses"));
     items.extend(counted(progress.failures, "failure", "failures"));
     items.extend(counted(progress.waiting, "waiting", "waiting"));
@@ -335,128 +335,94 @@ mod tests {
         }
     }
 
+    /// What a line says of a change of the progress.
+    fn line_of(change: impl FnOnce(&mut Progress<'_>)) -> String {
+        let mut progress = MEASURING;
+        change(&mut progress);
+        progress_line(&progress, 120)
+    }
+
     #[test]
-    fn a_line_tells_what_is_known() {
-        let set_up = Progress {
-            phase: "set-up",
-            successes_per_s: None,
-            ..MEASURING
-        };
-        let planned = Progress {
-            successes_per_s: Some(4_998.0),
-            planned_rate: Some(PlannedRate {
-                per_s: 5_000.0,
-                unit: "req/s",
-            }),
-            waiting: 12_345,
-            ..MEASURING
-        };
-        let failing = Progress {
-            successes_per_s: Some(0.0),
-            errors: 98_012,
-            failures: 1,
-            ..MEASURING
-        };
-        let compared = Progress {
-            phase: "compare",
-            length: Some(PhaseLength::Planned(18_000_000_000)),
-            ..set_up
-        };
-        for (progress, line) in [
+    fn a_line_tells_what_is_known_while_requests_are_sent() {
+        const TIME: &str = "measure 3.2 s of 10.0 s";
+        const OPEN: &str = "10 of 10 connections";
+        let agents = [agent("one"), agent("two")];
+        let line = progress_line(
+            &Progress {
+                agents: &agents,
+                ..MEASURING
+            },
+            120,
+        );
+        assert_eq!(line, format!("{TIME} · 155,310 req/s · {OPEN} · 2 agents"));
+        // Streams have bits per second.
+        let line = line_of(|of| {
+            (of.successes_per_s, of.bytes_per_s) = (None, Some(125_000_000.0));
+        });
+        assert_eq!(line, format!("{TIME} · {OPEN} · 1.00 Gbit/s"));
+        for (per_s, unit, waiting, words) in [
             (
-                Progress {
-                    agents: &[agent("one"), agent("two")],
-                    ..MEASURING
-                },
-                "measure 3.2 s of 10.0 s · 155,310 req/s · 10 of 10 connections · 2 agents",
+                5_000.0,
+                "req/s",
+                12_345,
+                "plan 5,000 req/s · 12,345 waiting",
             ),
-            // Streams have bits per second.
+            (0.5, "connections/s", 0, "plan 0.500 connections/s"),
+        ] {
+            let line = line_of(|of| {
+                of.planned_rate = Some(PlannedRate { per_s, unit });
+                of.waiting = waiting;
+            });
+            assert_eq!(line, format!("{TIME} · 155,310 req/s · {words} · {OPEN}"));
+        }
+        // Error statuses are no throughput.
+        for (errors, words) in [(98_012, "98,012 error statuses"), (1, "1 error status")] {
+            let line = line_of(|of| {
+                (of.successes_per_s, of.errors, of.failures) = (Some(0.0), errors, 1);
+            });
+            assert_eq!(
+                line,
+                format!("{TIME} · 0 req/s · {words} · 1 failure · {OPEN}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_phase_has_its_length_where_that_is_known_and_not_over() {
+        const S: u64 = 1_000_000_000;
+        for (phase, elapsed_ns, length, words) in [
             (
-                Progress {
-                    successes_per_s: None,
-                    bytes_per_s: Some(125_000_000.0),
-                    ..MEASURING
-                },
-                "measure 3.2 s of 10.0 s · 10 of 10 connections · 1.00 Gbit/s",
+                "set-up",
+                3 * S,
+                Some(PhaseLength::AtMost(30 * S)),
+                "set-up 3.0 s of at most 30.0 s",
             ),
+            ("set-up", S / 20, None, "set-up 0.1 s"),
             (
-                planned,
-                "measure 3.2 s of 10.0 s · 4,998 req/s · plan 5,000 req/s · 12,345 waiting \
-                 · 10 of 10 connections",
-            ),
-            (
-                Progress {
-                    planned_rate: Some(PlannedRate {
-                        per_s: 0.5,
-                        unit: "connections/s",
-                    }),
-                    waiting: 0,
-                    connections_open: 5,
-                    ..planned
-                },
-                "measure 3.2 s of 10.0 s · 4,998 req/s · plan 0.500 connections/s \
-                 · 5 of 10 connections",
-            ),
-            // Error statuses are no throughput.
-            (
-                failing,
-                "measure 3.2 s of 10.0 s · 0 req/s · 98,012 error statuses · 1 failure \
-                 · 10 of 10 connections",
+                "compare",
+                17 * S,
+                Some(PhaseLength::Planned(18 * S)),
+                "compare 17.0 s of 18.0 s",
             ),
             (
-                Progress {
-                    errors: 1,
-                    ..failing
-                },
-                "measure 3.2 s of 10.0 s · 0 req/s · 1 error status · 1 failure \
-                 · 10 of 10 connections",
-            ),
-            // Connections come first while they are opened.
-            (
-                Progress {
-                    length: Some(PhaseLength::AtMost(30_000_000_000)),
-                    connections: 1_000,
-                    failures: 1_234,
-                    ..set_up
-                },
-                "set-up 3.2 s of at most 30.0 s · 10 of 1,000 connections · 1,234 failures",
+                "compare",
+                19 * S,
+                Some(PhaseLength::Planned(18 * S)),
+                "compare 19.0 s",
             ),
             (
-                Progress {
-                    elapsed_ns: 50_000_000,
-                    length: None,
-                    connections_open: 0,
-                    connections: 1,
-                    ..set_up
-                },
-                "set-up 0.1 s · 0 of 1 connection",
-            ),
-            // What lasts longer than planned is told without the plan.
-            (
-                Progress {
-                    elapsed_ns: 17_900_000_000,
-                    ..compared
-                },
-                "compare 17.9 s of 18.0 s · 10 of 10 connections",
-            ),
-            (
-                Progress {
-                    elapsed_ns: 19_900_000_000,
-                    ..compared
-                },
-                "compare 19.9 s · 10 of 10 connections",
-            ),
-            (
-                Progress {
-                    phase: "find",
-                    elapsed_ns: 12_000_000_000,
-                    length: Some(PhaseLength::About(40_000_000_000)),
-                    ..set_up
-                },
-                "find 12.0 s, about 28 s left · 10 of 10 connections",
+                "find",
+                12 * S,
+                Some(PhaseLength::About(40 * S)),
+                "find 12.0 s, about 28 s left",
             ),
         ] {
-            assert_eq!(progress_line(&progress, 120), line);
+            let line = line_of(|of| {
+                (of.phase, of.elapsed_ns, of.length) = (phase, elapsed_ns, length);
+                // Connections come first while they are opened.
+                (of.successes_per_s, of.failures) = (None, 2);
+            });
+            assert_eq!(line, format!("{words} · 10 of 10 connections · 2 failures"));
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::error::Category;
 use thiserror::Error;
 
 use crate::figures::{Object, figures};
-use crate::foreign::write_json;
+use crate::foreign::{shortened, write_json};
 use crate::{Experiment, ReportError};
 
 /// A run as it is stored: its own fields, and a `summary` that is derived from them.
@@ -155,8 +155,7 @@ fn read_bounded(json: &mut dyn Read, limit_bytes: u64) -> Result<Stored, ReadErr
 /// What is stored in these bytes.
 pub(crate) fn stored_in(bytes: &[u8]) -> Result<Stored, ReadError> {
     let refusal = |error: serde_json::Error| match error.classify() {
-        // A number that is cut behind its point or exponent is taken for an invalid one.
-        Category::Syntax if is_at_the_end(&error, bytes) => ReadError::Truncated(error),
+        Category::Syntax if ends_within_number(bytes) => ReadError::Truncated(error),
         Category::Eof => ReadError::Truncated(error),
         Category::Syntax => ReadError::NotJson(error),
         Category::Data | Category::Io => ReadError::NotARun,
@@ -205,27 +204,16 @@ fn other_format(found: u64, known: u32) -> String {
 
 /// What is wrong with a field, in words of a bounded number. Their end says where it is.
 fn brief(error: &serde_json::Error) -> String {
-    let words = error.to_string();
-    let count = words.chars().count();
-    if count <= WORDS_MAX {
-        return words;
-    }
-    let half = WORDS_MAX / 2;
-    let start: String = words.chars().take(half).collect();
-    let end: String = words.chars().skip(count - half).collect();
-    format!("{start} … {end}")
+    shortened(&error.to_string(), WORDS_MAX).into_owned()
 }
 
-/// Whether what is wrong is that a number has no end.
-fn is_at_the_end(error: &serde_json::Error, bytes: &[u8]) -> bool {
-    let is_within_number = bytes
+/// Whether the bytes end within a number, behind its point or exponent: serde_json takes such a
+/// number for an invalid one.
+fn ends_within_number(bytes: &[u8]) -> bool {
+    let last = bytes
         .last()
-        .is_some_and(|last| matches!(last, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let last_line = bytes.rsplit(|&byte| byte == b'\n').next();
-    let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    is_within_number
-        && error.line() == lines
-        && last_line.is_some_and(|line| error.column() >= line.len())
+        .filter(|_| bytes.trim_ascii_start().starts_with(b"{"));
+    matches!(last, Some(b'.' | b'e' | b'E' | b'+' | b'-'))
 }
 
 /// What is looked at before the whole run is.
@@ -248,7 +236,7 @@ mod tests {
         let json = format!("{{\"{}\": 1}}", "é".repeat(5_000));
         let error = serde_json::from_str::<Nothing>(&json).unwrap_err();
         let words = brief(&error);
-        assert!(words.chars().count() <= WORDS_MAX + 3, "{words}");
+        assert!(words.chars().count() <= WORDS_MAX, "{words}");
         assert!(words.starts_with("unknown field `é"), "{words}");
         assert!(words.contains("at line 1 column"), "{words}");
     }

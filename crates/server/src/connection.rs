@@ -175,7 +175,7 @@ impl Http2 {
     /// too much.
     pub(crate) fn holds_output(&mut self, room: &Rc<Room>) -> bool {
         let pending_bytes = self.pending.length();
-        let streams_bytes = self.session.streams_bytes();
+        let streams_bytes = self.session.streams.bytes();
         if !self.pending_hold.set(pending_bytes, room)
             || !self.streams_hold.set(streams_bytes, room)
         {

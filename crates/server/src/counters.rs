@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -217,10 +217,8 @@ impl Shared {
 
     /// Counts a request on the `/refuse-after` path of this number; whether it is to be refused.
     pub(crate) fn refuses(&self, most: u64) -> bool {
-        let mut refusals = self
-            .refusals
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let refusals = self.refusals.lock();
+        let mut refusals = refusals.unwrap_or_else(PoisonError::into_inner);
         if refusals.len() >= REFUSALS_MAX && !refusals.contains_key(&most) {
             return true;
         }

@@ -8,43 +8,20 @@ use brunt_io::backend::Slot;
 use crate::count::LinkCounters;
 
 /// Slots offered at any time; with TLS, until the handshake is complete.
-pub(crate) const OFFERS: u32 = 64;
+const OFFERS: u32 = 64;
 const OFFERS_TLS: u32 = 1_024;
 /// How long to wait after a failed accept, which mostly means that descriptors ran out.
-pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
-/// The free slots below a limit: the lowest first, so that the backend's tables stay dense.
+/// Which slots below a limit are free, and how many of them are offered. The lowest comes first, so
+/// that the backend's tables stay dense.
 #[derive(Debug, Default)]
-struct FreeSlots {
+pub(crate) struct Offers {
+    /// Free slots that were taken before.
     returned: BinaryHeap<Reverse<u32>>,
     /// Slots from here on were never taken.
     untouched: u32,
-    limit: u32,
-}
-
-impl FreeSlots {
-    /// The lowest free slot.
-    fn take(&mut self) -> Option<Slot> {
-        if let Some(Reverse(slot)) = self.returned.pop() {
-            return Some(Slot(slot));
-        }
-        let slot = self.untouched;
-        (slot < self.limit).then(|| {
-            self.untouched += 1;
-            Slot(slot)
-        })
-    }
-
-    /// Gives back a slot that was taken.
-    fn give_back(&mut self, slot: Slot) {
-        self.returned.push(Reverse(slot.0));
-    }
-}
-
-/// Which slots are free, and how many of them are offered.
-#[derive(Debug, Default)]
-pub(crate) struct Offers {
-    free: FreeSlots,
+    connections_max: u32,
     offered: u32,
     is_tls: bool,
     /// No slot is offered before this instant.
@@ -55,10 +32,7 @@ impl Offers {
     /// The slots for so many connections at a time.
     pub(crate) fn new(connections_max: u32, is_tls: bool) -> Self {
         Self {
-            free: FreeSlots {
-                limit: connections_max,
-                ..FreeSlots::default()
-            },
+            connections_max,
             is_tls,
             ..Self::default()
         }
@@ -70,9 +44,16 @@ impl Offers {
         if self.offered >= offers_max || now_ns < self.again_ns {
             return None;
         }
-        let slot = self.free.take()?;
+        let slot = match self.returned.pop() {
+            Some(Reverse(slot)) => slot,
+            None if self.untouched < self.connections_max => {
+                self.untouched += 1;
+                self.untouched - 1
+            }
+            None => return None,
+        };
         self.offered += 1;
-        Some(slot)
+        Some(Slot(slot))
     }
 
     /// When slots are offered again, where none are at this instant because an accept failed.
@@ -88,7 +69,7 @@ impl Offers {
     /// No connection came into an offered slot, which is free again.
     pub(crate) fn failed(&mut self, slot: Slot, errno: i32, now_ns: u64, counters: &LinkCounters) {
         self.offered -= 1;
-        self.free.give_back(slot);
+        self.give_back(slot);
         if self.is_tls && !is_shortage(errno) {
             counters.handshakes_failed.add(1);
         } else {
@@ -99,7 +80,7 @@ impl Offers {
 
     /// A connection was closed.
     pub(crate) fn give_back(&mut self, slot: Slot) {
-        self.free.give_back(slot);
+        self.returned.push(Reverse(slot.0));
     }
 }
 
@@ -139,14 +120,14 @@ mod tests {
 
     #[test]
     fn the_lowest_free_slot_comes_first() {
-        let mut free = FreeSlots {
-            limit: 3,
-            ..FreeSlots::default()
-        };
-        assert_eq!([free.take(), free.take()], [Some(Slot(0)), Some(Slot(1))]);
-        free.give_back(Slot(1));
-        free.give_back(Slot(0));
-        let rest: Vec<_> = std::iter::from_fn(|| free.take()).collect();
+        let mut offers = Offers::new(3, false);
+        assert_eq!(
+            [offers.next(0), offers.next(0)],
+            [Some(Slot(0)), Some(Slot(1))]
+        );
+        offers.give_back(Slot(1));
+        offers.give_back(Slot(0));
+        let rest: Vec<_> = std::iter::from_fn(|| offers.next(0)).collect();
         assert_eq!(rest, [Slot(0), Slot(1), Slot(2)]);
     }
 }

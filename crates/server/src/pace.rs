@@ -1,8 +1,8 @@
 //! Answers whose pace all requests of the process share: drifting delays, limited rates, turns.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use brunt_load::units;
 
@@ -93,12 +93,6 @@ pub(crate) struct Limit {
     pub(crate) status: u16,
 }
 
-impl Limit {
-    pub(crate) fn new(per_s: u64, status: u16) -> Self {
-        Self { per_s, status }
-    }
-}
-
 /// What of a limit is left.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
@@ -123,9 +117,8 @@ impl Bucket {
 
     /// Takes out one answer; false when there is none left.
     fn take(&mut self, limit: Limit, now_ns: u64) -> bool {
-        let gained = limit
-            .per_s
-            .saturating_mul(now_ns.saturating_sub(self.at_ns));
+        let passed_ns = now_ns.saturating_sub(self.at_ns);
+        let gained = limit.per_s.saturating_mul(passed_ns);
         self.level = self.level.saturating_add(gained).min(Self::capacity(limit));
         self.at_ns = self.at_ns.max(now_ns);
         let answers = self.level >= ANSWER_COST;
@@ -147,16 +140,13 @@ pub(crate) struct Pace {
 impl Pace {
     /// Counts a request against its limit; whether it is over it.
     pub(crate) fn exceeds(&self, limit: Limit, now_ns: u64) -> bool {
-        let mut buckets = self
-            .buckets
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let buckets = self.buckets.lock();
+        let mut buckets = buckets.unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= LIMITS_MAX && !buckets.contains_key(&limit) {
             return true;
         }
-        let bucket = buckets
-            .entry(limit)
-            .or_insert_with(|| Bucket::full(limit, now_ns));
+        let bucket = buckets.entry(limit);
+        let bucket = bucket.or_insert_with(|| Bucket::full(limit, now_ns));
         !bucket.take(limit, now_ns)
     }
 
@@ -272,7 +262,10 @@ mod tests {
         for per_s in 2..=LIMITS_MAX as u64 {
             pace.exceeds(Limit { per_s, status: 429 }, 0);
         }
-        let limit = Limit::new(1_000_000, 429);
+        let limit = Limit {
+            per_s: 1_000_000,
+            status: 429,
+        };
         assert!(pace.exceeds(limit, 0), "bounded");
     }
 

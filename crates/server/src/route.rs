@@ -155,7 +155,10 @@ impl Route {
             *parts.get_mut(length)? = part;
             length += 1;
         }
-        let limit = |rate, status| Some(Self::Limit(Limit::new(rate_per_s(rate)?, status)));
+        let limit = |rate, status| {
+            let per_s = rate_per_s(rate)?;
+            Some(Self::Limit(Limit { per_s, status }))
+        };
         Some(match parts[..length] {
             ["bytes", bytes] => Self::Bytes(body_bytes(bytes)?),
             ["chunked", bytes] => Self::Chunked(body_bytes(bytes)?),
@@ -246,6 +249,7 @@ mod tests {
 
     #[test]
     fn targets_name_routes() {
+        let limit = |per_s, status| Route::Limit(Limit { per_s, status });
         let cases = [
             ("/", Route::Null),
             ("/?x=1", Route::Null),
@@ -278,8 +282,8 @@ mod tests {
             ),
             ("/locked/200us", Route::Locked(200_000)),
             ("/compute/20us", Route::Compute(20_000)),
-            ("/limit/5k", Route::Limit(Limit::new(5_000, 429))),
-            ("/limit/1/503", Route::Limit(Limit::new(1, 503))),
+            ("/limit/5k", limit(5_000, 429)),
+            ("/limit/1/503", limit(1, 503)),
             ("/interim/1000", Route::Interim(1_000)),
             ("/close", Route::Close),
             ("/http10", Route::Http10),

@@ -162,13 +162,11 @@ fn self_signed(
     addresses.extend(address.filter(|address| !address.is_unspecified()));
     addresses.sort();
     addresses.dedup();
-    params
-        .subject_alt_names
-        .extend(addresses.into_iter().map(SanType::IpAddress));
-    params.distinguished_name = DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "brunt serve");
+    let names = addresses.into_iter().map(SanType::IpAddress);
+    params.subject_alt_names.extend(names);
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, "brunt serve");
+    params.distinguished_name = name;
     let certificate = params.self_signed(&key)?;
     let key = PrivateKeyDer::try_from(key.serialize_der())
         .map_err(|_| rcgen::Error::CouldNotParseKeyPair)?;

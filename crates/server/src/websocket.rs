@@ -134,12 +134,8 @@ impl Session {
                 Ok(progress) => progress,
                 Err(fault) => {
                     counters.websocket_refused.add(1);
-                    put_close(
-                        batch.bytes(),
-                        Some(fault.close_code()),
-                        &fault.to_string(),
-                        None,
-                    );
+                    let (code, reason) = (Some(fault.close_code()), fault.to_string());
+                    put_close(batch.bytes(), code, &reason, None);
                     return (input.len(), Step::End(After::Close));
                 }
             };

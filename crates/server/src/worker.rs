@@ -4,7 +4,7 @@
 mod http;
 mod http2;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod tests_bounds;
 #[cfg(test)]

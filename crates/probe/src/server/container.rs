@@ -153,7 +153,7 @@ fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
         }
     };
     let container: Option<Value> = serde_json::from_str(&page).ok();
-    let id = container.as_ref().and_then(|it| it.get("Id")?.as_str());
+    let id = container.as_ref().and_then(|json| json.get("Id")?.as_str());
     match id.filter(|id| is_id(id)) {
         Some(id) => Answer::Id(id.to_owned()),
         None => Answer::Unreadable("its answer has no id".to_owned()),
@@ -181,8 +181,8 @@ fn is_id(text: &str) -> bool {
 }
 
 fn list(sockets: &[PathBuf]) -> String {
-    let sockets: Vec<_> = sockets.iter().map(|it| it.display().to_string()).collect();
-    sockets.join(", ")
+    let paths = sockets.iter().map(|socket| socket.display().to_string());
+    paths.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -119,35 +119,24 @@ fn tcp_listeners(port: u16) -> Vec<Listener> {
 /// The unconnected sockets of a table, whose columns are those of TCP: they get what others send to
 /// them.
 fn udp_sockets(table: &str) -> Vec<Listener> {
-    /// TCP_CLOSE.
-    const UNCONNECTED: Option<&str> = Some("07");
-    let Ok(file) = File::open(table) else {
-        return Vec::new();
-    };
-    let mut lines = BufReader::new(file).lines().map_while(Result::ok);
-    let head = lines.next().unwrap_or_default();
-    entries(
-        head,
-        lines.filter(|line| line.split_ascii_whitespace().nth(3) == UNCONNECTED),
-    )
+    const TCP_CLOSE: &str = "07";
+    let table = File::open(table).map(BufReader::new);
+    table.map_or(Vec::new(), |table| entries(table, TCP_CLOSE, false))
 }
 
 /// The listening sockets at the start of a table: those of connections, which may be many, follow.
 pub(crate) fn parse_tcp(table: impl BufRead) -> Vec<Listener> {
-    /// TCP_LISTEN.
-    const LISTENING: Option<&str> = Some("0A");
-    let mut lines = table.lines().map_while(Result::ok);
-    let head = lines.next().unwrap_or_default();
-    entries(
-        head,
-        lines.take_while(|line| line.split_ascii_whitespace().nth(3) == LISTENING),
-    )
+    const TCP_LISTEN: &str = "0A";
+    entries(table, TCP_LISTEN, true)
 }
 
-/// The sockets in the lines of a table.
-fn entries(head: String, lines: impl Iterator<Item = String>) -> Vec<Listener> {
-    let mut text = head;
-    for line in lines.take(LINES_MAX) {
+/// The sockets of a table that are in this state, which may come first.
+fn entries(table: impl BufRead, state: &str, come_first: bool) -> Vec<Listener> {
+    let is_wanted = |line: &String| line.split_ascii_whitespace().nth(3) == Some(state);
+    let mut lines = table.lines().map_while(Result::ok);
+    let mut text = lines.next().unwrap_or_default();
+    let lines = lines.take_while(|line| !come_first || is_wanted(line));
+    for line in lines.filter(is_wanted).take(LINES_MAX) {
         text.push('\n');
         text.push_str(&line);
     }
@@ -184,7 +173,7 @@ pub(crate) fn best_matches(listeners: &[Listener], mut address: SocketAddr) -> B
             _ => None,
         }
     };
-    let best = listeners.iter().filter_map(|it| rank(&it)).min();
+    let best = listeners.iter().filter_map(|one| rank(&one)).min();
     listeners
         .iter()
         .filter(|listener| best.is_some() && rank(listener) == best)
@@ -212,27 +201,13 @@ pub(crate) fn parse_unix(table: impl BufRead, path: &Path) -> BTreeSet<u64> {
         .filter_map(|line| {
             // Num: RefCount Protocol Flags Type St Inode Path; the path may have spaces.
             let line = String::from_utf8_lossy(&line);
-            let mut rest = &*line;
-            let mut field = || {
-                let (field, after) = rest.trim_start().split_once(' ')?;
-                rest = after;
-                Some(field.to_owned())
-            };
-            let flags = u32::from_str_radix(
-                &field().and_then(|_| {
-                    field()?;
-                    field()?;
-                    field()
-                })?,
-                16,
-            )
-            .ok()?;
-            field()?;
-            field()?;
-            let inode = field()?.parse().ok()?;
-            let bound = Path::new(rest);
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let flags = u32::from_str_radix(fields.get(3)?, 16).ok()?;
+            let inode = fields.get(6)?;
+            let (_, bound) = line.split_once(&format!(" {inode} "))?;
+            let bound = Path::new(bound);
             let is_here = bound == path || (bound.is_relative() && path.ends_with(bound));
-            (flags & LISTENING != 0 && is_here).then_some(inode)
+            (flags & LISTENING != 0 && is_here).then_some(inode.parse().ok()?)
         })
         .collect()
 }

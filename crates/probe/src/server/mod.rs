@@ -73,15 +73,6 @@ pub struct Found {
     pub missing: Option<String>,
 }
 
-impl Found {
-    fn watch(watch: ServerWatch) -> Self {
-        Self {
-            watch: Some(watch),
-            missing: None,
-        }
-    }
-}
-
 impl ServerWatch {
     /// Looks for the server. `own_server`: it is the reference server within this process.
     ///
@@ -90,20 +81,16 @@ impl ServerWatch {
         let found = match named(watch)? {
             Some((origin, none)) => {
                 let found = Self::new(&origin.pids(), origin);
-                return Ok(Found::watch(found.ok_or(none)?));
+                Ok(found.ok_or(none)?)
             }
             None if *watch == Watch::Off => return Ok(Found::default()),
             None if own_server => Self::own_threads()
                 .ok_or_else(|| "its threads are not to be seen in /proc".to_owned()),
             None => auto(peer),
         };
-        Ok(match found {
-            Ok(watch) => Found::watch(watch),
-            Err(missing) => Found {
-                watch: None,
-                missing: Some(missing),
-            },
-        })
+        let missing = found.as_ref().err().cloned();
+        let watch = found.ok();
+        Ok(Found { watch, missing })
     }
 }
 
@@ -165,10 +152,10 @@ fn named(watch: &Watch) -> Result<Option<(Origin, WatchError)>, ContainerError> 
             let none = WatchError::NoProcessNamed { name: name.clone() };
             (Origin::Named(name.clone()), none)
         }
-        Watch::Cgroup(path) => {
-            let group = path.clone();
+        Watch::Cgroup(group) => {
+            let group = group.clone();
             (
-                Origin::Cgroup(path.clone()),
+                Origin::Cgroup(group.clone()),
                 WatchError::EmptyCgroup { group },
             )
         }

@@ -230,9 +230,7 @@ impl ServerWatch {
         self.discover();
         self.find_again();
         self.add_affinities();
-        let interval_ns = self
-            .began_ns
-            .map_or(0, |began_ns| now_ns.saturating_sub(began_ns));
+        let interval_ns = now_ns.saturating_sub(self.began_ns.unwrap_or(now_ns));
         let mut tables = BTreeMap::new();
         if self.reads_threads() && !self.began_with_too_many_threads {
             for process in &self.processes {
@@ -252,29 +250,15 @@ impl ServerWatch {
         }
         self.update();
         let mut exact_ns = self.ended_ns;
-        let mut sums = Some(ThreadSums::default());
-        if let Some(sums) = &mut sums {
-            for &times in &self.ended_threads {
-                sums.add_thread(times, interval_ns);
-            }
-        }
+        let mut all_threads = Some(std::mem::take(&mut self.ended_threads));
         for process in &self.processes {
             let tables = process.first_threads.as_ref().zip(tables.get(&process.pid));
-            let run_ns = tables.map(|(first, last)| {
-                let mut own = ThreadSums::default();
-                own.add(first, last, interval_ns);
-                if let Some(sums) = &mut sums {
-                    sums.add(first, last, interval_ns);
-                }
-                own.run_ns
-            });
-            if run_ns.is_none() {
-                sums = None;
-            }
-            exact_ns = exact_ns
-                .saturating_add(best_cpu_ns(run_ns, process.own_cpu().total_ns()))
-                .saturating_add(process.unwatched_children().total_ns());
+            let threads: Option<Vec<_>> = tables.map(|(first, last)| last.since(first).collect());
+            exact_ns = exact_ns.saturating_add(process.best_cpu_ns(threads.as_deref()));
+            let both = all_threads.zip(threads);
+            all_threads = both.map(|(all, threads)| [all, threads].concat());
         }
+        let sums = all_threads.map(|threads| ThreadSums::of(&threads, interval_ns));
         let last = self.point(now_ns, Place::Edge);
         let count = self.threads_last_seen;
         let cpu = self.cpu_max.scaled_to(exact_ns);
@@ -327,22 +311,13 @@ impl ServerWatch {
             self.is_incomplete |= self.found.remove(&process.pid);
             self.ended_cpu = self.ended_cpu.plus(process.cpu());
             let threads = process.threads_since_first();
-            let run_ns = threads
-                .as_ref()
-                .map(|threads| threads.iter().map(|times| times.run_ns).sum());
-            self.ended_ns = self
-                .ended_ns
-                .saturating_add(best_cpu_ns(run_ns, process.own_cpu().total_ns()))
-                .saturating_add(process.unwatched_children().total_ns());
+            let cpu_ns = process.best_cpu_ns(threads.as_deref());
+            self.ended_ns = self.ended_ns.saturating_add(cpu_ns);
             let room = THREADS_MAX.saturating_sub(self.ended_threads.len());
             self.ended_threads
                 .extend(threads.into_iter().flatten().take(room));
-            let parent = self
-                .processes
-                .iter_mut()
-                .chain(&mut ended)
-                .find(|parent| parent.pid == process.last.parent);
-            if let Some(parent) = parent {
+            let mut parents = self.processes.iter_mut().chain(&mut ended);
+            if let Some(parent) = parents.find(|parent| parent.pid == process.last.parent) {
                 parent.watched_children = parent.watched_children.plus(process.lifetime_cpu());
             }
         }
@@ -401,12 +376,8 @@ impl ServerWatch {
             .filter_map(|&pid| Some((pid, proc_files::parent(pid)?)))
             .collect();
         self.listed = listed;
-        let known = self
-            .processes
-            .iter()
-            .filter(|process| process.counts_children)
-            .map(|process| process.pid)
-            .collect();
+        let counting = self.processes.iter().filter(|one| one.counts_children);
+        let known = counting.map(|process| process.pid).collect();
         for pid in descendants(&fresh, known) {
             self.add(pid);
         }
@@ -416,45 +387,28 @@ impl ServerWatch {
     /// may.
     pub(super) fn affinities(&self) -> Vec<BTreeSet<u32>> {
         let reads_threads = self.reads_threads();
-        let tids = self.processes.iter().flat_map(|it| it.tids(reads_threads));
-        tids.map(|tid| {
-            let mut cpus = BTreeSet::new();
-            add_affinity(tid, &mut cpus);
-            cpus
-        })
-        .filter(|cpus| !cpus.is_empty())
-        .take(THREADS_MAX)
-        .collect()
+        let processes = self.processes.iter();
+        let tids = processes.flat_map(|process| process.tids(reads_threads));
+        let known = tids.map(affinity).filter(|cpus| !cpus.is_empty());
+        known.take(THREADS_MAX).collect()
     }
 
+    /// Notes the CPUs that it may use: too many threads are taken to be as free as the first one of
+    /// their process.
     fn add_affinities(&mut self) {
-        let reads_threads = self.reads_threads();
-        for process in &self.processes {
-            // Too many threads are taken to be as free as the first one of their process.
-            for tid in process.tids(reads_threads) {
-                add_affinity(tid, &mut self.cpus);
-            }
-        }
+        let affinities = self.affinities();
+        self.cpus.extend(affinities.into_iter().flatten());
     }
 
     /// The last readings in sum; notes the most of memory and descriptors.
     fn point(&mut self, now_ns: u64, place: Place) -> ServerPoint {
-        let cpu = self
-            .processes
-            .iter()
-            .fold(self.ended_cpu, |sum, process| sum.plus(process.cpu()))
-            .max(self.cpu_max);
-        self.cpu_max = cpu;
-        let resident_bytes = self
-            .processes
-            .iter()
-            .map(|process| process.last.resident_bytes)
-            .fold(0, u64::saturating_add);
-        let threads = self
-            .processes
-            .iter()
-            .map(|process| process.last.threads)
-            .fold(0, u32::saturating_add);
+        let live = self.processes.iter();
+        let cpu = live.fold(self.ended_cpu, |sum, process| sum.plus(process.cpu()));
+        self.cpu_max = cpu.max(self.cpu_max);
+        let cpu = self.cpu_max;
+        let last = || self.processes.iter().map(|process| process.last);
+        let resident_bytes: u64 = last().map(|last| last.resident_bytes).sum();
+        let threads: u32 = last().map(|last| last.threads).sum();
         if !self.processes.is_empty() {
             self.threads_last_seen = threads;
         }
@@ -611,10 +565,7 @@ impl Watched {
 
     /// What each of its threads did in the window until they were last read; absent: unknown.
     pub(super) fn threads_since_first(&self) -> Option<Vec<ThreadTimes>> {
-        let (first, last) = self
-            .first_threads
-            .as_ref()
-            .zip(self.last_threads.as_ref())?;
+        let (first, last) = (self.first_threads.as_ref()?, self.last_threads.as_ref()?);
         Some(last.since(first).collect())
     }
 
@@ -649,6 +600,14 @@ impl Watched {
         waited.since(self.watched_children)
     }
 
+    /// CPU since the window began, with that of children that nobody watched; exact where it is
+    /// known what each of its threads did.
+    fn best_cpu_ns(&self, threads: Option<&[ThreadTimes]>) -> u64 {
+        let exact_ns = threads.map(|threads| threads.iter().map(|times| times.run_ns).sum());
+        best_cpu_ns(exact_ns, self.own_cpu().total_ns())
+            .saturating_add(self.unwatched_children().total_ns())
+    }
+
     /// What its parent is given when it waits for it, as far as it was seen: its own CPU, and that
     /// of the children that it has waited for, some perhaps after its last reading.
     pub(super) fn lifetime_cpu(&self) -> CpuUse {
@@ -659,7 +618,7 @@ impl Watched {
 
 /// CPU of a process: of its threads, which is exact; or by its own ticks where they show clearly
 /// more, since threads have ended and taken their times with them.
-pub(super) fn best_cpu_ns(exact_ns: Option<u64>, ticked_ns: u64) -> u64 {
+fn best_cpu_ns(exact_ns: Option<u64>, ticked_ns: u64) -> u64 {
     // User and system time are cut to whole ticks, each.
     let uncertain_ns = 2 * proc_files::tick_ns();
     match exact_ns {
@@ -730,9 +689,7 @@ impl ThreadTable {
 
     /// Time on a CPU, of all.
     pub(super) fn run_ns(&self) -> u64 {
-        self.0
-            .values()
-            .fold(0, |sum, times| sum.saturating_add(times.run_ns))
+        self.0.values().map(|times| times.run_ns).sum()
     }
 }
 
@@ -741,15 +698,14 @@ pub(super) fn thread_ids(pid: u32) -> impl Iterator<Item = u32> {
     proc_files::numbered_entries(&PathBuf::from(format!("/proc/{pid}/task"))).take(THREADS_MAX)
 }
 
-/// Adds the CPUs that a thread may use to `cpus`.
-pub(super) fn add_affinity(tid: u32, cpus: &mut BTreeSet<u32>) {
-    let affinity = i32::try_from(tid)
-        .ok()
-        .and_then(Pid::from_raw)
-        .and_then(|tid| sched_getaffinity(Some(tid)).ok());
-    if let Some(set) = affinity {
-        cpus.extend((0..CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)));
-    }
+/// The CPUs that a thread may use; none where that is not known.
+fn affinity(tid: u32) -> BTreeSet<u32> {
+    let tid = i32::try_from(tid).ok().and_then(Pid::from_raw);
+    let Some(set) = tid.and_then(|tid| sched_getaffinity(Some(tid)).ok()) else {
+        return BTreeSet::new();
+    };
+    let cpus = 0..CpuSet::MAX_CPU as u32;
+    cpus.filter(|&cpu| set.is_set(cpu as usize)).collect()
 }
 
 /// How many CPUs threads may use that share these, and a quota. Absent where either is unknown.
@@ -771,24 +727,20 @@ pub(super) struct ThreadSums {
 }
 
 impl ThreadSums {
-    /// Adds the threads of `last`, from `first` on. Those not in `first` began in the interval.
-    pub(super) fn add(&mut self, first: &ThreadTable, last: &ThreadTable, interval_ns: u64) {
-        for times in last.since(first) {
-            self.add_thread(times, interval_ns);
+    /// What these threads did in the interval.
+    fn of(threads: &[ThreadTimes], interval_ns: u64) -> Self {
+        let mut sums = Self::default();
+        for &ThreadTimes { run_ns, wait_ns } in threads {
+            sums.run_ns = sums.run_ns.saturating_add(run_ns);
+            sums.wait_ns = sums.wait_ns.saturating_add(wait_ns);
+            sums.busiest_cpu_ns = sums.busiest_cpu_ns.max(run_ns);
+            sums.active += u32::from(is_share(run_ns, 5, interval_ns));
+            if is_share(run_ns.saturating_add(wait_ns), 90, interval_ns) {
+                sums.saturated += 1;
+                sums.saturated_cpu_ns = sums.saturated_cpu_ns.saturating_add(run_ns);
+            }
         }
-    }
-
-    /// Adds a thread that did this in the interval.
-    pub(super) fn add_thread(&mut self, times: ThreadTimes, interval_ns: u64) {
-        let ThreadTimes { run_ns, wait_ns } = times;
-        self.run_ns = self.run_ns.saturating_add(run_ns);
-        self.wait_ns = self.wait_ns.saturating_add(wait_ns);
-        self.busiest_cpu_ns = self.busiest_cpu_ns.max(run_ns);
-        self.active += u32::from(is_share(run_ns, 5, interval_ns));
-        if is_share(run_ns.saturating_add(wait_ns), 90, interval_ns) {
-            self.saturated += 1;
-            self.saturated_cpu_ns = self.saturated_cpu_ns.saturating_add(run_ns);
-        }
+        sums
     }
 
     /// The times as they are stored, with the number of threads at the end.
@@ -1185,10 +1137,9 @@ mod tests {
         let first = table(&[(1, 500, 50), (2, 10, 0), (3, 10, 10), (4, 900, 0)]);
         // Thread 4 has ended, 5 is new.
         let last = table(&[(1, 1_400, 50), (2, 59, 0), (3, 60, 860), (5, 49, 2)]);
-        let mut sums = ThreadSums::default();
-        sums.add(&first, &last, 1_000);
+        let threads: Vec<_> = last.since(&first).collect();
         assert_eq!(
-            sums,
+            ThreadSums::of(&threads, 1_000),
             ThreadSums {
                 run_ns: 900 + 49 + 50 + 49,
                 wait_ns: 850 + 2,
@@ -1198,8 +1149,7 @@ mod tests {
                 saturated_cpu_ns: 900 + 50,
             }
         );
-        let mut none = ThreadSums::default();
-        none.add(&first, &last, 0);
+        let none = ThreadSums::of(&threads, 0);
         assert_eq!((none.active, none.saturated), (0, 0));
     }
 
@@ -1211,8 +1161,7 @@ mod tests {
             let later = ThreadTable::read(pid, |tid| tid == pid).unwrap();
             assert!(later.run_ns() >= table.0[&pid].run_ns);
         }
-        let mut cpus = BTreeSet::new();
-        add_affinity(pid, &mut cpus);
+        let cpus = affinity(pid);
         assert!(!cpus.is_empty());
         assert_eq!(usable_cpus(&cpus, &Ok(None)), Some(cpus.len() as f64));
         assert_eq!(usable_cpus(&BTreeSet::new(), &Ok(None)), None);

@@ -15,7 +15,7 @@ use crate::page::{Grid, Page, Role, Tone};
 use crate::{ReportError, figures, units};
 
 /// Outcomes of requests that are told of a step.
-const OUTCOMES_TOLD: usize = 3;
+const OUTCOMES_LISTED: usize = 3;
 /// Columns of the table of steps.
 const STEPS: Grid = Grid { label: 8, cell: 9 };
 
@@ -79,7 +79,7 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     let step = capacity.step_at(held_per_s);
     let found = found(capacity);
     let used = step.and_then(|step| step.record.server).unwrap_or_default();
-    let resident_bytes = used.resident_bytes.map(|it| it as f64);
+    let resident_bytes = used.resident_bytes.map(|bytes| bytes as f64);
     let known = [
         ("rate_per_s", held_per_s),
         ("server_cpus", used.cpus()),
@@ -111,7 +111,7 @@ fn failed(step: &CapacityStep) -> String {
     let failures = failures.map(|(kind, count)| (count, format!("failed ({})", kind.label())));
     let mut all: Vec<(u64, String)> = statuses.chain(errors).chain(failures).collect();
     all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    all.truncate(OUTCOMES_TOLD);
+    all.truncate(OUTCOMES_LISTED);
     if all.is_empty() {
         return String::new();
     }
@@ -271,7 +271,7 @@ fn step_outcome(step: &CapacityStep) -> &'static str {
 /// The quantile that is shown: that of the first objective that has one.
 fn quantile(capacity: &Capacity) -> (String, f64) {
     let objectives = capacity.plan.objectives.iter();
-    let asked = objectives.filter_map(|it| match it {
+    let asked = objectives.filter_map(|objective| match objective {
         Objective::ResponseQuantile { q, .. } => Some(*q),
         _ => None,
     });
@@ -283,7 +283,8 @@ fn quantile(capacity: &Capacity) -> (String, f64) {
 fn measured(step: &CapacityStep, q: f64) -> (Option<f64>, Option<f64>) {
     let is_of =
         |asked: &Objective| matches!(asked, Objective::ResponseQuantile { q: of, .. } if *of == q);
-    match step.objectives.iter().find(|it| is_of(&it.objective)) {
+    let mut outcomes = step.objectives.iter();
+    match outcomes.find(|outcome| is_of(&outcome.objective)) {
         Some(found) => (found.measured, found.bound),
         None => (
             step.record.response.quantile_ns(q).map(|ns| ns as f64),
@@ -326,11 +327,11 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
         ("", CapacityStage::LowLoad) => replies(step),
         ("", CapacityStage::Recovery) => "the server still worked off the overload".to_owned(),
         ("", _) => {
-            let missed = step.objectives.iter().filter(|it| !it.is_met);
+            let missed = step.objectives.iter().filter(|outcome| !outcome.is_met);
             let missed: Vec<String> = missed
-                .map(|it| match step.outcome {
-                    CapacityOutcome::Undecided => objective::not_shown(it),
-                    _ => objective::line(it),
+                .map(|outcome| match step.outcome {
+                    CapacityOutcome::Undecided => objective::not_shown(outcome),
+                    _ => objective::line(outcome),
                 })
                 .collect();
             missed.join("; ")
@@ -344,17 +345,17 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
     }
     let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
     if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
-        let before = place.checked_sub(1).map(|it| &steps[it]);
+        let before = place.checked_sub(1).map(|before| &steps[before]);
         if before.is_some_and(|before| step.counts_as_met_after(before)) {
             words.push_str("; counted as met: both measurements are within the limits");
             return words;
         }
-        if steps.get(place + 1).is_some_and(|it| same(&it)) {
+        if steps.get(place + 1).is_some_and(|next| same(&next)) {
             words.push_str("; measured once more");
             return words;
         }
-        let was_open = |it: &CapacityStep| {
-            !matches!(it.outcome, CapacityOutcome::Met | CapacityOutcome::Missed)
+        let was_open = |step: &CapacityStep| {
+            !matches!(step.outcome, CapacityOutcome::Met | CapacityOutcome::Missed)
         };
         if !before.is_some_and(|before| same(&before) && was_open(before)) {
             words.push_str("; there was no time to measure it once more");
@@ -363,7 +364,7 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
         words.push_str("; taken for missed");
     }
     let mut before = steps[..place].iter().rev().filter(same);
-    let held_before = before.find(|it| it.outcome == CapacityOutcome::Met);
+    let held_before = before.find(|step| step.outcome == CapacityOutcome::Met);
     let over = |held: &CapacityStep| units::duration(held.record.window_ns);
     if let Some(held) = held_later(steps, place) {
         let over = over(held);
@@ -384,8 +385,8 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
 /// The later step in which the rate held that missed in this one.
 fn held_later(steps: &[CapacityStep], place: usize) -> Option<&CapacityStep> {
     let missed = &steps[place];
-    let is_same = |it: &&CapacityStep| {
-        it.rate_per_s == missed.rate_per_s && it.outcome == CapacityOutcome::Met
+    let is_same = |other: &&CapacityStep| {
+        other.rate_per_s == missed.rate_per_s && other.outcome == CapacityOutcome::Met
     };
     let is_miss = matches!(
         missed.outcome,
@@ -448,7 +449,7 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
 /// The rates that were tried, each with its outcome, for the chart of this search.
 pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
     let steps = capacity.steps.iter();
-    let steps: Vec<_> = steps.map(|it| (it.rate_per_s, it.outcome)).collect();
+    let steps: Vec<_> = steps.map(|step| (step.rate_per_s, step.outcome)).collect();
     Object::new().with("name", name).with("steps", steps)
 }
 

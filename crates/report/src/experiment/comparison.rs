@@ -40,7 +40,7 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     page.section("Limits", Role::Figures);
     limits(compared, page);
     page.section("Pairs of rounds", Role::Figures);
-    let is_of_pairs = |it: &ComparedPair| it.comparison.basis == Basis::Pairs;
+    let is_of_pairs = |pair: &ComparedPair| pair.comparison.basis == Basis::Pairs;
     if pairs.iter().any(is_of_pairs) {
         page.charts("pairs");
     }
@@ -125,19 +125,15 @@ fn searches(compared: &ComparedRounds, page: &mut Page) {
 /// What the charts are drawn from.
 pub(super) fn charts(compared: &ComparedRounds) -> Object {
     let pairs = compared.comparisons().into_iter();
-    let pairs = pairs.filter(|it| it.comparison.basis == Basis::Pairs);
+    let pairs = pairs.filter(|pair| pair.comparison.basis == Basis::Pairs);
     let sides = compared.sides.iter().enumerate();
-    let searches = sides.filter_map(|(place, it)| {
-        Some(capacity::chart(
-            it.capacity.as_ref()?,
-            Some(side_name(place)),
-        ))
+    let searches = sides.filter_map(|(place, side)| {
+        let search = side.capacity.as_ref()?;
+        Some(capacity::chart(search, Some(side_name(place))))
     });
+    let ratios: Vec<_> = pairs.map(|pair| ratios(compared, &pair)).collect();
     Object::new()
-        .with(
-            "pairs",
-            pairs.map(|it| ratios(compared, &it)).collect::<Vec<_>>(),
-        )
+        .with("pairs", ratios)
         .with("searches", searches.collect::<Vec<_>>())
 }
 
@@ -155,7 +151,7 @@ fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
     let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
     let pairs = of(found.first).zip(of(found.second)).enumerate();
     let ratios = pairs.map(|(place, (one, other))| {
-        let ratio = other? / one.filter(|it| *it > 0.0)? - 1.0;
+        let ratio = other? / one.filter(|one| *one > 0.0)? - 1.0;
         Some(ratio).filter(|_| !is_dropped(place))
     });
     Object::new()
@@ -177,13 +173,13 @@ fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
     page.table_head(WIDE, "round", &[per_s, "p50", "p99"], "verdict");
     let ns = |ns| known(ns, units::duration);
     for place in 0..most {
-        for (side, it) in compared.sides.iter().enumerate() {
-            let Some(round) = it.rounds.get(place) else {
+        for (number, side) in compared.sides.iter().enumerate() {
+            let Some(round) = side.rounds.get(place) else {
                 continue;
             };
             let rate = known(round.successes_per_s, units::rate);
             let cells = [rate, ns(round.response.p50_ns), ns(round.response.p99_ns)];
-            let label = format!("{} {}", place + 1, side_name(side));
+            let label = format!("{} {}", place + 1, side_name(number));
             page.table_row(WIDE, &label, &cells, round.verdict.name(), Tone::Plain);
         }
     }
@@ -279,7 +275,7 @@ fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
     } else if pairs > 0 {
         let mut items = vec![format!("{pairs} of each, in turns")];
         items.extend(windows().first().map(|window| format!("{window} each")));
-        let planned = compared.pairs_planned.map_or(pairs, |it| it as usize);
+        let planned = compared.pairs_planned.map_or(pairs, |pairs| pairs as usize);
         items.extend(match compared.ended_early {
             Some(EndedEarly::Interrupted) => Some(format!("interrupted: {planned} were planned")),
             Some(EndedEarly::ClientLimited) => Some(format!("ended early: {planned} were planned")),
@@ -288,11 +284,11 @@ fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
         });
         rows.push(("rounds", items));
     }
-    let capacities = compared.sides.iter().filter_map(|it| it.capacity.as_ref());
-    let capacities: Vec<_> = capacities.collect();
+    let sides = compared.sides.iter();
+    let capacities: Vec<_> = sides.filter_map(|side| side.capacity.as_ref()).collect();
     if let Some(first) = capacities.first() {
         rows.push(("objectives", capacity::asked(first)));
-        let steps: usize = capacities.iter().map(|it| it.steps.len()).sum();
+        let steps: usize = capacities.iter().map(|search| search.steps.len()).sum();
         rows.push(("searches", vec![format!("{steps} steps, in turns")]));
     }
     rows
@@ -488,7 +484,7 @@ fn names(compared: &ComparedRounds) -> Vec<String> {
 
 /// Whether a label is a short word, and no command.
 fn is_name(label: &str) -> bool {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.+/@".contains(it);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
     !label.is_empty() && label.len() <= LABEL_CHARS_MAX && label.chars().all(is_plain)
 }
 

@@ -55,8 +55,8 @@ pub fn write_experiment(
     out: &mut dyn io::Write,
 ) -> Result<(), ReportError> {
     match (format, experiment) {
-        (Format::Text, it) => out.write_all(text(it, style).as_bytes())?,
-        (Format::Html, it) => out.write_all(html(it)?.as_bytes())?,
+        (Format::Text, experiment) => out.write_all(text(experiment, style).as_bytes())?,
+        (Format::Html, experiment) => out.write_all(html(experiment)?.as_bytes())?,
         (Format::Markdown, Experiment::Comparison(_)) => {
             let mut page = Page::unbroken();
             sections(experiment, &mut page);
@@ -64,17 +64,19 @@ pub fn write_experiment(
             out.write_all(text.as_bytes())?;
         }
         (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
-        (Format::Json, Experiment::Sweep(it)) => write_json(out, &sweep::stored(it))?,
-        (Format::Json, Experiment::Comparison(it)) => write_json(out, &comparison::stored(it))?,
-        (Format::Json, Experiment::Capacity(it)) => write_json(out, &capacity::stored(it))?,
-        (Format::Summary, Experiment::Capacity(it)) => {
-            figures::write_summary(&capacity::summary(it)?, out)?;
+        (Format::Json, Experiment::Sweep(sweep)) => write_json(out, &sweep::stored(sweep))?,
+        (Format::Json, Experiment::Comparison(found)) => {
+            write_json(out, &comparison::stored(found))?
+        }
+        (Format::Json, Experiment::Capacity(found)) => write_json(out, &capacity::stored(found))?,
+        (Format::Summary, Experiment::Capacity(capacity)) => {
+            figures::write_summary(&capacity::summary(capacity)?, out)?;
         }
         (Format::Summary, _) => return Err(ReportError::SummaryOfOneRun),
-        (Format::Csv, Experiment::Sweep(it)) => sweep::table(it, out)?,
-        (Format::Csv, Experiment::Comparison(it)) => comparison::table(it, out)?,
-        (Format::Csv, Experiment::Capacity(it)) => {
-            figures::write_summary_table(capacity::summary(it)?, out)?;
+        (Format::Csv, Experiment::Sweep(sweep)) => sweep::table(sweep, out)?,
+        (Format::Csv, Experiment::Comparison(compared)) => comparison::table(compared, out)?,
+        (Format::Csv, Experiment::Capacity(capacity)) => {
+            figures::write_summary_table(capacity::summary(capacity)?, out)?;
         }
     }
     Ok(out.flush()?)
@@ -82,9 +84,9 @@ pub fn write_experiment(
 
 fn sections(experiment: &Experiment, page: &mut Page) {
     match experiment {
-        Experiment::Sweep(it) => sweep::sections(it, page),
-        Experiment::Comparison(it) => comparison::sections(it, page),
-        Experiment::Capacity(it) => capacity::sections(it, page),
+        Experiment::Sweep(sweep) => sweep::sections(sweep, page),
+        Experiment::Comparison(compared) => comparison::sections(compared, page),
+        Experiment::Capacity(capacity) => capacity::sections(capacity, page),
     }
 }
 
@@ -98,13 +100,16 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
     let mut page = Page::unbroken();
     sections(experiment, &mut page);
     let url = |url: &str| word(url).into_owned();
-    let (kind, heading, data) = match experiment {
-        Experiment::Sweep(it) => ("sweep", url(&it.plan.url), sweep::charts(it)),
-        Experiment::Comparison(it) => ("compare", comparison::sides(it), comparison::charts(it)),
-        Experiment::Capacity(it) => {
-            let search = vec![capacity::chart(it, None)];
-            let data = Object::new().with("searches", search);
-            ("find", url(&it.plan.url), data)
+    let (kind, heading) = match experiment {
+        Experiment::Sweep(sweep) => ("sweep", url(&sweep.plan.url)),
+        Experiment::Comparison(compared) => ("compare", comparison::sides(compared)),
+        Experiment::Capacity(capacity) => ("find", url(&capacity.plan.url)),
+    };
+    let data = match experiment {
+        Experiment::Sweep(sweep) => sweep::charts(sweep),
+        Experiment::Comparison(compared) => comparison::charts(compared),
+        Experiment::Capacity(capacity) => {
+            Object::new().with("searches", [capacity::chart(capacity, None)])
         }
     };
     let head = Head {
@@ -151,9 +156,7 @@ fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) 
         page.row("agents", &items, Tone::Plain);
     }
     let items = machine(&environment.machine);
-    if !items.is_empty() {
-        page.row("machine", &items, Tone::Plain);
-    }
+    page.row("machine", &items, Tone::Plain);
     if let Some(server) = &environment.server {
         page.row("server", &described_server(server), Tone::Plain);
     }

@@ -177,12 +177,13 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let heads = ["min", "median", "max", "p50", "p99"];
     page.table_head(RATES, "", &heads, "verdict");
     for point in &points {
-        let rate = |of: fn(Spread) -> f64| known(point.successes_per_s, |it| units::rate(of(it)));
-        let ns = |spread| known(spread, |it: Spread| units::duration(it.median as u64));
+        let rate = |of: fn(Spread) -> f64| known(point.successes_per_s.map(of), units::rate);
+        let median_ns = |spread: Spread| spread.median as u64;
+        let ns = |spread: Option<Spread>| known(spread.map(median_ns), units::duration);
         let cells = [
-            rate(|it| it.min),
-            rate(|it| it.median),
-            rate(|it| it.max),
+            rate(|spread| spread.min),
+            rate(|spread| spread.median),
+            rate(|spread| spread.max),
             ns(point.p50_ns),
             ns(point.p99_ns),
         ];
@@ -202,14 +203,15 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         page.table_head(USES, "", &heads, "");
     }
     for point in &points {
-        let cpus = |spread| known(spread, |it: Spread| units::cpus(it.median));
-        let mut cells = vec![known(point.error_share, |it| match it.max {
+        let cpus = |spread| known(spread, |cpus: Spread| units::cpus(cpus.median));
+        let mut cells = vec![known(point.error_share, |spread| match spread.max {
             0.0 => "0 %".to_owned(),
             share => units::percent(share),
         })];
         for used in [&point.server, &point.client] {
             cells.extend([used.user_cpus, used.system_cpus].map(cpus));
-            cells.push(known(used.resident_bytes, |it| units::bytes(it.max as u64)));
+            let bytes_max = used.resident_bytes.map(|bytes| bytes.max as u64);
+            cells.push(known(bytes_max, units::bytes));
         }
         page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
     }

@@ -83,7 +83,8 @@ mod tests {
             ),
         ] {
             let hash = digest(&SHA256, asset.text.as_bytes());
-            let hex: String = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
+            let bytes = hash.as_ref().iter();
+            let hex: String = bytes.map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hex, published);
         }
         assert!(
@@ -91,16 +92,5 @@ mod tests {
                 .text
                 .starts_with("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
         );
-    }
-
-    #[test]
-    fn no_file_ends_the_element_that_holds_it() {
-        for asset in [UPLOT, DATA, CHARTS] {
-            assert!(!asset.text.contains("</script") && !asset.text.contains("<!--"));
-        }
-        for asset in [UPLOT_STYLE, STYLE] {
-            assert!(!asset.text.contains("</style"));
-        }
-        assert!(!UPLOT_LICENCE.contains("--"));
     }
 }

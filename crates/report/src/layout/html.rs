@@ -345,68 +345,7 @@ fn json(value: &impl Serialize) -> serde_json::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::page::Grid;
-
     use super::*;
-
-    const GRID: Grid = Grid { label: 9, cell: 9 };
-
-    fn html_of(fill: impl FnOnce(&mut Page)) -> Sections {
-        let mut page = Page::unbroken();
-        fill(&mut page);
-        sections_html(page.sections())
-    }
-
-    #[test]
-    fn a_page_becomes_lists_and_tables_in_order() {
-        let cells = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
-        let html = html_of(|page| {
-            page.row("one", &cells("a<b", "c"), Tone::Warning);
-            page.row("  two", &cells("d", "e"), Tone::Plain);
-            page.table_head(GRID, "head", &["p50", "p99"], "");
-            page.table_row(GRID, "<row>", &cells("1 ms", "2 ms"), "note", Tone::Plain);
-            page.row("  why", &["few".to_owned()], Tone::Plain);
-            page.row("three", &["f".to_owned()], Tone::Plain);
-        })
-        .outcome;
-        let places: Vec<Option<usize>> = [
-            "<dl>",
-            "<dd class=\"warning\">a&lt;b <span class=\"dot\">·</span> c</dd>",
-            "<div class=\"sub\"><dt>two",
-            "</dl>\n<div class=\"scroll\"><table>",
-            "<th scope=\"row\">&lt;row&gt;</th><td>1 ms</td><td>2 ms</td>",
-            "colspan=\"3\">few",
-            "</tbody></table></div>\n<dl>",
-        ]
-        .iter()
-        .map(|part| html.find(part))
-        .collect();
-        assert!(
-            places.iter().all(Option::is_some) && places.is_sorted(),
-            "{places:?}\n{html}"
-        );
-    }
-
-    #[test]
-    fn the_answer_comes_first_and_what_is_empty_is_left_out() {
-        let sections = html_of(|page| {
-            page.section("Where", Role::Background);
-            page.row("host", &["a".to_owned()], Tone::Plain);
-            page.section("Nothing", Role::Figures);
-            page.section("Found", Role::Outcome);
-            page.row("found", &["it <holds>".to_owned()], Tone::Warning);
-            page.section("More", Role::Detail);
-            page.row("more", &["b".to_owned()], Tone::Plain);
-        });
-        assert!(sections.outcome.contains("verdict warning"), "{sections:?}");
-        assert!(
-            sections.outcome.contains(">it &lt;holds&gt;</h2>"),
-            "{sections:?}"
-        );
-        let detail = sections.rest.find("<details>");
-        assert!(detail < sections.rest.find(">Where</h2>"), "{sections:?}");
-        assert!(!sections.rest.contains("Nothing"), "{sections:?}");
-    }
 
     #[test]
     fn hostile_text_stays_text() {

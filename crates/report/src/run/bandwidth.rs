@@ -73,7 +73,7 @@ pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Pa
 /// Whether the run sends, and whether it receives.
 fn ways(run: &Run) -> (bool, bool) {
     let one_way = run.plan.one_way();
-    one_way.map_or((false, false), |it| (it.sends, it.receives))
+    one_way.map_or((false, false), |one_way| (one_way.sends, one_way.receives))
 }
 
 /// How evenly they got on.
@@ -111,9 +111,7 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
         let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
         items.push(format!("delivered lately at {rate}"));
     }
-    let has_lost = again > 0;
-    let tone = if has_lost { Tone::Warning } else { Tone::Plain };
-    page.row("path", &items, tone);
+    page.row("path", &items, Tone::Warning.when(again > 0));
 }
 
 /// What sending waited for.
@@ -139,9 +137,7 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
     let mut items = Vec::new();
     items.extend(per_gb(&bandwidth.cpu_ns_per_gb).map(|cpu| format!("client {cpu}")));
     items.extend(per_gb(&bandwidth.server_cpu_ns_per_gb).map(|cpu| format!("server {cpu}")));
-    if !items.is_empty() {
-        page.row("CPU", &items, Tone::Plain);
-    }
+    page.row("CPU", &items, Tone::Plain);
 }
 
 /// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
@@ -188,9 +184,7 @@ fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
         ("sender", down.flatten(), down_counts),
     ] {
         let items: Vec<String> = rate.into_iter().chain(counts).collect();
-        if !items.is_empty() {
-            page.row(label, &items, Tone::Plain);
-        }
+        page.row(label, &items, Tone::Plain);
     }
 }
 
@@ -220,15 +214,15 @@ pub(crate) fn joined(intervals: &[BandwidthInterval], most: usize) -> Vec<Bandwi
         let mean = |of: fn(&BandwidthInterval) -> f64| {
             let bytes = part
                 .iter()
-                .map(|it| of(it) * (it.to_ns - it.from_ns) as f64);
+                .map(|interval| of(interval) * (interval.to_ns - interval.from_ns) as f64);
             bytes.sum::<f64>() / length_ns
         };
         Some(BandwidthInterval {
             from_ns: first.from_ns,
             to_ns: last.to_ns,
-            up_bytes_per_s: mean(|it| it.up_bytes_per_s),
-            down_bytes_per_s: mean(|it| it.down_bytes_per_s),
-            segments_retransmitted: part.iter().map(|it| it.segments_retransmitted).sum(),
+            up_bytes_per_s: mean(|interval| interval.up_bytes_per_s),
+            down_bytes_per_s: mean(|interval| interval.down_bytes_per_s),
+            segments_retransmitted: part.iter().map(|one| one.segments_retransmitted).sum(),
         })
     });
     joined.collect()

@@ -119,7 +119,7 @@ fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_C
     [
         count(planned),
         count(planned.saturating_sub(record.response.count())),
-        rate.map_or_else(|| "-".to_owned(), |it| fitting(it, units::rate(it))),
+        rate.map_or_else(|| "-".to_owned(), |rate| fitting(rate, units::rate(rate))),
         quantile(0.5),
         quantile(0.9),
         quantile(0.99),
@@ -270,7 +270,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         items.extend(of_fleet(fleet).into_iter().filter(|_| !is_broken));
         items.extend(cpus_busy(agent));
         let bounds = fleet.clock.iter();
-        let bounds = bounds.map(|it| it.start_bound_ns.max(it.end_bound_ns));
+        let bounds = bounds.map(|bound| bound.start_bound_ns.max(bound.end_bound_ns));
         items.extend(bounds.map(|ns| format!("clock to {}", units::duration(ns))));
     }
     if agent.interrupted {

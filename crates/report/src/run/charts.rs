@@ -70,7 +70,7 @@ pub(super) fn data(judged: &Judged<'_>) -> Object {
 fn latency(intervals: &Intervals) -> Object {
     let mut filled = intervals.clone();
     while filled.len() / 2 >= POINTS_LEAST {
-        let mut counts: Vec<u64> = filled.histograms().map(|it| it.count()).collect();
+        let mut counts: Vec<u64> = filled.histograms().map(|part| part.count()).collect();
         counts.sort_unstable();
         let joined = filled.coarsened_to(filled.interval_ns() + 1);
         let is_longest = joined.interval_ns() == filled.interval_ns();
@@ -81,8 +81,8 @@ fn latency(intervals: &Intervals) -> Object {
     }
     let histograms: Vec<Histogram> = filled.histograms().collect();
     let quantile = |q| -> Vec<Option<u64>> {
-        let found = histograms.iter().map(|it| Quantile::of(it, q));
-        found.map(|it| it.known_ns()).collect()
+        let found = histograms.iter().map(|part| Quantile::of(part, q));
+        found.map(|quantile| quantile.known_ns()).collect()
     };
     let longest: Vec<_> = histograms.iter().map(Histogram::max_ns).collect();
     Object::new()
@@ -123,7 +123,7 @@ fn clients(run: &Run) -> Vec<Object> {
     let agents = agents.filter(|(_, agent)| !agent.own_server);
     let clients = agents.map(|(number, agent)| {
         let readings = thinned(&agent.evidence.host.series).into_iter();
-        let cpu: Vec<_> = readings.map(|it| [it.at_ns, it.client_cpu_ns]).collect();
+        let cpu: Vec<_> = readings.map(|one| [one.at_ns, one.client_cpu_ns]).collect();
         let name = if run.is_plain() {
             "client".to_owned()
         } else {
@@ -150,12 +150,13 @@ struct Span {
 /// When the hypervisor took CPUs of any agent, seconds: joined where a chart would show no gap.
 fn stolen(run: &Run) -> Vec<Span> {
     let window_s = run.window_ns as f64 / 1e9;
-    let all = run.agents.iter().flat_map(|it| &it.evidence.host.stolen);
-    let spans = all.map(|it| Span {
-        from: (it.from_ns as f64 / 1e9).max(0.0),
-        to: (it.until_ns as f64 / 1e9).min(window_s),
+    let agents = run.agents.iter();
+    let all = agents.flat_map(|agent| &agent.evidence.host.stolen);
+    let spans = all.map(|stolen| Span {
+        from: (stolen.from_ns as f64 / 1e9).max(0.0),
+        to: (stolen.until_ns as f64 / 1e9).min(window_s),
     });
-    let mut spans: Vec<Span> = spans.filter(|it| it.to > it.from).collect();
+    let mut spans: Vec<Span> = spans.filter(|span| span.to > span.from).collect();
     spans.sort_by(|one, other| one.from.total_cmp(&other.from));
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {

@@ -81,7 +81,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
-        let tone = if is_short { Tone::Warning } else { Tone::Plain };
+        let tone = Tone::Warning.when(is_short);
         let label = if connects_only {
             "all phases"
         } else {
@@ -93,7 +93,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
 
 /// What was open when set-up ended, where that was not all that was asked for.
 fn short_set_up(run: &Run) -> Option<String> {
-    let set_up = run.set_up().filter(|it| it.open < it.asked)?;
+    let set_up = run.set_up().filter(|set_up| set_up.open < set_up.asked)?;
     let when = match (set_up.timed_out, set_up.waited_ns) {
         (false, _) => "ended".to_owned(),
         (true, None) => "was over its limit".to_owned(),
@@ -151,7 +151,8 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
     let in_flight = summary.in_flight_at_end;
     let unanswered = [(failed, "failed"), (in_flight, "in flight at the end")];
     items.extend(counts(unanswered, is_full));
-    let own_reads = run.server_count().ok().flatten().map(|it| it.own_reads);
+    let server_count = run.server_count().ok().flatten();
+    let own_reads = server_count.map(|count| count.own_reads);
     items.extend(counted.map(|counted| match (counted, own_reads) {
         (Err(reason), _) => reason,
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
@@ -206,8 +207,7 @@ fn held_ends(held: &Held, page: &mut Page) {
     ];
     let items: Vec<String> = counts(ends, true).chain(counts(seldom, false)).collect();
     let is_lossy = held.closed_by_server + held.given_up + held.attempts_failed > 0;
-    let tone = if is_lossy { Tone::Warning } else { Tone::Plain };
-    page.row("connections", &items, tone);
+    page.row("connections", &items, Tone::Warning.when(is_lossy));
 }
 
 /// How long opening took.

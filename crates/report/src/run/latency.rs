@@ -661,7 +661,7 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
         let name = objective::quantile(q);
         let mut cells = match run.response_quantile(q) {
             Quantile::Known { ns, interval } => {
-                let ends = interval.map(|it| [it.low_ns, it.high_ns].map(units::duration));
+                let ends = interval.map(|ends| [ends.low_ns, ends.high_ns].map(units::duration));
                 let [low, high] = ends.unwrap_or_default();
                 vec![units::duration(ns), low, high]
             }

@@ -337,8 +337,8 @@ fn response(judged: &Judged<'_>, q: f64) -> (String, String) {
     let found = judged.response_quantile(q);
     let beside = match found {
         Quantile::Known { interval, .. } => {
-            let interval = interval.ok().map(|it| {
-                let [low, high] = [it.low_ns, it.high_ns].map(units::duration);
+            let interval = interval.ok().map(|ends| {
+                let [low, high] = [ends.low_ns, ends.high_ns].map(units::duration);
                 format!("95 %: {low} to {high}")
             });
             let known = interval.into_iter().chain(whole_window(judged, q));

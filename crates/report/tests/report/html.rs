@@ -91,10 +91,8 @@ fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
 #[test]
 fn html() {
     for name in ["overloaded", "watched"] {
-        let (_, run) = fixtures::all()
-            .into_iter()
-            .find(|(it, _)| *it == name)
-            .unwrap();
+        let mut all = fixtures::all().into_iter();
+        let (_, run) = all.find(|(known, _)| *known == name).unwrap();
         compare(&format!("{name}.html"), &own_part(&page(&run)));
     }
 }
@@ -112,7 +110,7 @@ fn assert_whole(name: &str, page: &str) {
         }
         // Neither styles nor scripts but those that the policy names, and nothing from outside.
         for attribute in attribute_names(attributes) {
-            let is_allowed = ATTRIBUTES.split(' ').any(|it| it == attribute);
+            let is_allowed = ATTRIBUTES.split(' ').any(|known| known == attribute);
             assert!(is_allowed, "{name}: {tag} {attributes}");
         }
     }

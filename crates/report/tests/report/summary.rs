@@ -87,7 +87,7 @@ fn stages_together_are_the_window() {
         };
         assert_eq!(name, "overloaded");
         let sum = |path: &str| -> u64 {
-            let counts = stages.iter().map(|it| it.pointer(path).unwrap());
+            let counts = stages.iter().map(|stage| stage.pointer(path).unwrap());
             counts.map(|count| count.as_u64().unwrap()).sum()
         };
         assert_eq!(sum("/measured_ns"), figures["window_ns"]);

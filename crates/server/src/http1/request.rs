@@ -3,6 +3,8 @@
 
 use std::mem::MaybeUninit;
 
+use httparse::Status;
+
 use crate::answer::After;
 use crate::route::{Method, Route};
 
@@ -202,8 +204,8 @@ fn read_head(input: &[u8]) -> Result<Option<(Request, usize)>, Malformed> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut head = httparse::Request::new(&mut []);
     let length = match head.parse_with_uninit_headers(input, &mut fields) {
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Ok(None),
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
         Err(error) => return Err(Malformed::Head(error)),
     };
     if length > HEAD_BYTES_MAX {
@@ -299,8 +301,8 @@ pub(crate) enum Body {
     Chunked,
 }
 
-/// The most bytes of chunk extensions on one chunk, and of trailers after the last one.
-const LINE_BYTES_MAX: u32 = 16 * 1024;
+/// The most bytes of a line with the size of a chunk, and of trailers.
+const LINE_BYTES_MAX: usize = 4 * 1024;
 
 /// Why a chunked body cannot be read (RFC 9112 section 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -309,119 +311,87 @@ pub(crate) enum BodyError {
     ChunkSize,
     #[error("a chunk does not end where its size says")]
     ChunkEnd,
+    #[error("malformed trailers: {0}")]
+    Trailers(httparse::Error),
     #[error("chunk extensions or trailers beyond {LINE_BYTES_MAX} bytes")]
     TooLong,
 }
 
-/// Where in a body the next byte is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BodySkip {
-    state: State,
-    /// Bytes of this extension or of these trailers.
-    line_bytes: u32,
-}
-
+/// What of a body is to come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// So many bytes are still to come, then the body is complete.
+enum BodySkip {
+    /// So many bytes, then the body is complete.
     Length(u64),
-    /// The size so far, and whether it has a digit.
-    Size(u64, bool),
-    /// Behind the size of a chunk, up to the line end.
-    Extension(u64),
-    /// So many bytes of data are still to come, then a line end.
-    Data(u64),
-    /// Behind the CR that follows the data of a chunk.
-    DataLf,
-    /// At the start of a trailer line, or in one.
-    TrailerStart,
-    TrailerCr,
-    Trailer,
+    /// The line with the size of a chunk.
+    Size,
+    /// So many bytes of a chunk, then a line end.
+    Chunk(u64),
+    Trailers,
 }
 
 impl BodySkip {
     /// The start of a body.
-    pub(crate) fn new(body: Body) -> Self {
-        let state = match body {
-            Body::Length(length) => State::Length(length),
-            Body::Chunked => State::Size(0, false),
-        };
-        Self {
-            state,
-            line_bytes: 0,
+    fn new(body: Body) -> Self {
+        match body {
+            Body::Length(length) => Self::Length(length),
+            Body::Chunked => Self::Size,
         }
     }
 
     /// Whether the body is complete.
-    pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Length(0)
+    fn is_done(self) -> bool {
+        self == Self::Length(0)
     }
 
-    /// Takes as much of `input` as belongs to the body, and returns how much that was.
-    pub(crate) fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
-        let mut at = 0;
-        while at < input.len() && !self.is_done() {
-            match &mut self.state {
-                State::Length(left) | State::Data(left) if *left > 0 => {
-                    let rest = input.len() - at;
-                    let count = usize::try_from(*left).map_or(rest, |left| left.min(rest));
-                    *left -= count as u64;
-                    at += count;
+    /// Takes as much of `input` as belongs to the body, without a line that is not complete, and
+    /// returns how much that was.
+    fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        let mut taken = 0;
+        while !self.is_done() && taken < input.len() {
+            let rest = &input[taken..];
+            if let Self::Length(left) | Self::Chunk(left) = self
+                && *left > 0
+            {
+                let count = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
+                *left -= count as u64;
+                taken += count;
+                continue;
+            }
+            match self.behind_line(&rest[..rest.len().min(LINE_BYTES_MAX)])? {
+                Some((length, next)) => {
+                    taken += length;
+                    *self = next;
                 }
-                _ => {
-                    self.state = self.after(input[at])?;
-                    at += 1;
-                }
+                None if rest.len() >= LINE_BYTES_MAX => return Err(BodyError::TooLong),
+                None => break,
             }
         }
-        Ok(at)
+        Ok(taken)
     }
 
-    /// The state after one byte outside of data.
-    fn after(&mut self, byte: u8) -> Result<State, BodyError> {
-        Ok(match (self.state, byte) {
-            (State::Size(size, _), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
-                let digit = char::from(byte).to_digit(16).map_or(0, u64::from);
-                if size >> 60 != 0 {
-                    return Err(BodyError::ChunkSize);
+    /// The length of the line, or of the trailers, that `text` begins with, and what comes behind
+    /// them. Absent where they are not complete.
+    fn behind_line(self, text: &[u8]) -> Result<Option<(usize, Self)>, BodyError> {
+        match self {
+            Self::Size if !text[0].is_ascii_hexdigit() => Err(BodyError::ChunkSize),
+            Self::Size => match httparse::parse_chunk_size(text) {
+                Ok(Status::Complete((length, 0))) => Ok(Some((length, Self::Trailers))),
+                Ok(Status::Complete((length, bytes))) => Ok(Some((length, Self::Chunk(bytes)))),
+                Ok(Status::Partial) => Ok(None),
+                Err(_) => Err(BodyError::ChunkSize),
+            },
+            Self::Trailers => {
+                let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+                match httparse::parse_headers(text, &mut fields).map_err(BodyError::Trailers)? {
+                    Status::Complete((length, _)) => Ok(Some((length, Self::Length(0)))),
+                    Status::Partial => Ok(None),
                 }
-                State::Size(size << 4 | digit, true)
             }
-            (State::Size(size, true) | State::Extension(size), b'\n') => {
-                self.line_bytes = 0;
-                if size == 0 {
-                    State::TrailerStart
-                } else {
-                    State::Data(size)
-                }
-            }
-            (State::Size(size, true), b';' | b' ' | b'\t' | b'\r')
-            | (State::Extension(size), _) => {
-                self.count_line_byte()?;
-                State::Extension(size)
-            }
-            (State::Size(..), _) => return Err(BodyError::ChunkSize),
-            (State::Data(_), b'\r') => State::DataLf,
-            (State::Data(_) | State::DataLf, b'\n') => State::Size(0, false),
-            (State::Data(_) | State::DataLf, _) => return Err(BodyError::ChunkEnd),
-            (State::TrailerStart | State::TrailerCr, b'\n') => State::Length(0),
-            (State::TrailerStart, b'\r') => State::TrailerCr,
-            (State::Trailer, b'\n') => State::TrailerStart,
-            (State::TrailerStart | State::TrailerCr | State::Trailer, _) => {
-                self.count_line_byte()?;
-                State::Trailer
-            }
-            // Not reached: `skip` takes these bytes in one step.
-            (State::Length(_), _) => self.state,
-        })
-    }
-
-    fn count_line_byte(&mut self) -> Result<(), BodyError> {
-        self.line_bytes += 1;
-        if self.line_bytes > LINE_BYTES_MAX {
-            Err(BodyError::TooLong)
-        } else {
-            Ok(())
+            Self::Chunk(_) | Self::Length(_) => match text {
+                [b'\r', b'\n', ..] => Ok(Some((2, Self::Size))),
+                [b'\r'] => Ok(None),
+                _ => Err(BodyError::ChunkEnd),
+            },
         }
     }
 }
@@ -462,132 +432,107 @@ mod tests {
         read_all(text.as_bytes(), text.len())
     }
 
+    /// A request with these fields beside its host, and what follows its head.
+    fn asked(line: &str, fields: &str, end: &str) -> String {
+        format!("{line} HTTP/1.1\r\nHost: x\r\n{fields}\r\n{end}")
+    }
+
     #[test]
     fn well_formed_requests_are_read() {
         let null = get(Route::Null);
-        let post = Request {
-            method: Method::of("POST"),
-            body: Body::Length(5),
+        let plain = asked("GET /", "", "");
+        let of = |method, route, body| Request {
+            method: Method::of(method),
+            body,
+            ..get(route)
+        };
+        let post = of("POST", Route::Null, Body::Length(5));
+        let put = of("PUT", Route::Null, Body::Chunked);
+        let old = Request {
+            http10: true,
             ..null
         };
-        let chunked = Request {
-            method: Method::of("PUT"),
-            body: Body::Chunked,
-            ..null
+        let last = |request: Request| Request {
+            keep_alive: false,
+            ..request
         };
-        let cases = [
-            ("", vec![]),
-            ("\r\n\r\n", vec![]),
-            ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", vec![null]),
-            ("\r\n\nGET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n", vec![null]),
-            ("GET / HTTP/1.1\nHost: x\n\n", vec![null]),
+        let (length, encoding) = ("Content-Length: 5\r\n", "Transfer-Encoding: Chunked\r\n");
+        let chunks = "5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\n";
+        let empty = Body::Length(0);
+        for (text, requests) in [
+            (String::new(), vec![]),
+            ("\r\n\r\n".to_owned(), vec![]),
+            (plain.clone(), vec![null]),
+            (format!("\r\n\n{plain}\r\n"), vec![null]),
+            (plain.replace('\r', ""), vec![null]),
             (
-                "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /bytes/5 HTTP/1.1\r\nhost: y\r\n\r\n\
-                 GET / HTTP/1.1\r\nHost: x\r\n\r\nGET",
+                plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET",
                 vec![null, get(Route::Bytes(5)), null],
             ),
             (
-                "GET / HTTP/1.1\r\nHost: x\r\nConnection: Foo, Close\r\n\r\n",
-                vec![Request {
-                    keep_alive: false,
-                    ..null
-                }],
+                asked("GET /", "Connection: Foo, Close\r\n", ""),
+                vec![last(null)],
+            ),
+            ("GET / HTTP/1.0\r\n\r\n".to_owned(), vec![last(old)]),
+            (
+                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
+                vec![old],
             ),
             (
-                "GET / HTTP/1.0\r\n\r\n",
-                vec![Request {
-                    keep_alive: false,
-                    http10: true,
-                    ..null
-                }],
+                asked("HEAD /status/404", "", ""),
+                vec![of("HEAD", Route::Status(404), empty)],
             ),
             (
-                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-                vec![Request {
-                    http10: true,
-                    ..null
-                }],
+                asked("BREW /pot", "", ""),
+                vec![of("BREW", Route::Unknown, empty)],
             ),
             (
-                "HEAD /status/404 HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![Request {
-                    method: Method::HEAD,
-                    ..get(Route::Status(404))
-                }],
-            ),
-            (
-                "BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![Request {
-                    method: Method::OTHER,
-                    ..get(Route::Unknown)
-                }],
-            ),
-            (
-                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n\
-                 12345GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                asked("POST /", &length.repeat(2), "12345") + &plain,
                 vec![post, null],
             ),
-            (
-                "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n\
-                 5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
-                vec![chunked, null],
-            ),
-            (
-                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n1234",
-                vec![],
-            ),
-        ];
-        for (text, requests) in cases {
-            assert_eq!(read(text), (requests, Ok(())), "{text:?}");
+            (asked("PUT /", encoding, chunks) + &plain, vec![put, null]),
+            (asked("POST /", length, "1234"), vec![]),
+        ] {
+            assert_eq!(read(&text), (requests, Ok(())), "{text:?}");
         }
     }
 
     #[test]
     fn malformed_requests_end_the_reading() {
-        let head = |lines: &str| format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
-        let cases = [
+        use httparse::Error;
+        let (length, encoding) = (Malformed::ContentLength, Malformed::TransferEncoding);
+        let of_fields = [
+            ("Host: y\r\n", Malformed::Host),
+            ("no colon\r\n", Malformed::Head(Error::HeaderName)),
+            ("Content-Length: +5\r\n", length),
+            ("Content-Length: \r\n", length),
+            ("Content-Length: 5\r\nContent-Length: 6\r\n", length),
+            ("Content-Length: 18446744073709551616\r\n", length),
+            ("Transfer-Encoding: gzip, chunked\r\n", encoding),
+            (
+                "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+                encoding,
+            ),
+        ]
+        .map(|(fields, error)| (asked("POST /", fields, ""), error));
+        let chunked = "Transfer-Encoding: chunked\r\n";
+        let others = [
             (
                 "\u{16}\u{3}\u{1}\u{2}".to_owned(),
-                Malformed::Head(httparse::Error::Token),
+                Malformed::Head(Error::Token),
             ),
             (
                 "GET / HTTP/2.0\r\n\r\n".to_owned(),
-                Malformed::Head(httparse::Error::Version),
+                Malformed::Head(Error::Version),
             ),
             ("GET / HTTP/1.1\r\n\r\n".to_owned(), Malformed::Host),
-            (head("Host: y\r\n"), Malformed::Host),
+            (format!("POST / HTTP/1.0\r\n{chunked}\r\n"), encoding),
             (
-                head("no colon\r\n"),
-                Malformed::Head(httparse::Error::HeaderName),
-            ),
-            (head("Content-Length: +5\r\n"), Malformed::ContentLength),
-            (head("Content-Length: \r\n"), Malformed::ContentLength),
-            (
-                head("Content-Length: 5\r\nContent-Length: 6\r\n"),
-                Malformed::ContentLength,
-            ),
-            (
-                head("Content-Length: 18446744073709551616\r\n"),
-                Malformed::ContentLength,
-            ),
-            (
-                head("Transfer-Encoding: gzip, chunked\r\n"),
-                Malformed::TransferEncoding,
-            ),
-            (
-                head("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
-                Malformed::TransferEncoding,
-            ),
-            (
-                "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
-                Malformed::TransferEncoding,
-            ),
-            (
-                head("Transfer-Encoding: chunked\r\n") + "x\r\n",
+                asked("POST /", chunked, "x\r\n"),
                 Malformed::Body(BodyError::ChunkSize),
             ),
         ];
-        for (text, error) in cases {
+        for (text, error) in of_fields.into_iter().chain(others) {
             assert_eq!(read(&text), (vec![], Err(error)), "{text:?}");
         }
     }
@@ -655,32 +600,24 @@ mod tests {
     }
 
     fn skip(body: Body, text: &str, step: usize) -> Result<(usize, bool), BodyError> {
-        let mut skip = BodySkip::new(body);
-        let mut taken = 0;
-        for piece in text.as_bytes().chunks(step) {
-            let count = skip.skip(piece)?;
-            taken += count;
-            if count < piece.len() {
-                break;
-            }
+        let (mut skip, mut taken) = (BodySkip::new(body), 0);
+        for end in (step..text.len()).step_by(step).chain([text.len()]) {
+            taken += skip.skip(&text.as_bytes()[taken..end])?;
         }
         Ok((taken, skip.is_done()))
     }
 
     #[test]
     fn bodies_end_where_they_say() {
-        let long = format!(
-            "4;{}\r\n0123\r\n0\r\n\r\n",
-            "x".repeat(LINE_BYTES_MAX as usize)
-        );
-        let trailers = format!("0\r\n{}\r\n", "a: b\r\n".repeat(LINE_BYTES_MAX as usize));
+        let long = format!("4;{}\r\n0123\r\n0\r\n\r\n", "x".repeat(LINE_BYTES_MAX));
+        let trailers = format!("0\r\na: {}\r\n\r\n", "b".repeat(LINE_BYTES_MAX));
         let cases = [
             (Body::Length(0), "abc", Ok((0, true))),
             (Body::Length(2), "abc", Ok((2, true))),
             (Body::Length(4), "abc", Ok((3, false))),
             (Body::Chunked, "0\r\n\r\nabc", Ok((5, true))),
             (Body::Chunked, "3\r\nabc\r\n0\r\n\r\nx", Ok((13, true))),
-            (Body::Chunked, "3\nabc\n0\n\nx", Ok((9, true))),
+            (Body::Chunked, "3\n", Err(BodyError::ChunkSize)),
             (
                 Body::Chunked,
                 "0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\nx",

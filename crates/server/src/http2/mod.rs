@@ -11,10 +11,11 @@ pub(crate) mod reply;
 mod session;
 mod streams;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use brunt_proto::http2::frame::PREFACE;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_http2;
 pub(crate) use session::{End, Session};
@@ -51,16 +52,11 @@ impl Default for Http2Options {
     }
 }
 
-/// Whether a connection that begins with `input` speaks HTTP/2 by prior knowledge (RFC 9113
-/// section 3.3). Absent: not known yet.
-pub(crate) fn is_spoken(input: &[u8]) -> Option<bool> {
-    let preface = brunt_proto::http2::frame::PREFACE;
-    let length = input.len().min(preface.len());
-    if input[..length] != preface[..length] {
-        Some(false)
-    } else if length == preface.len() {
-        Some(true)
-    } else {
-        None
-    }
+/// Whether a connection that begins with these bytes, in two parts, speaks HTTP/2 by prior
+/// knowledge (RFC 9113 section 3.3). Absent: not known yet.
+pub(crate) fn is_spoken(before: &[u8], bytes: &[u8]) -> Option<bool> {
+    let start = before.iter().chain(bytes).take(PREFACE.len());
+    let length = start.clone().count();
+    let may_be = start.eq(&PREFACE[..length]);
+    (!may_be || length == PREFACE.len()).then_some(may_be)
 }

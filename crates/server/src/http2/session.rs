@@ -56,7 +56,7 @@ pub(crate) struct Session {
     options: Http2Options,
     room: Rc<Room>,
     decoder: Decoder<Entry>,
-    pub(super) streams: Streams,
+    pub(crate) streams: Streams,
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
@@ -180,29 +180,9 @@ impl Session {
         self.gathering.is_some()
     }
 
-    /// Whether the body of a request is coming.
-    pub(crate) fn is_in_body(&self) -> bool {
-        self.streams.all.has_incoming()
-    }
-
     /// How the connection goes on.
     pub(crate) fn end(&self) -> End {
         self.end
-    }
-
-    /// When the next answer is due.
-    pub(crate) fn wake_ns(&self) -> Option<u64> {
-        self.streams.all.wake_ns()
-    }
-
-    /// Bytes of memory that the streams take, about.
-    pub(crate) fn streams_bytes(&self) -> usize {
-        self.streams.bytes()
-    }
-
-    /// Whether something can be sent now, besides answers that are due.
-    pub(crate) fn can_send(&self) -> bool {
-        self.streams.can_send()
     }
 
     /// Ends the connection with GOAWAY, because it asks for too much.
@@ -368,10 +348,8 @@ impl Session {
         }
         let content = header.content(payload)?;
         // Padding counts, too (RFC 9113 section 6.9.1).
-        self.window_bytes = self
-            .window_bytes
-            .checked_sub(header.length)
-            .ok_or(ErrorCode::FlowControlError)?;
+        let left = self.window_bytes.checked_sub(header.length);
+        self.window_bytes = left.ok_or(ErrorCode::FlowControlError)?;
         if self.window_bytes < WINDOW_BYTES / 2 {
             frame::write_window_update(turn.batch.bytes(), 0, WINDOW_BYTES - self.window_bytes);
             self.window_bytes = WINDOW_BYTES;
@@ -508,9 +486,8 @@ impl Session {
             };
             incoming.frame_bytes += frame_bytes;
             let request = *incoming;
-            let is_short = request
-                .promised_bytes
-                .is_some_and(|bytes| bytes != request.received_bytes);
+            let promised = request.promised_bytes;
+            let is_short = promised.is_some_and(|bytes| bytes != request.received_bytes);
             match outcome {
                 Ok(()) if !is_end => {
                     self.refuse(stream, Malformed::Trailers, is_end, turn);
@@ -561,13 +538,10 @@ impl Session {
             }
             Err(malformed) => self.refuse(stream, malformed, is_end, turn),
         }
-        let is_last = |most: u64| self.requests >= most;
+        let most = self.options.requests_max;
         if self.end == End::Open
             && self.last_processed.is_none()
-            && self
-                .options
-                .requests_max
-                .is_some_and(|most| is_last(most.get()))
+            && most.is_some_and(|most| self.requests >= most.get())
         {
             self.go_away(stream, ErrorCode::NoError, turn);
         }

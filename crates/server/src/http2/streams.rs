@@ -20,7 +20,7 @@ const _: () = assert!(STREAM_BYTES > 2 * size_of::<Stream>());
 
 /// A request whose body is still coming.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming {
+pub(crate) struct Incoming {
     pub(super) method: Method,
     pub(super) route: Route,
     /// Bytes that the body must have, where the head states it.
@@ -34,15 +34,15 @@ pub(super) struct Incoming {
 }
 
 /// Bytes of DATA that the client takes on a stream.
-type Window = i64;
+pub(crate) type Window = i64;
 
 pub(super) type State = streams::State<Incoming>;
 type Stream = streams::Stream<Incoming, Window>;
 
 /// The streams of one connection, with the windows that they share.
 #[derive(Debug)]
-pub(super) struct Streams {
-    pub(super) all: streams::Streams<u32, Incoming, Window>,
+pub(crate) struct Streams {
+    pub(crate) all: streams::Streams<u32, Incoming, Window>,
     /// Bytes of DATA that the client takes on all streams together.
     window_bytes: Window,
     /// The window of a new stream.
@@ -71,7 +71,7 @@ fn resumes(stream: &Stream) -> bool {
 
 impl Streams {
     /// Bytes of memory that they take, about.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.all.len() * STREAM_BYTES + self.all.kept_bytes()
     }
 
@@ -88,7 +88,7 @@ impl Streams {
     }
 
     /// Whether something can be sent now.
-    pub(super) fn can_send(&self) -> bool {
+    pub(crate) fn can_send(&self) -> bool {
         self.window_bytes > 0 && self.all.has_ready()
     }
 

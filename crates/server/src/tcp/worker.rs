@@ -35,8 +35,8 @@ pub(crate) struct Tcp<'a> {
     payload: PayloadId,
     /// Bytes of one reply; 0 for a service without known ones.
     reply_bytes: u64,
-    /// How many times it is in the payload.
-    replies: u64,
+    /// How many times it is in the payload; of a service without known replies any number.
+    answers_max: u64,
 }
 
 /// One slot's connection.
@@ -183,7 +183,11 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             room: Room::new(settings.input_bytes_max, settings.connections_max, 1),
             payload,
             reply_bytes: reply.len() as u64,
-            replies: replies as u64,
+            answers_max: if reply.is_empty() {
+                u64::MAX
+            } else {
+                replies as u64
+            },
         };
         Self::new(backend, shared, settings, tcp)
     }
@@ -331,12 +335,8 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
             return false;
         }
         let echoes = self.service.reply_bytes == 0;
-        let answers_max = if echoes {
-            u64::MAX
-        } else {
-            self.service.replies
-        };
         let counters = &self.service.counters;
+        let answers_max = self.service.answers_max;
         let due = work.answers.take(now_ns, answers_max, |answers, late_ns| {
             counters.lateness.add(answers, late_ns);
         });

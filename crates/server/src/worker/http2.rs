@@ -21,11 +21,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         let bytes = self.backend.received();
         let work = connection.work.as_deref();
         let before = work.map_or(&[][..], |work| work.input.rest());
-        let spoken = if before.is_empty() {
-            http2::is_spoken(bytes)
-        } else {
-            http2::is_spoken(&[before, bytes].concat())
-        };
+        let spoken = http2::is_spoken(before, bytes);
         connection.begun = spoken.is_some();
         match spoken {
             Some(false) => true,
@@ -88,7 +84,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         if taken > 0 && !session.is_gathering() {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
-            let is_progress = !session.is_in_body()
+            let is_progress = !session.streams.all.has_incoming()
                 || self
                     .calendar
                     .is_fast(&mut http2.trickled_bytes, taken as u64);
@@ -145,11 +141,11 @@ impl<B: ServerBackend> Worker<B, Http> {
             );
             http2.input.take(taken);
         }
-        if session.wake_ns().is_some() || session.can_send() {
+        if session.streams.all.wake_ns().is_some() || session.streams.can_send() {
             let now_ns = self.backend.now_ns();
             session.advance(now_ns, &mut self.service.batch, &self.service.counters);
         }
-        let goes_on = session.wake_ns().is_some() || session.can_send();
+        let goes_on = session.streams.all.wake_ns().is_some() || session.streams.can_send();
         let end = session.end();
         if !http2.holds_output(&self.service.output) {
             self.service.batch.clear();
@@ -186,10 +182,10 @@ impl<B: ServerBackend> Worker<B, Http> {
             return;
         };
         let session = &http2.session;
-        let is_due = http2.wake_ns.is_none() && session.wake_ns().is_some();
+        let is_due = http2.wake_ns.is_none() && session.streams.all.wake_ns().is_some();
         let has_more = is_due
             || connection.link.ended
-            || session.can_send()
+            || session.streams.can_send()
             || session.end() != End::Open
             || !http2.input.rest().is_empty()
             || http2.pending.content() != Content::Nothing;
@@ -207,11 +203,8 @@ impl<B: ServerBackend> Worker<B, Http> {
             // Not once all is sent: a client that does not read would stay for good.
             http2.closes_ns = Some(self.backend.now_ns() + LEAVING_NS);
         }
-        let wake_ns = match (http2.session.wake_ns(), http2.closes_ns) {
-            (Some(due_ns), Some(closes_ns)) => Some(due_ns.min(closes_ns)),
-            (due_ns, closes_ns) => due_ns.or(closes_ns),
-        };
-        self.wake_at(slot, wake_ns);
+        let instants = [http2.session.streams.all.wake_ns(), http2.closes_ns];
+        self.wake_at(slot, instants.into_iter().flatten().min());
     }
 }
 

@@ -10,17 +10,17 @@ use super::*;
 use crate::batch::{INPUT_BUFFERS, NULL_ANSWERS_MAX, Room};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
-use crate::offers::{ACCEPT_PAUSE_NS, OFFERS};
 use crate::pattern::pattern_byte;
 use crate::raw::samples;
 use crate::scripted::{Scripted, Seen};
 
 const MS: u64 = 1_000_000;
 const OK_HEAD: &str = "HTTP/1.1 200 OK\r\n";
+const CHUNKED: &str = "Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n";
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(super) const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: Settings = Settings {
     connections_max: 1_000,
     spin: false,
     is_tls: false,
@@ -35,36 +35,17 @@ pub(super) const SETTINGS: Settings = Settings {
 };
 
 /// A worker and its scripted clients.
-pub(super) struct Site {
-    pub(super) worker: Worker<Scripted, Http>,
-    shared: Arc<Shared>,
+pub(crate) struct Site<S: Service = Http> {
+    pub(crate) worker: Worker<Scripted, S>,
 }
 
 impl Site {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self::with_limit(shared, 1_000)
-    }
-
-    fn with_limit(shared: &Arc<Shared>, connections_max: u32) -> Self {
-        Self::with(shared, connections_max, false)
-    }
-
-    fn with(shared: &Arc<Shared>, connections_max: u32, spin: bool) -> Self {
-        Self::with_settings(
-            shared,
-            Settings {
-                connections_max,
-                spin,
-                ..SETTINGS
-            },
-        )
+        Self::with_settings(shared, SETTINGS)
     }
 
     pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
-        let mut worker = Worker::of_http(Scripted::default(), shared, 0, settings);
-        worker.turn().unwrap();
-        let shared = Arc::clone(shared);
-        Self { worker, shared }
+        Self::of(Worker::of_http(Scripted::default(), shared, 0, settings))
     }
 
     /// The only worker of a server.
@@ -78,38 +59,60 @@ impl Site {
         let slot = site.connect();
         (site, slot)
     }
+}
 
-    pub(super) fn totals(&self) -> Counters {
-        self.shared.totals()
+impl<S: Service> Site<S>
+where
+    Worker<Scripted, S>: Serve,
+{
+    pub(crate) fn of(mut worker: Worker<Scripted, S>) -> Self {
+        worker.turn().unwrap();
+        Self { worker }
     }
 
-    pub(super) fn script(&mut self) -> &mut Scripted {
+    pub(crate) fn totals(&self) -> Counters {
+        self.worker.shared.totals()
+    }
+
+    pub(crate) fn script(&mut self) -> &mut Scripted {
         &mut self.worker.backend
     }
 
-    pub(super) fn turns(&mut self, count: u32) -> &mut Self {
+    pub(crate) fn turns(&mut self, count: u32) -> &mut Self {
         for _ in 0..count {
             self.worker.turn().unwrap();
         }
         self
     }
 
-    pub(super) fn connect(&mut self) -> Slot {
+    pub(crate) fn connect(&mut self) -> Slot {
         let slot = self.script().connect();
         self.turns(1);
         slot
     }
 
-    pub(super) fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.script().arrive(slot, bytes.as_ref());
         self.turns(1)
     }
 
-    pub(super) fn seen(&mut self, slot: Slot) -> &Seen {
+    /// A client is gone.
+    pub(super) fn lose(&mut self, slot: Slot) -> &mut Self {
+        let reset = Event::ReceiveFailed(slot, libc::ECONNRESET);
+        self.script().happen(reset);
+        self.turns(1)
+    }
+
+    pub(crate) fn seen(&mut self, slot: Slot) -> &Seen {
         &self.worker.backend.seen[&slot]
     }
 
-    fn text(&mut self, slot: Slot) -> String {
+    /// When each send to a client began.
+    pub(super) fn sent_at(&mut self, slot: Slot) -> Vec<u64> {
+        self.seen(slot).sends.iter().map(|send| send.0).collect()
+    }
+
+    pub(crate) fn text(&mut self, slot: Slot) -> String {
         String::from_utf8_lossy(&self.seen(slot).sent).into_owned()
     }
 }
@@ -157,10 +160,29 @@ fn exchange(request: &str) -> (String, bool) {
 #[test]
 fn routes_answer_as_documented() {
     let sized = |bytes| format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{}", body(bytes));
-    let chunked = format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n");
+    let half = |bytes: u64| {
+        let sent = body(bytes / 2);
+        format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{sent}")
+    };
+    let chunked = format!("{OK_HEAD}{CHUNKED}");
+    for path in [
+        "/",
+        "/?query",
+        "/delay/1s",
+        "/stall/1s/1s",
+        "/drift/1ms/3ms/2s",
+        "/locked/1ms",
+        "/compute/0us",
+        "/limit/1",
+        "/limit/1g/599",
+        "/refuse-after/1",
+        "/random-close/0",
+    ] {
+        assert_eq!(exchange(&get(path)), (NULL.to_owned(), false), "{path}");
+    }
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    let old = "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n";
     let kept = [
-        ("/", NULL.to_owned()),
-        ("/?query", NULL.to_owned()),
         ("/bytes/0", sized(0)),
         ("/bytes/30", sized(30)),
         ("/bytes/1m", sized(1 << 20)),
@@ -176,51 +198,21 @@ fn routes_answer_as_documented() {
             ),
         ),
         ("/status/204", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
-        (
-            "/status/404",
-            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
-        ),
-        (
-            "/status/799",
-            "HTTP/1.1 799 \r\nContent-Length: 0\r\n\r\n".to_owned(),
-        ),
-        ("/delay/1s", NULL.to_owned()),
-        ("/stall/1s/1s", NULL.to_owned()),
-        ("/drift/1ms/3ms/2s", NULL.to_owned()),
-        ("/locked/1ms", NULL.to_owned()),
-        ("/compute/0us", NULL.to_owned()),
-        ("/limit/1", NULL.to_owned()),
-        ("/limit/1g/599", NULL.to_owned()),
+        ("/status/404", NULL.replace("200 OK", "404 Not Found")),
+        ("/status/799", NULL.replace("200 OK", "799 ")),
         (
             "/interim/2",
-            format!(
-                "HTTP/1.1 100 Continue\r\n\r\n\
-                 HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n{NULL}"
-            ),
+            format!("HTTP/1.1 100 Continue\r\n\r\n{interim}{NULL}"),
         ),
-        (
-            "/http10-keepalive",
-            format!(
-                "HTTP/1.0 200 OK\r\nContent-Length: 26\r\nConnection: keep-alive\r\n\r\n{}",
-                body(26)
-            ),
-        ),
+        ("/http10-keepalive", format!("{old}{}", body(26))),
         ("/never", String::new()),
-        ("/refuse-after/1", NULL.to_owned()),
-        ("/random-close/0", NULL.to_owned()),
     ];
     let closed = [
         ("/close", NULL_CLOSE.to_owned()),
         ("/http10", format!("HTTP/1.0 200 OK\r\n\r\n{}", body(26))),
         ("/reset", String::new()),
-        (
-            "/truncate/9",
-            format!("{OK_HEAD}Content-Length: 9\r\n\r\n{}", body(4)),
-        ),
-        (
-            "/truncate/100k",
-            format!("{OK_HEAD}Content-Length: 102400\r\n\r\n{}", body(51_200)),
-        ),
+        ("/truncate/9", half(9)),
+        ("/truncate/100k", half(100 << 10)),
         ("/random-close/100", String::new()),
     ];
     for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
@@ -240,29 +232,27 @@ fn routes_answer_as_documented() {
 fn the_way_of_asking_shapes_the_answer() {
     let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     let old = |path: &str| format!("GET {path} HTTP/1.0\r\n\r\n");
+    let with = |method: &str, fields: &str| format!("{method} / HTTP/1.1\r\nHost: x\r\n{fields}");
+    let asked = format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+    let sized = with("POST", "Content-Length: 3\r\n\r\nabc");
+    let in_chunks = with(
+        "PUT",
+        "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    );
     let kept = [
         (
             head("/bytes/30"),
             format!("{OK_HEAD}Content-Length: 30\r\n\r\n"),
         ),
-        (
-            head("/chunked/30"),
-            format!("{OK_HEAD}Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r\n"),
-        ),
+        (head("/chunked/30"), format!("{OK_HEAD}{CHUNKED}")),
         (
             "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-            format!("{OK_HEAD}Content-Length: 0\r\nConnection: keep-alive\r\n\r\n"),
+            asked,
         ),
-        (
-            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".to_owned(),
-            NULL.into(),
-        ),
-        (
-            "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-                .to_owned(),
-            NULL.into(),
-        ),
+        (sized, NULL.to_owned()),
+        (in_chunks, NULL.to_owned()),
     ];
+    let last = get("/delay/1ms").replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     let closed = [
         (old("/"), NULL_CLOSE.to_owned()),
         (old("/interim/2"), NULL_CLOSE.to_owned()),
@@ -270,10 +260,7 @@ fn the_way_of_asking_shapes_the_answer() {
             old("/chunked/5"),
             format!("{OK_HEAD}Connection: close\r\n\r\nabcde"),
         ),
-        (
-            "GET /delay/1ms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(),
-            NULL_CLOSE.to_owned(),
-        ),
+        (last, NULL_CLOSE.to_owned()),
     ];
     for (is_closed, cases) in [(false, &kept[..]), (true, &closed)] {
         for (request, text) in cases {
@@ -310,49 +297,26 @@ fn timed_answers_come_at_their_instant() {
         site.script().now_ns = at_ns;
         let before = site.seen(slot).sends.len();
         site.say(slot, get(path)).turns(10);
-        let sends: Vec<u64> = site.seen(slot).sends[before..]
-            .iter()
-            .map(|send| send.0)
-            .collect();
-        sends
+        site.sent_at(slot).split_off(before)
     };
-    let second = 1_000 * MS;
-    assert_eq!(
-        answered("/delay/500us", 100 * second),
-        [100 * second + 500_000]
-    );
-    assert_eq!(answered("/delay/0ms", 200 * second), [200 * second]);
-    assert_eq!(
-        answered("/stall/100ms/1s", 300 * second),
-        [300 * second + 100 * MS]
-    );
-    assert_eq!(
-        answered("/stall/100ms/1s", 400 * second + 99 * MS),
-        [400 * second + 100 * MS]
-    );
-    let after_silence = 500 * second + 100 * MS;
-    assert_eq!(answered("/stall/100ms/1s", after_silence), [after_silence]);
-    assert_eq!(
-        answered("/drift/1ms/3ms/1000s", 500 * second),
-        [500 * second + 2 * MS]
-    );
-    assert_eq!(
-        answered("/drift/3ms/1ms/1000s", 550 * second),
-        [550 * second + 19 * MS / 10]
-    );
-    assert_eq!(
-        answered("/drift/1ms/3ms/1s", 590 * second),
-        [590 * second + 3 * MS]
-    );
+    const S: u64 = 1_000 * MS;
+    for (path, at_ns, later_ns) in [
+        ("/delay/500us", 100 * S, 500_000),
+        ("/delay/0ms", 200 * S, 0),
+        ("/stall/100ms/1s", 300 * S, 100 * MS),
+        ("/stall/100ms/1s", 400 * S + 99 * MS, MS),
+        ("/stall/100ms/1s", 500 * S + 100 * MS, 0),
+        ("/drift/1ms/3ms/1000s", 510 * S, 2 * MS + 20_000),
+        ("/drift/3ms/1ms/1000s", 550 * S, 19 * MS / 10),
+        ("/drift/1ms/3ms/1s", 590 * S, 3 * MS),
+    ] {
+        assert_eq!(answered(path, at_ns), [at_ns + later_ns], "{path}");
+    }
 }
 
 #[test]
 fn a_delay_counts_from_the_last_byte_of_its_request() {
     let (mut site, slot) = Site::connected();
-    let sent_at = |site: &mut Site| {
-        let sends = &site.seen(slot).sends;
-        sends.iter().map(|send| send.0).collect::<Vec<u64>>()
-    };
     let request = get("/delay/3ms");
     let (first, rest) = request.split_at(12);
     let (mut now_ns, mut expected) = (1_000 * MS, Vec::new());
@@ -363,7 +327,7 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
     site.script().now_ns = now_ns;
     site.say(slot, rest).turns(4);
     expected.push(now_ns + 3 * MS);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     // Behind a reply that the kernel has not taken yet.
     now_ns += 100 * MS;
     site.script().now_ns = now_ns;
@@ -377,13 +341,13 @@ fn a_delay_counts_from_the_last_byte_of_its_request() {
     site.script().now_ns = now_ns + 2 * MS;
     site.script().release();
     site.turns(4);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     // Pipelined: each has its turn when the reply before it is sent.
     now_ns += 100 * MS;
     site.script().now_ns = now_ns;
     site.say(slot, request.repeat(3)).turns(12);
     expected.extend([now_ns + 3 * MS, now_ns + 6 * MS, now_ns + 9 * MS]);
-    assert_eq!(sent_at(&mut site), expected);
+    assert_eq!(site.sent_at(slot), expected);
     let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (6, 5));
     assert_eq!(counters.lateness_ns_max, Some(0));
@@ -403,8 +367,7 @@ fn a_stall_ends_for_all_at_once() {
     site.turns(4);
     let end_ns = start_ns + 100 * MS;
     for slot in &slots {
-        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
-        assert_eq!(sends, [end_ns; 2]);
+        assert_eq!(site.sent_at(*slot), [end_ns; 2]);
     }
     let counters = site.totals();
     assert_eq!((counters.replies, counters.replies_delayed), (100, 50));
@@ -425,8 +388,7 @@ fn turns_are_taken_one_after_the_other() {
     for (at, slot) in (1..).zip(&slots) {
         // A pipelined request queues again when the one before it is answered.
         let expected = [start_ns + at * 3 * MS, start_ns + (at + 5) * 3 * MS];
-        let sends: Vec<u64> = site.seen(*slot).sends.iter().map(|send| send.0).collect();
-        assert_eq!(sends, expected);
+        assert_eq!(site.sent_at(*slot), expected);
     }
     let slot = site.connect();
     let now_ns = start_ns + 500 * MS;
@@ -435,8 +397,7 @@ fn turns_are_taken_one_after_the_other() {
     assert_eq!(site.seen(slot).sends[0].0, now_ns + 3 * MS, "nobody before");
     // A client that leaves its queue does not hold up the others for good.
     site.say(slot, get("/locked/60m"));
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    site.turns(1);
+    site.lose(slot);
     assert_eq!(site.totals().requests_abandoned, 1);
     assert_balanced(&site.totals());
 }
@@ -455,11 +416,7 @@ fn computing_keeps_the_worker_busy() {
     }
     site.turns(6);
     // Each pipelined answer is sent before the next one is computed, and the clients in turn.
-    let sends: Vec<u64> = slots
-        .iter()
-        .flat_map(|slot| site.worker.backend.seen[slot].sends.iter())
-        .map(|send| send.0)
-        .collect();
+    let sends = slots.map(|slot| site.sent_at(slot)).concat();
     for (at, sent_ns) in [1, 3, 2, 4].into_iter().zip(&sends) {
         let due_ns = start_ns + at * 2 * MS;
         assert!((due_ns..due_ns + MS / 10).contains(sent_ns), "{sends:?}");
@@ -525,7 +482,11 @@ fn lateness_is_told() {
 #[test]
 fn a_spinning_worker_sleeps_only_without_connections() {
     let shared = Arc::new(Shared::new(1));
-    let mut site = Site::with(&shared, 1_000, true);
+    let spinning = Settings {
+        spin: true,
+        ..SETTINGS
+    };
+    let mut site = Site::with_settings(&shared, spinning);
     site.script().poll_ns = 700;
     site.script().oversleep_ns = 60_000;
     assert_eq!(site.turns(3).script().sleeps, 4);
@@ -608,28 +569,16 @@ fn a_body_is_waited_for_and_asked_for() {
     site.say(slot, "56789").turns(1);
     assert!(site.text(slot).ends_with(NULL));
     let counters = site.totals();
-    assert_eq!(
-        (
-            counters.requests,
-            counters.replies_interim,
-            counters.replies
-        ),
-        (1, 1, 1)
-    );
+    let replies = (counters.replies_interim, counters.replies);
+    assert_eq!((counters.requests, replies), (1, (1, 1)));
     assert_eq!(counters.requests_by_method["POST"], 1);
 }
 
 #[test]
 fn counters_do_not_count_themselves() {
     let (mut site, slot) = Site::connected();
-    let asked = [
-        get("/"),
-        get("/counters"),
-        get("/bytes/5"),
-        get("/counters"),
-    ]
-    .concat();
-    site.say(slot, &asked).turns(2);
+    let asked = ["/", "/counters", "/bytes/5", "/counters"].map(get);
+    site.say(slot, asked.concat()).turns(2);
     let text = site.text(slot);
     let reports: Vec<Counters> = text
         .lines()
@@ -664,11 +613,11 @@ fn a_client_that_leaves_is_let_go() {
         "GET",
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
     ];
-    for said in left_at {
+    for bytes in left_at {
         let slot = site.connect();
-        site.say(slot, said);
+        site.say(slot, bytes);
         site.script().happen(Event::Ended(slot));
-        assert!(site.turns(1).seen(slot).closed, "{said:?}");
+        assert!(site.turns(1).seen(slot).closed, "{bytes:?}");
     }
     // Half-closed clients still get what they asked for.
     let slot = site.connect();
@@ -683,8 +632,7 @@ fn a_client_that_leaves_is_let_go() {
     let slot = site.connect();
     site.say(slot, get("/delay/60m"));
     assert_eq!(site.worker.wakes.count(), 1);
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.lose(slot).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
     let counters = site.totals();
     assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
@@ -770,25 +718,6 @@ fn connections_on_which_nothing_gets_on_are_closed() {
     assert!(!site.seen(delayed).closed);
 }
 
-#[test]
-fn a_connection_stays_for_its_whole_time() {
-    const TIMEOUT_NS: u64 = 800 * MS;
-    let mut site = Site::alone();
-    site.worker.calendar = Calendar::new(Some(TIMEOUT_NS));
-    let slot = site.connect();
-    site.say(slot, get("/"));
-    let from_ns = site.script().now_ns;
-    while !site.seen(slot).closed {
-        site.script().now_ns += MS;
-        site.turns(1);
-    }
-    let took_ns = site.script().now_ns - from_ns;
-    assert!(
-        (TIMEOUT_NS..TIMEOUT_NS * 3 / 2).contains(&took_ns),
-        "{took_ns}"
-    );
-}
-
 /// Many clients that leave much behind a delayed answer do not take the room of those that come
 /// later; what is refused is counted.
 #[test]
@@ -818,7 +747,7 @@ fn input_of_all_connections_together_is_bounded() {
     assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
-            site.script().happen(Event::ReceiveFailed(slot, 104));
+            site.lose(slot);
         }
     }
     site.turns(2);
@@ -843,50 +772,4 @@ fn input_behind_an_unfinished_reply_is_bounded() {
         site.say(slot, &piece);
     }
     assert!(!site.seen(slot).closed);
-}
-
-#[test]
-fn slots_are_offered_up_to_the_limit_and_reused() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    assert_eq!(site.script().offered.len(), OFFERS as usize);
-    let slots: Vec<Slot> = (0..100).map(|_| site.connect()).collect();
-    assert_eq!(slots[99], Slot(99));
-    site.turns(1);
-    assert_eq!(site.script().offered.len(), OFFERS as usize);
-
-    let mut site = Site::with_limit(&shared, 2);
-    let slot = site.connect();
-    site.connect();
-    site.turns(2);
-    assert!(site.script().offered.is_empty(), "no more than the limit");
-    site.script().happen(Event::Ended(slot));
-    site.turns(2);
-    assert_eq!(site.script().offered, [slot], "lowest first");
-
-    // After a failure the slot is offered again, but not at once.
-    let offered = site.script().offered.pop_front().unwrap();
-    site.script().happen(Event::AcceptFailed(offered, 24));
-    let failed_at_ns = site.script().now_ns;
-    site.turns(1);
-    assert!(site.script().offered.is_empty());
-    site.turns(2);
-    assert_eq!(site.script().offered, [slot]);
-    assert!(site.script().now_ns >= failed_at_ns + ACCEPT_PAUSE_NS);
-    assert_eq!(shared.totals().accepts_failed, 1);
-}
-
-#[test]
-fn a_stopped_worker_closes_everything() {
-    let shared = Arc::new(Shared::new(1));
-    let mut site = Site::new(&shared);
-    let slots = [site.connect(), site.connect()];
-    shared.stop.store(true, Ordering::Relaxed);
-    site.worker.run().unwrap();
-    assert!(
-        slots
-            .iter()
-            .all(|slot| site.worker.backend.seen[slot].closed)
-    );
-    assert_eq!(shared.totals().connections_live, 0);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brunt_io::backend::{Event, Slot};
+use brunt_io::backend::Slot;
 use brunt_proto::websocket::Opcode;
 
 use super::tests::{SETTINGS, Site, get};
@@ -39,22 +39,20 @@ fn demands() -> Vec<(&'static str, Vec<u8>, usize)> {
     ]
 }
 
-fn site(shared: &Arc<Shared>, is_tls: bool) -> Site {
+fn site() -> Site {
     let settings = Settings {
         connections_max: 10_000,
         output_bytes_max: OUTPUT_BYTES_MAX,
         input_bytes_max: 1 << 30,
-        is_tls,
         ..SETTINGS
     };
-    Site::with_settings(shared, settings)
+    Site::with_settings(&Arc::new(Shared::new(1)), settings)
 }
 
 #[test]
 fn output_that_nobody_reads_is_bounded() {
     for (what, asked, least) in demands() {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = site(&shared, false);
+        let mut site = site();
         site.script().hold_sends = true;
         // What the kernel takes: an upgrade.
         site.script().taken_first = 200;
@@ -66,14 +64,14 @@ fn output_that_nobody_reads_is_bounded() {
         }
         site.turns(20);
         assert!(site.script().held_bytes() <= OUTPUT_BYTES_MAX, "{what}");
-        assert_eq!(shared.totals().connections_overflowed, 0, "{what}");
+        assert_eq!(site.totals().connections_overflowed, 0, "{what}");
         // Somebody who reads is answered beside them.
         site.script().hold_sends = false;
         let quiet = site.connect();
         for path in ["/bytes/1000", "/counters", "/chunked/20000"] {
             site.say(quiet, get(path)).turns(200);
         }
-        let answered = String::from_utf8_lossy(&site.seen(quiet).sent).into_owned();
+        let answered = site.text(quiet);
         assert_eq!(answered.matches("HTTP/1.1 200 OK").count(), 3, "{what}");
         assert!(
             answered.ends_with("0\r\nBrunt-Length: 20000\r\n\r\n"),
@@ -81,10 +79,8 @@ fn output_that_nobody_reads_is_bounded() {
         );
         // And so are they, once they read.
         for slot in &slots[1..] {
-            site.script()
-                .happen(Event::ReceiveFailed(*slot, libc::ECONNRESET));
+            site.lose(*slot);
         }
-        site.turns(1);
         site.script().release();
         for _ in 0..100_000 {
             site.turns(1);
@@ -93,10 +89,7 @@ fn output_that_nobody_reads_is_bounded() {
             }
         }
         assert!(site.seen(slots[0]).sent.len() >= least, "{what}");
-        site.turns(10);
-        site.script()
-            .happen(Event::ReceiveFailed(slots[0], libc::ECONNRESET));
-        site.turns(1);
+        site.turns(10).lose(slots[0]);
         assert_eq!(site.worker.service.output.shared_bytes(), 0, "{what}");
     }
 }
@@ -104,8 +97,7 @@ fn output_that_nobody_reads_is_bounded() {
 #[test]
 fn clients_that_ask_for_much_hold_up_nobody() {
     for (what, asked, least) in demands() {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = site(&shared, false);
+        let mut site = site();
         let slots: Vec<Slot> = (0..CLIENTS).map(|_| site.connect()).collect();
         for slot in &slots {
             site.script().arrive(*slot, &asked);

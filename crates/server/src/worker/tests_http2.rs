@@ -1,33 +1,19 @@
 //! Connections that speak HTTP/2, against the scripted backend: what is sent when.
 
 use brunt_io::backend::{Event, Slot};
-use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, HEADER_BYTES, Kind, PREFACE, flags};
-use brunt_proto::http2::hpack::{Indexing, encode_field};
+use brunt_proto::http2::frame::{self, ErrorCode, HEADER_BYTES, Kind, PREFACE, flags};
 
 use super::http2::LEAVING_NS;
 use super::tests::{Site, assert_balanced};
-use super::*;
 use crate::batch::{OUTPUT_BUFFERS, Room};
 use crate::connection::INPUT_BYTES_MAX;
+use crate::http2::tests::{frames, get, head, settings};
 
 const MS: u64 = 1_000_000;
 
 /// What a client says first.
 fn greeting() -> Vec<u8> {
-    let mut out = PREFACE.to_vec();
-    frame::write_settings(&mut out, &[]);
-    out
-}
-
-fn get(stream: u32, path: &str) -> Vec<u8> {
-    let mut block = Vec::new();
-    for (name, value) in [(":method", "GET"), (":scheme", "http"), (":path", path)] {
-        let indexing = Indexing::Without;
-        encode_field(&mut block, name.as_bytes(), value.as_bytes(), indexing);
-    }
-    let mut out = Vec::new();
-    frame::write_head(&mut out, stream, &block, true, frame::PAYLOAD_BYTES);
-    out
+    [&PREFACE[..], &settings(&[])].concat()
 }
 
 fn many(streams: impl Iterator<Item = u32>, path: &str) -> Vec<u8> {
@@ -36,18 +22,7 @@ fn many(streams: impl Iterator<Item = u32>, path: &str) -> Vec<u8> {
 
 /// A greeting, and a request whose body is to come.
 pub(super) fn begun_stream() -> Vec<u8> {
-    let mut block = Vec::new();
-    for (name, value) in [(":method", "POST"), (":scheme", "http"), (":path", "/")] {
-        encode_field(
-            &mut block,
-            name.as_bytes(),
-            value.as_bytes(),
-            Indexing::Without,
-        );
-    }
-    let mut out = greeting();
-    frame::write_head(&mut out, 1, &block, false, frame::PAYLOAD_BYTES);
-    out
+    [greeting(), head(1, "POST", "/", &[], false)].concat()
 }
 
 /// A connection after its greeting.
@@ -69,67 +44,60 @@ impl Site {
 /// The streams that ended well, in their order, with the instants at which that was sent.
 fn ended(site: &mut Site, slot: Slot) -> Vec<(u32, u64)> {
     let seen = site.seen(slot);
-    let (mut sent_bytes, mut ended) = (0, Vec::new());
-    let mut rest = &seen.sent[..];
-    for (at_ns, length) in &seen.sends {
-        sent_bytes += length;
-        while seen.sent.len() - rest.len() < sent_bytes {
-            let header = FrameHeader::read(rest.first_chunk().unwrap());
-            rest = &rest[HEADER_BYTES + header.length as usize..];
-            let may_end = matches!(header.kind, Kind::Headers | Kind::Data);
-            if may_end && header.has(flags::END_STREAM) {
-                ended.push((header.stream, *at_ns));
-            }
+    let (mut sent_bytes, mut sends) = (0, seen.sends.iter());
+    let (mut frame_end, mut at_ns) = (0, 0);
+    let mut ended = Vec::new();
+    for (header, payload) in frames(&seen.sent) {
+        frame_end += HEADER_BYTES + payload.len();
+        while sent_bytes < frame_end {
+            let (sent_ns, length) = sends.next().unwrap();
+            (at_ns, sent_bytes) = (*sent_ns, sent_bytes + length);
+        }
+        let may_end = matches!(header.kind, Kind::Headers | Kind::Data);
+        if may_end && header.has(flags::END_STREAM) {
+            ended.push((header.stream, at_ns));
         }
     }
     ended
 }
 
+fn streams_ended(site: &mut Site, slot: Slot) -> Vec<u32> {
+    ended(site, slot).iter().map(|end| end.0).collect()
+}
+
 /// The codes of the GOAWAY frames that were sent.
 fn goaways(site: &mut Site, slot: Slot) -> Vec<ErrorCode> {
-    let mut rest = &site.seen(slot).sent[..];
-    let mut codes = Vec::new();
-    while let Some((header, after)) = rest.split_first_chunk() {
-        let header = FrameHeader::read(header);
-        let (payload, after) = after.split_at(header.length as usize);
-        if header.kind == Kind::GoAway {
-            codes.push(frame::go_away(payload).unwrap().1);
-        }
-        rest = after;
-    }
-    codes
+    frames(&site.seen(slot).sent)
+        .filter(|(header, _)| header.kind == Kind::GoAway)
+        .map(|(_, payload)| frame::go_away(payload).unwrap().1)
+        .collect()
 }
 
 #[test]
 fn the_protocol_is_told_by_the_first_bytes() {
-    let said = [&greeting()[..], &get(1, "/bytes/5")].concat();
-    for cut in 0..said.len() {
-        let shared = Arc::new(Shared::new(1));
-        let mut site = Site::new(&shared);
-        let slot = site.connect();
-        site.say(slot, &said[..cut]);
-        site.say(slot, &said[cut..]).turns(2);
-        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
-        assert_eq!(streams, [1], "cut at {cut}");
-        let totals = shared.totals();
+    let bytes = [&greeting()[..], &get(1, "/bytes/5")].concat();
+    for cut in 0..bytes.len() {
+        let (mut site, slot) = Site::connected();
+        site.say(slot, &bytes[..cut]);
+        site.say(slot, &bytes[cut..]).turns(2);
+        assert_eq!(streams_ended(&mut site, slot), [1], "cut at {cut}");
+        let totals = site.totals();
         assert_eq!((totals.requests, totals.connections_http2), (1, 1));
-        assert_eq!(totals.bytes_received, said.len() as u64);
+        assert_eq!(totals.bytes_received, bytes.len() as u64);
         assert_eq!(totals.bytes_sent, site.seen(slot).sent.len() as u64);
         assert_balanced(&totals);
     }
     // Its beginning alone is also that of requests of HTTP/1.1.
-    for said in [
+    for bytes in [
         "PRI * HTTP/1.1\r\nHost: x\r\n\r\n",
         "PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
     ] {
-        for cut in 1..said.len() {
-            let shared = Arc::new(Shared::new(1));
-            let mut site = Site::new(&shared);
-            let slot = site.connect();
-            site.say(slot, &said[..cut]);
-            site.say(slot, &said[cut..]).turns(2);
+        for cut in 1..bytes.len() {
+            let (mut site, slot) = Site::connected();
+            site.say(slot, &bytes[..cut]);
+            site.say(slot, &bytes[cut..]).turns(2);
             assert!(site.seen(slot).sent.starts_with(b"HTTP/1.1 "), "{cut}");
-            assert_eq!(shared.totals().connections_http2, 0);
+            assert_eq!(site.totals().connections_http2, 0);
         }
     }
 }
@@ -200,17 +168,13 @@ fn a_client_that_was_told_to_leave_is_waited_for() {
 #[test]
 fn a_client_that_leaves_is_let_go() {
     let mut site = Site::alone();
-    for (said, left) in [
-        (vec![], 0),
-        (get(1, "/")[..5].to_vec(), 0),
-        (get(1, "/never"), 0),
-        (get(1, "/bytes/10m"), 0),
-    ] {
+    let (request, never, large) = (get(1, "/"), get(1, "/never"), get(1, "/bytes/10m"));
+    for bytes in [b"", &request[..5], &never, &large] {
         let slot = greeted(&mut site);
-        site.say(slot, &said).turns(4);
+        site.say(slot, bytes).turns(4);
         site.script().happen(Event::Ended(slot));
         assert!(site.turns(2).seen(slot).closed);
-        assert_eq!(site.totals().requests_abandoned, left);
+        assert_eq!(site.totals().requests_abandoned, 0);
     }
     // Half-closed clients still get what they asked for.
     let slot = greeted(&mut site);
@@ -225,8 +189,7 @@ fn a_client_that_leaves_is_let_go() {
     let slot = greeted(&mut site);
     site.say(slot, many(0..3, "/delay/60m"));
     assert_eq!(site.worker.wakes.count(), 1);
-    site.script().happen(Event::ReceiveFailed(slot, 104));
-    assert!(site.turns(1).seen(slot).closed);
+    assert!(site.lose(slot).seen(slot).closed);
     assert_eq!(site.worker.wakes.count(), 0);
     let totals = site.totals();
     assert_eq!(totals.requests_abandoned, 3);
@@ -238,31 +201,17 @@ fn a_client_that_leaves_is_let_go() {
 fn faults_end_the_connection_with_all_of_its_streams() {
     for path in ["/reset", "/random-close/100"] {
         let (mut site, slot) = Site::greeted();
-        site.say(
-            slot,
-            [get(1, "/delay/60m"), get(3, "/"), get(5, path)].concat(),
-        );
-        site.turns(2);
-        // What goes before still arrives.
-        let streams: Vec<u32> = ended(&mut site, slot).iter().map(|end| end.0).collect();
+        let sent_bytes = site.seen(slot).sent.len();
+        let before = [get(1, "/delay/60m"), get(3, "/"), get(5, "/bytes/60k")].concat();
+        site.say(slot, [before, get(7, path)].concat()).turns(2);
+        // What goes before still arrives, and of the body only its head.
+        let streams = streams_ended(&mut site, slot);
         assert_eq!((streams, site.seen(slot).closed), (vec![3], true), "{path}");
+        assert!(site.seen(slot).sent.len() - sent_bytes < 100, "{path}");
+        assert_eq!(site.worker.wakes.count(), 0);
         let totals = site.totals();
         assert_eq!((totals.requests_abandoned, totals.faults), (1, 1));
         assert_balanced(&totals);
-    }
-}
-
-#[test]
-fn no_stream_sends_behind_the_end_of_the_connection() {
-    for path in ["/reset", "/random-close/100"] {
-        let (mut site, slot) = Site::greeted();
-        let sent_bytes = site.seen(slot).sent.len();
-        // Of the first only the head goes before the fault.
-        site.say(slot, [get(1, "/bytes/60k"), get(3, path)].concat());
-        site.turns(1);
-        assert!(site.seen(slot).sent.len() - sent_bytes < 100, "{path}");
-        assert!(site.seen(slot).closed, "{path}");
-        assert_eq!(site.worker.wakes.count(), 0);
     }
 }
 
@@ -295,11 +244,11 @@ fn a_client_that_does_not_read_is_cut_off() {
     let mut pings = Vec::new();
     frame::write_ping(&mut pings, [0; 8], false);
     let pings = pings.repeat(1_000);
-    let mut said_bytes = 0;
+    let mut bytes_sent = 0;
     while site.totals().connections_overflowed == 0 {
         site.say(slot, &pings);
-        said_bytes += pings.len();
-        assert!(said_bytes < 2 * INPUT_BYTES_MAX);
+        bytes_sent += pings.len();
+        assert!(bytes_sent < 2 * INPUT_BYTES_MAX);
     }
     site.say(slot, &pings);
     site.script().release();
@@ -327,9 +276,9 @@ fn output_of_all_connections_together_is_bounded() {
         pings,
     ];
     for &slot in &hoarders {
-        for said in &asked {
+        for bytes in &asked {
             if !site.seen(slot).closed {
-                site.say(slot, said);
+                site.say(slot, bytes);
             }
         }
         assert!(site.worker.service.output.shared_bytes() <= 2 << 20);
@@ -340,13 +289,12 @@ fn output_of_all_connections_together_is_bounded() {
     site.script().hold_sends = false;
     let honest = greeted(&mut site);
     site.say(honest, get(1, "/bytes/60000")).turns(5_000);
-    let streams: Vec<u32> = ended(&mut site, honest).iter().map(|end| end.0).collect();
-    assert_eq!(streams, [1]);
+    assert_eq!(streams_ended(&mut site, honest), [1]);
     assert!(!site.seen(honest).closed);
     assert_eq!(site.totals().connections_overflowed, refused);
     for slot in hoarders {
         if !site.seen(slot).closed {
-            site.script().happen(Event::ReceiveFailed(slot, 104));
+            site.lose(slot);
         }
     }
     site.turns(2);

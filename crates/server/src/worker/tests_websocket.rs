@@ -1,11 +1,8 @@
 //! WebSocket against the scripted backend.
 
-use std::sync::Arc;
-
-use brunt_io::backend::{Event, Slot};
+use brunt_io::backend::Slot;
 use brunt_proto::websocket::{CloseCode, Opcode, put_close, put_frame, put_head};
 
-use super::Shared;
 use super::tests::{Site, assert_balanced};
 use crate::connection::INPUT_BYTES_MAX;
 use crate::counters::Counters;
@@ -96,52 +93,38 @@ fn messages_get_what_their_path_says() {
     let mut half = Vec::new();
     put_head(&mut half, Opcode::Text, true, 9, None);
     half.extend_from_slice(b"abcd");
-    for (path, expected, is_closed, answered, faults) in [
-        ("/websocket", both.clone(), false, 2, 0),
-        ("/websocket?x=y", both.clone(), false, 2, 0),
-        ("/websocket/delay/5ms", both.clone(), false, 2, 0),
-        ("/websocket/stall/1ms/2ms", both.clone(), false, 2, 0),
-        ("/websocket/drift/0ms/1ms/1s", both.clone(), false, 2, 0),
-        ("/websocket/locked/1ms", both.clone(), false, 2, 0),
-        ("/websocket/compute/0ms", both.clone(), false, 2, 0),
-        ("/websocket/random-close/0", both.clone(), false, 2, 0),
-        (
-            "/websocket/bytes/200",
-            [sized(200), sized(200)].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/bytes/0",
-            [sized(0), sized(0)].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/chunked/16387",
-            [in_frames.clone(), in_frames].concat(),
-            false,
-            2,
-            0,
-        ),
-        (
-            "/websocket/interim/1",
-            [echo("push"), echo("one"), echo("push"), echo("two")].concat(),
-            false,
-            2,
-            0,
-        ),
-        ("/websocket/never", vec![], false, 0, 2),
-        ("/websocket/reset", vec![], true, 0, 1),
-        ("/websocket/random-close/100", vec![], true, 0, 1),
-        ("/websocket/truncate/9", half, true, 0, 1),
+    for route in [
+        "",
+        "?x=y",
+        "/delay/5ms",
+        "/stall/1ms/2ms",
+        "/drift/0ms/1ms/1s",
+        "/locked/1ms",
+        "/compute/0ms",
+        "/random-close/0",
     ] {
-        let (sent, closed, counters) = exchange(path, &two);
-        assert_eq!((sent, closed), (expected, is_closed), "{path}");
+        let (sent, closed, counters) = exchange(&format!("/websocket{route}"), &two);
+        assert_eq!((sent, closed), (both.clone(), false), "{route}");
+        assert_eq!(
+            (counters.websocket_messages_answered, counters.faults),
+            (2, 0)
+        );
+    }
+    let pushes = [echo("push"), echo("one"), echo("push"), echo("two")];
+    for (route, expected, is_closed, answered, faults) in [
+        ("bytes/200", sized(200).repeat(2), false, 2, 0),
+        ("bytes/0", sized(0).repeat(2), false, 2, 0),
+        ("chunked/16387", in_frames.repeat(2), false, 2, 0),
+        ("interim/1", pushes.concat(), false, 2, 0),
+        ("never", vec![], false, 0, 2),
+        ("reset", vec![], true, 0, 1),
+        ("random-close/100", vec![], true, 0, 1),
+        ("truncate/9", half, true, 0, 1),
+    ] {
+        let (sent, closed, counters) = exchange(&format!("/websocket/{route}"), &two);
+        assert_eq!((sent, closed), (expected, is_closed), "{route}");
         let counted = (counters.websocket_messages_answered, counters.faults);
-        assert_eq!(counted, (answered, faults), "{path}");
+        assert_eq!(counted, (answered, faults), "{route}");
     }
     for (path, expected) in [
         (
@@ -241,26 +224,20 @@ fn a_message_of_the_greatest_length_comes_back() {
     assert!(site.seen(slot).sent == expected);
 }
 
-fn delayed_site(shared: &Arc<Shared>) -> (Site, Slot) {
-    let mut site = Site::new(shared);
-    let slot = site.connect();
+fn delayed_site() -> (Site, Slot) {
+    let (mut site, slot) = Site::connected();
     site.say(slot, upgrade("/websocket/delay/10ms")).turns(2);
     (site, slot)
 }
 
 #[test]
 fn delays_are_from_the_answer_before() {
-    let shared = Arc::new(Shared::new(1));
-    let (mut site, slot) = delayed_site(&shared);
+    let (mut site, slot) = delayed_site();
     let from_ns = site.script().now_ns;
     site.say(slot, [text("a"), text("b")].concat()).turns(20);
-    let sends = &site.seen(slot).sends;
-    let times: Vec<u64> = sends[1..]
-        .iter()
-        .map(|(at_ns, _)| at_ns - from_ns)
-        .collect();
-    assert_eq!(times, [10 * MS, 20 * MS]);
-    let counters = shared.totals();
+    let expected = [from_ns + 10 * MS, from_ns + 20 * MS];
+    assert_eq!(site.sent_at(slot)[1..], expected);
+    let counters = site.totals();
     assert_eq!(
         (counters.replies_delayed, counters.lateness_ns_max),
         (2, Some(0))
@@ -269,45 +246,30 @@ fn delays_are_from_the_answer_before() {
 
 #[test]
 fn a_client_that_leaves_abandons_what_it_waits_for() {
-    let shared = Arc::new(Shared::new(1));
-    let (mut site, slot) = delayed_site(&shared);
+    let (mut site, slot) = delayed_site();
     site.say(slot, text("a"));
-    site.script()
-        .happen(Event::ReceiveFailed(slot, libc::ECONNRESET));
-    site.turns(2);
-    assert!(site.seen(slot).closed);
-    let counters = shared.totals();
+    assert!(site.lose(slot).seen(slot).closed);
+    let counters = site.totals();
     assert_eq!(counters.requests_abandoned, 1);
     assert_balanced(&counters);
 }
 
 #[test]
 fn requests_that_are_no_upgrade() {
-    let plain = "GET /websocket HTTP/1.1\r\nHost: x\r\n\r\n".to_owned();
+    const REQUIRED: &str = "426 Upgrade Required";
+    let changed = |from, to| upgrade("/websocket").replace(from, to);
     for (request, status) in [
-        (plain, "426 Upgrade Required"),
-        (
-            upgrade("/websocket").replace(": 13", ": 8"),
-            "426 Upgrade Required",
-        ),
-        (
-            upgrade("/websocket").replace("websocket\r", "h2c\r"),
-            "426 Upgrade Required",
-        ),
-        (
-            upgrade("/websocket").replace("GET", "POST"),
-            "400 Bad Request",
-        ),
-        (
-            upgrade("/websocket").replace("dGhl", "dGh"),
-            "400 Bad Request",
-        ),
+        (changed("Upgrade: websocket\r\n", ""), REQUIRED),
+        (changed(": 13", ": 8"), REQUIRED),
+        (changed("websocket\r", "h2c\r"), REQUIRED),
+        (changed("GET", "POST"), "400 Bad Request"),
+        (changed("dGhl", "dGh"), "400 Bad Request"),
         (upgrade("/websocket/x"), "404 Not Found"),
         (upgrade("/"), "200 OK"),
     ] {
         let (mut site, slot) = Site::connected();
         site.say(slot, &request).turns(2);
-        let sent = String::from_utf8_lossy(&site.seen(slot).sent).into_owned();
+        let sent = site.text(slot);
         assert!(
             sent.starts_with(&format!("HTTP/1.1 {status}\r\n")),
             "{request}: {sent}"
@@ -325,7 +287,7 @@ fn the_first_subprotocol_is_chosen() {
     let request = upgrade("/websocket");
     let offer = "Sec-WebSocket-Protocol: a, b\r\nSec-WebSocket-Protocol: c\r\n\r\n";
     site.say(slot, format!("{}{offer}", &request[..request.len() - 2]));
-    let sent = String::from_utf8_lossy(&site.seen(slot).sent).into_owned();
+    let sent = site.text(slot);
     assert!(
         sent.ends_with("\r\nSec-WebSocket-Protocol: a\r\n\r\n"),
         "{sent}"

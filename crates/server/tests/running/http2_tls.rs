@@ -4,43 +4,24 @@ use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::num::NonZeroU64;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
-use brunt_io::clock;
 use brunt_server::{
-    BackendKind, Counters, Http2Options, Identity, ListenAddress, Options, Running, TlsOptions,
-    TlsVersion, certificates_from_pem, pattern_byte, start,
+    Http2Options, Identity, Running, TlsOptions, TlsVersion, certificates_from_pem,
 };
 use h2::Reason;
 use h2::client::{Connection, SendRequest};
 use http::{Method, Request};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
 
-const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
-const MS: u64 = 1_000_000;
-/// A hanging server fails the test instead of holding it up.
-const LIMIT_NS: u64 = 20_000 * MS;
-
-fn serve(options: impl FnOnce(&mut Options)) -> Running {
-    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
-    let mut chosen = Options::new(address);
-    options(&mut chosen);
-    start(&chosen).unwrap()
-}
-
-fn connect(server: &Running) -> TcpStream {
-    let ListenAddress::Tcp(address) = server.address() else {
-        panic!("a TCP server")
-    };
-    TcpStream::connect(address).unwrap()
-}
+use crate::{BACKENDS, LIMIT_NS, letters, serve, stream_to, wait_for};
 
 /// How a client speaks TLS: trusting the server's certificate, offering `alpn`, as `identity`.
-fn client(
+pub(crate) fn client(
     server: &Running,
     alpn: &[&str],
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -60,116 +41,57 @@ fn client(
     Arc::new(config)
 }
 
-type Secured = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Secured = StreamOwned<ClientConnection, TcpStream>;
 
-/// A connection after its handshake, which asks for the server by `name`.
-fn secure(server: &Running, config: &Arc<ClientConfig>, name: &str) -> io::Result<Secured> {
+/// A connection after its handshake, in which the client asks for the server by `name`.
+pub(crate) fn secure(
+    socket: TcpStream,
+    config: &Arc<ClientConfig>,
+    name: &str,
+) -> io::Result<Secured> {
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let session = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-    let mut stream = StreamOwned::new(session, connect(server));
+    let mut stream = StreamOwned::new(session, socket);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }
     Ok(stream)
 }
 
-/// A socket that does not block.
-trait Socket: Read + Write + Send + Unpin {}
-impl<S: Read + Write + Send + Unpin> Socket for S {}
-
-/// Polls a socket again and again: the runtime that is used here knows no sockets.
-struct Polled<S> {
-    socket: S,
-    deadline_ns: u64,
-}
-
-impl<S: Socket> Polled<S> {
-    fn new(socket: S) -> Self {
-        Self {
-            socket,
-            deadline_ns: clock::now_ns() + LIMIT_NS,
-        }
-    }
-
-    fn poll<T>(
-        &mut self,
-        context: &Context<'_>,
-        mut operation: impl FnMut(&mut S) -> io::Result<T>,
-    ) -> Poll<io::Result<T>> {
-        match operation(&mut self.socket) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if clock::now_ns() > self.deadline_ns {
-                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                }
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-            outcome => Poll::Ready(outcome),
-        }
-    }
-}
-
-impl<S: Socket> AsyncRead for Polled<S> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let unfilled = buffer.initialize_unfilled();
-        self.get_mut()
-            .poll(context, |socket| socket.read(unfilled))
-            .map_ok(|count| buffer.advance(count))
-    }
-}
-
-impl<S: Socket> AsyncWrite for Polled<S> {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.get_mut().poll(context, |socket| socket.write(bytes))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().poll(context, Write::flush)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// A socket to the server, secured where it speaks TLS.
-fn socket(server: &Running) -> Box<dyn Socket> {
-    if server.certificates().is_empty() {
-        let socket = connect(server);
-        socket.set_nonblocking(true).unwrap();
-        return Box::new(socket);
-    }
-    let socket = secure(server, &client(server, &["h2"], None), "localhost").unwrap();
-    assert_eq!(socket.conn.alpn_protocol(), Some(&b"h2"[..]));
-    socket.sock.set_nonblocking(true).unwrap();
-    Box::new(socket)
+fn connect(server: &Running) -> TcpStream {
+    stream_to(server.address())
 }
 
 type Sender = SendRequest<&'static [u8]>;
 
-/// Runs an exchange over HTTP/2.
+/// Speaks HTTP/2 on a socket.
+async fn handshake<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(socket: S) -> Sender {
+    let mut builder = h2::client::Builder::new();
+    let handshake = builder.initial_window_size(1 << 20).handshake(socket);
+    let (sender, connection): (Sender, Connection<_, _>) = handshake.await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+/// Runs an exchange over HTTP/2, over TLS where the server speaks it.
 fn converse<F: Future>(server: &Running, exchange: impl FnOnce(Sender) -> F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let io = Polled::new(socket(server));
-        let (sender, connection): (Sender, Connection<_, _>) = h2::client::Builder::new()
-            .initial_window_size(1 << 20)
-            .handshake(io)
-            .await
-            .unwrap();
-        tokio::spawn(connection);
-        exchange(sender).await
-    })
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let exchange = async {
+        let socket = connect(server);
+        socket.set_nonblocking(true).unwrap();
+        let socket = tokio::net::TcpStream::from_std(socket).unwrap();
+        if server.certificates().is_empty() {
+            return exchange(handshake(socket).await).await;
+        }
+        let connector = TlsConnector::from(client(server, &["h2"], None));
+        let secured = connector.connect("localhost".try_into().unwrap(), socket);
+        let socket = secured.await.unwrap();
+        assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        exchange(handshake(socket).await).await
+    };
+    let limit = Duration::from_nanos(LIMIT_NS);
+    let runtime = runtime.enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(limit, exchange).await.unwrap() })
 }
 
 fn request(server: &Running, method: Method, path: &str) -> Request<()> {
@@ -191,22 +113,6 @@ async fn get(server: &Running, sender: &Sender, path: &str) -> Result<(u16, Vec<
     }
     stream.trailers().await?;
     Ok((status, body))
-}
-
-/// The counters once they are as far as `reached`: what only the server sees may take a while.
-fn wait_for(server: &Running, reached: impl Fn(&Counters) -> bool) -> Counters {
-    let deadline_ns = clock::now_ns() + LIMIT_NS;
-    loop {
-        let totals = server.counters();
-        if reached(&totals) {
-            return totals;
-        }
-        assert!(clock::now_ns() < deadline_ns, "{totals:?}");
-    }
-}
-
-fn letters(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(pattern_byte).collect()
 }
 
 /// Runs the test on each backend, in clear text and over TLS.
@@ -335,16 +241,11 @@ fn http_1_1_is_spoken_over_tls() {
                 });
             });
             let config = client(&server, &["http/1.1"], None);
-            for (at, name) in ["localhost", "127.0.0.1", "localhost"]
-                .into_iter()
-                .enumerate()
-            {
-                let mut stream = secure(&server, &config, name).unwrap();
+            for name in ["localhost", "127.0.0.1", "localhost"] {
+                let mut stream = secure(connect(&server), &config, name).unwrap();
                 assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
-                assert!(
-                    ask(&mut stream, "/bytes/300k") == letters(300 << 10),
-                    "{at}"
-                );
+                let body = ask(&mut stream, "/bytes/300k");
+                assert!(body == letters(300 << 10), "{name}");
             }
             let totals = server.stop().unwrap();
             // The third one knew the first one's session.
@@ -365,19 +266,17 @@ fn what_is_offered_can_be_chosen() {
     });
     let config = client(&server, &["h2", "http/1.1"], None);
     for _ in 0..2 {
-        let mut stream = secure(&server, &config, "localhost").unwrap();
+        let mut stream = secure(connect(&server), &config, "localhost").unwrap();
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
         assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
     }
     // Nothing in common.
     let config = client(&server, &["h2"], None);
-    assert!(secure(&server, &config, "localhost").is_err());
+    assert!(secure(connect(&server), &config, "localhost").is_err());
     let totals = server.stop().unwrap();
     assert_eq!((totals.requests, totals.handshakes_resumed), (2, 0));
-    assert_eq!(
-        (totals.connections_accepted, totals.handshakes_failed),
-        (2, 1)
-    );
+    assert_eq!(totals.connections_accepted, 2);
+    assert_eq!(totals.handshakes_failed, 1);
     assert_eq!(totals.accepts_failed, 0);
 }
 
@@ -402,11 +301,11 @@ fn clients_may_have_to_show_a_certificate() {
     assert_eq!(server.certificates(), [own.der().clone()]);
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = client(&server, &[], Some((roots, key)));
-    let mut stream = secure(&server, &config, "server.test").unwrap();
+    let mut stream = secure(connect(&server), &config, "server.test").unwrap();
     assert_eq!(ask(&mut stream, "/bytes/3"), b"abc");
     // Without one, the client's own part of the handshake is complete before the alert comes.
     let config = client(&server, &[], None);
-    let refused = secure(&server, &config, "server.test").and_then(|mut stream| {
+    let refused = secure(connect(&server), &config, "server.test").and_then(|mut stream| {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
         stream.read_exact(&mut [0; 1])
     });

@@ -14,23 +14,18 @@ use brunt_proto::quic::{self, ClientTransport, Lost, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
 use brunt_proto::{BodiesWanted, Limits};
 use brunt_server::{
-    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, pattern_byte,
-    start,
+    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, start,
 };
 
-const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
-const MS: u64 = 1_000_000;
-/// A hanging server fails the test instead of holding it up.
-const LIMIT_NS: u64 = 60_000 * MS;
+use crate::{BACKENDS, LIMIT_NS, MS, letters};
 
-fn serve(backend: Option<BackendKind>, options: impl FnOnce(&mut Options)) -> Running {
-    let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
-    let mut chosen = Options::new(address);
-    chosen.backend = backend;
-    chosen.tls = Some(TlsOptions::default());
-    chosen.http3 = true;
-    options(&mut chosen);
-    start(&chosen).unwrap()
+fn serve(backend: Option<BackendKind>, change: impl FnOnce(&mut Options)) -> Running {
+    crate::serve(|options| {
+        options.backend = backend;
+        options.tls = Some(TlsOptions::default());
+        options.http3 = true;
+        change(options);
+    })
 }
 
 /// A client on a socket of its own.
@@ -49,6 +44,23 @@ enum Outcome {
     Failed(StreamFailure),
     GoneAway,
     Ended(Ended),
+}
+
+/// The code with which the server closed a connection.
+fn code_of(ended: &Ended) -> u64 {
+    match ended {
+        Ended::Lost(Lost::ClosedAbove { code, .. }) => *code,
+        other => panic!("{other}"),
+    }
+}
+
+impl Outcome {
+    fn code(&self) -> u64 {
+        match self {
+            Self::Ended(ended) => code_of(ended),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 impl Loader {
@@ -174,10 +186,6 @@ impl Loader {
     }
 }
 
-fn letters(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(pattern_byte).collect()
-}
-
 #[test]
 fn routes_answer_as_over_the_other_protocols() {
     for backend in BACKENDS {
@@ -233,10 +241,7 @@ fn routes_answer_as_over_the_other_protocols() {
                 break ended;
             }
         };
-        let Ended::Lost(Lost::ClosedAbove { code, .. }) = ended else {
-            panic!("{ended}");
-        };
-        assert_eq!(code, ErrorCode::NoError.number());
+        assert_eq!(code_of(&ended), ErrorCode::NoError.number());
     }
 }
 
@@ -260,21 +265,13 @@ fn answers_of_streams_do_not_wait_for_each_other() {
 
 #[test]
 fn faults_have_the_codes_of_the_rfc() {
+    let reset = StreamFailure::Reset;
     let server = serve(None, |_| {});
     for (path, expected) in [
-        (
-            "/reset-stream",
-            StreamFailure::Reset(ErrorCode::InternalError),
-        ),
-        (
-            "/reset-stream/77",
-            StreamFailure::Reset(ErrorCode::Other(77)),
-        ),
+        ("/reset-stream", reset(ErrorCode::InternalError)),
+        ("/reset-stream/77", reset(ErrorCode::Other(77))),
         ("/refuse", StreamFailure::NotProcessed),
-        (
-            "/truncate/1000",
-            StreamFailure::Reset(ErrorCode::InternalError),
-        ),
+        ("/truncate/1000", reset(ErrorCode::InternalError)),
     ] {
         let mut loader = Loader::connect(&server);
         let Outcome::Failed(why) = loader.ask("GET", path, b"") else {
@@ -288,11 +285,8 @@ fn faults_have_the_codes_of_the_rfc() {
         ("/reset", ErrorCode::InternalError),
     ] {
         let mut loader = Loader::connect(&server);
-        let ended = loader.ask("GET", path, b"");
-        let Outcome::Ended(Ended::Lost(Lost::ClosedAbove { code, .. })) = ended else {
-            panic!("{path}: {ended:?}");
-        };
-        assert_eq!(code, expected.number(), "{path}");
+        let outcome = loader.ask("GET", path, b"");
+        assert_eq!(outcome.code(), expected.number(), "{path}");
     }
     let totals = server.stop().unwrap();
     assert_eq!((totals.requests, totals.faults, totals.replies), (10, 6, 4));
@@ -317,11 +311,7 @@ fn a_connection_ends_behind_goaway() {
     assert!(matches!(loader.outcome(), Outcome::GoneAway));
     assert!(matches!(loader.outcome(), Outcome::Answered(..)));
     assert!(loader.client.is_spent());
-    let ended = loader.outcome();
-    let Outcome::Ended(Ended::Lost(Lost::ClosedAbove { code, .. })) = ended else {
-        panic!("{ended:?}");
-    };
-    assert_eq!(code, ErrorCode::NoError.number());
+    assert_eq!(loader.outcome().code(), ErrorCode::NoError.number());
     // The request itself is not taken in, and the code comes at the end.
     let mut loader = Loader::connect(&server);
     loader.request("GET", "/goaway/321", b"");
@@ -330,8 +320,7 @@ fn a_connection_ends_behind_goaway() {
         match loader.outcome() {
             Outcome::GoneAway => {}
             Outcome::Failed(StreamFailure::NotProcessed) => has_failed = true,
-            Outcome::Ended(Ended::Lost(Lost::ClosedAbove { code, .. })) => break code,
-            other => panic!("{other:?}"),
+            ended => break ended.code(),
         }
     };
     assert_eq!((has_failed, code), (true, 321));

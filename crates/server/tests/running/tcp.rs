@@ -4,16 +4,14 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::time::Duration;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendKind, ListenAddress, Options, Running, TcpCounters, TcpOptions, TlsOptions,
-    pattern_byte, start,
+    BackendKind, ListenAddress, Options, Running, TcpCounters, TcpOptions, TlsOptions, start,
 };
 
-const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
+use crate::http2_tls::{client, secure};
+use crate::{BACKENDS, letters, stream_to};
 
 fn options(backend: Option<BackendKind>, service: &str) -> Options {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
@@ -23,18 +21,6 @@ fn options(backend: Option<BackendKind>, service: &str) -> Options {
         tcp: Some(TcpOptions::new(address.clone(), service.parse().unwrap())),
         ..Options::new(address)
     }
-}
-
-fn stream_to(address: &ListenAddress) -> TcpStream {
-    let ListenAddress::Tcp(address) = address else {
-        panic!("a TCP address")
-    };
-    let stream = TcpStream::connect(address).unwrap();
-    // A hanging server fails the test instead of holding it up.
-    let limit = Some(Duration::from_secs(20));
-    stream.set_read_timeout(limit).unwrap();
-    stream.set_write_timeout(limit).unwrap();
-    stream
 }
 
 fn connect(server: &Running) -> TcpStream {
@@ -64,10 +50,6 @@ fn settle(server: &Running, is_expected: impl Fn(&TcpCounters) -> bool) -> TcpCo
         threads::sleep(5_000_000);
     }
     panic!("{:?}", counters(server))
-}
-
-fn letters(bytes: u64) -> Vec<u8> {
-    (0..bytes).map(pattern_byte).collect()
 }
 
 #[test]
@@ -172,14 +154,8 @@ fn it_speaks_tls_too() {
         let mut options = options(backend, "echo");
         options.tls = Some(TlsOptions::default());
         let server = start(&options).unwrap();
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(server.certificates()[0].clone()).unwrap();
-        let config = rustls::ClientConfig::builder()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = "localhost".try_into().unwrap();
-        let session = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
-        let mut stream = rustls::StreamOwned::new(session, connect(&server));
+        let config = client(&server, &[], None);
+        let mut stream = secure(connect(&server), &config, "localhost").unwrap();
         for count in [1, 100, 50_000] {
             let sent = letters(count);
             stream.write_all(&sent).unwrap();
@@ -193,13 +169,9 @@ fn it_speaks_tls_too() {
         stream.read_to_end(&mut rest).unwrap();
         assert!(rest.is_empty());
         let counters = server.stop().unwrap().tcp.unwrap();
-        assert_eq!(
-            (counters.bytes_received, counters.bytes_sent),
-            (50_101, 50_101)
-        );
-        assert_eq!(
-            (counters.connections_accepted, counters.connections_live),
-            (1, 0)
-        );
+        assert_eq!(counters.bytes_received, 50_101);
+        assert_eq!(counters.bytes_sent, 50_101);
+        assert_eq!(counters.connections_accepted, 1);
+        assert_eq!(counters.connections_live, 0);
     }
 }

@@ -4,11 +4,11 @@ use brunt_io::backend::Event;
 use brunt_load::units;
 
 use super::*;
-use crate::http2::Http2Options;
 use crate::listeners::ListenAddress;
 use crate::pattern::pattern_byte;
-use crate::scripted::{Scripted, Seen};
+use crate::scripted::Scripted;
 use crate::tcp::TcpCounters;
+use crate::worker::tests;
 
 const MS: u64 = 1_000_000;
 
@@ -26,76 +26,37 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared::new(1).with_tcp(1))
 }
 
-/// A worker and its scripted clients.
-struct Site<'a> {
-    worker: Worker<Scripted, Tcp<'a>>,
+type Site<'a> = tests::Site<Tcp<'a>>;
+
+fn site<'a>(shared: &Arc<Shared>, options: &'a TcpOptions) -> Site<'a> {
+    let settings = Settings {
+        idle_timeout_ns: Some(60_000 * MS),
+        ..tests::SETTINGS
+    };
+    Site::of(Worker::of_tcp(
+        Scripted::default(),
+        options,
+        shared,
+        0,
+        settings,
+    ))
 }
 
-impl<'a> Site<'a> {
-    fn new(shared: &Arc<Shared>, options: &'a TcpOptions) -> Self {
-        let settings = Settings {
-            connections_max: 1_000,
-            spin: false,
-            is_tls: false,
-            idle_timeout_ns: Some(60_000 * MS),
-            input_bytes_max: 64 << 20,
-            output_bytes_max: 64 << 20,
-            http2: Http2Options::default(),
-        };
-        let backend = Scripted::default();
-        let mut site = Self {
-            worker: Worker::of_tcp(backend, options, shared, 0, settings),
-        };
-        site.turns(1);
-        site
-    }
-
-    fn script(&mut self) -> &mut Scripted {
-        &mut self.worker.backend
-    }
-
-    fn turns(&mut self, count: u32) -> &mut Self {
-        for _ in 0..count {
-            self.worker.turn().expect("a turn");
-        }
-        self
-    }
-
-    fn connect(&mut self) -> Slot {
-        let slot = self.script().connect();
-        self.turns(1);
-        slot
-    }
-
-    fn say(&mut self, slot: Slot, bytes: impl AsRef<[u8]>) -> &mut Self {
-        self.script().arrive(slot, bytes.as_ref());
-        self.turns(3)
-    }
-
-    fn seen(&mut self, slot: Slot) -> &Seen {
-        &self.worker.backend.seen[&slot]
-    }
-
-    fn text(&mut self, slot: Slot) -> String {
-        String::from_utf8_lossy(&self.seen(slot).sent).into_owned()
-    }
-
-    fn counters(&self) -> TcpCounters {
-        self.worker.shared.totals().tcp.expect("raw TCP")
-    }
+fn totals(site: &Site<'_>) -> TcpCounters {
+    site.totals().tcp.expect("raw TCP")
 }
 
 /// What is said in these pieces gets this, on a connection that stays open.
 fn exchange(service: &str, pieces: &[&str]) -> (String, TcpCounters) {
     let (shared, options) = (shared(), options(service, "", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     for piece in pieces {
-        site.say(slot, piece);
+        site.say(slot, piece).turns(2);
     }
     let text = site.text(slot);
     assert!(!site.seen(slot).closed, "{service}");
-    let counters = site.counters();
+    let counters = totals(&site);
     assert_eq!(counters.bytes_sent, text.len() as u64, "{service}");
     assert_eq!(counters.bytes_received, site.script().taken_bytes);
     assert_eq!(counters.connections_live, 1);
@@ -130,8 +91,8 @@ fn services_answer_as_documented() {
             2,
         ),
     ] {
-        let (said, counters) = exchange(service, pieces);
-        assert_eq!(said, text, "{service}");
+        let (answers, counters) = exchange(service, pieces);
+        assert_eq!(answers, text, "{service}");
         assert_eq!(counters.messages, messages, "{service}");
         let bytes = pieces.concat().len() as u64;
         assert_eq!(counters.bytes_received, bytes);
@@ -143,7 +104,7 @@ fn services_answer_as_documented() {
 #[test]
 fn answers_are_delayed_and_keep_their_order() {
     let (shared, options) = (shared(), options("reply=line:ok\\n", "10ms", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     site.script().now_ns = 1_000 * MS;
     site.script().arrive(slot, b"a\n");
@@ -156,7 +117,7 @@ fn answers_are_delayed_and_keep_their_order() {
     assert_eq!(site.text(slot), "ok\nok\nok\n");
     let sends = site.seen(slot).sends.clone();
     assert_eq!(sends, [(1_010 * MS, 3), (1_014 * MS, 6)]);
-    let counters = site.counters();
+    let counters = totals(&site);
     assert_eq!((counters.replies, counters.replies_delayed), (3, 3));
     assert_eq!(counters.lateness_ns_max, Some(0));
 }
@@ -165,19 +126,19 @@ fn answers_are_delayed_and_keep_their_order() {
 fn nothing_happens_in_a_silence() {
     for service in ["echo", "sink", "source"] {
         let (shared, options) = (shared(), options(service, "", "100ms/1s"));
-        let mut site = Site::new(&shared, &options);
+        let mut site = site(&shared, &options);
         site.script().now_ns = 5_050 * MS;
         let slot = site.connect();
         site.script().arrive(slot, b"a");
         while site.script().now_ns < 5_100 * MS {
-            let counters = site.counters();
+            let counters = totals(&site);
             assert_eq!(counters.bytes_sent, 0, "{service}");
             assert!(service != "sink" || counters.bytes_received == 0);
             site.turns(1);
         }
         assert_eq!(site.script().now_ns, 5_100 * MS, "{service}");
         site.turns(1);
-        let counters = site.counters();
+        let counters = totals(&site);
         assert_eq!(counters.bytes_received, 1, "{service}");
         assert_eq!(counters.bytes_sent > 0, service != "sink", "{service}");
     }
@@ -186,7 +147,7 @@ fn nothing_happens_in_a_silence() {
 #[test]
 fn a_source_sends_the_pattern_at_its_rate() {
     let (shared, options) = (shared(), options("source=1m", "", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     let from_ns = site.script().now_ns;
     while site.script().now_ns < from_ns + 1_000 * MS {
@@ -214,7 +175,7 @@ fn a_source_sends_the_pattern_at_its_rate() {
 fn a_source_goes_on_until_its_peer_ends_or_takes_no_more() {
     for end in [Event::Ended, |slot| Event::SendFailed(slot, libc::EPIPE)] {
         let (shared, options) = (shared(), options("source", "", ""));
-        let mut site = Site::new(&shared, &options);
+        let mut site = site(&shared, &options);
         let slot = site.connect();
         site.turns(3);
         // The others are not kept waiting: one piece per turn.
@@ -232,7 +193,7 @@ fn a_source_goes_on_until_its_peer_ends_or_takes_no_more() {
 fn a_peer_that_does_not_read_is_not_read_from() {
     for service in ["echo", "reply=line:100", "echo=line"] {
         let (shared, options) = (shared(), options(service, "", ""));
-        let mut site = Site::new(&shared, &options);
+        let mut site = site(&shared, &options);
         let slot = site.connect();
         site.script().hold_sends = true;
         let piece = "abcdefg\n".repeat(1_000);
@@ -259,16 +220,16 @@ fn a_peer_that_does_not_read_is_not_read_from() {
 #[test]
 fn what_a_peer_wants_back_is_bounded() {
     let (shared, options) = (shared(), options("echo=line", "", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     for _ in 0..20 {
-        site.say(slot, "x".repeat(64 * 1024));
+        site.say(slot, "x".repeat(64 * 1024)).turns(2);
         if site.seen(slot).closed {
             break;
         }
     }
     assert!(site.seen(slot).closed);
-    assert_eq!(site.counters().connections_overflowed, 1);
+    assert_eq!(totals(&site).connections_overflowed, 1);
     assert_eq!(site.worker.service.room.shared_bytes(), 0);
 }
 
@@ -276,9 +237,9 @@ fn what_a_peer_wants_back_is_bounded() {
 fn the_end_of_a_connection_ends_a_message() {
     for (service, text) in [("echo=until-close", "abc"), ("reply=until-close:ok", "ok")] {
         let (shared, options) = (shared(), options(service, "1ms", ""));
-        let mut site = Site::new(&shared, &options);
+        let mut site = site(&shared, &options);
         let slot = site.connect();
-        site.say(slot, "ab").say(slot, "c");
+        site.say(slot, "ab").turns(2).say(slot, "c").turns(2);
         assert!(site.text(slot).is_empty());
         site.script().happen(Event::Ended(slot));
         site.turns(4);
@@ -286,11 +247,11 @@ fn the_end_of_a_connection_ends_a_message() {
             (site.text(slot).as_str(), site.seen(slot).closed),
             (text, true)
         );
-        assert_eq!(site.counters().replies, 1);
+        assert_eq!(totals(&site).replies, 1);
     }
     // Answers that wait are sent to a peer that has ended its side.
     let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     site.script().arrive(slot, b"a\nb");
     site.script().happen(Event::Ended(slot));
@@ -304,14 +265,14 @@ fn the_end_of_a_connection_ends_a_message() {
 #[test]
 fn answers_of_lost_connections_are_counted() {
     let (shared, options) = (shared(), options("reply=line:ok\\n", "5ms", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
     site.script().arrive(slot, b"a\nb\n");
     site.script()
         .happen(Event::ReceiveFailed(slot, libc::ECONNRESET));
     site.turns(2);
     assert!(site.seen(slot).closed);
-    let counters = site.counters();
+    let counters = totals(&site);
     assert_eq!((counters.messages, counters.messages_abandoned), (2, 2));
     assert_eq!(site.worker.wakes.count(), 0);
 }
@@ -319,19 +280,19 @@ fn answers_of_lost_connections_are_counted() {
 #[test]
 fn messages_that_are_framed_wrongly_end_their_connection() {
     let (shared, options) = (shared(), options("reply=len8-5:ok", "", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
-    site.say(slot, "\u{1}");
+    site.say(slot, "\u{1}").turns(2);
     assert!(site.seen(slot).closed);
-    assert_eq!(site.counters().connections_misframed, 1);
+    assert_eq!(totals(&site).connections_misframed, 1);
 }
 
 #[test]
 fn idle_connections_are_closed_and_keep_nothing() {
     let (shared, options) = (shared(), options("reply=line:ok\\n", "", ""));
-    let mut site = Site::new(&shared, &options);
+    let mut site = site(&shared, &options);
     let slot = site.connect();
-    site.say(slot, "a\n");
+    site.say(slot, "a\n").turns(2);
     let connection = &site.worker.connections[slot.0 as usize];
     assert!(connection.work.is_none());
     assert!(size_of::<Connection>() <= 48);
@@ -341,5 +302,5 @@ fn idle_connections_are_closed_and_keep_nothing() {
         site.turns(1);
     }
     assert!(site.seen(slot).closed);
-    assert_eq!(site.counters().connections_timed_out, 1);
+    assert_eq!(totals(&site).connections_timed_out, 1);
 }
