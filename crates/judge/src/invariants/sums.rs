@@ -3,13 +3,14 @@
 
 use brunt_load::protocol::{FailureFamily, Greeting, Transport};
 use brunt_record::{
-    ArrivalCounts, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns, counted,
+    ArrivalCounts, Histogram, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns,
+    counted,
 };
 
 use crate::facts::Facts;
 use crate::figures::Lost;
 use crate::invariants::windows::WAKE_UP_NS;
-use crate::invariants::{Checked, Problems, only_if};
+use crate::invariants::{Checked, Outcome, Problems, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -167,15 +168,15 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
     Some(match term {
         "connections asked for" if facts.is_sessions() => 0,
         "connections asked for" => share.connections.into(),
-        "connections dealt out to the workers" => facts.sum(|it| it.live.asked.into()),
+        "connections dealt out to the workers" => facts.sum(|worker| worker.live.asked.into()),
         "connections allowed" if !facts.is_open() => share.connections.into(),
         "connections allowed" => share.connections_max.unwrap_or(share.connections).into(),
-        "connections allowed to the workers" => facts.sum(|it| it.live.most.into()),
+        "connections allowed to the workers" => facts.sum(|worker| worker.live.most.into()),
         "kept" => held(facts.sum(|worker| worker.connections_kept)),
         "opened to be held" => held(lifetime.connections_opened.into()),
         "lost" => held(sum([lost.closed, lost.given_up])),
         "open at the end" => held(facts.summary.live.at_end.unwrap_or(0).into()),
-        "latencies" => sum(facts.latencies().map(|(_, it)| it.count())),
+        "latencies" => sum(facts.latencies().map(|(_, all)| all.count())),
         "recorded by the workers" => facts.sum(|worker| worker.population.recorded),
         "times to connect" => latencies.connect.count().into(),
         "opened" => lifetime.connections_opened.into(),
@@ -238,9 +239,8 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
         counted(replies, "reply", "replies"),
         percent(off)
     );
-    let mut problems = Problems::default();
-    problems.expect(off <= tolerance, || words.clone());
-    problems.or_held(words)
+    must(off <= tolerance, &words)?;
+    Ok(Outcome::held(words))
 }
 
 /// W6.
@@ -292,7 +292,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Checked {
     if !facts.run.names.is_empty() {
         names_add_up(facts, &mut problems);
     }
-    let held = sum(facts.latencies().map(|(_, it)| it.count()));
+    let held = sum(facts.latencies().map(|(_, all)| all.count()));
     problems.or_held(format!(
         "{} and {} to connect, of {}",
         counted(held as u64, "latency", "latencies"),
@@ -451,11 +451,11 @@ pub(super) fn service_divided(facts: &Facts<'_>) -> Checked {
         ("times of transfer", transfer),
     ] {
         problems.expect(part.max_ns() <= service.max_ns(), || {
-            let [longest, all] = [part, service].map(|it| time(it.max_ns().unwrap_or(0)));
+            let [longest, all] = [part, service].map(|times| time(times.max_ns().unwrap_or(0)));
             format!("{words} up to {longest}, service times up to {all}")
         });
     }
-    let sums_ns = [first_byte, transfer, service].map(|it| it.sum_ns());
+    let sums_ns = [first_byte, transfer, service].map(Histogram::sum_ns);
     let [first_byte_ns, transfer_ns, whole_ns] = sums_ns;
     let is_exact = sums_ns.iter().all(|&sum_ns| sum_ns < u64::MAX);
     let divided_ns = sum([first_byte_ns, transfer_ns]);
