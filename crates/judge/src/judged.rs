@@ -122,7 +122,7 @@ impl<'a> Judged<'a> {
     pub fn withheld(&self) -> Option<String> {
         let broken: Vec<&str> = self
             .with_status(InvariantStatus::Broken)
-            .map(|it| it.id)
+            .map(|finding| finding.id)
             .collect();
         if broken.is_empty() {
             return self.run.not_one_load();

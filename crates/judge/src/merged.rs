@@ -327,7 +327,7 @@ fn what_one_agent_breaks_is_broken() {
         assert!(detail.contains("agent 2"), "{id}: {detail}");
         assert!(!detail.contains("agent 1"), "{id}: {detail}");
     }
-    let of_agents = INVARIANTS.iter().filter(|it| it.1 == Scope::Agent);
+    let of_agents = INVARIANTS.iter().filter(|row| row.1 == Scope::Agent);
     let known = of_agents.clone().filter(|(known, ..)| {
         let is_broken = faults.iter().any(|(id, _)| id == known);
         // The way to the server is not known in these runs.

@@ -390,7 +390,8 @@ fn point(
     rounds: &[&SweepRound],
     elasticity: Option<NeighbourElasticity>,
 ) -> SweepPoint {
-    let shows = elasticity.and_then(|it| ConnectionsShow::of(it.slope, it.neighbour < value));
+    let shows =
+        elasticity.and_then(|found| ConnectionsShow::of(found.slope, found.neighbour < value));
     let rounds: Vec<&RoundRecord> = rounds.iter().map(|round| &round.record).collect();
     let spread = |of: &dyn Fn(&RoundRecord) -> Option<f64>| {
         Spread::of(rounds.iter().filter_map(|round| of(round)))

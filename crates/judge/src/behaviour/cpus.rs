@@ -54,9 +54,12 @@ impl CpuLedger {
     pub(crate) fn over(agent: &AgentRecord, wanted: impl Fn(u32) -> bool) -> Option<Self> {
         let host = &agent.evidence.host;
         let interval_ns = agent.evidence.interval_ns;
-        let cpus: Vec<_> = host.cpus.iter().filter(|it| wanted(it.cpu)).collect();
-        let sum =
-            |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|it| ns(it)).fold(0, u64::saturating_add);
+        let cpus: Vec<_> = host.cpus.iter().filter(|times| wanted(times.cpu)).collect();
+        let sum = |ns: fn(&CpuTimes) -> u64| {
+            cpus.iter()
+                .map(|times| ns(times))
+                .fold(0, u64::saturating_add)
+        };
         let total_ns = interval_ns.saturating_mul(cpus.len() as u64);
         if total_ns == 0 || sum(CpuTimes::total_ns) == 0 {
             return None;
@@ -235,18 +238,22 @@ fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
     let host = &agent.evidence.host;
     let cpus = agent.cpus_of_both();
     let matters = |cpu: u32| cpus.is_empty() || cpus.contains(&cpu);
-    let stolen: Vec<_> = host.stolen.iter().filter(|it| matters(it.cpu)).collect();
-    let in_window = stolen.iter().filter(|it| it.until_ns > 0);
-    let placed_ns = in_window.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
+    let stolen: Vec<_> = host
+        .stolen
+        .iter()
+        .filter(|stretch| matters(stretch.cpu))
+        .collect();
+    let in_window = stolen.iter().filter(|stretch| stretch.until_ns > 0);
+    let placed_ns = in_window.fold(0, |sum: u64, stretch| sum.saturating_add(stretch.steal_ns));
     let of_cpus = host.cpus.iter().filter(|times| matters(times.cpu));
-    let steal_ns = of_cpus.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
+    let steal_ns = of_cpus.fold(0, |sum: u64, times| sum.saturating_add(times.steal_ns));
     if steal_ns > placed_ns.saturating_add(UNPLACED_MOST_NS) {
         return None;
     }
-    let spans = stolen.iter().map(|it| {
+    let spans = stolen.iter().map(|stretch| {
         // It is counted when it is over.
-        let from_ns = it.from_ns.saturating_sub_unsigned(it.steal_ns);
-        (from_ns, it.until_ns.max(from_ns))
+        let from_ns = stretch.from_ns.saturating_sub_unsigned(stretch.steal_ns);
+        (from_ns, stretch.until_ns.max(from_ns))
     });
     Some(spans.collect())
 }
@@ -337,7 +344,8 @@ impl Parts {
         let mut backlog = due * before_ns as f64 / self.part_ns as f64;
         for (index, is_clean) in self.is_clean.iter_mut().enumerate() {
             let point = summary.series.points.get(index);
-            let ended = point.map_or(0, |it| it.successes + it.errors + it.failures) as f64;
+            let ended =
+                point.map_or(0, |point| point.successes + point.errors + point.failures) as f64;
             let after = (backlog + due - ended).max(0.0);
             if !*is_clean {
                 backlog = after;
@@ -385,7 +393,7 @@ impl Parts {
         let points: Vec<&SeriesPoint> = points
             .filter_map(|(point, is_clean)| is_clean.then_some(point))
             .collect();
-        let counts: Vec<f64> = points.iter().map(|it| it.successes as f64).collect();
+        let counts: Vec<f64> = points.iter().map(|point| point.successes as f64).collect();
         let successes_per_s = counts.iter().sum::<f64>() * 1e9 / clean_ns as f64;
         let is_planned_to_vary = is_planned_to_vary(run);
         let successes_interval = if is_planned_to_vary {
@@ -397,8 +405,8 @@ impl Parts {
             let counts = points.iter().map(|point| of(point));
             counts.fold(0, u64::saturating_add)
         };
-        let response_ns = sum(|it| it.stamped_response_ns) as f64;
-        let own_share = sum(|it| it.stamped_own_ns) as f64 / response_ns;
+        let response_ns = sum(|point| point.stamped_response_ns) as f64;
+        let own_share = sum(|point| point.stamped_own_ns) as f64 / response_ns;
         let all = &run.latencies.intervals;
         let intervals = all.only(|index| self.least_counted(all, index, self.response_ns));
         CleanFigures {
@@ -406,7 +414,7 @@ impl Parts {
             window_ns: run.window_ns,
             successes_per_s,
             successes_interval,
-            replies: sum(|it| it.successes.saturating_add(it.errors)),
+            replies: sum(|point| point.successes.saturating_add(point.errors)),
             own_share: own_share.is_finite().then_some(own_share),
             steadiness: steadiness_of_counts(
                 &counts,
@@ -503,7 +511,7 @@ mod tests {
                 ledger
                     .others
                     .iter()
-                    .all(|it| Some(it.cpu_ns) <= ledger.others_ns)
+                    .all(|program| Some(program.cpu_ns) <= ledger.others_ns)
             );
         }
         let one = CpuLedger::over(&agent(500, Some(600)), |cpu| cpu == 1).expect("read");

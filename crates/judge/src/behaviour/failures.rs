@@ -171,7 +171,7 @@ fn outages(run: &Run) -> Vec<Outage> {
     let workers = run.workers().filter(|worker| worker.live.most > 0);
     common(workers.map(|worker| {
         let downtimes = worker.downtimes.iter();
-        downtimes.map(|it| (it.from_ns, it.until_ns.unwrap_or(i64::MAX)))
+        downtimes.map(|time| (time.from_ns, time.until_ns.unwrap_or(i64::MAX)))
     }))
     .into_iter()
     .map(|(from_ns, until_ns)| (from_ns.max(0), until_ns))
@@ -315,7 +315,7 @@ fn slowest_ns(run: &Run) -> u64 {
 /// The median, over the intervals with replies, of the longest response time of each.
 fn usual_ns(run: &Run) -> u64 {
     let intervals = run.latencies.intervals.histograms();
-    let mut slowest: Vec<u64> = intervals.filter_map(|it| it.max_ns()).collect();
+    let mut slowest: Vec<u64> = intervals.filter_map(|interval| interval.max_ns()).collect();
     slowest.sort_unstable();
     slowest.get(slowest.len() / 2).copied().unwrap_or(0)
 }
@@ -358,7 +358,7 @@ pub(crate) fn paused_ns<'a>(
 ) -> f64 {
     let pauses = common(workers.map(|worker| {
         let pauses = worker.pauses.iter();
-        pauses.map(|it| (it.from_ns.max(from_ns), it.until_ns.min(until_ns)))
+        pauses.map(|pause| (pause.from_ns.max(from_ns), pause.until_ns.min(until_ns)))
     }));
     let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
     lengths.sum::<i64>() as f64
@@ -414,7 +414,10 @@ impl FailureTimes {
         let first = beyond(failed.iter().enumerate(), stray)?;
         let last = beyond(failed.iter().enumerate().rev(), stray)?;
         let failures: u64 = failed[first..=last].iter().sum();
-        let successes: u64 = points[first..=last].iter().map(|it| it.successes).sum();
+        let successes: u64 = points[first..=last]
+            .iter()
+            .map(|point| point.successes)
+            .sum();
         let edge_ns = run.window_ns as f64 * EDGE;
         let from_ns = first as u64 * series.interval_ns;
         let until_ns = (last as u64 + 1) * series.interval_ns;
@@ -496,7 +499,7 @@ pub enum NoSuccessCause {
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let has_success = if run.is_streams() {
         let mut streams = run.stream_records();
-        summary.window.bytes_received > 0 || streams.any(|it| it.window.bytes_acked > 0)
+        summary.window.bytes_received > 0 || streams.any(|streams| streams.window.bytes_acked > 0)
     } else if run.is_held() {
         summary.live.max > 0
     } else {
@@ -682,7 +685,7 @@ mod tests {
 
     fn found(run: &Run) -> Vec<(u64, Option<u64>)> {
         let silences = silences(run, &run.summary());
-        let in_ms = |it: &Outage| (it.from_ns / MS, it.until_ns.map(|ns| ns / MS));
+        let in_ms = |outage: &Outage| (outage.from_ns / MS, outage.until_ns.map(|ns| ns / MS));
         silences.iter().map(in_ms).collect()
     }
 

@@ -316,7 +316,10 @@ impl Held {
         let lost = Lost::of(summary);
         let asked = summary.live.asked.into();
         let set_up = run.agents.iter().filter_map(|agent| {
-            let ready = agent.workers.iter().filter_map(|it| it.edges.ready.get());
+            let ready = agent
+                .workers
+                .iter()
+                .filter_map(|worker| worker.edges.ready.get());
             let from_ns = agent.clock.edges.setup_start.get()?;
             Some(ready.max()?.saturating_sub(from_ns).max(0).cast_unsigned())
         });

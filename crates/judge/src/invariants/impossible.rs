@@ -46,7 +46,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     let streams = "streams have no requests, hence no response times";
     only_if(!run.is_streams(), streams)?;
     let depth = f64::from(run.depth().max(1));
-    let mean_of = |ns: u64| ns as f64 / facts.window_ns() as f64;
+    let mean_of = |ns: u64| ns as f64 / facts.run.window_ns as f64;
     // Attempts to connect take places for connections, and not connections.
     let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
     // What waits to be sent again is under way, and has no place on any connection.
@@ -95,7 +95,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
         && summary.lifetime.connections_shut == 0
-        && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
+        && facts.run.window_ns >= BUSY_WINDOW_LEAST_NS;
     // A million first requests take seconds, and the window may begin before the last of them.
     let not_begun = mean_of(summary.live.not_begun_ns) * depth;
     if not_begun > 0.0 {
@@ -147,7 +147,7 @@ fn longest_window_ns(facts: &Facts<'_>) -> u64 {
         Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
     };
     let longest_ns = facts.workers().filter_map(own_ns).max();
-    longest_ns.unwrap_or(0).max(facts.window_ns())
+    longest_ns.unwrap_or(0).max(facts.run.window_ns)
 }
 
 /// Rate times mean service time, as printed, the most that it can be, and the words for it, of a
@@ -157,7 +157,7 @@ fn longest_window_ns(facts: &Facts<'_>) -> u64 {
 fn little_product(facts: &Facts<'_>, room: f64, depth: f64) -> Option<(f64, f64, String)> {
     let (run, summary) = (facts.run, &facts.summary);
     let latencies = &run.latencies;
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     let replies = &summary.window.replies;
     // What ended in the window and began before it: at most one request per place or, where
     // requests waited, all that did.
@@ -344,7 +344,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
     must(used <= cpus + 1.0, &words)?;
     let replies = facts.summary.window.replies.total();
     if agent.negotiated.depth == 1 && replies >= CPU_REPLIES_LEAST {
-        let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
+        let per_window_ns = cpu_ns / interval_ns * facts.run.window_ns as f64;
         let per_reply_ns = per_window_ns / replies as f64;
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));
         must(per_reply_ns >= CPU_PER_REPLY_LEAST_NS, &words)?;
@@ -468,7 +468,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     problems.expect(acked <= handed_over, || {
         format!("more was acknowledged than was sent: {words}")
     });
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     for worker in facts.workers() {
         let streams = worker.streams.as_ref();
         let Some(streams) = streams.filter(|streams| streams.readings.len() > 1) else {

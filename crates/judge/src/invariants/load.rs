@@ -37,7 +37,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
         });
     }
     problems.none()?;
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     let needed = f64::from(asked) * LIVE_LEAST;
     let mean = live.connection_ns as f64 / window_ns;
     let (min, max) = (live.min, live.max);

@@ -257,7 +257,7 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
         "its driver"
     };
     let [window_s, interval_s] =
-        [facts.window_ns(), agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
+        [facts.run.window_ns, agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
     let payloads = payloads(facts);
     let shown = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
     let mut words = format!(

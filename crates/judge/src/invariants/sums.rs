@@ -214,7 +214,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
     check("W5", facts, &mut problems);
     problems.none()?;
     only_if(!facts.no_window(), "there is no window")?;
-    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.window_ns());
+    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.run.window_ns);
     for worker in facts.workers() {
         let edges = &worker.edges;
         // A worker without a window of its own is W4's finding.
@@ -225,7 +225,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
         }
     }
     let replies = facts.summary.window.replies.total();
-    let rate = replies as f64 * 1e9 / facts.window_ns() as f64;
+    let rate = replies as f64 * 1e9 / facts.run.window_ns as f64;
     let off = if replies == 0 {
         0.0
     } else {
@@ -516,10 +516,6 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
     check("P1", facts, &mut problems);
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
-        let resumed = lifetime.handshakes_resumed;
-        problems.expect(may_resume || resumed == 0, || {
-            format!("worker {number}: {resumed} resumed handshakes, though none may be")
-        });
         let goaways = lifetime.goaways;
         // A later round of a session begins with connections of the rounds before it.
         let had = lifetime.connections_opened;
@@ -539,17 +535,26 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
                 format!("worker {number}: {label} {times}, in clear text")
             });
         }
-        let has_controls = !lifetime.controls.is_none();
-        problems.expect(protocol.has_control_frames || !has_controls, || {
-            format!("worker {number}: control frames of WebSocket, over {name}")
-        });
-        problems.expect(is_over_quic || lifetime.quic.is_none(), || {
-            format!("worker {number}: counts of QUIC, over {name}")
-        });
-        let pushes = lifetime.pushes;
-        problems.expect(protocol.may_push || pushes == 0, || {
-            format!("worker {number}: {pushes} pushes, over {name}")
-        });
+        let (resumed, pushes) = (lifetime.handshakes_resumed, lifetime.pushes);
+        let (controls, quic) = (lifetime.controls, lifetime.quic);
+        for (may_be, is_none, what) in [
+            (
+                may_resume,
+                resumed == 0,
+                "resumed handshakes, though none may be",
+            ),
+            (protocol.may_push, pushes == 0, "pushes"),
+            (
+                protocol.has_control_frames,
+                controls.is_none(),
+                "control frames of WebSocket",
+            ),
+            (is_over_quic, quic.is_none(), "counts of QUIC"),
+        ] {
+            problems.expect(may_be || is_none, || {
+                format!("worker {number}: {what}, over {name}")
+            });
+        }
     }
     let lifetime = &facts.summary.lifetime;
     let over = match tls {

@@ -121,7 +121,7 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Checked {
     }
     problems.or_held(format!(
         "edges at {at}; rates are counts in a window of {}",
-        time(facts.window_ns())
+        time(facts.run.window_ns)
     ))
 }
 
@@ -136,7 +136,7 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
     let common_end = facts.window_end_ns();
     let (mut latest_start, mut earliest_end) = (0, common_end);
     let (mut earliest_start, mut latest_end) = (0, common_end);
-    let mut longest_ns = facts.window_ns();
+    let mut longest_ns = facts.run.window_ns;
     for worker in facts.workers() {
         let edges = &worker.edges;
         let (Some(start_ns), Some(end_ns)) = (edges.window_start.get(), edges.window_end.get())
@@ -158,7 +158,7 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
         "the workers measured together for {} of a window of {} ({}), the longest for {}, and at \
          most {} outside of it",
         time(overlap_ns),
-        time(facts.window_ns()),
+        time(facts.run.window_ns),
         percent(shared),
         time(longest_ns),
         time(outside_ns),
@@ -211,7 +211,7 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let unplanned = || Outcome::broken(format!("a run by duration has no planned end; {drain}"));
     let planned_ns = edges.measure_end_planned.get().ok_or_else(unplanned)?;
     let off_ns = end_ns.abs_diff(planned_ns);
-    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.window_ns());
+    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.run.window_ns);
     let side = if end_ns < planned_ns {
         "before"
     } else {

@@ -14,7 +14,7 @@ use brunt_record::{
     Throttling, WorkerRecord,
 };
 
-use crate::behaviour::failures::{no_success_of, paused_ns, server_failure_of};
+use crate::behaviour::failures::paused_ns;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
 use crate::facts::Facts;
@@ -22,8 +22,8 @@ use crate::invariants::{Finding, InvariantStatus};
 use crate::units::short::{duration, percent};
 use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Quantile, ROUND_QUANTILES, ServerFailure,
-    Steadiness, Summary, samples_needed,
+    Bandwidth, Clean, CleanFigures, Effect, Quantile, ROUND_QUANTILES, Steadiness, Summary,
+    samples_needed,
 };
 
 /// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
@@ -113,11 +113,6 @@ pub(super) struct RunFacts<'a> {
     pub(super) all: Rc<Facts<'a>>,
     /// The agent, whose machine, network and server are looked at.
     pub(super) agent: &'a AgentRecord,
-    pub(super) steadiness: Steadiness,
-    /// Why no request succeeded, where none did.
-    pub(super) no_success: Option<NoSuccess>,
-    /// How the server failed, where it did.
-    pub(super) server_failure: Option<ServerFailure>,
     /// Invariants that are broken.
     pub(super) broken: Vec<Finding>,
     /// The threads of the workers; absent when none was read.
@@ -181,8 +176,8 @@ impl Elasticity {
         // A server that becomes faster seems to follow.
         let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
         // Its interval has to exclude that the rate followed, or that it did not.
-        let says_something = |it: &Self| it.gives_more() || it.gives_less();
-        within.filter(says_something).or(to_window)
+        let within = within.filter(|found| found.gives_more() || found.gives_less());
+        within.or(to_window)
     }
 
     /// Whether more connections would give more. If an experiment only showed that half of the
@@ -301,11 +296,7 @@ impl<'a> RunFacts<'a> {
         let is_stolen = cases.iter().any(Self::is_stolen);
         let clean = left.and_then(|left| left.figures.as_ref());
         for facts in &mut cases {
-            facts.left = left;
-            facts.clean = clean.filter(|_| is_stolen);
-            if let Some(clean) = facts.clean {
-                facts.steadiness = clean.steadiness;
-            }
+            (facts.left, facts.clean) = (left, clean.filter(|_| is_stolen));
         }
         cases
     }
@@ -324,9 +315,6 @@ impl<'a> RunFacts<'a> {
         let broken = findings.filter(|finding| finding.status == InvariantStatus::Broken);
         let available = available(&agent.evidence, &client_cpus);
         Self {
-            steadiness: steadiness_of(run, summary),
-            no_success: no_success_of(run, summary),
-            server_failure: server_failure_of(run, summary),
             broken: broken.cloned().collect(),
             threads: Threads::of(&agent.workers, available),
             client_cpus,
@@ -366,6 +354,12 @@ impl<'a> RunFacts<'a> {
     fn is_stolen(&self) -> bool {
         let steal = self.steal();
         steal.is_some_and(|(share, ns)| share >= STEAL_WARN && ns >= STEAL_LEAST_NS)
+    }
+
+    /// Whether the rate held still over the parts of the window that the verdict is found on.
+    pub(super) fn steadiness(&self) -> Steadiness {
+        let of_all = || steadiness_of(self.run, &self.summary);
+        self.clean.map_or_else(of_all, |clean| clean.steadiness)
     }
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
@@ -697,7 +691,8 @@ impl<'a> RunFacts<'a> {
         } else {
             return None;
         };
-        let first_ns = self.run.workers().filter_map(|it| it.first_service_ns_min);
+        let workers = self.run.workers();
+        let first_ns = workers.filter_map(|worker| worker.first_service_ns_min);
         let best_ns = first_ns.min().unwrap_or(fastest_ns).min(fastest_ns);
         ratio(service.mean_ns()?, best_ns as f64)
     }

@@ -1325,7 +1325,7 @@ fn steal(facts: &RunFacts<'_>) -> Checked {
 }
 
 fn drift(facts: &RunFacts<'_>) -> Checked {
-    let found = &facts.steadiness;
+    let found = facts.steadiness();
     let by_halves = found.halves_differ.map(compared);
     let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
     if !found.drifts {
