@@ -2,7 +2,7 @@
 //! which missed, and what all steps come to.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::{Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
 

@@ -503,10 +503,10 @@ mod tests {
         type Edit = fn(&mut Run);
         let cases: [(&str, bool, Edit); 5] = [
             ("a connection per request", true, |run| {
-                run.plan.reuse = replaced_after(1);
+                run.plan.reuse = replaced_after(1)
             }),
             ("a server that closes", true, |run| {
-                run.agents[0].workers[0].tallies.measure.connections_opened += 100;
+                run.agents[0].workers[0].tallies.measure.connections_opened += 100
             }),
             ("as many requests as connections", false, |_| ()),
             ("one response that was not", false, |run| {

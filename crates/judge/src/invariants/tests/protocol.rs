@@ -31,23 +31,23 @@ fn without_one(histogram: &Histogram, value_ns: u64) -> Histogram {
 fn the_first_byte_divides_service_times() {
     let cases = [
         broken("S2", "a first byte lost", |run| {
-            run.latencies.first_byte = without_one(&run.latencies.first_byte, 950 * US);
+            run.latencies.first_byte = without_one(&run.latencies.first_byte, 950 * US)
         }),
         broken("S2", "a transfer lost", |run| {
-            run.latencies.transfer = without_one(&run.latencies.transfer, 50 * US);
+            run.latencies.transfer = without_one(&run.latencies.transfer, 50 * US)
         }),
         broken("S2", "a transfer longer than any service", |run| {
-            run.latencies.transfer = with_one_at(&run.latencies.transfer, 2 * MS);
+            run.latencies.transfer = with_one_at(&run.latencies.transfer, 2 * MS)
         }),
         broken("S2", "transfers that are also in the first bytes", |run| {
-            run.latencies.first_byte = all_at(&run.latencies.first_byte, MS);
+            run.latencies.first_byte = all_at(&run.latencies.first_byte, MS)
         }),
         broken("S2", "parts of the response time from the plan", |run| {
-            run.latencies.service = all_at(&run.latencies.service, 2 * MS);
+            run.latencies.service = all_at(&run.latencies.service, 2 * MS)
         })
         .on(open_run),
         held("S2", "sums that are saturated", |run| {
-            run.latencies.response = with_one_at(&run.latencies.response, u64::MAX);
+            run.latencies.response = with_one_at(&run.latencies.response, u64::MAX)
         })
         .breaking(&["I1", "I2", "L7"]),
     ];
@@ -58,37 +58,34 @@ fn the_first_byte_divides_service_times() {
 fn connections_and_failures_are_those_of_the_protocol() {
     let cases = [
         broken("P1", "a handshake forgotten", |run| {
-            first(run).tallies.before.handshakes_full -= 1;
+            first(run).tallies.before.handshakes_full -= 1
         }),
         broken("P1", "a handshake counted twice", |run| {
-            first(run).tallies.measure.handshakes_full += 1;
+            first(run).tallies.measure.handshakes_full += 1
         }),
         broken("P1", "a handshake that was not timed", |run| {
-            run.latencies.tls = without_one(&run.latencies.tls, 900 * US);
+            run.latencies.tls = without_one(&run.latencies.tls, 900 * US)
         }),
         broken("P1", "settings that were not timed", |run| {
-            run.latencies.greeting = without_one(&run.latencies.greeting, 100 * US);
+            run.latencies.greeting = without_one(&run.latencies.greeting, 100 * US)
         }),
         broken("P1", "HTTP/2 settings over HTTP/1.1", |run| {
-            run.latencies.greeting.record(100 * US);
+            run.latencies.greeting.record(100 * US)
         })
         .on(run),
         broken("P1", "resumed, though that is off", |run| {
-            run.plan.tls.resumption = false;
+            run.plan.tls.resumption = false
         }),
         broken("P1", "handshakes in clear text", |run| {
             run.agents[0].negotiated.tls = None
         }),
-        broken("P1", "no handshake over TLS", |run| {
-            over_tls(run);
-        })
-        .on(run),
+        broken("P1", "no handshake over TLS", over_tls).on(run),
         broken("P1", "more GOAWAYs than connections", |run| {
-            first(run).tallies.measure.goaways = 6;
+            first(run).tallies.measure.goaways = 6
         }),
         broken("P1", "streams and GOAWAYs over HTTP/1.1", http1),
         broken("P1", "datagrams over HTTP/2", |run| {
-            first(run).tallies.measure.quic.datagrams_sent = 1;
+            first(run).tallies.measure.quic.datagrams_sent = 1
         }),
         broken("P1", "TLS that breaks in clear text", |run| {
             let tally = &mut first(run).tallies.measure;
@@ -102,16 +99,16 @@ fn connections_and_failures_are_those_of_the_protocol() {
             }
         }),
         broken("I4", "overhead forgotten", |run| {
-            first(run).tallies.before.overhead_bytes -= 1;
+            first(run).tallies.before.overhead_bytes -= 1
         }),
         held("I4", "the shortest reply in HTTP/2", |run| {
-            first(run).reply_bytes_min = Some(10);
+            first(run).reply_bytes_min = Some(10)
         }),
         broken("I4", "a reply without a status", |run| {
-            first(run).reply_bytes_min = Some(9);
+            first(run).reply_bytes_min = Some(9)
         }),
         broken("I4", "that reply in HTTP/1.1", |run| {
-            first(run).reply_bytes_min = Some(10);
+            first(run).reply_bytes_min = Some(10)
         })
         .on(run),
         broken("W6", "a request that was not processed vanished", |run| {
@@ -133,7 +130,7 @@ fn connections_and_failures_are_those_of_the_protocol() {
             run.agents[0].host.peak_resident_bytes = 200 << 20;
         }),
         broken("R1", "memory beyond every budget", |run| {
-            run.agents[0].host.peak_resident_bytes = 140 << 20;
+            run.agents[0].host.peak_resident_bytes = 140 << 20
         }),
     ];
     verify(cases);

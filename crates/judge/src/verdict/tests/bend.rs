@@ -23,6 +23,10 @@ pub(super) fn server(run: &mut Run) -> &mut ServerEvidence {
     run.agents[0].evidence.server.as_mut().expect("a server")
 }
 
+pub(super) fn unwatched(run: &mut Run) {
+    run.agents[0].evidence.server = None;
+}
+
 pub(super) fn tcp(run: &mut Run) -> &mut TcpCounters {
     let network = run.agents[0].evidence.network.as_mut().expect("a network");
     network.tcp.as_mut().expect("counters")
