@@ -93,10 +93,7 @@ impl<'a> Judged<'a> {
 
     /// The response times of successful replies of what the verdict rests on.
     pub fn response(&self) -> &Histogram {
-        match self.undisturbed() {
-            Some(clean) => &clean.response,
-            None => &self.run.latencies.response,
-        }
+        self.sample().finished
     }
 
     pub(crate) fn sample(&self) -> Sample<'_> {

@@ -183,70 +183,7 @@ proptest! {
 
 #[test]
 fn what_cannot_be_merged_is_refused_by_name() {
-    type Edit = fn(&mut Run);
-    let cases: [(Edit, &str); 15] = [
-        (|run| run.plan.target.url.push('x'), "plan.target.url"),
-        (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
-        (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
-        (
-            |run| run.plan.spoken = HttpChoice::HTTP2.into(),
-            "plan.spoken",
-        ),
-        (
-            |run| {
-                let mut first = RequestSpec::get("/");
-                first.method = "PUT".to_owned();
-                run.plan.requests = RequestSet::one(first);
-            },
-            "the method of plan.requests",
-        ),
-        (|run| run.plan.reuse = replaced_after(3), "plan.reuse"),
-        (
-            |run| run.plan.stop.duration_ns = Some(1),
-            "plan.stop.duration_ns",
-        ),
-        (
-            |run| run.plan.stop.requests = Some(1),
-            "whether requests are counted",
-        ),
-        (
-            |run| {
-                run.plan.model = LoadModel::Closed {
-                    connect_per_s: None,
-                };
-            },
-            "the kind of plan.model",
-        ),
-        (
-            |run| {
-                let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
-                *schedule_of(run) = poisson.expect("a rate");
-            },
-            "the process of plan.model.schedule",
-        ),
-        (
-            |run| {
-                let stage = Stage {
-                    duration_ns: 1,
-                    from_per_s: 1.0,
-                    to_per_s: 1.0,
-                };
-                set_stages(run, vec![stage]);
-            },
-            "the lengths of plan.model.schedule.stages",
-        ),
-        (|run| run.window_ns -= 1, "the length of the window"),
-        (
-            |run| run.agents[0].negotiated.protocol = Protocol::HTTP2,
-            "the protocol",
-        ),
-        (
-            |run| run.agents[0].negotiated.depth = 7,
-            "requests in flight per connection",
-        ),
-        (|run| run.brunt_version.push('x'), "the version of brunt"),
-    ];
-    for (edit, what) in cases {
+    fn refused(what: &str, edit: fn(&mut Run)) {
         let (first, mut second) = (as_agent(open_run(), "a"), as_agent(open_run(), "b"));
         edit(&mut second);
         deal(&mut second);
@@ -266,6 +203,49 @@ fn what_cannot_be_merged_is_refused_by_name() {
             }
         }
     }
+    refused("plan.target.url", |run| run.plan.target.url.push('x'));
+    refused("plan.timeout_ns", |run| run.plan.timeout_ns += 1);
+    refused("plan.stamps", |run| run.plan.stamps = Stamps::Off);
+    refused("plan.spoken", |run| {
+        run.plan.spoken = HttpChoice::HTTP2.into()
+    });
+    refused("the method of plan.requests", |run| {
+        let mut first = RequestSpec::get("/");
+        first.method = "PUT".to_owned();
+        run.plan.requests = RequestSet::one(first);
+    });
+    refused("plan.reuse", |run| run.plan.reuse = replaced_after(3));
+    refused("plan.stop.duration_ns", |run| {
+        run.plan.stop.duration_ns = Some(1)
+    });
+    refused("whether requests are counted", |run| {
+        run.plan.stop.requests = Some(1)
+    });
+    refused("the kind of plan.model", |run| {
+        run.plan.model = LoadModel::Closed {
+            connect_per_s: None,
+        };
+    });
+    refused("the process of plan.model.schedule", |run| {
+        let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+        *schedule_of(run) = poisson.expect("a rate");
+    });
+    refused("the lengths of plan.model.schedule.stages", |run| {
+        let stage = Stage {
+            duration_ns: 1,
+            from_per_s: 1.0,
+            to_per_s: 1.0,
+        };
+        set_stages(run, vec![stage]);
+    });
+    refused("the length of the window", |run| run.window_ns -= 1);
+    refused("the protocol", |run| {
+        run.agents[0].negotiated.protocol = Protocol::HTTP2
+    });
+    refused("requests in flight per connection", |run| {
+        run.agents[0].negotiated.depth = 7
+    });
+    refused("the version of brunt", |run| run.brunt_version.push('x'));
     assert_eq!(Run::merge(Vec::new()), Err(MergeError::Nothing));
     let mut unsound = as_agent(run(), "b");
     unsound.plan.connections = nonzero(9);

@@ -484,10 +484,8 @@ mod tests {
             times.busy_ns = 300 * MS;
         }
         let ledger = CpuLedger::of(&agent).expect("read");
-        assert_eq!(
-            (ledger.unaccounted_ns, sum(&ledger)),
-            (140 * MS, 2_000 * MS)
-        );
+        let sums = [ledger.unaccounted_ns, sum(&ledger)];
+        assert_eq!(sums, [140 * MS, 2_000 * MS]);
     }
 
     #[test]
@@ -507,12 +505,8 @@ mod tests {
             assert_eq!(ledger.others_ns, others.map(|ms: u64| ms * MS));
             assert_eq!(ledger.unaccounted_ns, unaccounted * MS);
             assert_eq!(ledger.idle_ns, idle * MS);
-            assert!(
-                ledger
-                    .others
-                    .iter()
-                    .all(|program| Some(program.cpu_ns) <= ledger.others_ns)
-            );
+            let mut largest = ledger.others.iter();
+            assert!(largest.all(|program| Some(program.cpu_ns) <= ledger.others_ns));
         }
         let one = CpuLedger::over(&agent(500, Some(600)), |cpu| cpu == 1).expect("read");
         assert_eq!((one.cpus, sum(&one)), (1, 1_000 * MS));
@@ -545,6 +539,14 @@ mod tests {
             until_ns,
             steal_ns: steal_ms * MS,
         });
+    }
+
+    /// The counters of the only CPU have so much steal.
+    fn counted(run: &mut Run, steal_ms: u64) {
+        run.agents[0].evidence.host.cpus = vec![CpuTimes {
+            steal_ns: steal_ms * MS,
+            ..CpuTimes::default()
+        }];
     }
 
     fn clean_of(run: &Run) -> Option<Clean> {
@@ -606,23 +608,17 @@ mod tests {
             Objective::SuccessesPerS { above: 9_000.0 },
             Objective::Errors { below: 0.5 },
         ];
-        let is_of_part = |run: &Run| {
-            let outcomes = Judged::of(run).objectives();
-            let reasons = outcomes.into_iter().map(|outcome| outcome.reason);
-            let part = "without CPU steal";
-            reasons
-                .map(|it| it.is_some_and(|it| it.contains(part)))
-                .collect::<Vec<_>>()
+        let is_of_part = |run: &Run| -> Vec<bool> {
+            let outcomes = Judged::of(run).objectives().into_iter();
+            let reasons = outcomes.map(|outcome| outcome.reason.unwrap_or_default());
+            let is_of_part = reasons.map(|reason| reason.contains("without CPU steal"));
+            is_of_part.collect()
         };
         // What nobody notices decides nothing.
         steal(&mut run, 0, 3 * S + S / 10 + S / 20, 60);
         assert!(Judged::of(&run).undisturbed().is_none());
         assert_eq!(is_of_part(&run), [false; 5]);
-        run.agents[0].evidence.host.cpus = vec![CpuTimes {
-            cpu: 0,
-            steal_ns: 60 * MS,
-            ..CpuTimes::default()
-        }];
+        counted(&mut run, 60);
         let judged = Judged::of(&run);
         let rest = judged.undisturbed().expect("the verdict rests on it");
         let q = 0.99;
@@ -683,15 +679,11 @@ mod tests {
     #[test]
     fn steal_that_no_reading_places_leaves_no_figures() {
         let mut run = closed(&[]);
-        run.agents[0].evidence.host.cpus = vec![CpuTimes {
-            cpu: 0,
-            steal_ns: 90 * MS,
-            ..CpuTimes::default()
-        }];
+        counted(&mut run, 90);
         steal(&mut run, 0, S, 60);
         // Ticks of the counters.
         assert!(figures(&run).clean_ns < 10_000 * MS);
-        run.agents[0].evidence.host.cpus[0].steal_ns = 91 * MS;
+        counted(&mut run, 91);
         let clean = clean_of(&run).expect("something was stolen");
         assert!(clean.clean_ns.is_none() && clean.figures.is_none());
     }
@@ -719,10 +711,8 @@ mod tests {
             figures(&run).clean_ns
         };
         // It drains within two tenths.
-        assert_eq!(
-            after_steal(&[due + due / 2, due + due * 3 / 10]),
-            9_700 * MS
-        );
+        let drained = [due + due / 2, due + due * 3 / 10];
+        assert_eq!(after_steal(&drained), 9_700 * MS);
         // It does not: that is the server's doing.
         assert_eq!(after_steal(&[due, due]), 9_900 * MS);
         steal(&mut run, 0, 4 * S + S / 10 - S / 100, 40);

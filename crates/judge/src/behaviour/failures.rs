@@ -641,11 +641,11 @@ impl EndedStreams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brunt_load::{ArrivalProcess, Schedule, Stage};
+    use brunt_load::{ArrivalProcess, Schedule};
     use brunt_record::{IntervalRecorder, Pause, Population};
 
     use crate::RunFigures;
-    use crate::invariants::sample::{MS, WINDOW, emptied, open_run, run, schedule_of, set_stages};
+    use crate::invariants::sample::{MS, WINDOW, emptied, open_run, run, schedule_of};
 
     #[test]
     fn a_rate_is_unbroken_where_every_part_has_its_replies() {
@@ -750,28 +750,6 @@ mod tests {
         assert_eq!(found(&paused).len(), usize::from(count > 1));
         paused.agents[0].workers[0].pauses = vec![pause];
         assert_eq!(found(&paused), []);
-    }
-
-    #[test]
-    fn stages_are_integrated() {
-        let stage = |from_per_s, to_per_s| Stage {
-            duration_ns: 1_000 * MS,
-            from_per_s,
-            to_per_s,
-        };
-        let stages = vec![stage(0.0, 100.0), stage(50.0, 50.0)];
-        let mut run = open_run();
-        set_stages(&mut run, stages);
-        for (from_ms, until_ms, expected) in [
-            (0, 2_000, 100.0),
-            (0, 500, 12.5),
-            (500, 1_000, 37.5),
-            (1_500, 9_000, 25.0),
-            (3_000, 4_000, 0.0),
-        ] {
-            let found = planned(&run, from_ms * MS, until_ms * MS);
-            assert!((found - expected).abs() < 1e-9, "{from_ms}: {found}");
-        }
     }
 
     #[test]

@@ -344,41 +344,27 @@ mod tests {
 
     #[test]
     fn what_drifts_is_told_from_what_scatters() {
-        // (what, counts per 100 ms, drifts)
+        // (counts per 100 ms, drifts)
+        let step = |before: u64, after: u64| counts(100, |i| if i < 50 { before } else { after });
         let cases = [
             ("even", counts(100, |_| 1_000), false),
             ("scatter of 10 %", counts(100, |i| 950 + scatter(i)), false),
-            (
-                "a step of 20 % in the middle",
-                counts(100, |i| if i < 50 { 1_000 } else { 800 }),
-                true,
-            ),
-            (
-                "a step of 2 %",
-                counts(100, |i| if i < 50 { 1_000 } else { 980 }),
-                false,
-            ),
+            ("a step of 20 %", step(1_000, 800), true),
+            ("a step of 2 %", step(1_000, 980), false),
             ("a fall of 20 %", counts(100, |i| 1_000 - 2 * i), true),
-            (
-                "a rise of 20 % under scatter",
-                counts(300, |i| 950 + i * 2 / 3 + scatter(i)),
-                true,
-            ),
             ("a rise of 2 %", counts(100, |i| 10_000 + 2 * i), false),
-            (
-                "one bad point",
-                counts(100, |i| if i == 80 { 0 } else { 1_000 }),
-                false,
-            ),
             ("too short", counts(7, |i| 1_000 - 100 * i), false),
             ("just long enough", counts(8, |i| 1_000 - 50 * i), true),
             ("nothing at all", counts(100, |_| 0), false),
-            (
-                "nothing at first",
-                counts(100, |i| if i < 50 { 0 } else { 10 }),
-                true,
-            ),
+            ("nothing at first", step(0, 10), true),
         ];
+        let scattered_rise = counts(300, |i| 950 + i * 2 / 3 + scatter(i));
+        let bad_point = counts(100, |i| if i == 80 { 0 } else { 1_000 });
+        let more = [
+            ("a scattered rise", scattered_rise, true),
+            ("a bad point", bad_point, false),
+        ];
+        let cases = cases.into_iter().chain(more);
         for (what, counts, drifts) in cases {
             let found = found_steadiness(&closed(&counts));
             assert_eq!(found.drifts, drifts, "{what}: {found:?}");

@@ -143,6 +143,13 @@ fn first(run: &mut Run) -> &mut WorkerRecord {
     &mut run.agents[0].workers[0]
 }
 
+/// Gives each worker this as its smallest round trip.
+fn round_trip(run: &mut Run, us: u64) {
+    for worker in &mut run.agents[0].workers {
+        worker.kernel.min_rtt_ns = Some(us * US);
+    }
+}
+
 /// The run as if it had been meant to hold one connection more.
 fn ask_for_one_more(run: &mut Run) {
     run.plan.connections = run.plan.connections.saturating_add(1);
@@ -175,6 +182,15 @@ fn by_count(run: &mut Run) {
     run.plan.stop.duration_ns = None;
     run.plan.stop.requests = Some(issued);
     run.agents[0].clock.edges.measure_end_planned = Once::default();
+}
+
+/// The run as if its drain, which was to be none, had ended then.
+fn drained_at(run: &mut Run, ms: u64) {
+    run.plan.drain_limit_ns = 0;
+    let clock = &mut run.agents[0].clock;
+    clock.edges.drain_end = in_run(ms * MS);
+    clock.edges.finished = in_run(3_102 * MS);
+    clock.process_ns = 3_102 * MS;
 }
 
 /// The run as if a signal had come in warm-up.
@@ -238,13 +254,6 @@ fn every_invariant_holds_on_a_sound_run() {
         }
         assert!(is_valid(&findings));
     }
-}
-
-#[test]
-fn one_broken_invariant_makes_the_run_invalid() {
-    let mut run = run();
-    run.agents[0].clock.process_ns += 1_000 * MS;
-    assert!(!is_valid(&check(&run)));
 }
 
 #[test]
@@ -408,18 +417,9 @@ fn time_is_reported_and_kept() {
         broken("W8", "no planned end", |run| {
             run.agents[0].clock.edges.measure_end_planned = Once::default()
         }),
-        broken("W8", "drain overran", |run| run.plan.drain_limit_ns = 0).on(|| {
-            let mut run = run();
-            run.agents[0].clock.edges.drain_end = in_run(3_101 * MS);
-            run.agents[0].clock.edges.finished = in_run(3_102 * MS);
-            run.agents[0].clock.process_ns = 3_102 * MS;
-            run
-        }),
+        broken("W8", "drain overran", |run| drained_at(run, 3_101)),
         held("W8", "drain took its limit and 100 ms", |run| {
-            run.plan.drain_limit_ns = 0;
-            run.agents[0].clock.edges.drain_end = in_run(3_100 * MS);
-            run.agents[0].clock.edges.finished = in_run(3_102 * MS);
-            run.agents[0].clock.process_ns = 3_102 * MS;
+            drained_at(run, 3_100)
         }),
         held("W8", "interrupted", |run| {
             run.agents[0].interrupted = true;
@@ -572,27 +572,19 @@ fn impossible_latencies() {
             first(run).in_flight_ns *= 2
         }),
         broken("I1", "idle connections", leave_two_idle).on(steady_run),
-        held(
-            "I1",
-            "idle because their first requests were still to be sent",
-            |run| {
-                leave_two_idle(run);
-                for worker in &mut run.agents[0].workers {
-                    worker.live.not_begun_ns = WINDOW.length_ns();
-                }
-            },
-        )
+        held("I1", "idle until their first requests were sent", |run| {
+            leave_two_idle(run);
+            for worker in &mut run.agents[0].workers {
+                worker.live.not_begun_ns = WINDOW.length_ns();
+            }
+        })
         .on(steady_run),
-        broken(
-            "I1",
-            "idle for longer than their first requests took",
-            |run| {
-                leave_two_idle(run);
-                for worker in &mut run.agents[0].workers {
-                    worker.live.not_begun_ns = WINDOW.length_ns() / 4;
-                }
-            },
-        )
+        broken("I1", "idle for longer than that", |run| {
+            leave_two_idle(run);
+            for worker in &mut run.agents[0].workers {
+                worker.live.not_begun_ns = WINDOW.length_ns() / 4;
+            }
+        })
         .on(steady_run),
         held("I1", "idle after a failure", leave_two_idle),
         held("I1", "idle while the server allowed no streams", |run| {
@@ -603,14 +595,10 @@ fn impossible_latencies() {
         broken("I1", "less in flight than the times of requests", |run| {
             first(run).in_flight_ns -= 100 * MS
         }),
-        broken(
-            "I1",
-            "requests of warm-up in flight for longer than any",
-            |run| {
-                let carried_in = &mut first(run).carried_in;
-                carried_in.in_flight_ns = 20_000 * MS;
-            },
-        ),
+        broken("I1", "requests of warm-up for longer than any", |run| {
+            let carried_in = &mut first(run).carried_in;
+            carried_in.in_flight_ns = 20_000 * MS;
+        }),
         broken("I1", "more carried in than there are places", |run| {
             for worker in &mut run.agents[0].workers {
                 worker.tallies.before.requests_sent += 1;
@@ -668,30 +656,20 @@ fn impossible_latencies() {
         })
         .breaking(&["I1", "S2"]),
         flagged("I3", "faster than half the round trip", |run| {
-            for worker in &mut run.agents[0].workers {
-                worker.kernel.min_rtt_ns = Some(2_010 * US);
-            }
+            round_trip(run, 2_010)
         })
         .on(steady_run),
         flagged("I3", "somewhat faster than the sampled round trip", |run| {
+            round_trip(run, 1_010)
+        }),
+        flagged("I3", "faster than all sampled round trips", |run| {
             for worker in &mut run.agents[0].workers {
                 worker.kernel.min_rtt_ns = Some(1_010 * US);
+                worker.kernel.connections = 5;
             }
         }),
-        flagged(
-            "I3",
-            "faster than the round trip of all connections",
-            |run| {
-                for worker in &mut run.agents[0].workers {
-                    worker.kernel.min_rtt_ns = Some(1_010 * US);
-                    worker.kernel.connections = 5;
-                }
-            },
-        ),
         held("I3", "within the kernel's rounding", |run| {
-            for worker in &mut run.agents[0].workers {
-                worker.kernel.min_rtt_ns = Some(1_001 * US);
-            }
+            round_trip(run, 1_001)
         }),
         not_applicable("I3", "no round trip", |run| {
             for worker in &mut run.agents[0].workers {

@@ -624,13 +624,9 @@ impl<'a> Limits<'a> {
             return samples as f64;
         }
         let ns = ns.saturating_sub(1);
-        let Sample {
-            intervals,
-            window_ns,
-            ..
-        } = *self.sample;
-        let shares = intervals.shares(ns, shorter, window_ns);
-        let unfinished = self.sample.unfinished.count() as f64;
+        let sample = self.sample;
+        let shares = sample.intervals.shares(ns, shorter, sample.window_ns);
+        let unfinished = sample.unfinished.count() as f64;
         let worth = worth_of(&shares, unfinished, samples as f64, shorter);
         // With too few parts to see how they vary, they may all come of one event.
         worth.unwrap_or(samples as f64 / reach)

@@ -210,8 +210,6 @@ impl Elasticity {
 /// What limits a server's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saturation {
-    /// Some thread has time left, or too little is asked of the threads.
-    None,
     /// All threads that do the server's work are busy.
     Busy,
     /// The threads are ready, but others use their CPUs.
@@ -471,15 +469,12 @@ impl<'a> RunFacts<'a> {
     /// Whether the way to the server cannot be what limits: there is none, or its speed was given
     /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        let route = self.network().map(|network| &network.route);
-        let is_given = matches!(
-            route,
-            Some(Route::Interface {
-                was_given: true,
-                ..
-            })
-        );
-        self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
+        let is_given = |network: &NetworkEvidence| match network.route {
+            Route::Interface { was_given, .. } => was_given,
+            _ => false,
+        };
+        let is_free = self.link_use().is_some_and(|used| used < LINK_WARN);
+        self.is_local() || is_free && self.network().is_some_and(is_given)
     }
 
     /// Whether the CPUs of this machine are known not to be what limits a server that may live on
@@ -526,34 +521,29 @@ impl<'a> RunFacts<'a> {
 
     /// Whether the threads that do the server's work are all at their end. Threads count only as
     /// long as each has something to work on: one that spends all of its time on one is held up by
-    /// nobody but itself.
-    pub(super) fn server_saturation(&self) -> Saturation {
-        let Some((server, threads)) = self.server_threads() else {
-            return Saturation::None;
-        };
+    /// nobody but itself. Absent where one has time left, or too little is asked of them.
+    pub(super) fn server_saturation(&self) -> Option<Saturation> {
+        let (server, threads) = self.server_threads()?;
         let saturated = f64::from(threads.saturated);
-        let (Some(used), Some(in_flight)) =
-            (server.cpus_used(), self.summary.in_flight_mean.known())
-        else {
-            return Saturation::None;
-        };
+        let (used, in_flight) = (server.cpus_used()?, self.summary.in_flight_mean.known()?);
         // Handshakes are work as well.
         let demand = in_flight + self.opening_mean().unwrap_or(0.0);
         if threads.saturated == 0 || demand < DEMAND_PER_THREAD * saturated {
-            return Saturation::None;
+            return None;
         }
         let theirs = threads.saturated_cpu_ns as f64 / server.interval_ns as f64;
         let all = threads.saturated >= threads.active;
         if !all && used - theirs > HELPER_CPUS * saturated {
-            return Saturation::None;
+            return None;
         }
         let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
         let could_use = could_use * available(self.evidence(), &self.server_cpus);
-        if theirs < STARVED_BELOW * could_use {
+        let is_starved = theirs < STARVED_BELOW * could_use;
+        Some(if is_starved {
             Saturation::Starved
         } else {
             Saturation::Busy
-        }
+        })
     }
 
     fn server_threads(&self) -> Option<(&'a ServerEvidence, ServerThreads)> {
@@ -576,7 +566,7 @@ impl<'a> RunFacts<'a> {
         let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
         let throttled = server.throttling.map_or(0.0, throttled_share);
         let is_held_back = throttled >= SERVER_THROTTLED_FAIL;
-        if is_held_back || self.server_saturation() != Saturation::None {
+        if is_held_back || self.server_saturation().is_some() {
             return Some(0.0);
         }
         let idle = self.idle_beside_one().unwrap_or(headroom);
@@ -630,9 +620,8 @@ impl<'a> RunFacts<'a> {
         if !self.agent.own_server {
             return Some(process);
         }
-        let server = self
-            .server()
-            .filter(|server| server.scope == ServerScope::OwnThreads)?;
+        let is_own = |server: &&ServerEvidence| server.scope == ServerScope::OwnThreads;
+        let server = self.server().filter(is_own)?;
         Some((process - server.cpus_used()?).max(0.0))
     }
 

@@ -952,14 +952,19 @@ fn server_cpu(facts: &RunFacts<'_>) -> Checked {
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = plural(saturated, "thread");
-    Ok(match facts.server_saturation() {
-        Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
-        Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
-        Saturation::None => match facts.server_use() {
-            Some(share) => Reading::above(share, [SERVER_WARN, SERVER_FAIL], words),
-            None => Reading::unknown(format!("{words}, of how many is not known")),
-        },
-    })
+    match facts.server_saturation() {
+        Some(Saturation::Busy) => Ok(Reading::fail(format!(
+            "{words}, {threads} busy all the time"
+        ))),
+        Some(Saturation::Starved) => Ok(Reading::warn(format!(
+            "{words}, {threads} waiting for a CPU"
+        ))),
+        None => {
+            let unknown = format!("{words}, of how many is not known");
+            let share = known(facts.server_use(), &unknown)?;
+            Ok(Reading::above(share, [SERVER_WARN, SERVER_FAIL], words))
+        }
+    }
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
@@ -994,24 +999,19 @@ fn accept_queue(facts: &RunFacts<'_>) -> Checked {
     // What listens is in this namespace on loopback alone.
     let of_server = |count: u64| if facts.is_local() { count } else { 0 };
     let overflows = of_server(counters.listen_overflows);
-    let connections = |count: u64, what: &str| format!("{} {what}", plural(count, "connection"));
-    let mut found = Vec::new();
-    if overflows > 0 {
-        found.push(connections(overflows, "met a full accept queue"));
-    } else if of_server(counters.listen_drops) > 0 {
-        found.push(connections(counters.listen_drops, "dropped on arrival"));
-    }
-    if retried > 0 {
-        found.push(connections(retried, "asked for again"));
-    }
-    if is_slow {
-        let share = percent(slow_share);
-        found.push(format!("{share} of the connections took a second and more"));
-    }
-    if timed_out > 0 {
-        let attempts = plural(timed_out, "attempt");
-        found.push(format!("{attempts} not answered in time"));
-    }
+    let share = percent(slow_share);
+    let some = |count: u64, noun: &str, what: &str| {
+        (count > 0).then(|| format!("{} {what}", plural(count, noun)))
+    };
+    let dropped = of_server(counters.listen_drops);
+    let found = [
+        some(overflows, "connection", "met a full accept queue")
+            .or_else(|| some(dropped, "connection", "dropped on arrival")),
+        some(retried, "connection", "asked for again"),
+        is_slow.then(|| format!("{share} of the connections took a second and more")),
+        some(timed_out, "attempt", "not answered in time"),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
     if found.is_empty() {
         let is_read = connect.count() > 0 || facts.tcp().is_some();
         only_if(is_read, "no connection was opened")?;
@@ -1226,7 +1226,7 @@ fn backlog(facts: &RunFacts<'_>) -> Checked {
     let busy = facts.connections_busy();
     let all_busy = busy.is_none_or(|busy| busy >= CONNECTIONS_BUSY);
     let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
-    let is_at_its_end = facts.server_saturation() == Saturation::Busy
+    let is_at_its_end = facts.server_saturation() == Some(Saturation::Busy)
         || facts.server_use().is_some_and(|used| used >= limit);
     if is_at_its_end {
         return Ok(Reading::fail(words).accusing(Side::Server));

@@ -555,18 +555,6 @@ fn one(run: &mut Run, busy_ms: u64) {
     own_of(run, 430);
 }
 
-/// Makes brunt's own share of each response time so many thousandths.
-fn own_of(run: &mut Run, thousandths: u64) {
-    run.latencies.split = Split::default();
-    for _ in 0..4_000 {
-        run.latencies.split.record(&Parts {
-            lag_receive_ns: thousandths * 100,
-            server_ns: (1_000 - thousandths) * 100,
-            ..Parts::default()
-        });
-    }
-}
-
 #[test]
 fn stages_that_were_met_have_no_rate_to_raise() {
     let steady = Stage {

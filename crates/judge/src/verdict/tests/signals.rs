@@ -185,10 +185,20 @@ fn the_network() {
         })
         .on(remote_closed),
         bent(UNKNOWN, "share a machine", |_| ()),
-        bent(UNKNOWN, "not read", |run| {
-            run.agents[0].evidence.network = None
-        }),
+        bent(UNKNOWN, "not read", no_network),
     ]);
+}
+
+fn no_network(run: &mut Run) {
+    run.agents[0].evidence.network = None;
+}
+
+fn no_cpus(run: &mut Run) {
+    run.agents[0].evidence.host.cpus.clear();
+}
+
+fn nothing_done(run: &mut Run) {
+    each(run, |worker| worker.tallies = Default::default());
 }
 
 fn no_segments(run: &mut Run) {
@@ -337,11 +347,9 @@ fn the_same_cpus() {
     signal("shared_host").verify([
         bent(HEALTHY, "CPUs of their own", |_| ()),
         bent(HEALTHY, "of the same 2 CPUs", |run| same_cpus(run, 1_000)),
-        bent(
-            FAIL,
-            "client 0.70 and server 1.10 of the same 2 CPUs",
-            |run| same_cpus(run, 1_900),
-        ),
+        bent(FAIL, "client 0.70 and server 1.10", |run| {
+            same_cpus(run, 1_900)
+        }),
         bent(FAIL, "of the same 2 CPUs", |run| {
             same_cpus(run, 1_600);
             run.agents[0].evidence.host.pressure_ns = Some(200 * MS);
@@ -362,14 +370,10 @@ fn the_same_cpus() {
             server_busy_for(run, 30);
             bound(run);
         }),
-        bent(
-            FAIL,
-            "client 0.70 and server 1.10 of the same 2 CPUs",
-            |run| {
-                same_cpus(run, 1_900);
-                bound(run);
-            },
-        ),
+        bent(FAIL, "client 0.70 and server 1.10", |run| {
+            same_cpus(run, 1_900);
+            bound(run);
+        }),
         // Of what it used, no more than others used there.
         bent(HEALTHY, "server 0.20 of the same 2", |run| {
             same_cpus(run, 900);
@@ -414,9 +418,7 @@ fn the_same_cpus() {
             server(run).cpu_list = Vec::new()
         }),
         bent(UNKNOWN, "not watched", unwatched),
-        bent(UNKNOWN, "were not read", |run| {
-            run.agents[0].evidence.host.cpus = Vec::new()
-        }),
+        bent(UNKNOWN, "were not read", no_cpus),
     ]);
 }
 
@@ -434,14 +436,10 @@ fn the_load() {
         bent(WARN, "(REFUSED_STREAM)", |run| {
             failed(run, FailureKind::StreamRefused, 1)
         }),
-        bent(
-            FAIL,
-            "refused 5.9 % of the requests (REFUSED_STREAM, ENHANCE_YOUR_CALM)",
-            |run| {
-                failed(run, FailureKind::StreamRefused, 900);
-                failed(run, FailureKind::StreamEnhanceYourCalm, 100);
-            },
-        ),
+        bent(FAIL, "5.9 % of the requests (REFUSED_STREAM, EN", |run| {
+            failed(run, FailureKind::StreamRefused, 900);
+            failed(run, FailureKind::StreamEnhanceYourCalm, 100);
+        }),
         bent(FAIL, "refused 100 %", |run| {
             each(run, |worker| worker.tallies = Default::default());
             failed(run, FailureKind::StreamRefused, 9);
@@ -451,9 +449,7 @@ fn the_load() {
             failed(run, FailureKind::StreamInternalError, 900);
             failed(run, FailureKind::NotProcessed, 900);
         }),
-        bent(UNKNOWN, "no reply", |run| {
-            each(run, |worker| worker.tallies = Default::default())
-        }),
+        bent(UNKNOWN, "no reply", nothing_done),
     ]);
     signal("planned_rate").verify([
         bent(HEALTHY, "of 4,000 req/s", |_| ()).on(overloaded),
@@ -504,11 +500,9 @@ fn the_load() {
         bent(FAIL, "8 connections of 10 streams, always busy", |run| {
             streams(run, 10)
         }),
-        bent(
-            FAIL,
-            "8 connections of 4 pipelined requests, always",
-            |run| run.agents[0].negotiated.depth = 4,
-        ),
+        bent(FAIL, "of 4 pipelined requests", |run| {
+            run.agents[0].negotiated.depth = 4
+        }),
         bent(HEALTHY, "10 streams, 5.0 % busy", |run| {
             streams(run, 1);
             run.agents[0].negotiated.depth = 10;
@@ -520,11 +514,7 @@ fn the_load() {
         }),
     ]);
     signal("elasticity").verify([
-        bent(
-            HEALTHY,
-            "10 % more connections give 0 % more throughput",
-            |run| halved(run, 80),
-        ),
+        bent(HEALTHY, "connections give 0 % more", |run| halved(run, 80)),
         bent(WARN, "give 4.0 % more", |run| halved(run, 60)),
         bent(FAIL, "give 10 % more", |run| halved(run, 40)),
         bent(UNKNOWN, "too short", |run| halved(run, 0)),
@@ -541,9 +531,7 @@ fn doubts() {
         bent(WARN, "steal 1", |run| stolen(run, 0, 80)),
         bent(WARN, "steal 2", |run| stolen(run, 3, 200)),
         bent(FAIL, "steal 5", |run| stolen(run, 3, 450)),
-        bent(UNKNOWN, "not read", |run| {
-            run.agents[0].evidence.host.cpus = Vec::new()
-        }),
+        bent(UNKNOWN, "not read", no_cpus),
     ]);
     signal("drift").verify([
         bent(HEALTHY, "than the first", |_| ()),
@@ -554,9 +542,7 @@ fn doubts() {
     signal("samples").verify([
         bent(HEALTHY, "replies in 2 s", |_| ()),
         bent(FAIL, "in 400 ms", |run| run.window_ns = 400 * MS),
-        bent(FAIL, "0 replies", |run| {
-            each(run, |worker| worker.tallies = Default::default())
-        }),
+        bent(FAIL, "0 replies", nothing_done),
     ]);
 }
 
@@ -596,18 +582,14 @@ fn the_workers() {
         }),
         // Idle all the same: brunt was not the limit.
         bent(WARN, "waking up", |run| {
-            own_share(run, 300);
+            own_of(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
     ]);
-    signal("own_share").verify([bent(
-        WARN,
-        "brunt added 30 % of the response time: waking up",
-        |run| {
-            own_share(run, 300);
-            thread(run).run_queue_wait_ns = Some(200 * MS);
-        },
-    )]);
+    signal("own_share").verify([bent(WARN, "30 % of those above p99: waking up", |run| {
+        own_of(run, 300);
+        thread(run).run_queue_wait_ns = Some(200 * MS);
+    })]);
     signal("run_queue_wait").verify([bent(UNKNOWN, "does not say", |run| {
         run.agents[0]
             .workers
@@ -622,11 +604,11 @@ fn the_time_that_brunt_takes() {
     signal("own_share").verify([
         bent(HEALTHY, "brunt added 0.4 % of the response time", |_| ()),
         bent(WARN, "brunt added 5.0 % of the response time", |run| {
-            own_share(run, 50)
+            own_of(run, 50)
         }),
-        bent(WARN, "waking up", |run| own_share(run, 300)),
+        bent(WARN, "waking up", |run| own_of(run, 300)),
         bent(FAIL, "brunt added 30 % of the response time", |run| {
-            own_share(run, 300);
+            own_of(run, 300);
             busy_for(run, 1_800);
         }),
         // A few replies came while brunt did not run.
@@ -702,19 +684,6 @@ fn the_time_that_brunt_takes() {
     ]);
 }
 
-/// Makes brunt's own share of the response time so many microseconds of each millisecond.
-fn own_share(run: &mut Run, us: u64) {
-    let mut split = brunt_record::Split::default();
-    for _ in 0..2_000 {
-        split.record(&brunt_record::Parts {
-            server_ns: 1_000 * US - us * US,
-            lag_receive_ns: us * US,
-            ..brunt_record::Parts::default()
-        });
-    }
-    run.latencies.split = split;
-}
-
 /// One response in 200 is brunt's alone, and three times as long as the others.
 fn own_share_of_tail(run: &mut Run, responses: u64) {
     let mut split = brunt_record::Split::default();
@@ -775,9 +744,7 @@ fn the_clients_machine() {
             tcp(run).zero_windows_advertised = 400
         })
         .on(remote_closed),
-        bent(UNKNOWN, "not read", |run| {
-            run.agents[0].evidence.network = None
-        }),
+        bent(UNKNOWN, "not read", no_network),
         bent(WARN, "1 segments", |run| tcp(run).receive_prunes = 1),
         bent(FAIL, "80 segments", |run| tcp(run).receive_prunes = 80).on(remote_closed),
         bent(HEALTHY, "0 of 100,000 datagrams", |run| {
@@ -821,9 +788,7 @@ fn the_clients_machine() {
         }),
         bent(FAIL, "96 % full", |run| conntrack(run, 960, 0)),
         bent(FAIL, "3 packets dropped", |run| conntrack(run, 10, 3)),
-        bent(UNKNOWN, "no connection", |run| {
-            each(run, |worker| worker.tallies = Default::default())
-        }),
+        bent(UNKNOWN, "no connection", nothing_done),
     ]);
 }
 
