@@ -57,7 +57,7 @@ impl ObjectiveOutcome {
 }
 
 /// What was found of an objective: an [`ObjectiveOutcome`] without it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
     measured: Option<f64>,
     bound: Option<f64>,
@@ -67,10 +67,26 @@ struct Found {
 
 impl Found {
     fn unknown(measured: Option<f64>, reason: impl ToString) -> Self {
+        Self::unbounded(measured, false, reason)
+    }
+
+    /// Measured without an interval, for this reason.
+    fn unbounded(measured: Option<f64>, is_met: bool, reason: impl ToString) -> Self {
         Self {
             measured,
+            bound: None,
+            is_met,
             reason: Some(reason.to_string()),
-            ..Self::default()
+        }
+    }
+
+    /// Measured, with the end of the interval that speaks against it, where there is one.
+    fn bounded(measured: f64, bound: Option<f64>, is_met: bool) -> Self {
+        Self {
+            measured: Some(measured),
+            bound,
+            is_met,
+            reason: None,
         }
     }
 
@@ -121,7 +137,7 @@ impl Judged<'_> {
     fn found(&self, asked: &Objective) -> Found {
         match asked {
             Objective::Named { name, objective } => {
-                match self.run.names.iter().find(|it| *it.name == **name) {
+                match self.run.names.iter().find(|named| *named.name == **name) {
                     Some(found) => of_name(found, objective),
                     None => Found::unknown(None, self.no_such_name()),
                 }
@@ -170,7 +186,7 @@ impl Judged<'_> {
     }
 
     fn no_such_name(&self) -> String {
-        let names: Vec<&str> = self.run.names.iter().map(|it| &*it.name).collect();
+        let names: Vec<&str> = self.run.names.iter().map(|named| &*named.name).collect();
         if names.is_empty() {
             return format!("this run has no {} by name", self.run.unit().many);
         }
@@ -190,21 +206,17 @@ impl Judged<'_> {
             Some(mean_ns) if !unanswered => mean_ns,
             mean_ns => return Found::unknown(mean_ns, NoInterval::Unanswered),
         };
+        let below_ns = below_ns as f64;
         if is_planned_to_vary(self.run) {
-            return Found {
-                is_met: measured < below_ns as f64,
-                ..Found::unknown(Some(measured), NoInterval::PlannedToVary)
-            };
+            let is_met = measured < below_ns;
+            return Found::unbounded(Some(measured), is_met, NoInterval::PlannedToVary);
         }
-        let Some(bound) = mean_at_most_ns(sample.intervals, measured) else {
-            let reason = "too few parts of the window have replies for an interval";
-            return Found::unknown(Some(measured), reason);
-        };
-        Found {
-            measured: Some(measured),
-            bound: Some(bound),
-            is_met: bound < below_ns as f64,
-            reason: None,
+        match mean_at_most_ns(sample.intervals, measured) {
+            Some(bound) => Found::bounded(measured, Some(bound), bound < below_ns),
+            None => Found::unknown(
+                Some(measured),
+                "too few parts of the window have replies for an interval",
+            ),
         }
     }
 
@@ -243,19 +255,12 @@ impl Judged<'_> {
             Figure::Known(rate) => rate,
             Figure::Absent(reason) => return Found::unknown(None, reason),
         };
-        match self.successes_interval() {
-            Ok(interval) => Found {
-                measured: Some(rate),
-                bound: Some(interval.low_per_s),
-                is_met: interval.low_per_s > above,
-                reason: None,
-            },
+        match self.successes_interval().map(|interval| interval.low_per_s) {
+            Ok(low_per_s) => Found::bounded(rate, Some(low_per_s), low_per_s > above),
             Err(reason) => {
                 let stands = [NoInterval::PlannedToVary, NoInterval::NotOverTime];
-                Found {
-                    is_met: stands.contains(&reason) && rate > above,
-                    ..Found::unknown(Some(rate), reason)
-                }
+                let is_met = stands.contains(&reason) && rate > above;
+                Found::unbounded(Some(rate), is_met, reason)
             }
         }
     }
@@ -277,12 +282,9 @@ fn of_errors(errors: u64, asked: u64, worth: f64, below: Option<f64>) -> Found {
     }
     let scale = worth / asked as f64;
     let count = errors as f64 * scale;
-    Found {
-        measured: Some(errors as f64 / asked as f64),
-        bound: below.map(|_| share_at_most(count, worth)),
-        is_met: below.map_or(errors == 0, |below| is_share_below(count, worth, below)),
-        reason: None,
-    }
+    let bound = below.map(|_| share_at_most(count, worth));
+    let is_met = below.map_or(errors == 0, |below| is_share_below(count, worth, below));
+    Found::bounded(errors as f64 / asked as f64, bound, is_met)
 }
 
 /// A quantile, nanoseconds, or that it is not known.
@@ -300,13 +302,11 @@ fn measured_ns(quantile: Quantile) -> Result<u64, Found> {
 
 /// A quantile of which `ns` was measured and that lies below `bound_ns`.
 fn below(ns: u64, bound_ns: Option<u64>, is_met: bool) -> Found {
-    let reason = bound_ns.is_none().then_some(NoInterval::Unanswered);
-    Found {
-        measured: Some(ns as f64),
-        bound: bound_ns.map(|ns| ns as f64),
-        is_met,
-        reason: reason.map(|reason| reason.to_string()),
+    let bound = bound_ns.map(|ns| ns as f64);
+    if bound.is_none() {
+        return Found::unbounded(Some(ns as f64), is_met, NoInterval::Unanswered);
     }
+    Found::bounded(ns as f64, bound, is_met)
 }
 
 /// A quantile of response times against its limit.
@@ -321,27 +321,22 @@ fn of_quantile(sample: &Sample<'_>, q: f64, below_ns: u64) -> Found {
             below(ns, limits.upper_end_ns(below_ns), limits.is_below(below_ns))
         }
         // A rate that is planned to vary says nothing against the quantile of all.
-        _ => Found {
-            is_met: matches!(quantile, Quantile::Known { .. }) && ns < below_ns,
-            ..Found::unknown(Some(ns as f64), NoInterval::PlannedToVary)
-        },
+        _ => {
+            let is_met = matches!(quantile, Quantile::Known { .. }) && ns < below_ns;
+            Found::unbounded(Some(ns as f64), is_met, NoInterval::PlannedToVary)
+        }
     }
 }
 
 /// A longest response time, which is that of this run and has no interval, against its limit.
 fn of_max(finished: &Histogram, unfinished: &Histogram, below_ns: u64) -> Found {
-    let (max_ns, waited_ns) = (finished.max_ns(), unfinished.max_ns());
-    let measured = max_ns.max(waited_ns).map(|ns| ns as f64);
-    if waited_ns.is_some() {
-        return Found::unknown(measured, NoInterval::Unanswered);
-    }
-    let Some(max_ns) = max_ns else {
-        return Found::unknown(None, "there was no reply");
-    };
-    Found {
-        measured,
-        is_met: max_ns < below_ns,
-        ..Found::default()
+    match (finished.max_ns(), unfinished.max_ns()) {
+        (max_ns, Some(waited_ns)) => {
+            let longest_ns = max_ns.unwrap_or(0).max(waited_ns);
+            Found::unknown(Some(longest_ns as f64), NoInterval::Unanswered)
+        }
+        (Some(max_ns), None) => Found::bounded(max_ns as f64, None, max_ns < below_ns),
+        (None, None) => Found::unknown(None, "there was no reply"),
     }
 }
 
@@ -369,10 +364,8 @@ fn of_name(of: &NameRecord, asked: &Objective) -> Found {
             if unfinished.count() > 0 {
                 return Found::unknown(measured, NoInterval::Unanswered);
             }
-            Found {
-                is_met: measured.is_some_and(|ns| ns < below_ns as f64),
-                ..Found::unknown(measured, "a mean by name has no interval")
-            }
+            let is_met = measured.is_some_and(|ns| ns < below_ns as f64);
+            Found::unbounded(measured, is_met, "a mean by name has no interval")
         }
         Objective::Errors { .. } | Objective::NoErrors => {
             let asked_for = of.population.issued;

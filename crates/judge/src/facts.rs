@@ -57,7 +57,10 @@ impl<'a> Facts<'a> {
     /// The number of a worker, in words where several agents have one of that number.
     pub(crate) fn number(&self, worker: &WorkerRecord) -> String {
         let number = worker.worker;
-        let is_here = |agent: &AgentRecord| agent.workers.iter().any(|it| std::ptr::eq(it, worker));
+        let is_here = |agent: &AgentRecord| {
+            let mut workers = agent.workers.iter();
+            workers.any(|other| std::ptr::eq(other, worker))
+        };
         match self.agents.iter().position(is_here) {
             Some(agent) if self.agents.len() > 1 => format!("{number} of agent {}", agent + 1),
             _ => number.to_string(),
@@ -86,14 +89,9 @@ impl<'a> Facts<'a> {
         i64::try_from(self.run.window_ns).unwrap_or(i64::MAX)
     }
 
-    /// Length of the common window, nanoseconds.
-    pub(crate) fn window_ns(&self) -> u64 {
-        self.run.window_ns
-    }
-
     /// Whether the run was cut short before there was a window.
     pub(crate) fn no_window(&self) -> bool {
-        self.window_ns() == 0
+        self.run.window_ns == 0
     }
 
     /// The histograms of response time.
@@ -108,8 +106,8 @@ impl<'a> Facts<'a> {
 
     /// The longest response time, nanoseconds.
     pub(crate) fn longest_ns(&self) -> u64 {
-        let longest = self.latencies().map(|(_, it)| it.max_ns().unwrap_or(0));
-        longest[0].max(longest[1])
+        let longest = self.latencies().map(|(_, histogram)| histogram.max_ns());
+        longest[0].max(longest[1]).unwrap_or(0)
     }
 
     /// Whether the window ended because the requests asked for were done, so that its end is that

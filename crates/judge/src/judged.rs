@@ -93,10 +93,7 @@ impl<'a> Judged<'a> {
 
     /// The response times of successful replies of what the verdict rests on.
     pub fn response(&self) -> &Histogram {
-        match self.undisturbed() {
-            Some(clean) => &clean.response,
-            None => &self.run.latencies.response,
-        }
+        self.sample().finished
     }
 
     pub(crate) fn sample(&self) -> Sample<'_> {
@@ -122,7 +119,7 @@ impl<'a> Judged<'a> {
     pub fn withheld(&self) -> Option<String> {
         let broken: Vec<&str> = self
             .with_status(InvariantStatus::Broken)
-            .map(|it| it.id)
+            .map(|finding| finding.id)
             .collect();
         if broken.is_empty() {
             return self.run.not_one_load();

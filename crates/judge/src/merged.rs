@@ -30,6 +30,24 @@ fn finding(run: &Run, id: &str) -> (InvariantStatus, String) {
     (found.status, found.detail)
 }
 
+/// Gives each agent of the run one of these clocks of a fleet.
+fn in_fleet(run: &mut Run, clocks: [AgreedClock; 2]) {
+    for (agent, clock) in run.agents.iter_mut().zip(clocks) {
+        agent.fleet = Some(FleetAgent {
+            clock: Some(clock),
+            ..FleetAgent::default()
+        });
+    }
+}
+
+/// This invariant is broken, as these words say.
+#[track_caller]
+fn is_broken(run: &Run, id: &str, words: &str) {
+    let (status, detail) = finding(run, id);
+    assert_eq!(status, InvariantStatus::Broken, "{id}: {detail}");
+    assert!(detail.contains(words), "{id}: {detail}");
+}
+
 /// Two agents that ran at once.
 fn pair(of: fn() -> Run) -> Run {
     Run::merge(vec![as_agent(of(), "a"), as_agent(of(), "b")]).expect("runs of one plan")
@@ -165,70 +183,7 @@ proptest! {
 
 #[test]
 fn what_cannot_be_merged_is_refused_by_name() {
-    type Edit = fn(&mut Run);
-    let cases: [(Edit, &str); 15] = [
-        (|run| run.plan.target.url.push('x'), "plan.target.url"),
-        (|run| run.plan.timeout_ns += 1, "plan.timeout_ns"),
-        (|run| run.plan.stamps = Stamps::Off, "plan.stamps"),
-        (
-            |run| run.plan.spoken = HttpChoice::HTTP2.into(),
-            "plan.spoken",
-        ),
-        (
-            |run| {
-                let mut first = RequestSpec::get("/");
-                first.method = "PUT".to_owned();
-                run.plan.requests = RequestSet::one(first);
-            },
-            "the method of plan.requests",
-        ),
-        (|run| run.plan.reuse = replaced_after(3), "plan.reuse"),
-        (
-            |run| run.plan.stop.duration_ns = Some(1),
-            "plan.stop.duration_ns",
-        ),
-        (
-            |run| run.plan.stop.requests = Some(1),
-            "whether requests are counted",
-        ),
-        (
-            |run| {
-                run.plan.model = LoadModel::Closed {
-                    connect_per_s: None,
-                };
-            },
-            "the kind of plan.model",
-        ),
-        (
-            |run| {
-                let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
-                *schedule_of(run) = poisson.expect("a rate");
-            },
-            "the process of plan.model.schedule",
-        ),
-        (
-            |run| {
-                let stage = Stage {
-                    duration_ns: 1,
-                    from_per_s: 1.0,
-                    to_per_s: 1.0,
-                };
-                set_stages(run, vec![stage]);
-            },
-            "the lengths of plan.model.schedule.stages",
-        ),
-        (|run| run.window_ns -= 1, "the length of the window"),
-        (
-            |run| run.agents[0].negotiated.protocol = Protocol::HTTP2,
-            "the protocol",
-        ),
-        (
-            |run| run.agents[0].negotiated.depth = 7,
-            "requests in flight per connection",
-        ),
-        (|run| run.brunt_version.push('x'), "the version of brunt"),
-    ];
-    for (edit, what) in cases {
+    fn refused(what: &str, edit: fn(&mut Run)) {
         let (first, mut second) = (as_agent(open_run(), "a"), as_agent(open_run(), "b"));
         edit(&mut second);
         deal(&mut second);
@@ -248,6 +203,49 @@ fn what_cannot_be_merged_is_refused_by_name() {
             }
         }
     }
+    refused("plan.target.url", |run| run.plan.target.url.push('x'));
+    refused("plan.timeout_ns", |run| run.plan.timeout_ns += 1);
+    refused("plan.stamps", |run| run.plan.stamps = Stamps::Off);
+    refused("plan.spoken", |run| {
+        run.plan.spoken = HttpChoice::HTTP2.into()
+    });
+    refused("the method of plan.requests", |run| {
+        let mut first = RequestSpec::get("/");
+        first.method = "PUT".to_owned();
+        run.plan.requests = RequestSet::one(first);
+    });
+    refused("plan.reuse", |run| run.plan.reuse = replaced_after(3));
+    refused("plan.stop.duration_ns", |run| {
+        run.plan.stop.duration_ns = Some(1)
+    });
+    refused("whether requests are counted", |run| {
+        run.plan.stop.requests = Some(1)
+    });
+    refused("the kind of plan.model", |run| {
+        run.plan.model = LoadModel::Closed {
+            connect_per_s: None,
+        };
+    });
+    refused("the process of plan.model.schedule", |run| {
+        let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
+        *schedule_of(run) = poisson.expect("a rate");
+    });
+    refused("the lengths of plan.model.schedule.stages", |run| {
+        let stage = Stage {
+            duration_ns: 1,
+            from_per_s: 1.0,
+            to_per_s: 1.0,
+        };
+        set_stages(run, vec![stage]);
+    });
+    refused("the length of the window", |run| run.window_ns -= 1);
+    refused("the protocol", |run| {
+        run.agents[0].negotiated.protocol = Protocol::HTTP2
+    });
+    refused("requests in flight per connection", |run| {
+        run.agents[0].negotiated.depth = 7
+    });
+    refused("the version of brunt", |run| run.brunt_version.push('x'));
     assert_eq!(Run::merge(Vec::new()), Err(MergeError::Nothing));
     let mut unsound = as_agent(run(), "b");
     unsound.plan.connections = nonzero(9);
@@ -298,17 +296,15 @@ fn sound_agents_make_a_sound_run() {
 fn what_one_agent_breaks_is_broken() {
     type Fault = fn(&mut AgentRecord);
     let faults: [(&str, Fault); 12] = [
-        ("W1", |agent| {
-            agent.workers[0].edges.started = Once::at(0);
-        }),
+        ("W1", |agent| agent.workers[0].edges.started = Once::at(0)),
         ("W2", |agent| agent.clock.edges.measure_start = Once::at(1)),
         ("W4", |agent| {
-            agent.workers[0].edges.window_end = Once::at(1_000_000_000);
+            agent.workers[0].edges.window_end = Once::at(1_000_000_000)
         }),
         ("W6", |agent| agent.workers[0].population.recorded += 1),
         ("W7", |agent| agent.clock.process_ns += 1_000 * MS),
         ("W8", |agent| {
-            agent.clock.edges.drain_end = Once::at(60_000_000_000);
+            agent.clock.edges.drain_end = Once::at(60_000_000_000)
         }),
         ("L1", |agent| agent.workers[0].live.connection_ns /= 2),
         ("I7", |agent| agent.host.cpu_user_ns = 1 << 60),
@@ -316,18 +312,17 @@ fn what_one_agent_breaks_is_broken() {
         ("R2", |agent| agent.host.usable_cpus = 1),
         ("R3", |agent| agent.limits.descriptors_limit = 0),
         ("I4", |agent| {
-            agent.workers[0].tallies.measure.bytes_received += 1;
+            agent.workers[0].tallies.measure.bytes_received += 1
         }),
     ];
     for (id, fault) in faults {
         let mut run = pair(run);
         fault(&mut run.agents[1]);
-        let (status, detail) = finding(&run, id);
-        assert_eq!(status, InvariantStatus::Broken, "{id}: {detail}");
-        assert!(detail.contains("agent 2"), "{id}: {detail}");
+        is_broken(&run, id, "agent 2");
+        let (_, detail) = finding(&run, id);
         assert!(!detail.contains("agent 1"), "{id}: {detail}");
     }
-    let of_agents = INVARIANTS.iter().filter(|it| it.1 == Scope::Agent);
+    let of_agents = INVARIANTS.iter().filter(|row| row.1 == Scope::Agent);
     let known = of_agents.clone().filter(|(known, ..)| {
         let is_broken = faults.iter().any(|(id, _)| id == known);
         // The way to the server is not known in these runs.
@@ -390,12 +385,7 @@ fn parts_are_all_there_or_the_missing_ones_are_named() {
     assert_eq!(of_fleet(&whole).0, InvariantStatus::Held);
     let lacking = merged(&parts(6));
     assert_eq!(lacking.check_sound(), Ok(()));
-    let (status, detail) = of_fleet(&lacking);
-    assert_eq!(status, InvariantStatus::Broken);
-    assert!(
-        detail.contains("4 of 6 workers are here, without 4 to 5"),
-        "{detail}"
-    );
+    is_broken(&lacking, "F2", "4 of 6 workers are here, without 4 to 5");
     assert!(!Judged::of(&lacking).is_valid());
     // By itself a part is sound, and so are agents with plans of their own.
     assert_eq!(of_fleet(&parts(4)[0]).0, InvariantStatus::NotApplicable);
@@ -421,54 +411,32 @@ fn an_agent_that_was_lost_is_named() {
     let both = merged(&twice);
     assert_eq!(both.lost_agents, [lost]);
     for run in [alone, both] {
-        let (status, detail) = finding(&run, "F2");
-        assert_eq!(status, InvariantStatus::Broken);
         let words = "agent north-7 was silent for 5.1 s (workers 2 to 3)";
-        assert!(detail.contains(words), "{detail}");
+        is_broken(&run, "F2", words);
         assert!(!Judged::of(&run).is_valid());
     }
 }
 
 #[test]
 fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
-    let clock = |start_skew_ns, bound_ms: u64, end_skew_ns| AgreedClock {
-        start_skew_ns,
+    use InvariantStatus::{Broken, Flagged, Held};
+    let clock = |skew_ms: i64, bound_ms: u64| AgreedClock {
+        start_skew_ns: skew_ms * MS as i64,
         start_bound_ns: bound_ms * MS,
-        end_skew_ns,
+        end_skew_ns: skew_ms * MS as i64,
         end_bound_ns: bound_ms * MS,
         ..AgreedClock::default()
     };
-    let ms = |ms: i64| ms * MS as i64;
     for (first, second, share, status) in [
-        (clock(0, 0, 0), clock(0, 0, 0), 1.0, InvariantStatus::Held),
-        (clock(0, 4, 0), clock(0, 0, 0), 0.996, InvariantStatus::Held),
-        (
-            clock(0, 0, 0),
-            clock(ms(15), 0, ms(15)),
-            0.9925,
-            InvariantStatus::Flagged,
-        ),
-        (
-            clock(ms(-9), 2, ms(-9)),
-            clock(ms(15), 0, ms(15)),
-            0.987,
-            InvariantStatus::Broken,
-        ),
-        (
-            clock(0, 0, 0),
-            clock(ms(9_000), 0, ms(9_000)),
-            0.0,
-            InvariantStatus::Broken,
-        ),
+        (clock(0, 0), clock(0, 0), 1.0, Held),
+        (clock(0, 4), clock(0, 0), 0.996, Held),
+        (clock(0, 0), clock(15, 0), 0.9925, Flagged),
+        (clock(-9, 2), clock(15, 0), 0.987, Broken),
+        (clock(0, 0), clock(9_000, 0), 0.0, Broken),
     ] {
         // Labels of wall time say nothing where clocks were agreed on.
         let mut run = apart(run, 60_000);
-        for (agent, clock) in run.agents.iter_mut().zip([first, second]) {
-            agent.fleet = Some(FleetAgent {
-                clock: Some(clock),
-                ..FleetAgent::default()
-            });
-        }
+        in_fleet(&mut run, [first, second]);
         let overlap = run.overlap().expect("two agents");
         assert!((overlap.share - share).abs() < 1e-9, "{overlap:?} {share}");
         let found = finding(&run, "F4");
@@ -476,15 +444,13 @@ fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
         let fleet = run.agents[1].fleet.as_mut().expect("of a fleet");
         fleet.clock = None;
         "south-2".clone_into(&mut fleet.name);
-        let (status, detail) = finding(&run, "F4");
-        assert_eq!(status, InvariantStatus::Broken);
-        assert!(detail.contains("south-2"), "{detail}");
+        is_broken(&run, "F4", "south-2");
     }
 }
 
 #[test]
 fn agents_of_one_plan_have_one_seed_and_their_exact_shares() {
-    use InvariantStatus::{Broken, Held, NotApplicable};
+    use InvariantStatus::{Held, NotApplicable};
     for id in ["F1", "F3"] {
         // With plans of their own there is nothing to be compared.
         for alone in [run(), pair(run)] {
@@ -492,32 +458,24 @@ fn agents_of_one_plan_have_one_seed_and_their_exact_shares() {
         }
         // Where some are missing, too, those that are here have what they should.
         for whole in [merged(&parts(4)), merged(&parts(6)), parts(4).remove(0)] {
-            assert_eq!(
-                finding(&whole, id).0,
-                Held,
-                "{id}: {:?}",
-                finding(&whole, id)
-            );
+            let found = finding(&whole, id);
+            assert_eq!(found.0, Held, "{id}: {found:?}");
         }
     }
     let mut other = merged(&parts(4));
     other.agents[1].seeds.order = Some(99);
-    let (status, detail) = finding(&other, "F1");
-    assert_eq!(status, Broken);
-    assert!(detail.contains("agent 2 has other seeds"), "{detail}");
+    is_broken(&other, "F1", "agent 2 has other seeds");
     let mut uneven = merged(&parts(4));
     // The sum is right, and the shares are not.
     uneven.agents[0].share.connections += 1;
     uneven.agents[1].share.connections -= 1;
     assert_eq!(uneven.check_sound(), Ok(()));
-    let (status, detail) = finding(&uneven, "F3");
-    assert_eq!(status, Broken);
-    assert!(detail.contains("workers 0 to 1"), "{detail}");
+    is_broken(&uneven, "F3", "workers 0 to 1");
 }
 
 #[test]
 fn what_an_agent_broke_by_itself_is_named() {
-    use InvariantStatus::{Broken, Held, NotApplicable};
+    use InvariantStatus::{Held, NotApplicable};
     let mut run = merged(&parts(4));
     assert_eq!(finding(&run, "F5").0, NotApplicable);
     for (agent, name) in run.agents.iter_mut().zip(["east", "south"]) {
@@ -529,9 +487,7 @@ fn what_an_agent_broke_by_itself_is_named() {
     assert_eq!(finding(&run, "F5").0, Held);
     let south = run.agents[1].fleet.as_mut().expect("of a fleet");
     south.broken = vec!["L2".to_owned(), "I1".to_owned()];
-    let (status, detail) = finding(&run, "F5");
-    assert_eq!(status, Broken);
-    assert!(detail.contains("agent south broke L2, I1"), "{detail}");
+    is_broken(&run, "F5", "agent south broke L2, I1");
     assert!(!Judged::of(&run).is_valid());
 }
 
@@ -552,24 +508,16 @@ fn clocks_that_drift_too_far_are_named() {
     ] {
         let mut run = pair(run);
         assert_eq!(run.window_ns, 2_000 * MS);
-        for (agent, sign) in run.agents.iter_mut().zip([0, 1]) {
-            let clock = AgreedClock {
-                start_skew_ns: sign * start_skew_us * 1_000,
-                end_skew_ns: sign * (start_skew_us + drift_us) * 1_000,
-                start_bound_ns: bound_us * 1_000,
-                end_bound_ns: bound_us * 1_000,
-                ..AgreedClock::default()
-            };
-            agent.fleet = Some(FleetAgent {
-                clock: Some(clock),
-                ..FleetAgent::default()
-            });
-        }
+        let clock = |sign: i64| AgreedClock {
+            start_skew_ns: sign * start_skew_us * 1_000,
+            end_skew_ns: sign * (start_skew_us + drift_us) * 1_000,
+            start_bound_ns: bound_us * 1_000,
+            end_bound_ns: bound_us * 1_000,
+            ..AgreedClock::default()
+        };
+        in_fleet(&mut run, [clock(0), clock(1)]);
         let found = finding(&run, "F8");
-        assert_eq!(
-            found.0, status,
-            "{start_skew_us} {drift_us} {bound_us}: {found:?}"
-        );
+        assert_eq!(found.0, status, "{start_skew_us} {drift_us}: {found:?}");
     }
 }
 
@@ -640,11 +588,8 @@ fn what_was_not_at_once_has_no_rate() {
 #[test]
 fn a_signal_is_that_of_the_agent_where_it_is_worst() {
     let grade_of = |run: &Run, id: &str| {
-        let judgement = run.judge();
-        let signal = judgement
-            .signals
-            .into_iter()
-            .find(|signal| signal.id.to_string() == id);
+        let mut signals = run.judge().signals.into_iter();
+        let signal = signals.find(|signal| signal.id.to_string() == id);
         let signal = signal.unwrap_or_else(|| panic!("no {id}"));
         (signal.grade, signal.detail)
     };
@@ -665,12 +610,10 @@ fn a_signal_is_that_of_the_agent_where_it_is_worst() {
         grade_of(&run, "worker_idle"),
         (Grade::Healthy, "worker idle 90 %".to_owned())
     );
-    let busy_ns = 1_999 * MS;
-    run.agents[1].workers[0]
-        .thread
-        .as_mut()
-        .expect("it is read")
-        .cpu_user_ns = busy_ns;
+    run.agents[1].workers[0].thread = Some(brunt_record::ThreadUse {
+        cpu_user_ns: 1_999 * MS,
+        ..thread
+    });
     let (grade, detail) = grade_of(&run, "worker_idle");
     assert_eq!(grade, Grade::Fail);
     assert!(detail.starts_with("agent 2: worker idle"), "{detail}");

@@ -139,7 +139,7 @@ fn is_late(judged: &Judged<'_>) -> bool {
     let judgement = &judged.judgement;
     let planned_rate = judgement.signal(SignalId::PlannedRate);
     judgement.verdict == Verdict::ClientLimited
-        && planned_rate.is_some_and(|it| it.grade == Grade::Fail)
+        && planned_rate.is_some_and(|signal| signal.grade == Grade::Fail)
 }
 
 /// The quantiles of which brunt's own part is large, with that part in words.
@@ -265,8 +265,8 @@ impl RoundRecord {
     /// The verdict of the round, with what other numbers of connections show.
     pub(crate) fn verdict_with(&self, show: Option<ConnectionsShow>) -> Verdict {
         match (self.verdict_if, show) {
-            (Some(it), Some(ConnectionsShow::InStep)) => it.in_step,
-            (Some(it), Some(ConnectionsShow::Flat)) => it.flat,
+            (Some(verdicts), Some(ConnectionsShow::InStep)) => verdicts.in_step,
+            (Some(verdicts), Some(ConnectionsShow::Flat)) => verdicts.flat,
             _ => self.verdict,
         }
     }

@@ -5,6 +5,7 @@
 //! ([`exact`]), and the evidence of a verdict has two or three ([`short`]).
 
 pub use brunt_record::{count, counted};
+use time::{OffsetDateTime, PrimitiveDateTime};
 
 /// Digits of a measured value.
 const DIGITS: usize = 3;
@@ -111,23 +112,11 @@ pub fn cpu_limit(limit: f64) -> String {
 
 /// An instant as date and time to the minute: `2026-01-01 00:00 UTC`.
 pub fn date_time(unix_ms: u64) -> String {
-    let minutes = unix_ms / 60_000;
-    let (days, minute_of_day) = (minutes / 1_440, minutes % 1_440);
-    // The calendar repeats every 400 years. Counted from 0000-03-01, a leap day ends its year.
-    const ERA_DAYS: u64 = 146_097;
-    const EPOCH_DAYS: u64 = 719_468;
-    let days = days + EPOCH_DAYS;
-    let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
-    let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / (ERA_DAYS - 1);
-    let year_of_era = (day_of_era - leap_days) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // March is month 0; months of 31 and 30 days alternate in runs of five.
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = (shifted_month + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (minute_of_day / 60, minute_of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+    let unix_s = i64::try_from(unix_ms / 1_000).unwrap_or(i64::MAX);
+    let instant = OffsetDateTime::from_unix_timestamp(unix_s);
+    let instant = instant.unwrap_or_else(|_| PrimitiveDateTime::MAX.assume_utc());
+    let (date, hour, minute) = (instant.date(), instant.hour(), instant.minute());
+    format!("{date} {hour:02}:{minute:02} UTC")
 }
 
 /// A whole number of the first unit has no decimals.

@@ -54,9 +54,12 @@ impl CpuLedger {
     pub(crate) fn over(agent: &AgentRecord, wanted: impl Fn(u32) -> bool) -> Option<Self> {
         let host = &agent.evidence.host;
         let interval_ns = agent.evidence.interval_ns;
-        let cpus: Vec<_> = host.cpus.iter().filter(|it| wanted(it.cpu)).collect();
-        let sum =
-            |ns: fn(&CpuTimes) -> u64| cpus.iter().map(|it| ns(it)).fold(0, u64::saturating_add);
+        let cpus: Vec<_> = host.cpus.iter().filter(|times| wanted(times.cpu)).collect();
+        let sum = |ns: fn(&CpuTimes) -> u64| {
+            cpus.iter()
+                .map(|times| ns(times))
+                .fold(0, u64::saturating_add)
+        };
         let total_ns = interval_ns.saturating_mul(cpus.len() as u64);
         if total_ns == 0 || sum(CpuTimes::total_ns) == 0 {
             return None;
@@ -235,18 +238,22 @@ fn stolen_spans(agent: &AgentRecord) -> Option<Vec<(i64, i64)>> {
     let host = &agent.evidence.host;
     let cpus = agent.cpus_of_both();
     let matters = |cpu: u32| cpus.is_empty() || cpus.contains(&cpu);
-    let stolen: Vec<_> = host.stolen.iter().filter(|it| matters(it.cpu)).collect();
-    let in_window = stolen.iter().filter(|it| it.until_ns > 0);
-    let placed_ns = in_window.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
+    let stolen: Vec<_> = host
+        .stolen
+        .iter()
+        .filter(|stretch| matters(stretch.cpu))
+        .collect();
+    let in_window = stolen.iter().filter(|stretch| stretch.until_ns > 0);
+    let placed_ns = in_window.fold(0, |sum: u64, stretch| sum.saturating_add(stretch.steal_ns));
     let of_cpus = host.cpus.iter().filter(|times| matters(times.cpu));
-    let steal_ns = of_cpus.fold(0, |sum: u64, it| sum.saturating_add(it.steal_ns));
+    let steal_ns = of_cpus.fold(0, |sum: u64, times| sum.saturating_add(times.steal_ns));
     if steal_ns > placed_ns.saturating_add(UNPLACED_MOST_NS) {
         return None;
     }
-    let spans = stolen.iter().map(|it| {
+    let spans = stolen.iter().map(|stretch| {
         // It is counted when it is over.
-        let from_ns = it.from_ns.saturating_sub_unsigned(it.steal_ns);
-        (from_ns, it.until_ns.max(from_ns))
+        let from_ns = stretch.from_ns.saturating_sub_unsigned(stretch.steal_ns);
+        (from_ns, stretch.until_ns.max(from_ns))
     });
     Some(spans.collect())
 }
@@ -337,7 +344,8 @@ impl Parts {
         let mut backlog = due * before_ns as f64 / self.part_ns as f64;
         for (index, is_clean) in self.is_clean.iter_mut().enumerate() {
             let point = summary.series.points.get(index);
-            let ended = point.map_or(0, |it| it.successes + it.errors + it.failures) as f64;
+            let ended =
+                point.map_or(0, |point| point.successes + point.errors + point.failures) as f64;
             let after = (backlog + due - ended).max(0.0);
             if !*is_clean {
                 backlog = after;
@@ -385,7 +393,7 @@ impl Parts {
         let points: Vec<&SeriesPoint> = points
             .filter_map(|(point, is_clean)| is_clean.then_some(point))
             .collect();
-        let counts: Vec<f64> = points.iter().map(|it| it.successes as f64).collect();
+        let counts: Vec<f64> = points.iter().map(|point| point.successes as f64).collect();
         let successes_per_s = counts.iter().sum::<f64>() * 1e9 / clean_ns as f64;
         let is_planned_to_vary = is_planned_to_vary(run);
         let successes_interval = if is_planned_to_vary {
@@ -397,8 +405,8 @@ impl Parts {
             let counts = points.iter().map(|point| of(point));
             counts.fold(0, u64::saturating_add)
         };
-        let response_ns = sum(|it| it.stamped_response_ns) as f64;
-        let own_share = sum(|it| it.stamped_own_ns) as f64 / response_ns;
+        let response_ns = sum(|point| point.stamped_response_ns) as f64;
+        let own_share = sum(|point| point.stamped_own_ns) as f64 / response_ns;
         let all = &run.latencies.intervals;
         let intervals = all.only(|index| self.least_counted(all, index, self.response_ns));
         CleanFigures {
@@ -406,7 +414,7 @@ impl Parts {
             window_ns: run.window_ns,
             successes_per_s,
             successes_interval,
-            replies: sum(|it| it.successes.saturating_add(it.errors)),
+            replies: sum(|point| point.successes.saturating_add(point.errors)),
             own_share: own_share.is_finite().then_some(own_share),
             steadiness: steadiness_of_counts(
                 &counts,
@@ -476,10 +484,8 @@ mod tests {
             times.busy_ns = 300 * MS;
         }
         let ledger = CpuLedger::of(&agent).expect("read");
-        assert_eq!(
-            (ledger.unaccounted_ns, sum(&ledger)),
-            (140 * MS, 2_000 * MS)
-        );
+        let sums = [ledger.unaccounted_ns, sum(&ledger)];
+        assert_eq!(sums, [140 * MS, 2_000 * MS]);
     }
 
     #[test]
@@ -499,12 +505,8 @@ mod tests {
             assert_eq!(ledger.others_ns, others.map(|ms: u64| ms * MS));
             assert_eq!(ledger.unaccounted_ns, unaccounted * MS);
             assert_eq!(ledger.idle_ns, idle * MS);
-            assert!(
-                ledger
-                    .others
-                    .iter()
-                    .all(|it| Some(it.cpu_ns) <= ledger.others_ns)
-            );
+            let mut largest = ledger.others.iter();
+            assert!(largest.all(|program| Some(program.cpu_ns) <= ledger.others_ns));
         }
         let one = CpuLedger::over(&agent(500, Some(600)), |cpu| cpu == 1).expect("read");
         assert_eq!((one.cpus, sum(&one)), (1, 1_000 * MS));
@@ -537,6 +539,14 @@ mod tests {
             until_ns,
             steal_ns: steal_ms * MS,
         });
+    }
+
+    /// The counters of the only CPU have so much steal.
+    fn counted(run: &mut Run, steal_ms: u64) {
+        run.agents[0].evidence.host.cpus = vec![CpuTimes {
+            steal_ns: steal_ms * MS,
+            ..CpuTimes::default()
+        }];
     }
 
     fn clean_of(run: &Run) -> Option<Clean> {
@@ -598,23 +608,17 @@ mod tests {
             Objective::SuccessesPerS { above: 9_000.0 },
             Objective::Errors { below: 0.5 },
         ];
-        let is_of_part = |run: &Run| {
-            let outcomes = Judged::of(run).objectives();
-            let reasons = outcomes.into_iter().map(|outcome| outcome.reason);
-            let part = "without CPU steal";
-            reasons
-                .map(|it| it.is_some_and(|it| it.contains(part)))
-                .collect::<Vec<_>>()
+        let is_of_part = |run: &Run| -> Vec<bool> {
+            let outcomes = Judged::of(run).objectives().into_iter();
+            let reasons = outcomes.map(|outcome| outcome.reason.unwrap_or_default());
+            let is_of_part = reasons.map(|reason| reason.contains("without CPU steal"));
+            is_of_part.collect()
         };
         // What nobody notices decides nothing.
         steal(&mut run, 0, 3 * S + S / 10 + S / 20, 60);
         assert!(Judged::of(&run).undisturbed().is_none());
         assert_eq!(is_of_part(&run), [false; 5]);
-        run.agents[0].evidence.host.cpus = vec![CpuTimes {
-            cpu: 0,
-            steal_ns: 60 * MS,
-            ..CpuTimes::default()
-        }];
+        counted(&mut run, 60);
         let judged = Judged::of(&run);
         let rest = judged.undisturbed().expect("the verdict rests on it");
         let q = 0.99;
@@ -675,15 +679,11 @@ mod tests {
     #[test]
     fn steal_that_no_reading_places_leaves_no_figures() {
         let mut run = closed(&[]);
-        run.agents[0].evidence.host.cpus = vec![CpuTimes {
-            cpu: 0,
-            steal_ns: 90 * MS,
-            ..CpuTimes::default()
-        }];
+        counted(&mut run, 90);
         steal(&mut run, 0, S, 60);
         // Ticks of the counters.
         assert!(figures(&run).clean_ns < 10_000 * MS);
-        run.agents[0].evidence.host.cpus[0].steal_ns = 91 * MS;
+        counted(&mut run, 91);
         let clean = clean_of(&run).expect("something was stolen");
         assert!(clean.clean_ns.is_none() && clean.figures.is_none());
     }
@@ -711,10 +711,8 @@ mod tests {
             figures(&run).clean_ns
         };
         // It drains within two tenths.
-        assert_eq!(
-            after_steal(&[due + due / 2, due + due * 3 / 10]),
-            9_700 * MS
-        );
+        let drained = [due + due / 2, due + due * 3 / 10];
+        assert_eq!(after_steal(&drained), 9_700 * MS);
         // It does not: that is the server's doing.
         assert_eq!(after_steal(&[due, due]), 9_900 * MS);
         steal(&mut run, 0, 4 * S + S / 10 - S / 100, 40);

@@ -171,7 +171,7 @@ fn outages(run: &Run) -> Vec<Outage> {
     let workers = run.workers().filter(|worker| worker.live.most > 0);
     common(workers.map(|worker| {
         let downtimes = worker.downtimes.iter();
-        downtimes.map(|it| (it.from_ns, it.until_ns.unwrap_or(i64::MAX)))
+        downtimes.map(|time| (time.from_ns, time.until_ns.unwrap_or(i64::MAX)))
     }))
     .into_iter()
     .map(|(from_ns, until_ns)| (from_ns.max(0), until_ns))
@@ -315,7 +315,7 @@ fn slowest_ns(run: &Run) -> u64 {
 /// The median, over the intervals with replies, of the longest response time of each.
 fn usual_ns(run: &Run) -> u64 {
     let intervals = run.latencies.intervals.histograms();
-    let mut slowest: Vec<u64> = intervals.filter_map(|it| it.max_ns()).collect();
+    let mut slowest: Vec<u64> = intervals.filter_map(|interval| interval.max_ns()).collect();
     slowest.sort_unstable();
     slowest.get(slowest.len() / 2).copied().unwrap_or(0)
 }
@@ -358,7 +358,7 @@ pub(crate) fn paused_ns<'a>(
 ) -> f64 {
     let pauses = common(workers.map(|worker| {
         let pauses = worker.pauses.iter();
-        pauses.map(|it| (it.from_ns.max(from_ns), it.until_ns.min(until_ns)))
+        pauses.map(|pause| (pause.from_ns.max(from_ns), pause.until_ns.min(until_ns)))
     }));
     let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
     lengths.sum::<i64>() as f64
@@ -414,7 +414,10 @@ impl FailureTimes {
         let first = beyond(failed.iter().enumerate(), stray)?;
         let last = beyond(failed.iter().enumerate().rev(), stray)?;
         let failures: u64 = failed[first..=last].iter().sum();
-        let successes: u64 = points[first..=last].iter().map(|it| it.successes).sum();
+        let successes: u64 = points[first..=last]
+            .iter()
+            .map(|point| point.successes)
+            .sum();
         let edge_ns = run.window_ns as f64 * EDGE;
         let from_ns = first as u64 * series.interval_ns;
         let until_ns = (last as u64 + 1) * series.interval_ns;
@@ -496,7 +499,7 @@ pub enum NoSuccessCause {
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let has_success = if run.is_streams() {
         let mut streams = run.stream_records();
-        summary.window.bytes_received > 0 || streams.any(|it| it.window.bytes_acked > 0)
+        summary.window.bytes_received > 0 || streams.any(|streams| streams.window.bytes_acked > 0)
     } else if run.is_held() {
         summary.live.max > 0
     } else {
@@ -638,11 +641,11 @@ impl EndedStreams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brunt_load::{ArrivalProcess, Schedule, Stage};
-    use brunt_record::{IntervalRecorder, Pause, Population, StatusCounts};
+    use brunt_load::{ArrivalProcess, Schedule};
+    use brunt_record::{IntervalRecorder, Pause, Population};
 
     use crate::RunFigures;
-    use crate::invariants::sample::{MS, WINDOW, emptied, open_run, run, schedule_of, set_stages};
+    use crate::invariants::sample::{MS, WINDOW, emptied, open_run, run, schedule_of};
 
     #[test]
     fn a_rate_is_unbroken_where_every_part_has_its_replies() {
@@ -682,7 +685,7 @@ mod tests {
 
     fn found(run: &Run) -> Vec<(u64, Option<u64>)> {
         let silences = silences(run, &run.summary());
-        let in_ms = |it: &Outage| (it.from_ns / MS, it.until_ns.map(|ns| ns / MS));
+        let in_ms = |outage: &Outage| (outage.from_ns / MS, outage.until_ns.map(|ns| ns / MS));
         silences.iter().map(in_ms).collect()
     }
 
@@ -691,14 +694,16 @@ mod tests {
         assert_eq!(WINDOW.length_ns(), 2_000 * MS);
         for run in [run(), open_run()] {
             assert_eq!(found(&run), []);
-            assert_eq!(
-                found(&silent(run.clone(), 500, 1_600)),
-                [(500, Some(1_600))]
-            );
-            assert_eq!(found(&silent(run.clone(), 500, 2_000)), [(500, None)]);
-            assert_eq!(found(&silent(run.clone(), 0, 1_500)), [(0, Some(1_500))]);
-            // Too short.
-            assert_eq!(found(&silent(run, 500, 700)), []);
+            for (from_ms, until_ms, expected) in [
+                (500, 1_600, vec![(500, Some(1_600))]),
+                (500, 2_000, vec![(500, None)]),
+                (0, 1_500, vec![(0, Some(1_500))]),
+                // Too short.
+                (500, 700, vec![]),
+            ] {
+                let found = found(&silent(run.clone(), from_ms, until_ms));
+                assert_eq!(found, expected);
+            }
         }
     }
 
@@ -745,28 +750,6 @@ mod tests {
         assert_eq!(found(&paused).len(), usize::from(count > 1));
         paused.agents[0].workers[0].pauses = vec![pause];
         assert_eq!(found(&paused), []);
-    }
-
-    #[test]
-    fn stages_are_integrated() {
-        let stage = |from_per_s, to_per_s| Stage {
-            duration_ns: 1_000 * MS,
-            from_per_s,
-            to_per_s,
-        };
-        let stages = vec![stage(0.0, 100.0), stage(50.0, 50.0)];
-        let mut run = open_run();
-        set_stages(&mut run, stages);
-        for (from_ms, until_ms, expected) in [
-            (0, 2_000, 100.0),
-            (0, 500, 12.5),
-            (500, 1_000, 37.5),
-            (1_500, 9_000, 25.0),
-            (3_000, 4_000, 0.0),
-        ] {
-            let found = planned(&run, from_ms * MS, until_ms * MS);
-            assert!((found - expected).abs() < 1e-9, "{from_ms}: {found}");
-        }
     }
 
     #[test]
@@ -830,54 +813,59 @@ mod tests {
         }
     }
 
+    /// Replies by status, failures by kind.
+    type Ended<'a> = (&'a [(u16, u64)], &'a [(FailureKind, u64)]);
+
+    /// Why a run had no success whose second worker had these ends, of the window or after it.
+    fn no_success(
+        (statuses, failures): Ended<'_>,
+        is_after: bool,
+        change: impl FnOnce(&mut Run),
+    ) -> Option<NoSuccess> {
+        let mut run = emptied(run());
+        let tallies = &mut run.agents[0].workers[1].tallies;
+        let replies = if is_after {
+            &mut tallies.after.replies
+        } else {
+            &mut tallies.measure.replies
+        };
+        for &(status, count) in statuses {
+            (0..count).for_each(|_| replies.add(status));
+        }
+        for &(kind, count) in failures {
+            (0..count).for_each(|_| tallies.measure.failures.add(kind));
+        }
+        change(&mut run);
+        run.no_success()
+    }
+
     #[test]
     fn the_most_frequent_cause_is_told() {
         use FailureKind::{ConnectRefused, ConnectTimedOut, Reset, TimedOut, UnexpectedBytes};
         use NoSuccessCause::{Failure, NothingSent, Status, Unanswered};
-        type Case<'a> = (
-            &'a [(u16, u64)],
-            &'a [(FailureKind, u64)],
-            u64,
-            (NoSuccessCause, u64, u64),
-        );
-        let cases: &[Case<'_>] = &[
-            (&[], &[], 0, (NothingSent, 0, 0)),
-            (&[(404, 10)], &[], 0, (Status(404), 10, 10)),
+        let connects = [
+            (UnexpectedBytes, 7),
+            (ConnectTimedOut, 2),
+            (ConnectRefused, 3),
+        ];
+        let cases: &[(Ended<'_>, u64, (NoSuccessCause, u64, u64))] = &[
+            ((&[], &[]), 0, (NothingSent, 0, 0)),
+            ((&[(404, 10)], &[]), 0, (Status(404), 10, 10)),
             (
-                &[(404, 10), (500, 11)],
-                &[(Reset, 9)],
+                (&[(404, 10), (500, 11)], &[(Reset, 9)]),
                 0,
                 (Status(500), 11, 30),
             ),
             (
-                &[(404, 1)],
-                &[(Reset, 9), (ConnectRefused, 99)],
+                (&[(404, 1)], &[(Reset, 9), (ConnectRefused, 99)]),
                 0,
                 (Failure(Reset), 9, 10),
             ),
-            (
-                &[],
-                &[
-                    (UnexpectedBytes, 7),
-                    (ConnectTimedOut, 2),
-                    (ConnectRefused, 3),
-                ],
-                0,
-                (Failure(ConnectRefused), 3, 5),
-            ),
-            (&[], &[(ConnectRefused, 99)], 4, (Unanswered, 4, 4)),
-            (&[], &[(TimedOut, 3)], 4, (Unanswered, 4, 7)),
+            ((&[], &connects), 0, (Failure(ConnectRefused), 3, 5)),
+            ((&[], &[(ConnectRefused, 99)]), 4, (Unanswered, 4, 4)),
+            ((&[], &[(TimedOut, 3)]), 4, (Unanswered, 4, 7)),
         ];
-        for &(statuses, failures, in_flight, (cause, count, total)) in cases {
-            let mut run = emptied(run());
-            let worker = &mut run.agents[0].workers[1];
-            worker.in_flight_at_end = in_flight;
-            for &(status, count) in statuses {
-                (0..count).for_each(|_| worker.tallies.after.replies.add(status));
-            }
-            for &(kind, count) in failures {
-                (0..count).for_each(|_| worker.tallies.measure.failures.add(kind));
-            }
+        for &(ended, in_flight, (cause, count, total)) in cases {
             let counted = match cause {
                 Failure(kind) if kind.scope() == FailureScope::Connect => {
                     NoSuccessPopulation::Attempts
@@ -891,28 +879,22 @@ mod tests {
                 total,
                 counted,
             };
-            assert_eq!(
-                run.no_success(),
-                Some(expected),
-                "{statuses:?} {failures:?}"
-            );
+            let found = no_success(ended, true, |run| {
+                run.agents[0].workers[1].in_flight_at_end = in_flight;
+            });
+            assert_eq!(found, Some(expected), "{ended:?}");
         }
     }
 
     #[test]
     fn errors_without_a_status_are_a_cause() {
-        let mut run = emptied(run());
-        let replies = &mut run.agents[0].workers[0].tallies.after.replies;
-        (0..3).for_each(|_| replies.add(ReplyOutcome::ERROR));
-        replies.add(500);
-        let expected = NoSuccess {
-            cause: NoSuccessCause::Error,
-            count: 3,
-            is_uniform: true,
-            total: 4,
-            counted: NoSuccessPopulation::Ended,
-        };
-        assert_eq!(run.no_success(), Some(expected));
+        let found = no_success((&[(500, 1)], &[]), true, |run| {
+            let replies = &mut run.agents[0].workers[0].tallies.after.replies;
+            (0..3).for_each(|_| replies.add(ReplyOutcome::ERROR));
+        });
+        let found = found.expect("no success");
+        let counts = (found.cause, found.count, found.total);
+        assert_eq!(counts, (NoSuccessCause::Error, 3, 4));
     }
 
     /// Replies come in the window to requests from the warm-up, and in drain to those of the
@@ -921,62 +903,49 @@ mod tests {
     fn requests_of_the_window_are_what_is_counted() {
         use FailureKind::{Reset, TimedOut};
         use NoSuccessCause::{Failure, Status, Unanswered};
-        type Case<'a> = (
-            &'a [(u16, u64)],
-            &'a [(FailureKind, u64)],
-            [u64; 3],
-            (NoSuccessCause, u64, bool),
-        );
+        type Case<'a> = (Ended<'a>, [u64; 3], (NoSuccessCause, u64, bool));
         let cases: &[Case<'_>] = &[
-            (&[(404, 64)], &[], [60, 0, 0], (Status(404), 60, true)),
+            ((&[(404, 64)], &[]), [60, 0, 0], (Status(404), 60, true)),
             (
-                &[(404, 6), (500, 4)],
-                &[],
+                (&[(404, 6), (500, 4)], &[]),
                 [9, 0, 1],
                 (Status(404), 9, false),
             ),
             (
-                &[(404, 5)],
-                &[(TimedOut, 634)],
+                (&[(404, 5)], &[(TimedOut, 634)]),
                 [5, 633, 0],
                 (Failure(TimedOut), 633, true),
             ),
             (
-                &[],
-                &[(TimedOut, 3), (Reset, 4)],
+                (&[], &[(TimedOut, 3), (Reset, 4)]),
                 [0, 6, 0],
                 (Failure(Reset), 6, false),
             ),
-            (&[(404, 1)], &[(Reset, 1)], [0, 0, 8], (Unanswered, 8, true)),
+            (
+                (&[(404, 1)], &[(Reset, 1)]),
+                [0, 0, 8],
+                (Unanswered, 8, true),
+            ),
         ];
-        for &(statuses, failures, [errors, failed, censored], (cause, count, is_uniform)) in cases {
-            let mut run = emptied(run());
-            (0..errors).for_each(|_| run.latencies.response_error.record(5));
-            let worker = &mut run.agents[0].workers[1];
-            for &(status, count) in statuses {
-                (0..count).for_each(|_| worker.tallies.measure.replies.add(status));
-            }
-            for &(kind, count) in failures {
-                (0..count).for_each(|_| worker.tallies.measure.failures.add(kind));
-            }
-            worker.population = Population {
-                issued: errors + failed + censored,
-                recorded: errors,
-                failed,
-                censored,
-            };
+        for &(ended, [errors, failed, censored], (cause, count, is_uniform)) in cases {
+            let issued = errors + failed + censored;
+            let found = no_success(ended, false, |run| {
+                (0..errors).for_each(|_| run.latencies.response_error.record(5));
+                run.agents[0].workers[1].population = Population {
+                    issued,
+                    recorded: errors,
+                    failed,
+                    censored,
+                };
+            });
             let expected = NoSuccess {
                 cause,
                 count,
                 is_uniform,
-                total: errors + failed + censored,
+                total: issued,
                 counted: NoSuccessPopulation::Issued,
             };
-            assert_eq!(
-                run.no_success(),
-                Some(expected),
-                "{statuses:?} {failures:?}"
-            );
+            assert_eq!(found, Some(expected), "{ended:?}");
         }
     }
 
@@ -985,21 +954,12 @@ mod tests {
         assert_eq!(run().no_success(), None);
         assert_eq!(open_run().no_success(), None);
         // In the window, of a request from the warm-up.
-        let mut carried = emptied(run());
-        let mut replies = StatusCounts::default();
-        replies.add(302);
-        carried.agents[0].workers[0].tallies.measure.replies = replies;
-        assert_eq!(carried.no_success(), None);
+        assert_eq!(no_success((&[(302, 1)], &[]), false, |_| ()), None);
         // In drain, of a request of the window.
-        let mut late = emptied(run());
-        late.latencies.response.record(5);
-        assert_eq!(late.no_success(), None);
-    }
-
-    #[test]
-    fn without_a_window_nothing_is_said() {
-        let mut run = emptied(run());
-        run.window_ns = 0;
-        assert_eq!(run.no_success(), None);
+        let late = no_success((&[], &[]), false, |run| run.latencies.response.record(5));
+        assert_eq!(late, None);
+        // Without a window nothing is said.
+        let none = no_success((&[], &[]), false, |run| run.window_ns = 0);
+        assert_eq!(none, None);
     }
 }

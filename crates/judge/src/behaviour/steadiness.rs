@@ -317,6 +317,14 @@ mod tests {
         overload_of(run, &run.summary())
     }
 
+    #[track_caller]
+    fn has_capacity(overload: Overload, per_s: f64) {
+        assert!(
+            (overload.capacity_per_s - per_s).abs() < 1.0,
+            "{overload:?}"
+        );
+    }
+
     fn found_steadiness(run: &Run) -> Steadiness {
         steadiness_of(run, &run.summary())
     }
@@ -336,41 +344,27 @@ mod tests {
 
     #[test]
     fn what_drifts_is_told_from_what_scatters() {
-        // (what, counts per 100 ms, drifts)
+        // (counts per 100 ms, drifts)
+        let step = |before: u64, after: u64| counts(100, |i| if i < 50 { before } else { after });
         let cases = [
             ("even", counts(100, |_| 1_000), false),
             ("scatter of 10 %", counts(100, |i| 950 + scatter(i)), false),
-            (
-                "a step of 20 % in the middle",
-                counts(100, |i| if i < 50 { 1_000 } else { 800 }),
-                true,
-            ),
-            (
-                "a step of 2 %",
-                counts(100, |i| if i < 50 { 1_000 } else { 980 }),
-                false,
-            ),
+            ("a step of 20 %", step(1_000, 800), true),
+            ("a step of 2 %", step(1_000, 980), false),
             ("a fall of 20 %", counts(100, |i| 1_000 - 2 * i), true),
-            (
-                "a rise of 20 % under scatter",
-                counts(300, |i| 950 + i * 2 / 3 + scatter(i)),
-                true,
-            ),
             ("a rise of 2 %", counts(100, |i| 10_000 + 2 * i), false),
-            (
-                "one bad point",
-                counts(100, |i| if i == 80 { 0 } else { 1_000 }),
-                false,
-            ),
             ("too short", counts(7, |i| 1_000 - 100 * i), false),
             ("just long enough", counts(8, |i| 1_000 - 50 * i), true),
             ("nothing at all", counts(100, |_| 0), false),
-            (
-                "nothing at first",
-                counts(100, |i| if i < 50 { 0 } else { 10 }),
-                true,
-            ),
+            ("nothing at first", step(0, 10), true),
         ];
+        let scattered_rise = counts(300, |i| 950 + i * 2 / 3 + scatter(i));
+        let bad_point = counts(100, |i| if i == 80 { 0 } else { 1_000 });
+        let more = [
+            ("a scattered rise", scattered_rise, true),
+            ("a bad point", bad_point, false),
+        ];
+        let cases = cases.into_iter().chain(more);
         for (what, counts, drifts) in cases {
             let found = found_steadiness(&closed(&counts));
             assert_eq!(found.drifts, drifts, "{what}: {found:?}");
@@ -382,10 +376,8 @@ mod tests {
         let step = found_steadiness(&closed(&counts(100, |i| if i < 50 { 1_000 } else { 800 })));
         assert!((step.halves_differ.expect("two halves") + 0.2).abs() < 1e-9);
         let fall = found_steadiness(&closed(&counts(101, |i| 1_000 - 2 * i)));
-        assert!(
-            (fall.trend.expect("a trend") + 0.2).abs() < 0.02,
-            "{fall:?}"
-        );
+        let trend = fall.trend.expect("a trend");
+        assert!((trend + 0.2).abs() < 0.02, "{fall:?}");
         assert!((fall.halves_differ.expect("two halves") + 0.105).abs() < 0.01);
         // The server stopped answering: the series ends, the window does not.
         let mut stopped = closed(&[1_000; 100]);
@@ -411,10 +403,7 @@ mod tests {
         };
         set_stages(&mut open, vec![stage]);
         let staged = found_steadiness(&open);
-        assert_eq!(
-            (staged.drifts, staged.trend, staged.halves_differ),
-            (false, None, None)
-        );
+        assert_eq!(staged, Steadiness::default());
     }
 
     #[test]
@@ -505,15 +494,9 @@ mod tests {
             _ => (0, 100),
         };
         let busy = |index: usize| (scatter_at(index), 100);
-        let filling = |index: usize| {
-            (
-                if index < 5 {
-                    index as u64 * 20
-                } else {
-                    80 + scatter_at(index) / 5
-                },
-                100,
-            )
+        let filling = |index: usize| match index {
+            0..5 => (index as u64 * 20, 100),
+            _ => (80 + scatter_at(index) / 5, 100),
         };
         // A single stall near the end.
         let late = |index: usize| (if index > 190 { 50 } else { 0 }, 100);
@@ -529,11 +512,8 @@ mod tests {
             ("a stall at the end", 200, &late),
         ];
         for (words, points, point) in cases {
-            assert_eq!(
-                found_overload(&run_of(points, 1_000.0, point)),
-                None,
-                "{words}"
-            );
+            let found = found_overload(&run_of(points, 1_000.0, point));
+            assert_eq!(found, None, "{words}");
         }
     }
 
@@ -544,10 +524,7 @@ mod tests {
         for points in [8, 100, 240, 1_200] {
             let overload = found_overload(&run_of(points, 1_000.0, over));
             let overload = overload.unwrap_or_else(|| panic!("{points} points"));
-            assert!(
-                (overload.capacity_per_s - 800.0).abs() < 1.0,
-                "{overload:?}"
-            );
+            has_capacity(overload, 800.0);
             let growth = overload.growth_ns_per_s.expect("the queue is not full");
             assert!((growth / 0.25e9 - 1.0).abs() < 0.01, "{overload:?}");
         }
@@ -575,32 +552,17 @@ mod tests {
         type Change = fn(&mut ArrivalCounts);
         // (what happened, overloaded, latency grows)
         let cases: [(&str, Change, bool, bool); 6] = [
-            (
-                "one skipped for a full queue",
-                |a| a.skipped_full = 1,
-                true,
-                false,
-            ),
-            (
-                "1 % skipped for waiting",
-                |a| a.skipped_late = 100,
-                false,
-                false,
-            ),
+            ("one for a full queue", |a| a.skipped_full = 1, true, false),
+            ("1 % for waiting", |a| a.skipped_late = 100, false, false),
             ("over 1 %", |a| a.skipped_late = 101, true, false),
             (
-                "over 1 % skipped or left",
+                "skipped or left",
                 |a| (a.skipped_late, a.unsent) = (50, 51),
                 true,
                 false,
             ),
             ("over 1 % left", |a| a.unsent = 101, true, true),
-            (
-                "nothing planned",
-                |a| *a = ArrivalCounts::default(),
-                false,
-                false,
-            ),
+            ("nothing planned", |a| *a = Default::default(), false, false),
         ];
         for (words, change, is_overloaded, grows) in cases {
             let mut run = run_of(100, 1_000.0, |index| (scatter_at(index) + 1, 80));
@@ -623,7 +585,6 @@ mod tests {
 
     #[test]
     fn stages_are_judged_one_by_one() {
-        let capacity = 300;
         let within = staged(run_of(200, 200.0, |_| (0, 20)), &[(200, 100.0, 290.0)]);
         assert_eq!(found_overload(&within), None);
         // 30 s at 100 per second, 5 s at 500, with a capacity of 300.
@@ -635,15 +596,9 @@ mod tests {
             &[(300, 100.0, 100.0), (50, 500.0, 500.0)],
         );
         let overload = found_overload(&step).expect("the second stage is over capacity");
-        assert!(
-            (overload.capacity_per_s - f64::from(capacity)).abs() < 1.0,
-            "{overload:?}"
-        );
-        let growth = overload.growth_ns_per_s.expect("it grows");
-        assert!(
-            (growth / (200.0 / 300.0 * 1e9) - 1.0).abs() < 0.02,
-            "{growth}"
-        );
+        has_capacity(overload, 300.0);
+        let growth = overload.growth_ns_per_s.expect("it grows") / 1e9;
+        assert!((growth * 300.0 / 200.0 - 1.0).abs() < 0.02, "{growth}");
         // Up and down again: the backlog is gone in the end.
         let peak = staged(
             run_of(200, 300.0, |index| match index {
@@ -660,20 +615,8 @@ mod tests {
             (Schedule::DURATION_MAX_NS / POINT_NS - 59, 1.0, 1.0),
             (9, 1.0, 1.0),
         ];
-        assert_eq!(
-            found_overload(&staged(run_of(60, 100.0, |_| (1, 10)), beyond)),
-            None
-        );
-    }
-
-    #[test]
-    fn a_closed_loop_is_never_overloaded() {
-        let mut run = run_of(100, 1_000.0, |index| (20 * index as u64, 80));
-        assert!(found_overload(&run).is_some());
-        run.plan.model = LoadModel::Closed {
-            connect_per_s: None,
-        };
-        assert_eq!(found_overload(&run), None);
+        let found = found_overload(&staged(run_of(60, 100.0, |_| (1, 10)), beyond));
+        assert_eq!(found, None);
     }
 
     #[test]
@@ -685,9 +628,6 @@ mod tests {
         };
         run.plan.reuse = replaced_after(4);
         let overload = found_overload(&run).expect("a backlog that grows");
-        assert!(
-            (overload.capacity_per_s - 200.0).abs() < 1.0,
-            "{overload:?}"
-        );
+        has_capacity(overload, 200.0);
     }
 }

@@ -82,18 +82,15 @@ pub struct CapacityStep {
 impl CapacityStep {
     /// Whether what was measured keeps all limits, be it with certainty or without.
     pub fn keeps_limits(&self) -> bool {
-        self.objectives.iter().all(|it| it.keeps_limit())
+        self.objectives.iter().all(ObjectiveOutcome::keeps_limit)
     }
 
     /// Whether this step, as undecided as `before` at the same rate, counts as met: what was
     /// measured keeps the limits both times.
     pub fn counts_as_met_after(&self, before: &Self) -> bool {
-        let is_undecided = |it: &Self| it.outcome == CapacityOutcome::Undecided;
-        is_undecided(self)
-            && is_undecided(before)
-            && self.rate_per_s == before.rate_per_s
-            && self.keeps_limits()
-            && before.keeps_limits()
+        let is_open =
+            |step: &Self| step.outcome == CapacityOutcome::Undecided && step.keeps_limits();
+        is_open(self) && is_open(before) && self.rate_per_s == before.rate_per_s
     }
 }
 
@@ -202,18 +199,9 @@ impl CapacityResult {
     /// Whether a rate holds, or brunt was the limit before one missed.
     pub fn has_passed(&self) -> bool {
         match self {
-            Self::Found { .. }
-            | Self::AtLeast { .. }
-            | Self::ClientLimited { .. }
-            | Self::Bracket {
-                met_per_s: Some(_), ..
-            } => true,
-            Self::Impossible { .. }
-            | Self::NotMet { .. }
-            | Self::Bracket {
-                met_per_s: None, ..
-            }
-            | Self::Nothing { .. } => false,
+            Self::ClientLimited { .. } => true,
+            Self::Nothing { .. } => false,
+            _ => self.held_per_s().is_some(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! which missed, and what all steps come to.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::{Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
 
@@ -136,29 +136,27 @@ impl CapacitySearch {
         let kept_limits_before =
             std::mem::replace(&mut self.without_answer.kept_limits, keeps_limits);
         self.without_answer.was_disturbed |= step.is_disturbed;
-        match step.outcome {
-            CapacityOutcome::Met => self.hold(step),
+        let again = match step.outcome {
+            CapacityOutcome::Met | CapacityOutcome::Missed => 0,
             // That a rate misses by chance shows neither of two windows.
-            CapacityOutcome::Undecided if keeps_limits && kept_limits_before => self.hold(step),
-            CapacityOutcome::Missed => self.miss(step),
-            CapacityOutcome::Undecided if self.without_answer.steps >= self.undecided_again() => {
-                self.miss(step);
+            CapacityOutcome::Undecided if keeps_limits && kept_limits_before => 0,
+            CapacityOutcome::Undecided => self.undecided_again(),
+            CapacityOutcome::ClientLimited => self.limited_again(),
+            CapacityOutcome::Invalid => REPEATED_MOST,
+        };
+        if self.without_answer.steps < again {
+            if step.outcome == CapacityOutcome::Undecided && !self.is_longer(step.stage) {
+                self.rates.short_undecided += 1;
             }
-            CapacityOutcome::ClientLimited if self.without_answer.steps >= self.limited_again() => {
-                self.miss(step);
-            }
-            CapacityOutcome::Invalid if self.without_answer.steps >= REPEATED_MOST => {
-                let reason = "the figures could not be trusted, three times in a row";
-                return self.finish(self.rates.nothing(reason));
-            }
-            _ => {
-                if step.outcome == CapacityOutcome::Undecided && !self.is_longer(step.stage) {
-                    self.rates.short_undecided += 1;
-                }
-                self.without_answer.steps += 1;
-                return self.go_on_with(step.stage, step.rate_per_s);
-            }
+            self.without_answer.steps += 1;
+            return self.go_on_with(step.stage, step.rate_per_s);
         }
+        if step.outcome == CapacityOutcome::Invalid {
+            let reason = "the figures could not be trusted, three times in a row";
+            return self.finish(self.rates.nothing(reason));
+        }
+        let holds = step.outcome == CapacityOutcome::Met || keeps_limits && kept_limits_before;
+        self.settle(step, holds);
         self.decide();
         // What it holds after less than that is worked off in the drain.
         let is_overloaded = step.outcome != CapacityOutcome::Met && is_overloaded(step);
@@ -209,7 +207,7 @@ impl CapacitySearch {
                     missed_per_s: LOW_LOADS[LOWEST].0,
                 });
             }
-            (CapacityOutcome::Met, _) => self.hold(step),
+            (CapacityOutcome::Met, _) => self.settle(step, true),
             _ => {}
         }
         if self.low_load == LOWEST {
@@ -221,16 +219,15 @@ impl CapacitySearch {
         self.go_on_with(CapacityStage::Bracket, self.plan.first_per_s);
     }
 
-    fn hold(&mut self, step: &CapacityStep) {
+    /// The rate of the step holds, or misses.
+    fn settle(&mut self, step: &CapacityStep, holds: bool) {
         let is_long = self.is_longer(step.stage);
         self.without_answer = StepsWithoutAnswer::default();
-        self.rates.hold(step, is_long);
-    }
-
-    fn miss(&mut self, step: &CapacityStep) {
-        let is_long = self.is_longer(step.stage);
-        self.without_answer = StepsWithoutAnswer::default();
-        self.rates.miss(step, is_long);
+        if holds {
+            self.rates.hold(step, is_long);
+        } else {
+            self.rates.miss(step, is_long);
+        }
     }
 
     /// Whether the window of such a step is as long as that of a confirmation: it is one, it is
@@ -304,13 +301,10 @@ impl CapacitySearch {
     /// The rate that missed next above the one that is confirmed, if the budget has room for one
     /// more look at it; from the second look on, also to confirm it where it holds.
     fn miss_to_look_at_again(&self) -> Option<f64> {
-        let LateLooks {
-            rate_per_s: missed,
-            done,
-            ..
-        } = self.rates.miss_to_look_at_again()?;
+        let looks = self.rates.miss_to_look_at_again()?;
+        let missed = looks.rate_per_s;
         let window_ns = self.plan.window_for(missed, true);
-        let confirming = match done {
+        let confirming = match looks.done {
             0 => 0,
             _ => CONFIRMATIONS as u64 - 1,
         };
@@ -326,13 +320,10 @@ impl CapacitySearch {
         let mut window_ns = self.window_ns(stage, rate_per_s);
         // Without a step there is no answer at all.
         if let Some(left_ns) = self.left_ns().filter(|_| self.elapsed_ns > 0) {
+            let step_ns = self.plan.step_ns(window_ns);
             if let Some(met) = self.rates.met()
                 && (stage != CapacityStage::Confirmation || rate_per_s != met)
-                && left_ns
-                    < self
-                        .plan
-                        .step_ns(window_ns)
-                        .saturating_add(self.confirmations_ns(met))
+                && left_ns < step_ns.saturating_add(self.confirmations_ns(met))
             {
                 self.without_answer = StepsWithoutAnswer::default();
                 (stage, rate_per_s) = (CapacityStage::Confirmation, met);
@@ -410,7 +401,7 @@ impl CapacitySearch {
             .saturating_add(next_ns)
             .saturating_add(longer_ns.saturating_mul(looks))
             .saturating_add(self.confirmations_ns(near));
-        self.left_ns().map_or(expected_ns, |it| it.min(expected_ns))
+        self.left_ns().unwrap_or(u64::MAX).min(expected_ns)
     }
 
     fn finish(&mut self, result: CapacityResult) {
@@ -527,7 +518,7 @@ impl Rates {
     /// it then is.
     pub(super) fn hold(&mut self, step: &CapacityStep, is_long: bool) {
         let mut held = self.held.iter_mut();
-        match held.find(|it| it.rate_per_s == step.rate_per_s) {
+        match held.find(|held| held.rate_per_s == step.rate_per_s) {
             Some(held) => held.confirmations += usize::from(is_long),
             None => self.held.push(Held {
                 rate_per_s: step.rate_per_s,
@@ -535,15 +526,16 @@ impl Rates {
                 misses: 0,
             }),
         }
-        self.missed.retain(|it| it.rate_per_s > step.rate_per_s);
+        self.missed.retain(|miss| miss.rate_per_s > step.rate_per_s);
     }
 
     /// The rate of the step missed; `is_long`: by a window as long as that of a confirmation.
     pub(super) fn miss(&mut self, step: &CapacityStep, is_long: bool) {
         let is_overloaded = is_overloaded(step);
         let mut held = self.held.iter_mut();
-        let is_first = |it: &&mut Held| it.rate_per_s == step.rate_per_s && it.misses < MISSES_MOST;
-        if let Some(held) = held.find(is_first).filter(|_| !is_overloaded) {
+        let held = held.find(|held| held.rate_per_s == step.rate_per_s);
+        let is_first = |held: &&mut Held| held.misses < MISSES_MOST;
+        if let Some(held) = held.filter(is_first).filter(|_| !is_overloaded) {
             held.misses += 1;
             return;
         }
@@ -556,7 +548,7 @@ impl Rates {
         });
         if self.met().is_some_and(|met| met >= step.rate_per_s) {
             // What held once does not hold always: it is too high.
-            self.held.retain(|it| it.rate_per_s < step.rate_per_s);
+            self.held.retain(|held| held.rate_per_s < step.rate_per_s);
             self.refuted += 1;
         }
     }
@@ -577,7 +569,7 @@ impl Rates {
     pub(super) fn vary(&self) -> bool {
         self.refuted > 0
             || self.short_undecided >= SHORT_UNDECIDED_MOST
-            || self.held.iter().any(|it| it.misses > 0)
+            || self.held.iter().any(|held| held.misses > 0)
     }
 
     /// How many times the rate that holds the one that misses may be in the end.
@@ -588,7 +580,7 @@ impl Rates {
 
     /// Whether brunt was the limit at a rate that missed.
     pub(super) fn has_limit_of_brunt(&self) -> bool {
-        self.missed.iter().any(|it| it.is_brunts)
+        self.missed.iter().any(|miss| miss.is_brunts)
     }
 
     /// The highest rate that holds.
@@ -598,7 +590,7 @@ impl Rates {
 
     /// How often the highest rate that holds was confirmed.
     pub(super) fn confirmations(&self) -> usize {
-        self.highest_held().map_or(0, |it| it.confirmations)
+        self.highest_held().map_or(0, |held| held.confirmations)
     }
 
     /// Whether it was confirmed as often as it has to be.
@@ -624,16 +616,15 @@ impl Rates {
 
     /// Whether the lowest rate that missed did so in a short window alone.
     pub(super) fn is_miss_uncertain(&self) -> bool {
-        self.lowest_miss().is_some_and(|it| !it.is_certain)
+        self.lowest_miss().is_some_and(|miss| !miss.is_certain)
     }
 
     /// The looks at the lowest rate that missed, if that may have been the machine at that time:
     /// the server answered nearly all of it, and it was not looked at as often as it may be.
     pub(super) fn miss_to_look_at_again(&self) -> Option<LateLooks> {
-        let miss = self
-            .lowest_miss()
-            .filter(|it| it.answered_per_s.is_none())?;
-        let is_late = |it: &&Miss| it.is_late && it.rate_per_s == miss.rate_per_s;
+        let lowest = self.lowest_miss();
+        let miss = lowest.filter(|miss| miss.answered_per_s.is_none())?;
+        let is_late = |other: &&Miss| other.is_late && other.rate_per_s == miss.rate_per_s;
         let done = self.missed.iter().filter(is_late).count();
         let most = if miss.is_brunts {
             LATE_LOOKS_LIMITED
@@ -663,7 +654,7 @@ impl Rates {
 
     /// Whether brunt was the limit at the lowest rate that missed.
     pub(super) fn ends_at_brunt(&self) -> bool {
-        self.lowest_miss().is_some_and(|it| it.is_brunts)
+        self.lowest_miss().is_some_and(|miss| miss.is_brunts)
     }
 
     /// The answer where the search ends with nothing more than this.

@@ -587,9 +587,9 @@ fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
     let capacity = capacity.ok_or("no search was made")?;
     Err(match capacity.result() {
         CapacityResult::Found {
-            rate_per_s,
-            missed_per_s,
-        } if rate_per_s > 0.0 && missed_per_s.is_finite() => return Ok((rate_per_s, missed_per_s)),
+            rate_per_s: met,
+            missed_per_s: missed,
+        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
         CapacityResult::Found { .. } => "the rates are none".to_owned(),
         CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
         CapacityResult::ClientLimited { .. } => CLIENT_LIMITED.to_owned(),
@@ -675,9 +675,9 @@ fn says(compared: Compared, round: &RoundRecord) -> bool {
 
 /// Whether a quantile is the server's where brunt's own part of others makes brunt the limit.
 fn is_of_server(compared: Compared, round: &RoundRecord) -> bool {
-    let name = compared.quantile_name();
-    let parts = round.own_parts.as_ref().zip(name);
-    round.verdict == Verdict::ClientLimited && parts.is_some_and(|(it, of)| !it.contains_key(of))
+    let parts = round.own_parts.as_ref().zip(compared.quantile_name());
+    round.verdict == Verdict::ClientLimited
+        && parts.is_some_and(|(parts, name)| !parts.contains_key(name))
 }
 
 /// Whether others took CPUs that a round needed. What a server spends on a reply it spends then,
@@ -704,13 +704,7 @@ fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), Stri
         let own = own.and_then(|(parts, name)| parts.get(name));
         return Err(own.cloned().unwrap_or(reason));
     }
-    let name = match compared {
-        Compared::SuccessesPerS => "successes_per_s",
-        Compared::ResponseQuantile(_) => compared.quantile_name().unwrap_or_default(),
-        Compared::ServerCpu => "server_cpu",
-        Compared::CapacityPerS => "",
-    };
-    let missing = || match round.missing.get(name) {
+    let missing = || match round.missing.get(compared.key()) {
         Some(reason) => reason.clone(),
         None if compared == Compared::ServerCpu => "the server's CPU time is not known".to_owned(),
         None => "nothing was measured".to_owned(),
@@ -742,7 +736,7 @@ fn noise(pairs: &[(f64, f64)]) -> Option<f64> {
 fn too_few(all: usize, dropped: &[(usize, String)], figures: usize) -> String {
     let are_most = dropped.len() as f64 > DROPPED_MOST * all as f64;
     match dropped.first() {
-        Some((_, first)) if dropped.iter().all(|(_, it)| it == first) && dropped.len() == all => {
+        Some((_, first)) if dropped.len() == all && dropped.iter().all(|(_, why)| why == first) => {
             format!("{first} in every pair")
         }
         Some((_, first)) if are_most => {
@@ -800,6 +794,15 @@ impl Compared {
             return None;
         };
         Some(ROUND_QUANTILES[round_quantile(q)?].0)
+    }
+
+    /// The name of what is compared where rounds and runs say why they have none.
+    fn key(self) -> &'static str {
+        match self {
+            Self::SuccessesPerS => "successes_per_s",
+            Self::ResponseQuantile(_) => self.quantile_name().unwrap_or_default(),
+            Self::ServerCpu | Self::CapacityPerS => "",
+        }
     }
 
     /// What is compared, of one round.
@@ -901,16 +904,13 @@ impl SingleRun {
     ///
     /// Why there is none.
     pub(crate) fn range(&self, compared: Compared) -> Result<Range, String> {
-        let (found, name) = match compared {
-            Compared::SuccessesPerS => (self.successes_per_s, "successes_per_s"),
-            Compared::ResponseQuantile(q) => {
-                let ranges = [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns];
-                let found = round_quantile(q).map(|it| (ranges[it], ROUND_QUANTILES[it].0));
-                found.unwrap_or((None, ""))
-            }
-            Compared::CapacityPerS | Compared::ServerCpu => (None, ""),
+        let ranges = [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns];
+        let found = match compared {
+            Compared::SuccessesPerS => self.successes_per_s,
+            Compared::ResponseQuantile(q) => round_quantile(q).and_then(|place| ranges[place]),
+            Compared::CapacityPerS | Compared::ServerCpu => None,
         };
-        found.ok_or_else(|| match self.missing.get(name) {
+        found.ok_or_else(|| match self.missing.get(compared.key()) {
             Some(reason) => format!("it has no interval: {reason}"),
             None => "it has no interval".to_owned(),
         })

@@ -108,15 +108,11 @@ pub(crate) fn stream_bytes_over(run: &Run, interval_ns: u64, intervals: usize) -
 /// What the streams of a run did interval by interval.
 pub(crate) fn bandwidth_intervals(run: &Run) -> Vec<BandwidthInterval> {
     let records = || run.stream_records();
-    let Some(readings) = records()
-        .map(|record| &record.readings)
-        .min_by_key(|it| it.len())
-    else {
-        return Vec::new();
-    };
-    let edges = edges_of(readings.iter().map(|reading| reading.at_ns).collect());
-    let mut intervals = Vec::new();
-    for pair in edges.windows(2) {
+    let readings = records().map(|record| &record.readings);
+    let fewest = readings.min_by_key(|readings| readings.len());
+    let at_ns = fewest.into_iter().flatten().map(|reading| reading.at_ns);
+    let edges = edges_of(at_ns.collect());
+    let interval = |pair: &[i64]| {
         let (from_ns, to_ns) = (pair[0], pair[1]);
         let length_s = (to_ns - from_ns) as f64 / 1e9;
         let change = |of: fn(&StreamReading) -> u64| -> f64 {
@@ -124,15 +120,15 @@ pub(crate) fn bandwidth_intervals(run: &Run) -> Vec<BandwidthInterval> {
                 records().map(|record| count_at(record, to_ns, of) - count_at(record, from_ns, of));
             changes.sum()
         };
-        intervals.push(BandwidthInterval {
+        BandwidthInterval {
             from_ns: from_ns.max(0) as u64,
             to_ns: to_ns.max(0) as u64,
-            up_bytes_per_s: change(|it| it.bytes_acked) / length_s,
-            down_bytes_per_s: change(|it| it.bytes_received) / length_s,
-            segments_retransmitted: change(|it| it.segments_retransmitted).round() as u64,
-        });
-    }
-    intervals
+            up_bytes_per_s: change(|reading| reading.bytes_acked) / length_s,
+            down_bytes_per_s: change(|reading| reading.bytes_received) / length_s,
+            segments_retransmitted: change(|reading| reading.segments_retransmitted).round() as u64,
+        }
+    };
+    edges.windows(2).map(interval).collect()
 }
 
 /// The instants of readings, those left out that would begin or end a sliver; the first and the
@@ -207,10 +203,8 @@ impl Bandwidth {
             }
         }
         is_read &= run.workers().all(|worker| worker.streams.is_some());
-        let of_each = of_each.filter(|each| each.len() > 1);
-        let extremes = of_each
-            .as_ref()
-            .and_then(|each| Some((*each.iter().min()?, *each.iter().max()?)));
+        let of_each = of_each.filter(|each| each.len() > 1).unwrap_or_default();
+        let extremes = of_each.iter().min().zip(of_each.iter().max());
         let down_bytes = window.bytes_received;
         let rate = |bytes_per_s| match (run.not_one_load(), is_read) {
             (Some(reason), _) => Figure::Absent(reason),
@@ -221,14 +215,14 @@ impl Bandwidth {
             let server = count.ok().flatten()?.counted()?;
             Some(CountBeside { own, server })
         };
+        let round_trips = run.stream_records();
+        let min_rtt_ns = round_trips.filter_map(|record| record.min_rtt_ns).min();
         let one_way = run.plan.one_way();
-        let up_counts = one_way
-            .filter(|it| it.sends)
-            .and_then(|_| beside(lifetime.bytes_acked, run.server_count()));
+        let up = one_way.filter(|plan| plan.sends);
+        let up_counts = up.and_then(|_| beside(lifetime.bytes_acked, run.server_count()));
+        let down = one_way.filter(|plan| plan.receives);
         let received = summary.lifetime.bytes_received;
-        let down_counts = one_way
-            .filter(|it| it.receives)
-            .and_then(|_| beside(received, run.server_sent()));
+        let down_counts = down.and_then(|_| beside(received, run.server_sent()));
         let by_server = |bytes: fn(&ServerWindow) -> u64| match run.server_window() {
             Some(counted) => Figure::ratio(
                 bytes(counted) as f64 * 1e9,
@@ -249,16 +243,13 @@ impl Bandwidth {
             unacknowledged_bytes,
             up_counts,
             down_counts,
-            server_read_bytes_per_s: by_server(|it| it.bytes_received),
-            server_sent_bytes_per_s: by_server(|it| it.bytes_sent),
-            min_rtt_ns: run
-                .stream_records()
-                .filter_map(|record| record.min_rtt_ns)
-                .min(),
+            server_read_bytes_per_s: by_server(|window| window.bytes_received),
+            server_sent_bytes_per_s: by_server(|window| window.bytes_sent),
+            min_rtt_ns,
             smoothed_rtt_ns: rtt_ns_sum.checked_div(streams).filter(|&ns| ns > 0),
             delivery_bytes_per_s,
-            extremes,
-            fairness: of_each.as_deref().and_then(jain),
+            extremes: extremes.map(|(least, most)| (*least, *most)),
+            fairness: jain(&of_each),
             cpu_ns_per_gb: match run.client_cpu() {
                 Ok(cpu) => per_gb(cpu.cpus() * run.window_ns as f64),
                 Err(reason) => Figure::Absent(reason.to_owned()),

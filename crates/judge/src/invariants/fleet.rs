@@ -7,7 +7,7 @@ use brunt_record::{AgreedClock, FleetAgent, Run};
 
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
 use crate::facts::Facts;
-use crate::invariants::{Checked, Outcome, Problems, only_if};
+use crate::invariants::{Checked, Outcome, Problems, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -39,17 +39,16 @@ pub(super) fn shares_are_of_the_plan(facts: &Facts<'_>) -> Checked {
     only_if(are_parts(run), "no plan is shared out")?;
     let amounts = run.plan.amounts();
     let whole = run.part_of.as_ref().unwrap_or(&amounts);
-    let Some(plan) = run.plan.with_amounts(whole) else {
-        let words = "no plan has the amounts that are shared out";
-        return Err(Outcome::broken(words));
-    };
+    let none = || Outcome::broken("no plan has the amounts that are shared out");
+    let plan = run.plan.with_amounts(whole).ok_or_else(none)?;
     let mut problems = Problems::default();
     for (agent, place) in run.agents.iter().zip(1..) {
         let numbers = agent.workers.iter().map(|worker| worker.worker);
         let first = numbers.min().unwrap_or(0);
         let end = first.saturating_add(agent.workers.len() as u32);
         let share = plan.part(first..end).map(|part| part.amounts());
-        problems.expect(share.is_some_and(|it| it.is_about(&agent.share)), || {
+        let is_exact = share.is_some_and(|share| share.is_about(&agent.share));
+        problems.expect(is_exact, || {
             let last = end.max(1) - 1;
             format!("agent {place} had not what workers {first} to {last} have of the plan")
         });
@@ -161,9 +160,7 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Checked {
     let words = format!("{shared} of the window at worst, clocks known to {bound}");
     // In a short run bounds of milliseconds are a large part of it, and say nothing.
     let is_short = run.window_ns.saturating_sub(shared_ns) <= WAKE_UP_NS;
-    let mut problems = Problems::default();
-    problems.expect(is_short || share >= OVERLAP_BROKEN, || words.clone());
-    problems.none()?;
+    must(is_short || share >= OVERLAP_BROKEN, &words)?;
     let is_flagged = !is_short && share < OVERLAP_FLAGGED;
     Ok(Outcome::held_or_flagged(is_flagged, words))
 }
@@ -191,9 +188,7 @@ pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Checked {
     let words =
         format!("begun {skew} from the agreed instant at most, apart by {drift} more at the end");
     let drifts = |limit: f64| sure_drift_ns as f64 > facts.run.window_ns as f64 * limit;
-    if drifts(DRIFT_BROKEN) {
-        return Err(Outcome::broken(words));
-    }
+    must(!drifts(DRIFT_BROKEN), &words)?;
     let is_flagged = sure_skew_ns > WAKE_UP_NS || drifts(DRIFT_FLAGGED);
     Ok(Outcome::held_or_flagged(is_flagged, words))
 }

@@ -1,12 +1,12 @@
 //! I1 to I5, I7, I8 and T1: figures that no run can have, by themselves or beside the counts of the
 //! kernel and of the server.
 
-use brunt_record::{Backend, ServerCount, WorkerRecord, after_ns, counted};
+use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns, counted};
 
 use crate::Bandwidth;
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
-use crate::invariants::{Checked, Outcome, Problems, only_if, sums};
+use crate::invariants::{Checked, Outcome, Problems, known, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -46,7 +46,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     let streams = "streams have no requests, hence no response times";
     only_if(!run.is_streams(), streams)?;
     let depth = f64::from(run.depth().max(1));
-    let mean_of = |ns: u64| ns as f64 / facts.window_ns() as f64;
+    let mean_of = |ns: u64| ns as f64 / facts.run.window_ns as f64;
     // Attempts to connect take places for connections, and not connections.
     let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
     // What waits to be sent again is under way, and has no place on any connection.
@@ -69,28 +69,19 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     );
     let live_max = attempts_most.unwrap_or(summary.live.max);
     let places = u128::from(live_max) * u128::from(run.depth().max(1));
-    if u128::from(carried_in.in_flight) > places && summary.awaiting_again_ns == 0 {
-        let requests = plural(carried_in.in_flight, "request");
-        return Err(Outcome::broken(format!(
-            "{requests} in flight when the window began, in {places} places; {words}"
-        )));
+    let requests = plural(carried_in.in_flight, "request");
+    let carried = format!("{requests} in flight when the window began, in {places} places");
+    let had_places = u128::from(carried_in.in_flight) <= places || summary.awaiting_again_ns > 0;
+    must(had_places, &format!("{carried}; {words}"))?;
+    if !by_count {
+        integral_explained(facts, &words)?;
+        must(busy <= room * LITTLE_OVER, &words)?;
     }
-    if !by_count && let Some(broken) = integral_explained(facts) {
-        return Err(Outcome::broken(format!("{broken}; {words}")));
-    }
-    if !by_count && busy > room * LITTLE_OVER {
-        return Err(Outcome::broken(words));
-    }
-    let Some((product, most, of_product)) = little_product(facts, room, depth) else {
-        let words = format!("there is no latency; {words}");
-        return Err(Outcome::not_applicable(words));
-    };
+    let without = format!("there is no latency; {words}");
+    let (product, most, of_product) = known(little_product(facts, room, depth), &without)?;
     words = format!("{of_product}; {words}");
-    if product > most {
-        return Err(Outcome::broken(format!(
-            "{words}, at most {most:.2} with the window's edges"
-        )));
-    }
+    let edges = format!("{words}, at most {most:.2} with the window's edges");
+    must(product <= most, &edges)?;
     let window = &summary.window;
     let never_idle = facts.is_closed()
         && run.plan.think_time_ns == 0
@@ -104,7 +95,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
         && window.connections_opened == 0
         && window.connections_closed_idle == 0
         && summary.lifetime.connections_shut == 0
-        && facts.window_ns() >= BUSY_WINDOW_LEAST_NS;
+        && facts.run.window_ns >= BUSY_WINDOW_LEAST_NS;
     // A million first requests take seconds, and the window may begin before the last of them.
     let not_begun = mean_of(summary.live.not_begun_ns) * depth;
     if not_begun > 0.0 {
@@ -115,23 +106,22 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     if blocked > 0.0 {
         words = format!("{words}, {blocked:.2} of them with a server that had not read");
     }
-    if never_idle && busy < (room - not_begun - blocked) * LITTLE_UNDER {
-        let words = format!("connections that never idle were idle: {words}");
-        return Err(Outcome::broken(words));
-    }
+    let is_idle = never_idle && busy < (room - not_begun - blocked) * LITTLE_UNDER;
+    let idle = format!("connections that never idle were idle: {words}");
+    must(!is_idle, &idle)?;
     let is_long = most <= room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
     let short = format!("the window is too short against the service time: {words}");
     only_if(is_long, &short)?;
     Ok(Outcome::held(words))
 }
 
-/// What is wrong with the integral of requests in flight, where requests count from their send: of
-/// those sent in the window it must be the sum of their times, less what lies after the window.
-/// What failed or was censored has no time on record, and was in flight for the window at most.
-fn integral_explained(facts: &Facts<'_>) -> Option<String> {
+/// Where requests count from their send, the integral of requests in flight must be, of those sent
+/// in the window, the sum of their times, less what lies after the window. What failed or was
+/// censored has no time on record, and was in flight for the window at most.
+fn integral_explained(facts: &Facts<'_>, words: &str) -> Result<(), Outcome> {
     let recorded = facts.latencies().map(|(_, histogram)| histogram.sum_ns());
     if facts.is_open() || recorded.contains(&u64::MAX) {
-        return None;
+        return Ok(());
     }
     let recorded_ns = sum(recorded);
     let in_flight_ns = facts.sum(|worker| worker.in_flight_ns);
@@ -143,12 +133,11 @@ fn integral_explained(facts: &Facts<'_>) -> Option<String> {
     let after_ns = facts.drained() * u128::from(facts.drain_ns());
     let least_ns = recorded_ns.saturating_sub(after_ns);
     let fits = of_window_ns.is_some_and(|ns| (least_ns..=most_ns).contains(&ns));
-    (!fits).then(|| {
-        format!(
-            "{in_flight_ns} ns in flight, {before_ns} of them of requests sent before the window; \
-             the times of the others make {least_ns} to {most_ns} ns"
-        )
-    })
+    let sums = format!(
+        "{in_flight_ns} ns in flight, {before_ns} of them of requests sent before the window; the \
+         times of the others make {least_ns} to {most_ns} ns; {words}"
+    );
+    must(fits, &sums)
 }
 
 /// The longest window that a worker lived, or the common one.
@@ -158,7 +147,7 @@ fn longest_window_ns(facts: &Facts<'_>) -> u64 {
         Some(after_ns(edges.window_start.get()?, edges.window_end.get()?))
     };
     let longest_ns = facts.workers().filter_map(own_ns).max();
-    longest_ns.unwrap_or(0).max(facts.window_ns())
+    longest_ns.unwrap_or(0).max(facts.run.window_ns)
 }
 
 /// Rate times mean service time, as printed, the most that it can be, and the words for it, of a
@@ -168,7 +157,7 @@ fn longest_window_ns(facts: &Facts<'_>) -> u64 {
 fn little_product(facts: &Facts<'_>, room: f64, depth: f64) -> Option<(f64, f64, String)> {
     let (run, summary) = (facts.run, &facts.summary);
     let latencies = &run.latencies;
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     let replies = &summary.window.replies;
     // What ended in the window and began before it: at most one request per place or, where
     // requests waited, all that did.
@@ -205,10 +194,8 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Checked {
         let first_ns = if facts.is_open() { 0 } else { sent_ns };
         Some(after_ns(first_ns, agent.clock.edges.drain_end.get()?))
     });
-    let Some(lasted_ns) = lasted.max() else {
-        let words = "nothing was sent, or the drain has no end";
-        return Err(Outcome::not_applicable(words));
-    };
+    let without = "nothing was sent, or the drain has no end";
+    let lasted_ns = known(lasted.max(), without)?;
     let begin = if facts.is_open() {
         "start of the window"
     } else {
@@ -235,15 +222,14 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Checked {
 pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     only_if(run.plan.awaits_replies(), "no replies are awaited")?;
-    let round_trip = facts.workers().filter_map(|it| it.kernel.min_rtt_ns).min();
+    let round_trips = facts.workers();
+    let round_trips = round_trips.filter_map(|worker| worker.kernel.min_rtt_ns);
     // From the planned instant, a reply takes longer than from the send.
     let [(_, successes), (_, errors)] = facts.latencies();
     let all = [successes, errors, &run.latencies.service];
-    let fastest = all.into_iter().filter_map(|it| it.min_ns()).min();
-    let (Some(rtt_ns), Some(min_ns)) = (round_trip, fastest) else {
-        let words = "the kernel gave no round trip, or there is no latency";
-        return Err(Outcome::not_applicable(words));
-    };
+    let fastest = all.into_iter().filter_map(Histogram::min_ns).min();
+    let without = "the kernel gave no round trip, or there is no latency";
+    let (rtt_ns, min_ns) = known(round_trips.min().zip(fastest), without)?;
     let lasted = facts.agents.iter().filter_map(|agent| {
         let edges = &agent.clock.edges;
         Some(after_ns(edges.setup_start.get()?, edges.drain_end.get()?))
@@ -355,17 +341,13 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
         time(host.cpu_interval_ns),
         host.usable_cpus
     );
-    if used > cpus + 1.0 {
-        return Err(Outcome::broken(words));
-    }
+    must(used <= cpus + 1.0, &words)?;
     let replies = facts.summary.window.replies.total();
     if agent.negotiated.depth == 1 && replies >= CPU_REPLIES_LEAST {
-        let per_window_ns = cpu_ns / interval_ns * facts.window_ns() as f64;
+        let per_window_ns = cpu_ns / interval_ns * facts.run.window_ns as f64;
         let per_reply_ns = per_window_ns / replies as f64;
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));
-        if per_reply_ns < CPU_PER_REPLY_LEAST_NS {
-            return Err(Outcome::broken(words));
-        }
+        must(per_reply_ns >= CPU_PER_REPLY_LEAST_NS, &words)?;
     }
     Ok(Outcome::held_or_flagged(used > cpus, words))
 }
@@ -374,7 +356,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
 fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
     let mut problems = Problems::default();
     let read = facts.workers();
-    for (worker, thread) in read.filter_map(|it| Some((it, it.thread.as_ref()?))) {
+    for (worker, thread) in read.filter_map(|worker| Some((worker, worker.thread.as_ref()?))) {
         let interval_ns = thread.interval_ns as f64;
         let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
         let cpu_ns = thread.cpu_ns();
@@ -404,23 +386,19 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let streams = "streams have no requests: T1 has the receiver's count";
     only_if(!run.is_streams(), streams)?;
     let count = run.server_count().map_err(Outcome::not_applicable)?;
-    let Some(count) = count else {
-        let words = "the server's own count was not read (--verify-url)";
-        return Err(Outcome::not_applicable(words));
-    };
+    let unread = "the server's own count was not read (--verify-url)";
     let ServerCount {
         url,
         path,
         before,
         after,
         own_reads,
-    } = &count;
-    if after < before {
-        return Err(Outcome::broken(format!(
-            "{path} at {url} went back from {before} to {after}: the server was started anew, or \
-             another one answered"
-        )));
-    }
+    } = &known(count, unread)?;
+    let back = format!(
+        "{path} at {url} went back from {before} to {after}: the server was started anew, or \
+         another one answered"
+    );
+    must(after >= before, &back)?;
     let counted = after - before;
     let sent = facts.summary.lifetime.sends();
     let answered = facts.summary.lifetime.replies.total();
@@ -434,13 +412,10 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
         let words = format!("{words}: {too_few} too few");
         let connections = facts.summary.live.max.max(run.plan.connections.get());
         let places = u64::from(connections) * u64::from(run.depth().max(1));
-        return if too_few <= places {
-            Ok(Outcome::flagged(format!(
-                "{words}, no more than can be in flight: they may be counted later"
-            )))
-        } else {
-            Err(Outcome::broken(words))
-        };
+        must(too_few <= places, &words)?;
+        return Ok(Outcome::flagged(format!(
+            "{words}, no more than can be in flight: they may be counted later"
+        )));
     }
     let others = counted.saturating_sub(sent.saturating_add(*own_reads));
     if others == 0 {
@@ -449,14 +424,11 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let share = percent(others as f64 / sent.max(1) as f64);
     let words = format!("{words}: {others} more than can be brunt's ({share})");
     let others_most = sent.saturating_mul(COUNTED_TIMES_MOST - 1);
-    if others <= others_most.max(OTHERS_EXCUSED) || others_are_seen(facts) {
-        let words = format!("{words}; somebody else uses the server");
-        Ok(Outcome::flagged(words))
-    } else {
-        Err(Outcome::broken(format!(
-            "{words}; it is another server's count, or of something else"
-        )))
-    }
+    let is_others = others <= others_most.max(OTHERS_EXCUSED) || others_are_seen(facts);
+    let foreign = format!("{words}; it is another server's count, or of something else");
+    must(is_others, &foreign)?;
+    let words = format!("{words}; somebody else uses the server");
+    Ok(Outcome::flagged(words))
 }
 
 /// Whether the kernel saw others send to the server.
@@ -483,10 +455,7 @@ const READINGS_OFF_MOST: f64 = 0.01;
 /// way, too, with its count of what it gave to its kernel.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    let Some(one_way) = run.plan.one_way() else {
-        let words = "there are requests and no streams";
-        return Err(Outcome::not_applicable(words));
-    };
+    let one_way = known(run.plan.one_way(), "there are requests and no streams")?;
     let bandwidth = Bandwidth::of(run, &facts.summary);
     let acked = bandwidth.lifetime.bytes_acked;
     let waiting = bandwidth.unacknowledged_bytes;
@@ -499,9 +468,10 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     problems.expect(acked <= handed_over, || {
         format!("more was acknowledged than was sent: {words}")
     });
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     for worker in facts.workers() {
-        let Some(streams) = worker.streams.as_ref().filter(|it| it.readings.len() > 1) else {
+        let streams = worker.streams.as_ref();
+        let Some(streams) = streams.filter(|streams| streams.readings.len() > 1) else {
             continue;
         };
         let interval_ns = streams.interval_ns();
@@ -515,10 +485,8 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
             )
         });
     }
-    let (read, sent) = match (run.server_count(), run.server_sent()) {
-        (Ok(read), Ok(sent)) => (read, sent),
-        (Err(reason), _) | (_, Err(reason)) => return Err(Outcome::not_applicable(reason)),
-    };
+    let read = run.server_count().map_err(Outcome::not_applicable)?;
+    let sent = run.server_sent().map_err(Outcome::not_applicable)?;
     let buffers = Buffers::of(facts);
     let held = buffers.words();
     if one_way.sends {
@@ -528,8 +496,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
         };
     }
     if let Some(count) = read.filter(|_| one_way.sends) {
-        let read = count.counted();
-        let read = read.ok_or_else(|| went_back("receiver", &words))?;
+        let read = not_back(&count, "receiver", &words)?;
         let is_no_more = read <= acked.saturating_add(waiting) || !buffers.are_all_known;
         problems.expect(is_no_more, || {
             format!("more was read than was sent: {words}")
@@ -544,8 +511,7 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
             "{words}; {received} bytes received of those that the server sent, {}",
             count_words(&count)
         );
-        let sent = count.counted();
-        let sent = sent.ok_or_else(|| went_back("sender", &words))?;
+        let sent = not_back(&count, "sender", &words)?;
         problems.expect(received <= sent, || {
             format!("more was received than the server sent: {words}")
         });
@@ -557,8 +523,10 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     problems.or_held(format!("{words}; {held}"))
 }
 
-fn went_back(whose: &str, words: &str) -> Outcome {
-    Outcome::broken(format!("the {whose}'s count went back: {words}"))
+/// What the server counted, which cannot become less.
+fn not_back(count: &ServerCount, whose: &str, words: &str) -> Result<u64, Outcome> {
+    let broken = || Outcome::broken(format!("the {whose}'s count went back: {words}"));
+    count.counted().ok_or_else(broken)
 }
 
 /// A count of the server in words.
@@ -583,9 +551,10 @@ struct Buffers {
 impl Buffers {
     fn of(facts: &Facts<'_>) -> Self {
         let records = || facts.run.stream_records();
-        let in_order: u64 = records().fold(0, |all, it| all.saturating_add(it.ended_in_order));
+        let in_order = records().map(|streams| streams.ended_in_order);
+        let in_order = in_order.fold(0, u64::saturating_add);
         let agents = facts.run.agents.iter();
-        let bytes_max = agents.filter_map(|it| it.limits.server_buffer_bytes_max);
+        let bytes_max = agents.filter_map(|agent| agent.limits.server_buffer_bytes_max);
         let bytes_max = bytes_max.max().unwrap_or(BUFFER_BYTES_ELSEWHERE);
         let opened = facts.summary.lifetime.connections_opened;
         Self {
@@ -629,15 +598,11 @@ pub(super) fn kernel_received(facts: &Facts<'_>) -> Checked {
         "the kernel counted {kernel} bytes on {}, brunt {own}, and {waiting} were in our sockets",
         plural(streams, "stream")
     );
-    if unread > 0 || records().count() == 0 {
-        let words = format!("not all accounts could be read; {words}");
-        return Err(Outcome::not_applicable(words));
-    }
+    let is_read = unread == 0 && records().count() > 0;
+    only_if(is_read, &format!("not all accounts could be read; {words}"))?;
     let in_order = sum(records().map(|streams| streams.ended_in_order));
     let not_looked_at = u128::from(streams).saturating_sub(in_order) * u128::from(TAKEN_AT_ONCE);
     let slack = u128::from(streams) + not_looked_at;
-    let mut problems = Problems::default();
-    let is_explained = own <= kernel && kernel <= own + waiting + slack;
-    problems.expect(is_explained, || words.clone());
-    problems.or_held(words)
+    must(own <= kernel && kernel <= own + waiting + slack, &words)?;
+    Ok(Outcome::held(words))
 }

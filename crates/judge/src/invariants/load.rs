@@ -9,7 +9,7 @@ use brunt_record::{ArrivalCounts, FailureKind, StageRecord, after_ns};
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
 use crate::invariants::windows::WAKE_UP_NS;
-use crate::invariants::{Checked, Outcome, Problems, only_if, sums};
+use crate::invariants::{Checked, Outcome, Problems, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 use crate::{Quantile, ResponseQuantiles};
@@ -37,7 +37,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
         });
     }
     problems.none()?;
-    let window_ns = facts.window_ns() as f64;
+    let window_ns = facts.run.window_ns as f64;
     let needed = f64::from(asked) * LIVE_LEAST;
     let mean = live.connection_ns as f64 / window_ns;
     let (min, max) = (live.min, live.max);
@@ -71,19 +71,15 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     if facts.ended_by_count() {
         // Connections idle or close as the count runs out: only never having had them counts.
         let were_tried = missing.retrying_ns > 0 || missing.opening_ns > 0;
-        return if f64::from(live.max) >= needed {
-            Err(Outcome::not_applicable(format!(
-                "the count ran out; {words}"
-            )))
-        } else if were_tried {
-            Ok(Outcome::flagged(format!(
-                "they were not to be had; {words}"
-            )))
-        } else if facts.summary.window.replies.total() == 0 {
-            Ok(Outcome::flagged(format!("nothing was answered; {words}")))
+        let had_few = f64::from(live.max) < needed;
+        only_if(had_few, &format!("the count ran out; {words}"))?;
+        let why = if were_tried {
+            "they were not to be had"
         } else {
-            Err(Outcome::broken(words))
+            must(facts.summary.window.replies.total() == 0, &words)?;
+            "nothing was answered"
         };
+        return Ok(Outcome::flagged(format!("{why}; {words}")));
     }
     let [opening, retrying] =
         [missing.opening_ns, missing.retrying_ns].map(|ns| ns as f64 / window_ns);
@@ -93,11 +89,9 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     );
     // A worker that wakes up late opens late.
     let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
-    if mean + opening + retrying + unasked + late >= needed {
-        Ok(Outcome::flagged(words))
-    } else {
-        Err(Outcome::broken(words))
-    }
+    let accounted = mean + opening + retrying + unasked + late;
+    must(accounted >= needed, &words)?;
+    Ok(Outcome::flagged(words))
 }
 
 /// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also
@@ -294,8 +288,7 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
         "{unfinished} without an end: {censored} censored, {never_sent} never sent, {outlasted} in \
          flight throughout, the rest timed out ({timed_out} since the window began)"
     );
-    let mut problems = Problems::default();
-    problems.expect(is_counted, || words.clone());
+    must(is_counted, &words)?;
     let bounds = QUANTILES
         .into_iter()
         .filter_map(|q| match run.response_quantile(q) {
@@ -303,20 +296,20 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
             Quantile::Known { .. } | Quantile::TooFew { .. } => None,
         });
     let bounds = bounds.collect::<Vec<_>>().join(", ");
-    problems.or_held(if bounds.is_empty() {
+    let held = if bounds.is_empty() {
         words
     } else {
         format!("{words}; {bounds}")
-    })
+    };
+    Ok(Outcome::held(held))
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
 pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
     let is_planned = facts.run.plan.model.schedule().is_some();
     only_if(is_planned, "a closed loop waits for the server")?;
-    let Some(overload) = &facts.overload else {
-        return Ok(Outcome::held("what waited did not grow in number"));
-    };
+    let held = || Outcome::held("what waited did not grow in number");
+    let overload = facts.overload.ok_or_else(held)?;
     let per_s = overload.capacity_per_s;
     let mut words = format!("overloaded: about {per_s:.1} per second were answered");
     if let Some(growth_ns) = overload.growth_ns_per_s {

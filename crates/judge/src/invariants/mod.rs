@@ -221,10 +221,12 @@ impl Outcome {
             InvariantStatus::Flagged => 2,
             InvariantStatus::Broken => 3,
         };
-        let worst = outcomes.iter().map(|it| it.status).max_by_key(badness);
+        let statuses = outcomes.iter().map(|outcome| outcome.status);
+        let worst = statuses.max_by_key(badness);
         let status = worst.unwrap_or(InvariantStatus::NotApplicable);
-        let of_worst = (1..).zip(&outcomes).filter(|(_, it)| it.status == status);
-        let words = of_worst.map(|(agent, it)| format!("agent {agent}: {}", it.detail));
+        let numbered = (1..).zip(&outcomes);
+        let of_worst = numbered.filter(|(_, outcome)| outcome.status == status);
+        let words = of_worst.map(|(agent, outcome)| format!("agent {agent}: {}", outcome.detail));
         Self::new(status, first_of(&words.collect::<Vec<_>>()))
     }
 }
@@ -240,11 +242,18 @@ fn first_of(words: &[String]) -> String {
 
 /// An invariant that says nothing about this run, for the reason in `words`, unless `applies`.
 pub(super) fn only_if(applies: bool, words: &str) -> Result<(), Outcome> {
-    if applies {
-        Ok(())
-    } else {
-        Err(Outcome::not_applicable(words))
-    }
+    known(applies.then_some(()), words)
+}
+
+/// The value; or an invariant that says nothing about this run, for the reason in `words`.
+pub(super) fn known<T>(value: Option<T>, words: &str) -> Result<T, Outcome> {
+    value.ok_or_else(|| Outcome::not_applicable(words))
+}
+
+/// An invariant that is broken, as `words` say, unless it `holds`.
+pub(super) fn must(holds: bool, words: &str) -> Result<(), Outcome> {
+    let broken = || Outcome::broken(words);
+    holds.then_some(()).ok_or_else(broken)
 }
 
 /// The problems found by a check that looks at many things.

@@ -2,7 +2,7 @@
 
 use brunt_record::{AgentRecord, Backend, LoggedRequest, Route};
 
-use super::{Checked, Outcome, Problems, only_if};
+use super::{Checked, Outcome, Problems, known, must, only_if};
 use crate::Bandwidth;
 use crate::facts::Facts;
 use crate::units::exact::bytes_per_s;
@@ -94,7 +94,8 @@ impl Budget {
             place += OWNED_COPIES * negotiated.request_bytes as f64;
         }
         let tls = if is_tls { self.per_tls_session } else { 0.0 };
-        let window = cost.window.map(|it| it.of_each(share.connections_most()));
+        let connections = share.connections_most();
+        let window = cost.window.map(|window| window.of_each(connections));
         self.per_connection
             + place * f64::from(negotiated.depth)
             + tls
@@ -145,14 +146,10 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Checked {
         refused / MIB
     );
     let is_generated = facts.workers().any(|worker| worker.generator.is_some());
-    if peak > ordinary && is_generated {
-        // Nobody knows how much of that is the script's.
-        let words = format!("a script holds what it wants: {words}");
-        return Err(Outcome::not_applicable(words));
-    }
-    if peak > refused {
-        return Err(Outcome::broken(words));
-    }
+    // Nobody knows how much of that is the script's.
+    let of_script = format!("a script holds what it wants: {words}");
+    only_if(peak <= ordinary || !is_generated, &of_script)?;
+    must(peak <= refused, &words)?;
     Ok(Outcome::held_or_flagged(peak > ordinary, words))
 }
 
@@ -163,19 +160,15 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Checked {
     let reported = facts.workers().count();
     let (asked, cpus) = (plural(workers, "worker"), plural(usable, "usable CPU"));
     let words = format!("{asked}, {reported} reported, {cpus}");
-    if reported as u64 != u64::from(workers) {
-        return Err(Outcome::broken(words));
-    }
+    must(reported as u64 == u64::from(workers), &words)?;
     let simulated = format!("simulated workers need no CPU each; {words}");
     only_if(agent.backend != Backend::Sim, &simulated)?;
     only_if(usable > 0, &format!("usable CPUs were not read; {words}"))?;
     if workers <= usable {
-        Ok(Outcome::held(words))
-    } else if facts.run.plan.oversubscribe {
-        Ok(Outcome::flagged(format!("{words}, as was asked for")))
-    } else {
-        Err(Outcome::broken(words))
+        return Ok(Outcome::held(words));
     }
+    must(facts.run.plan.oversubscribe, &words)?;
+    Ok(Outcome::flagged(format!("{words}, as was asked for")))
 }
 
 /// R3.
@@ -238,11 +231,8 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     let is_real = agent.backend != Backend::Sim;
     only_if(is_real, "a simulated network has no link")?;
     only_if(!facts.no_window(), "there is no window")?;
-    let route = agent
-        .evidence
-        .network
-        .as_ref()
-        .map(|network| &network.route);
+    let network = agent.evidence.network.as_ref();
+    let route = network.map(|network| &network.route);
     let Some(Route::Interface {
         name,
         link_bits_per_s,
@@ -259,18 +249,15 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
             None => "the way to the server was not looked at",
         }));
     };
-    let Some(bits_per_s) = link_bits_per_s else {
-        let words = format!("the speed of {name} is not known");
-        return Err(Outcome::not_applicable(words));
-    };
-    let link_per_s = *bits_per_s as f64 / 8.0;
+    let unknown = format!("the speed of {name} is not known");
+    let link_per_s = known(*link_bits_per_s, &unknown)? as f64 / 8.0;
     let source = if *was_given {
         "--link-speed"
     } else {
         "its driver"
     };
     let [window_s, interval_s] =
-        [facts.window_ns(), agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
+        [facts.run.window_ns, agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
     let payloads = payloads(facts);
     let shown = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
     let mut words = format!(
@@ -290,9 +277,7 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
         // Without readings, the quotient is undefined or infinite.
         let has_counted =
             counted_per_s.is_finite() && counted_per_s >= certain_per_s * INTERFACE_AGREES;
-        if !has_counted {
-            return Err(Outcome::broken(words));
-        }
+        must(has_counted, &words)?;
         is_nominal = true;
         words = format!(
             "{words}, but the interface itself counted {}: that speed is not its limit",

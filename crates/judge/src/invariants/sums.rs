@@ -3,13 +3,14 @@
 
 use brunt_load::protocol::{FailureFamily, Greeting, Transport};
 use brunt_record::{
-    ArrivalCounts, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns, counted,
+    ArrivalCounts, Histogram, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns,
+    counted,
 };
 
 use crate::facts::Facts;
 use crate::figures::Lost;
 use crate::invariants::windows::WAKE_UP_NS;
-use crate::invariants::{Checked, Problems, only_if};
+use crate::invariants::{Checked, Outcome, Problems, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -167,15 +168,15 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
     Some(match term {
         "connections asked for" if facts.is_sessions() => 0,
         "connections asked for" => share.connections.into(),
-        "connections dealt out to the workers" => facts.sum(|it| it.live.asked.into()),
+        "connections dealt out to the workers" => facts.sum(|worker| worker.live.asked.into()),
         "connections allowed" if !facts.is_open() => share.connections.into(),
         "connections allowed" => share.connections_max.unwrap_or(share.connections).into(),
-        "connections allowed to the workers" => facts.sum(|it| it.live.most.into()),
+        "connections allowed to the workers" => facts.sum(|worker| worker.live.most.into()),
         "kept" => held(facts.sum(|worker| worker.connections_kept)),
         "opened to be held" => held(lifetime.connections_opened.into()),
         "lost" => held(sum([lost.closed, lost.given_up])),
         "open at the end" => held(facts.summary.live.at_end.unwrap_or(0).into()),
-        "latencies" => sum(facts.latencies().map(|(_, it)| it.count())),
+        "latencies" => sum(facts.latencies().map(|(_, all)| all.count())),
         "recorded by the workers" => facts.sum(|worker| worker.population.recorded),
         "times to connect" => latencies.connect.count().into(),
         "opened" => lifetime.connections_opened.into(),
@@ -213,7 +214,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
     check("W5", facts, &mut problems);
     problems.none()?;
     only_if(!facts.no_window(), "there is no window")?;
-    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.window_ns());
+    let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.run.window_ns);
     for worker in facts.workers() {
         let edges = &worker.edges;
         // A worker without a window of its own is W4's finding.
@@ -224,7 +225,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
         }
     }
     let replies = facts.summary.window.replies.total();
-    let rate = replies as f64 * 1e9 / facts.window_ns() as f64;
+    let rate = replies as f64 * 1e9 / facts.run.window_ns as f64;
     let off = if replies == 0 {
         0.0
     } else {
@@ -238,9 +239,8 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
         counted(replies, "reply", "replies"),
         percent(off)
     );
-    let mut problems = Problems::default();
-    problems.expect(off <= tolerance, || words.clone());
-    problems.or_held(words)
+    must(off <= tolerance, &words)?;
+    Ok(Outcome::held(words))
 }
 
 /// W6.
@@ -292,7 +292,7 @@ pub(super) fn histograms_merged(facts: &Facts<'_>) -> Checked {
     if !facts.run.names.is_empty() {
         names_add_up(facts, &mut problems);
     }
-    let held = sum(facts.latencies().map(|(_, it)| it.count()));
+    let held = sum(facts.latencies().map(|(_, all)| all.count()));
     problems.or_held(format!(
         "{} and {} to connect, of {}",
         counted(held as u64, "latency", "latencies"),
@@ -451,11 +451,11 @@ pub(super) fn service_divided(facts: &Facts<'_>) -> Checked {
         ("times of transfer", transfer),
     ] {
         problems.expect(part.max_ns() <= service.max_ns(), || {
-            let [longest, all] = [part, service].map(|it| time(it.max_ns().unwrap_or(0)));
+            let [longest, all] = [part, service].map(|times| time(times.max_ns().unwrap_or(0)));
             format!("{words} up to {longest}, service times up to {all}")
         });
     }
-    let sums_ns = [first_byte, transfer, service].map(|it| it.sum_ns());
+    let sums_ns = [first_byte, transfer, service].map(Histogram::sum_ns);
     let [first_byte_ns, transfer_ns, whole_ns] = sums_ns;
     let is_exact = sums_ns.iter().all(|&sum_ns| sum_ns < u64::MAX);
     let divided_ns = sum([first_byte_ns, transfer_ns]);
@@ -516,10 +516,6 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
     check("P1", facts, &mut problems);
     for worker in facts.workers() {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
-        let resumed = lifetime.handshakes_resumed;
-        problems.expect(may_resume || resumed == 0, || {
-            format!("worker {number}: {resumed} resumed handshakes, though none may be")
-        });
         let goaways = lifetime.goaways;
         // A later round of a session begins with connections of the rounds before it.
         let had = lifetime.connections_opened;
@@ -539,17 +535,26 @@ pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
                 format!("worker {number}: {label} {times}, in clear text")
             });
         }
-        let has_controls = !lifetime.controls.is_none();
-        problems.expect(protocol.has_control_frames || !has_controls, || {
-            format!("worker {number}: control frames of WebSocket, over {name}")
-        });
-        problems.expect(is_over_quic || lifetime.quic.is_none(), || {
-            format!("worker {number}: counts of QUIC, over {name}")
-        });
-        let pushes = lifetime.pushes;
-        problems.expect(protocol.may_push || pushes == 0, || {
-            format!("worker {number}: {pushes} pushes, over {name}")
-        });
+        let (resumed, pushes) = (lifetime.handshakes_resumed, lifetime.pushes);
+        let (controls, quic) = (lifetime.controls, lifetime.quic);
+        for (may_be, is_none, what) in [
+            (
+                may_resume,
+                resumed == 0,
+                "resumed handshakes, though none may be",
+            ),
+            (protocol.may_push, pushes == 0, "pushes"),
+            (
+                protocol.has_control_frames,
+                controls.is_none(),
+                "control frames of WebSocket",
+            ),
+            (is_over_quic, quic.is_none(), "counts of QUIC"),
+        ] {
+            problems.expect(may_be || is_none, || {
+                format!("worker {number}: {what}, over {name}")
+            });
+        }
     }
     let lifetime = &facts.summary.lifetime;
     let over = match tls {

@@ -3,7 +3,7 @@
 use brunt_record::{Backend, Once, WorkerEdges, after_ns};
 
 use crate::facts::Facts;
-use crate::invariants::{Checked, Outcome, Problems, only_if};
+use crate::invariants::{Checked, Outcome, Problems, known, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -121,7 +121,7 @@ pub(super) fn phases_in_order(facts: &Facts<'_>) -> Checked {
     }
     problems.or_held(format!(
         "edges at {at}; rates are counts in a window of {}",
-        time(facts.window_ns())
+        time(facts.run.window_ns)
     ))
 }
 
@@ -136,7 +136,7 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
     let common_end = facts.window_end_ns();
     let (mut latest_start, mut earliest_end) = (0, common_end);
     let (mut earliest_start, mut latest_end) = (0, common_end);
-    let mut longest_ns = facts.window_ns();
+    let mut longest_ns = facts.run.window_ns;
     for worker in facts.workers() {
         let edges = &worker.edges;
         let (Some(start_ns), Some(end_ns)) = (edges.window_start.get(), edges.window_end.get())
@@ -158,15 +158,13 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
         "the workers measured together for {} of a window of {} ({}), the longest for {}, and at \
          most {} outside of it",
         time(overlap_ns),
-        time(facts.window_ns()),
+        time(facts.run.window_ns),
         percent(shared),
         time(longest_ns),
         time(outside_ns),
     );
-    problems.expect(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, || {
-        words.clone()
-    });
     problems.none()?;
+    must(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, &words)?;
     Ok(Outcome::held_or_flagged(shared < OVERLAP_FLAGGED, words))
 }
 
@@ -188,10 +186,9 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Checked {
     let process_ns = clock.process_ns;
     let (phases, [sum, all]) = (words.join(", "), [sum_ns, process_ns].map(time));
     let words = format!("{phases} make {sum} of the process's {all}");
-    let mut problems = Problems::default();
     let is_all = sum_ns.abs_diff(process_ns) <= TIME_UNREPORTED_NS;
-    problems.expect(is_all, || words.clone());
-    problems.or_held(words)
+    must(is_all, &words)?;
+    Ok(Outcome::held(words))
 }
 
 /// W8.
@@ -199,27 +196,22 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let (run, edges) = (facts.run, &facts.agent().clock.edges);
     let by_count = "a run by count ends with its last reply";
     only_if(!facts.ended_by_count(), by_count)?;
-    let (Some(end_ns), Some(drain_end_ns)) = (edges.measure_end.get(), edges.drain_end.get())
-    else {
-        let words = "the run has no end of measure or of drain";
-        return Err(Outcome::not_applicable(words));
-    };
+    let ends = edges.measure_end.get().zip(edges.drain_end.get());
+    let without = "the run has no end of measure or of drain";
+    let (end_ns, drain_end_ns) = known(ends, without)?;
     let drain_ns = after_ns(end_ns, drain_end_ns);
     let limit_ns = run.plan.drain_limit_ns;
     let [took, limit] = [drain_ns, limit_ns].map(time);
     let drain = format!("drain took {took} of at most {limit}");
-    if drain_ns > limit_ns.saturating_add(DRAIN_OVERRUN_NS) {
-        return Err(Outcome::broken(drain));
-    }
+    let most_ns = limit_ns.saturating_add(DRAIN_OVERRUN_NS);
+    must(drain_ns <= most_ns, &drain)?;
     if facts.interrupted() {
         return Ok(Outcome::held(format!("interrupted; {drain}")));
     }
-    let Some(planned_ns) = edges.measure_end_planned.get() else {
-        let words = format!("a run by duration has no planned end; {drain}");
-        return Err(Outcome::broken(words));
-    };
+    let unplanned = || Outcome::broken(format!("a run by duration has no planned end; {drain}"));
+    let planned_ns = edges.measure_end_planned.get().ok_or_else(unplanned)?;
     let off_ns = end_ns.abs_diff(planned_ns);
-    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.window_ns());
+    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.run.window_ns);
     let side = if end_ns < planned_ns {
         "before"
     } else {

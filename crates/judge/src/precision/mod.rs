@@ -215,8 +215,8 @@ fn ranks_of_ends(samples: u64, q: f64, worth: f64) -> Option<(u64, u64)> {
 fn from_median_to(q: f64) -> impl Iterator<Item = f64> {
     let on_the_way = ON_THE_WAY
         .into_iter()
-        .map(move |it| if q >= 0.5 { it } else { 1.0 - it })
-        .take_while(move |it| (it - 0.5).abs() < (q - 0.5).abs());
+        .map(move |share| if q >= 0.5 { share } else { 1.0 - share })
+        .take_while(move |share| (share - 0.5).abs() < (q - 0.5).abs());
     on_the_way.chain([q])
 }
 
@@ -542,7 +542,7 @@ impl<'a> Limits<'a> {
         };
         let usual_ns = at(q.min(0.5))?;
         let high_ns = match sample.quantile(q) {
-            Quantile::Known { interval, .. } => interval.ok().map(|it| it.high_ns),
+            Quantile::Known { interval, .. } => interval.ok().map(|interval| interval.high_ns),
             _ => None,
         };
         let on_the_way: Vec<u64> = from_median_to(q).filter_map(at).collect();
@@ -624,13 +624,9 @@ impl<'a> Limits<'a> {
             return samples as f64;
         }
         let ns = ns.saturating_sub(1);
-        let Sample {
-            intervals,
-            window_ns,
-            ..
-        } = *self.sample;
-        let shares = intervals.shares(ns, shorter, window_ns);
-        let unfinished = self.sample.unfinished.count() as f64;
+        let sample = self.sample;
+        let shares = sample.intervals.shares(ns, shorter, sample.window_ns);
+        let unfinished = sample.unfinished.count() as f64;
         let worth = worth_of(&shares, unfinished, samples as f64, shorter);
         // With too few parts to see how they vary, they may all come of one event.
         worth.unwrap_or(samples as f64 / reach)

@@ -188,7 +188,7 @@ pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
             (is_slow, workers.as_str()),
             (shows(&[Id::SendBuffer]), "raise net.ipv4.tcp_wmem"),
         ] {
-            if applies && advice.iter().all(|said| said != words) {
+            if applies && advice.iter().all(|line| line != words) {
                 advice.push(words.to_owned());
             }
         }
@@ -372,7 +372,7 @@ pub(super) fn of_silent_closes(facts: &RunFacts<'_>) -> Option<String> {
     let unsaid = cut.fold(window.sent_again, u64::saturating_add);
     let opened = window.connections_opened as f64;
     let is_silent = ratio(unsaid as f64, opened).is_some_and(|share| share >= CLOSED_SILENTLY);
-    let of_one = ratio(replies as f64, opened).is_some_and(|it| REPLIES_OF_ONE.contains(&it));
+    let of_one = ratio(replies as f64, opened).is_some_and(|each| REPLIES_OF_ONE.contains(&each));
     (is_silent && of_one).then(|| {
         "the server closes each connection after one reply without saying so: have it say \
          Connection: close, or keep it alive, or load it with --no-keepalive"

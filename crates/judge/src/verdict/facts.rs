@@ -14,7 +14,7 @@ use brunt_record::{
     Throttling, WorkerRecord,
 };
 
-use crate::behaviour::failures::{no_success_of, paused_ns, server_failure_of};
+use crate::behaviour::failures::paused_ns;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
 use crate::facts::Facts;
@@ -22,8 +22,8 @@ use crate::invariants::{Finding, InvariantStatus};
 use crate::units::short::{duration, percent};
 use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, NoSuccess, Quantile, ROUND_QUANTILES, ServerFailure,
-    Steadiness, Summary, samples_needed,
+    Bandwidth, Clean, CleanFigures, Effect, Quantile, ROUND_QUANTILES, Steadiness, Summary,
+    samples_needed,
 };
 
 /// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
@@ -113,11 +113,6 @@ pub(super) struct RunFacts<'a> {
     pub(super) all: Rc<Facts<'a>>,
     /// The agent, whose machine, network and server are looked at.
     pub(super) agent: &'a AgentRecord,
-    pub(super) steadiness: Steadiness,
-    /// Why no request succeeded, where none did.
-    pub(super) no_success: Option<NoSuccess>,
-    /// How the server failed, where it did.
-    pub(super) server_failure: Option<ServerFailure>,
     /// Invariants that are broken.
     pub(super) broken: Vec<Finding>,
     /// The threads of the workers; absent when none was read.
@@ -181,8 +176,8 @@ impl Elasticity {
         // A server that becomes faster seems to follow.
         let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
         // Its interval has to exclude that the rate followed, or that it did not.
-        let says_something = |it: &Self| it.gives_more() || it.gives_less();
-        within.filter(says_something).or(to_window)
+        let within = within.filter(|found| found.gives_more() || found.gives_less());
+        within.or(to_window)
     }
 
     /// Whether more connections would give more. If an experiment only showed that half of the
@@ -215,8 +210,6 @@ impl Elasticity {
 /// What limits a server's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saturation {
-    /// Some thread has time left, or too little is asked of the threads.
-    None,
     /// All threads that do the server's work are busy.
     Busy,
     /// The threads are ready, but others use their CPUs.
@@ -301,11 +294,7 @@ impl<'a> RunFacts<'a> {
         let is_stolen = cases.iter().any(Self::is_stolen);
         let clean = left.and_then(|left| left.figures.as_ref());
         for facts in &mut cases {
-            facts.left = left;
-            facts.clean = clean.filter(|_| is_stolen);
-            if let Some(clean) = facts.clean {
-                facts.steadiness = clean.steadiness;
-            }
+            (facts.left, facts.clean) = (left, clean.filter(|_| is_stolen));
         }
         cases
     }
@@ -324,9 +313,6 @@ impl<'a> RunFacts<'a> {
         let broken = findings.filter(|finding| finding.status == InvariantStatus::Broken);
         let available = available(&agent.evidence, &client_cpus);
         Self {
-            steadiness: steadiness_of(run, summary),
-            no_success: no_success_of(run, summary),
-            server_failure: server_failure_of(run, summary),
             broken: broken.cloned().collect(),
             threads: Threads::of(&agent.workers, available),
             client_cpus,
@@ -366,6 +352,12 @@ impl<'a> RunFacts<'a> {
     fn is_stolen(&self) -> bool {
         let steal = self.steal();
         steal.is_some_and(|(share, ns)| share >= STEAL_WARN && ns >= STEAL_LEAST_NS)
+    }
+
+    /// Whether the rate held still over the parts of the window that the verdict is found on.
+    pub(super) fn steadiness(&self) -> Steadiness {
+        let of_all = || steadiness_of(self.run, &self.summary);
+        self.clean.map_or_else(of_all, |clean| clean.steadiness)
     }
 
     /// Time in the window in which no worker ran, though each was to, nanoseconds.
@@ -477,15 +469,12 @@ impl<'a> RunFacts<'a> {
     /// Whether the way to the server cannot be what limits: there is none, or its speed was given
     /// and leaves room. What our own interface could carry says nothing of the links behind it.
     pub(super) fn network_has_room(&self) -> bool {
-        let route = self.network().map(|network| &network.route);
-        let is_given = matches!(
-            route,
-            Some(Route::Interface {
-                was_given: true,
-                ..
-            })
-        );
-        self.is_local() || is_given && self.link_use().is_some_and(|used| used < LINK_WARN)
+        let is_given = |network: &NetworkEvidence| match network.route {
+            Route::Interface { was_given, .. } => was_given,
+            _ => false,
+        };
+        let is_free = self.link_use().is_some_and(|used| used < LINK_WARN);
+        self.is_local() || is_free && self.network().is_some_and(is_given)
     }
 
     /// Whether the CPUs of this machine are known not to be what limits a server that may live on
@@ -532,34 +521,29 @@ impl<'a> RunFacts<'a> {
 
     /// Whether the threads that do the server's work are all at their end. Threads count only as
     /// long as each has something to work on: one that spends all of its time on one is held up by
-    /// nobody but itself.
-    pub(super) fn server_saturation(&self) -> Saturation {
-        let Some((server, threads)) = self.server_threads() else {
-            return Saturation::None;
-        };
+    /// nobody but itself. Absent where one has time left, or too little is asked of them.
+    pub(super) fn server_saturation(&self) -> Option<Saturation> {
+        let (server, threads) = self.server_threads()?;
         let saturated = f64::from(threads.saturated);
-        let (Some(used), Some(in_flight)) =
-            (server.cpus_used(), self.summary.in_flight_mean.known())
-        else {
-            return Saturation::None;
-        };
+        let (used, in_flight) = (server.cpus_used()?, self.summary.in_flight_mean.known()?);
         // Handshakes are work as well.
         let demand = in_flight + self.opening_mean().unwrap_or(0.0);
         if threads.saturated == 0 || demand < DEMAND_PER_THREAD * saturated {
-            return Saturation::None;
+            return None;
         }
         let theirs = threads.saturated_cpu_ns as f64 / server.interval_ns as f64;
         let all = threads.saturated >= threads.active;
         if !all && used - theirs > HELPER_CPUS * saturated {
-            return Saturation::None;
+            return None;
         }
         let could_use = server.cpus.map_or(saturated, |cpus| saturated.min(cpus));
         let could_use = could_use * available(self.evidence(), &self.server_cpus);
-        if theirs < STARVED_BELOW * could_use {
+        let is_starved = theirs < STARVED_BELOW * could_use;
+        Some(if is_starved {
             Saturation::Starved
         } else {
             Saturation::Busy
-        }
+        })
     }
 
     fn server_threads(&self) -> Option<(&'a ServerEvidence, ServerThreads)> {
@@ -582,7 +566,7 @@ impl<'a> RunFacts<'a> {
         let headroom = of_busiest.map_or(of_cpus, |busiest| busiest.min(of_cpus));
         let throttled = server.throttling.map_or(0.0, throttled_share);
         let is_held_back = throttled >= SERVER_THROTTLED_FAIL;
-        if is_held_back || self.server_saturation() != Saturation::None {
+        if is_held_back || self.server_saturation().is_some() {
             return Some(0.0);
         }
         let idle = self.idle_beside_one().unwrap_or(headroom);
@@ -636,9 +620,8 @@ impl<'a> RunFacts<'a> {
         if !self.agent.own_server {
             return Some(process);
         }
-        let server = self
-            .server()
-            .filter(|server| server.scope == ServerScope::OwnThreads)?;
+        let is_own = |server: &&ServerEvidence| server.scope == ServerScope::OwnThreads;
+        let server = self.server().filter(is_own)?;
         Some((process - server.cpus_used()?).max(0.0))
     }
 
@@ -697,7 +680,8 @@ impl<'a> RunFacts<'a> {
         } else {
             return None;
         };
-        let first_ns = self.run.workers().filter_map(|it| it.first_service_ns_min);
+        let workers = self.run.workers();
+        let first_ns = workers.filter_map(|worker| worker.first_service_ns_min);
         let best_ns = first_ns.min().unwrap_or(fastest_ns).min(fastest_ns);
         ratio(service.mean_ns()?, best_ns as f64)
     }

@@ -9,6 +9,7 @@ use brunt_load::protocol::{ByHand, Protocol};
 use brunt_load::{RequestOutline, TlsSpec};
 use brunt_record::{FailureKind, FailureScope, Run};
 
+use crate::behaviour::failures::{no_success_of, server_failure_of};
 use crate::units::short::{bytes, duration, number, percent};
 use crate::units::{count, counted, plural};
 use crate::verdict::facts::{
@@ -407,20 +408,16 @@ fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
 /// A limiter that answers is no matter of CPUs, and no steady rate of successes is to be had of it.
 fn most_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
     let share = graded.facts.refused_share()?;
-    let is_most = share >= REFUSED_MOST && graded.fails(Id::Refusals);
-    is_most.then(|| at_refusals(graded))
+    refused(graded).filter(|_| share >= REFUSED_MOST)
 }
 
 /// The server turns requests away.
 fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let fails = graded.fails(Id::Refusals);
-    fails.then(|| at_refusals(graded))
-}
-
-fn at_refusals(graded: &GradedSignals<'_>) -> Decision {
     let decisive = [Id::Refusals, Id::ServerCpu, Id::WorkerIdle];
-    let advice = advice::of_refusals(graded.facts);
-    graded.decision(graded.detail(Id::Refusals), decisive, advice)
+    graded.fails(Id::Refusals).then(|| {
+        let advice = advice::of_refusals(graded.facts);
+        graded.decision(graded.detail(Id::Refusals), decisive, advice)
+    })
 }
 
 /// How much of the response times is brunt's own, where that is too much for them to be the
@@ -496,7 +493,7 @@ fn with_drift(graded: &GradedSignals<'_>, words: String) -> String {
 
 /// Whether the rate drifted by less than what another number of connections would change.
 fn is_small_drift(graded: &GradedSignals<'_>) -> bool {
-    let found = graded.facts.steadiness;
+    let found = graded.facts.steadiness();
     let is_small = |change: Option<f64>, limit| change.is_none_or(|change| change.abs() <= limit);
     // The whole window has twice the way that its halves are apart.
     found.halves_differ.is_some()
@@ -644,7 +641,7 @@ fn undecided(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
-    let found = facts.no_success?;
+    let found = no_success_of(facts.run, &facts.summary)?;
     let cause = cause_words(facts, &found);
     let because = if facts.run.is_streams() {
         format!("no byte was moved: {cause}")
@@ -797,8 +794,8 @@ fn has_authorization(run: &Run) -> bool {
 /// Whether curl, called with the URL and little else, sends the same request.
 fn is_plain_get(run: &Run) -> bool {
     let outline = run.plan.requests.outline();
-    let is_plain = |it: &RequestOutline| {
-        it.method == "GET" && it.header_names.is_empty() && it.body_bytes == 0
+    let is_plain = |first: &RequestOutline| {
+        first.method == "GET" && first.header_names.is_empty() && first.body_bytes == 0
     };
     let is_one = outline.list.is_none() && !run.is_generated();
     let has_roots = |tls: &TlsSpec| tls.roots.is_some() || !tls.roots_der.is_empty();
@@ -816,7 +813,8 @@ fn is_plain_get(run: &Run) -> bool {
 /// What came in place of replies, where messages have to match.
 fn unmatched(facts: &RunFacts<'_>) -> Option<String> {
     let window = &facts.summary.window;
-    let mut messages = facts.run.workers().filter_map(|it| it.unexpected.as_ref());
+    let workers = facts.run.workers();
+    let mut messages = workers.filter_map(|worker| worker.unexpected.as_ref());
     let message = messages.next().filter(|_| window.pushes > 0)?;
     Some(format!(
         "look at what came: --reply-match matched none of {}, such as {message}",
@@ -902,7 +900,7 @@ fn path_word(path: &Path) -> String {
 /// and the server's buffers held.
 pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
-    let found = EndedStreams::of(facts.run).filter(|it| !it.do_last())?;
+    let found = EndedStreams::of(facts.run).filter(|found| !found.do_last())?;
     let how = match (found.ended, found.reset) {
         (_, 0) => "ended",
         (0, _) => "reset",
@@ -924,7 +922,7 @@ pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
 
 pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
-    let found = facts.server_failure.as_ref()?;
+    let found = &server_failure_of(facts.run, &facts.summary)?;
     if !found.silences.is_empty() {
         let because = silent_words(facts, found);
         let advice = vec![SILENT_ADVICE.to_owned()];
@@ -1057,7 +1055,7 @@ fn missing_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
 /// failed: their number is what limits.
 pub(super) fn connections_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
-    let found = facts.server_failure.as_ref()?;
+    let found = &server_failure_of(facts.run, &facts.summary)?;
     if !found.answered_throughout {
         return None;
     }

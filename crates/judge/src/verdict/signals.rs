@@ -7,7 +7,7 @@
 use std::fmt;
 
 use brunt_load::protocol::Transport;
-use brunt_record::{CpuTimes, FailureKind, Route, TcpCounters};
+use brunt_record::{CpuTimes, FailureKind, Route, ServerEvidence, TcpCounters};
 use serde::Serialize;
 
 use crate::CpuLedger;
@@ -19,9 +19,7 @@ use crate::verdict::facts::{
     RUN_WAIT_WARN, RunFacts, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN, STEAL_LEAST_NS,
     STEAL_WARN, Saturation, WINDOW_LEAST_NS, name, program, ratio, throttled_share, truncated,
 };
-use crate::verdict::signals::SignalId as Id;
-
-use crate::verdict::{Grade, Side, Signal};
+use crate::verdict::{Grade, Side, Signal, SignalId as Id};
 
 /// Bytes of a request from which on the limits of sending say something.
 const UPLOAD_BYTES: u64 = 16_384;
@@ -91,7 +89,7 @@ impl fmt::Display for SignalId {
 }
 
 /// A signal, whom it accuses when it is not healthy, and the function that reads it.
-type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> Reading);
+type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> Checked);
 
 /// All signals, in the order in which they are listed, each with when it is healthy.
 pub(super) const SIGNALS: &[SignalRow] = &[
@@ -177,6 +175,11 @@ impl Reading {
         Self::new(Grade::Healthy, detail)
     }
 
+    /// Healthy below the first of two limits, a failure from the second on.
+    fn above(value: f64, limits: [f64; 2], detail: impl Into<String>) -> Self {
+        Self::new(grade_above(value, limits), detail)
+    }
+
     fn warn(detail: impl Into<String>) -> Self {
         Self::new(Grade::Warn, detail)
     }
@@ -206,11 +209,35 @@ impl Reading {
     }
 }
 
+/// What reading a signal comes to; `Err` where something ended it early.
+pub(super) type Checked = Result<Reading, Reading>;
+
+/// The value, or a signal that is not known for the reason in `words`.
+fn known<T>(value: Option<T>, words: &str) -> Result<T, Reading> {
+    value.ok_or_else(|| Reading::unknown(words))
+}
+
+/// A signal that is not known for the reason in `words`, unless it `applies`.
+fn only_if(applies: bool, words: &str) -> Result<(), Reading> {
+    known(applies.then_some(()), words)
+}
+
 /// How a value stands that is healthy below `warn` and fails from `fail` on.
-fn grade_above(value: f64, warn: f64, fail: f64) -> Grade {
+fn grade_above(value: f64, [warn, fail]: [f64; 2]) -> Grade {
     if value >= fail {
         Grade::Fail
     } else if value >= warn {
+        Grade::Warn
+    } else {
+        Grade::Healthy
+    }
+}
+
+/// How a value stands that is healthy from `warn` on and fails below `fail`.
+fn grade_below(value: f64, [warn, fail]: [f64; 2]) -> Grade {
+    if value < fail {
+        Grade::Fail
+    } else if value < warn {
         Grade::Warn
     } else {
         Grade::Healthy
@@ -231,7 +258,10 @@ pub(super) fn read_all(cases: &[RunFacts<'_>]) -> Vec<Signal> {
     SIGNALS
         .iter()
         .map(|&(id, side, read)| {
-            let reading = worst(cases.iter().map(read).collect(), side);
+            let readings = cases.iter().map(|facts| match read(facts) {
+                Ok(reading) | Err(reading) => reading,
+            });
+            let reading = worst(readings.collect(), side);
             Signal {
                 id,
                 grade: reading.grade,
@@ -267,24 +297,17 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 
 /// How much of the time in which something was to be sent it waited for `what`, of which the kernel
 /// kept account, graded by two shares.
-fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, [warn, fail]: [f64; 2]) -> Reading {
-    if facts.run.request_bytes() < UPLOAD_BYTES {
-        let is_streams = facts.run.is_streams();
-        let what = if is_streams {
-            "nothing is sent"
-        } else {
-            "requests are small"
-        };
-        return Reading::unknown(what);
-    }
-    let Some(share) = ratio(limited_ns as f64, facts.kernel.busy_ns as f64) else {
-        return Reading::unknown("no connection was sampled while it sent");
-    };
+fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> Checked {
+    let is_upload = facts.run.request_bytes() >= UPLOAD_BYTES;
+    only_if(is_upload || !facts.run.is_streams(), "nothing is sent")?;
+    only_if(is_upload, "requests are small")?;
+    let share = ratio(limited_ns as f64, facts.kernel.busy_ns as f64);
+    let share = known(share, "no connection was sampled while it sent")?;
     let words = format!("sending waited for {what} {} of the time", percent(share));
-    Reading::new(grade_above(share, warn, fail), words)
+    Ok(Reading::above(share, limits, words))
 }
 
-/// Names of signals told in a short report.
+/// Most signals that are named as decisive.
 pub(super) const DECISIVE_MAX: usize = 3;
 
 /// What a rule says when it matches.
@@ -446,45 +469,35 @@ const ONE_AT_A_TIME: &str = "one request at a time waits for it";
 /// What brunt does late while its workers have time.
 const WAKING_UP: &str = "waking up, which does not limit throughput";
 
-pub(super) fn worker_idle(facts: &RunFacts<'_>) -> Reading {
-    let Some(threads) = facts.threads else {
-        return Reading::unknown("the workers' threads were not read");
-    };
+fn worker_idle(facts: &RunFacts<'_>) -> Checked {
+    let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
     let words = match facts.agent.workers.len() {
         1 => format!("worker idle {}", percent(idle)),
         _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
         _ => format!("busiest worker idle {}", percent(idle)),
     };
-    if idle >= IDLE_FAIL && threads.unread > 0 {
-        let unread = counted(threads.unread as u64, "worker was", "workers were");
-        return Reading::unknown(format!("{words}; {unread} not read"));
-    }
-    let grade = if idle < IDLE_FAIL {
-        Grade::Fail
-    } else if idle < IDLE_HEALTHY {
-        Grade::Warn
-    } else {
-        Grade::Healthy
-    };
-    Reading::new(grade, words)
+    let unread = counted(threads.unread as u64, "worker was", "workers were");
+    let unread = format!("{words}; {unread} not read");
+    only_if(idle < IDLE_FAIL || threads.unread == 0, &unread)?;
+    Ok(Reading::new(
+        grade_below(idle, [IDLE_HEALTHY, IDLE_FAIL]),
+        words,
+    ))
 }
 
-pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
+fn own_share(facts: &RunFacts<'_>) -> Checked {
     let (run, split) = (facts.run, &facts.run.latencies.split);
-    if run.plan.stamps.every().is_none() {
-        return Reading::unknown("no kernel stamps were taken");
-    }
-    if run.depth() > 1 && run.protocol().is_in_order {
-        return Reading::unknown("pipelined replies have no stamps of their own");
-    }
-    if split.count() < OWN_SAMPLES_LEAST {
-        let samples = counted(split.count(), "stamped reply", "stamped replies");
-        return Reading::unknown(format!("{samples}, {OWN_SAMPLES_LEAST} needed"));
-    }
-    let Some(in_all) = facts.own_share() else {
-        return Reading::unknown("response times are 0");
-    };
+    known(run.plan.stamps.every(), "no kernel stamps were taken")?;
+    let is_pipelined = run.depth() > 1 && run.protocol().is_in_order;
+    only_if(
+        !is_pipelined,
+        "pipelined replies have no stamps of their own",
+    )?;
+    let samples = counted(split.count(), "stamped reply", "stamped replies");
+    let too_few = format!("{samples}, {OWN_SAMPLES_LEAST} needed");
+    only_if(split.count() >= OWN_SAMPLES_LEAST, &too_few)?;
+    let in_all = known(facts.own_share(), "response times are 0")?;
     let tail = facts.own_share_of_p99();
     let mut words = format!("brunt added {} of the response time", percent(in_all));
     if let Some(tail) = tail.filter(|tail| *tail > OWN_SHARE_WARN) {
@@ -493,35 +506,30 @@ pub(super) fn own_share(facts: &RunFacts<'_>) -> Reading {
     if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
         // A few replies that lie while brunt does not run make most of the tail and none of the
         // throughput [tuned]: verdicts that trust the figures say it with them.
-        return Reading::warn(words);
+        return Ok(Reading::warn(words));
     }
-    let reading = Reading::new(grade_above(in_all, OWN_SHARE_WARN, OWN_SHARE_FAIL), words);
-    if facts.is_one_at_a_time() {
-        return reading.warn_at_most(true, ONE_AT_A_TIME);
-    }
-    reading.warn_at_most(facts.workers_have_time(), WAKING_UP)
+    Ok(
+        Reading::above(in_all, [OWN_SHARE_WARN, OWN_SHARE_FAIL], words)
+            .warn_at_most(facts.is_one_at_a_time(), ONE_AT_A_TIME)
+            .warn_at_most(facts.workers_have_time(), WAKING_UP),
+    )
 }
 
 /// The worse of how late brunt sent what was planned, and how much of it brunt did not send.
-pub(super) fn schedule_lag(facts: &RunFacts<'_>) -> Reading {
-    if facts.is_closed() {
-        return Reading::unknown("closed loop: nothing is planned");
-    }
-    let late = lateness(facts);
-    match unsent(facts) {
+fn schedule_lag(facts: &RunFacts<'_>) -> Checked {
+    only_if(!facts.is_closed(), "closed loop: nothing is planned")?;
+    let (Ok(late) | Err(late)) = lateness(facts);
+    Ok(match unsent(facts) {
         Some(unsent) if late.grade != Grade::Fail || unsent.grade == Grade::Fail => unsent,
         _ => late,
-    }
+    })
 }
 
-fn lateness(facts: &RunFacts<'_>) -> Reading {
-    if facts.clean.is_some_and(|clean| clean.own_share.is_some()) {
-        let words = "part of the own share, without CPU steal";
-        return Reading::unknown(words);
-    }
-    let Some(lag_ns) = facts.lag_ns_p99() else {
-        return Reading::unknown("too few arrivals for p99 of the schedule lag");
-    };
+fn lateness(facts: &RunFacts<'_>) -> Checked {
+    let is_part = facts.clean.is_some_and(|clean| clean.own_share.is_some());
+    only_if(!is_part, "part of the own share, without CPU steal")?;
+    let too_few = "too few arrivals for p99 of the schedule lag";
+    let lag_ns = known(facts.lag_ns_p99(), too_few)?;
     // With a schedule of connections it is they that are late.
     let latencies = &facts.run.latencies;
     let response = if facts.is_open() {
@@ -531,15 +539,18 @@ fn lateness(facts: &RunFacts<'_>) -> Reading {
     };
     let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| response.quantile_ns(q).unwrap_or(0) as f64);
     let words = format!("schedule lag p99 {}", duration(lag_ns));
-    if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * p50_ns) {
-        Reading::healthy(words)
-    } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * p99_ns) {
-        // Against a fast server a wake-up is a tenth of the response time, and one stop of 20 ms is
-        // p99 of two seconds: with time to spare the plan is kept all the same [tuned].
-        Reading::fail(words).warn_at_most(facts.workers_have_time(), WAKING_UP)
-    } else {
-        Reading::warn(words)
-    }
+    Ok(
+        if lag_ns < LAG_HEALTHY_NS.max(LAG_HEALTHY_OF_P50 * p50_ns) {
+            Reading::healthy(words)
+        } else if lag_ns > LAG_FAIL_NS.min(LAG_FAIL_OF_P99 * p99_ns) {
+            // Against a fast server a wake-up is a tenth of the response time, and one stop of
+            // 20 ms is p99 of two seconds: with time to spare the plan is kept all the same
+            // [tuned].
+            Reading::fail(words).warn_at_most(facts.workers_have_time(), WAKING_UP)
+        } else {
+            Reading::warn(words)
+        },
+    )
 }
 
 /// What was planned while connections were free and not sent, where that is noticeable.
@@ -557,45 +568,40 @@ fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     let while_free = (dropped as f64 - facts.connections_busy()? * planned).max(0.0) / planned;
     let share = percent(while_free);
     let words = format!("{share} of the plan not sent though connections were free");
-    match 1.0 - while_free {
-        sent if sent >= SENT_HEALTHY => None,
-        sent if sent >= SENT_FAIL => Some(Reading::warn(words)),
-        _ => Some(Reading::fail(words)),
-    }
+    let grade = grade_below(1.0 - while_free, [SENT_HEALTHY, SENT_FAIL]);
+    (grade != Grade::Healthy).then(|| Reading::new(grade, words))
 }
 
-pub(super) fn run_queue_wait(facts: &RunFacts<'_>) -> Reading {
-    let Some(wait) = facts.threads.and_then(|threads| threads.run_wait) else {
-        return Reading::unknown("the kernel does not say for how long workers wait for a CPU");
-    };
+fn run_queue_wait(facts: &RunFacts<'_>) -> Checked {
+    let wait = facts.threads.and_then(|threads| threads.run_wait);
+    let unread = "the kernel does not say for how long workers wait for a CPU";
+    let wait = known(wait, unread)?;
     let words = format!("workers waited for a CPU {} of their time", percent(wait));
     // A worker that sleeps often waits a little each time it wakes, on an idle CPU too; of a short
     // run time that is a large share. One that has time left was not the limit: who took its CPU
     // is found out by the ledger [tuned].
-    Reading::new(grade_above(wait, RUN_WAIT_WARN, RUN_WAIT_FAIL), words)
-        .warn_at_most(facts.workers_have_time(), WAKING_UP)
+    let reading = Reading::above(wait, [RUN_WAIT_WARN, RUN_WAIT_FAIL], words);
+    Ok(reading.warn_at_most(facts.workers_have_time(), WAKING_UP))
 }
 
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
-pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
-    if facts.interval_ns().is_none() {
-        return missing(facts, "host", "nothing was read of the machine");
-    }
+fn throttling(facts: &RunFacts<'_>) -> Checked {
+    let unread = || missing(facts, "host", "nothing was read of the machine");
+    facts.interval_ns().ok_or_else(unread)?;
     if facts.evidence().missing.contains_key("host.throttling") {
-        return missing(facts, "host.throttling", "");
+        return Err(missing(facts, "host.throttling", ""));
     }
-    let Some(throttling) = facts.evidence().host.throttling else {
-        return Reading::healthy("no CPU quota");
-    };
+    let throttling = facts.evidence().host.throttling;
+    let throttling = throttling.ok_or_else(|| Reading::healthy("no CPU quota"))?;
     if throttling.throttled_ns == 0 {
-        return Reading::healthy("CPU quota never used up");
+        return Ok(Reading::healthy("CPU quota never used up"));
     }
     let share = throttled_share(throttling);
     let shown = percent(share);
     let words = format!("brunt's CPU quota held it back in {shown} of the periods");
     if share < THROTTLED_FAIL {
-        return Reading::warn(words);
+        return Ok(Reading::warn(words));
     }
     let is_short_of_time = facts.threads.is_none_or(|threads| {
         threads.idle_least - share < IDLE_HEALTHY
@@ -606,66 +612,62 @@ pub(super) fn throttling(facts: &RunFacts<'_>) -> Reading {
     } else {
         Side::Doubt
     };
-    Reading::fail(words).accusing(side)
+    Ok(Reading::fail(words).accusing(side))
 }
 
-pub(super) fn unread_data(facts: &RunFacts<'_>) -> Reading {
+fn unread_data(facts: &RunFacts<'_>) -> Checked {
     if facts.run.protocol().transport == Transport::Datagrams {
         return unread_datagrams(facts);
     }
-    let Some(tcp) = facts.tcp() else {
-        return missing(facts, "network.tcp", "TCP counters were not read");
-    };
+    let unread = || missing(facts, "network.tcp", "TCP counters were not read");
+    let tcp = facts.tcp().ok_or_else(unread)?;
     let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
     let [shown, thrown] = [full, thrown_away].map(count);
     let words =
         format!("{shown} full receive buffers advertised, {thrown} segments thrown away unread");
     let events = full.max(thrown_away);
-    if events == 0 {
-        return Reading::healthy(words);
-    }
     let share = ratio(events as f64, tcp.segments_received as f64).unwrap_or(1.0);
-    not_read(events, share, words)
-        .warn_at_most(facts.is_local(), "the server's sockets count as well")
+    Ok(not_read(events, share, words)
+        .warn_at_most(facts.is_local(), "the server's sockets count as well"))
 }
 
 /// The same over datagrams, of which each socket says what it had no room for.
-fn unread_datagrams(facts: &RunFacts<'_>) -> Reading {
+fn unread_datagrams(facts: &RunFacts<'_>) -> Checked {
     let quic = &facts.summary.window.quic;
     let dropped = quic.datagrams_dropped;
     let came = quic.datagrams_received.saturating_add(dropped);
-    let Some(share) = ratio(dropped as f64, came as f64) else {
-        return Reading::unknown("no datagram came");
-    };
+    let share = known(ratio(dropped as f64, came as f64), "no datagram came")?;
     let words = format!(
         "{} of {} found brunt's receive buffers full",
         count(dropped),
         counted(came, "datagram", "datagrams")
     );
-    if dropped == 0 {
-        return Reading::healthy(words);
-    }
-    not_read(dropped, share, words)
+    Ok(not_read(dropped, share, words))
 }
 
 fn not_read(events: u64, share: f64, words: String) -> Reading {
     let is_rare = events < RARE_LEAST || share < NOT_READ_FAIL;
-    Reading::new(if is_rare { Grade::Warn } else { Grade::Fail }, words)
+    let grade = match events {
+        0 => Grade::Healthy,
+        _ if is_rare => Grade::Warn,
+        _ => Grade::Fail,
+    };
+    Reading::new(grade, words)
 }
 
-pub(super) fn send_buffer(facts: &RunFacts<'_>) -> Reading {
+fn send_buffer(facts: &RunFacts<'_>) -> Checked {
     let limited_ns = facts.kernel.send_buffer_limited_ns;
     held_up(facts, limited_ns, "our buffer", SEND_BUFFER)
 }
 
-pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
+fn client_limits(facts: &RunFacts<'_>) -> Checked {
     let (window, lifetime) = (&facts.summary.window, &facts.summary.lifetime);
     let (mut fails, mut warns) = (Vec::new(), Vec::new());
     for (kind, what) in [
         (FailureKind::ConnectNoPort, "no free local port"),
         (FailureKind::ConnectNoDescriptor, "no free descriptor"),
     ] {
-        let [now, ever] = [window, lifetime].map(|it| it.failures.get(kind));
+        let [now, ever] = [window, lifetime].map(|tally| tally.failures.get(kind));
         if now > 0 {
             fails.push(format!("{what} {}", plural(now, "time")));
         } else if ever > 0 {
@@ -686,27 +688,25 @@ pub(super) fn client_limits(facts: &RunFacts<'_>) -> Reading {
         }
     }
     if !fails.is_empty() {
-        Reading::fail(fails.join(", "))
-    } else if !warns.is_empty() {
-        Reading::warn(warns.join(", "))
-    } else if lifetime.connections_opened == 0 {
-        Reading::unknown("no connection was opened")
-    } else {
-        Reading::healthy("ports and descriptors sufficed")
+        return Ok(Reading::fail(fails.join(", ")));
     }
+    if !warns.is_empty() {
+        return Ok(Reading::warn(warns.join(", ")));
+    }
+    only_if(lifetime.connections_opened > 0, "no connection was opened")?;
+    Ok(Reading::healthy("ports and descriptors sufficed"))
 }
 
-pub(super) fn pauses(facts: &RunFacts<'_>) -> Reading {
+fn pauses(facts: &RunFacts<'_>) -> Checked {
     let paused_ns = facts.paused_ns();
-    let Some(share) = ratio(paused_ns, facts.run.window_ns as f64) else {
-        return Reading::unknown("there is no window");
-    };
+    let share = ratio(paused_ns, facts.run.window_ns as f64);
+    let share = known(share, "there is no window")?;
     if share <= 0.0 {
-        return Reading::healthy("brunt ran throughout");
+        return Ok(Reading::healthy("brunt ran throughout"));
     }
     let paused = duration(paused_ns);
     let words = format!("brunt did not run for {paused} of the window");
-    Reading::new(grade_above(share, 0.0, PAUSED_FAIL), words)
+    Ok(Reading::above(share, [0.0, PAUSED_FAIL], words))
 }
 
 /// Share of the segments that were sent again, from which on the signal warns, and fails.
@@ -743,11 +743,11 @@ impl Rare {
     }
 
     /// The grade of the share; healthy with few segments.
-    fn grade(self, [warn, fail]: [f64; 2]) -> Grade {
+    fn grade(self, limits: [f64; 2]) -> Grade {
         if self.events < RARE_LEAST {
             Grade::Healthy
         } else {
-            grade_above(self.share(), warn, fail)
+            grade_above(self.share(), limits)
         }
     }
 
@@ -757,24 +757,22 @@ impl Rare {
     }
 }
 
-/// The worse of those that there are.
-fn worse(counts: [Option<Rare>; 2]) -> Option<Rare> {
-    let known = counts.into_iter().flatten();
-    known.filter(|rare| rare.segments > 0).max_by(|a, b| {
-        (a.events >= RARE_LEAST, a.share())
-            .partial_cmp(&(b.events >= RARE_LEAST, b.share()))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    })
-}
-
-/// The worse of what was counted of the sampled connections, and of all of the namespace.
+/// The worse of what was counted, as events and segments, of the sampled connections, and of all of
+/// the namespace: its grade by these limits, and in words. Absent where nothing was.
 fn of_segments(
-    facts: &RunFacts<'_>,
-    sampled: [u64; 2],
-    all: fn(&TcpCounters) -> [u64; 2],
-) -> Option<Rare> {
-    let rare = |[events, segments]: [u64; 2]| Rare { events, segments };
-    worse([Some(rare(sampled)), ours(facts).map(|tcp| rare(all(tcp)))])
+    counts: [Option<[u64; 2]>; 2],
+    limits: [f64; 2],
+    what: &str,
+) -> Option<(Grade, String)> {
+    let known = counts.into_iter().flatten();
+    let rare = known.map(|[events, segments]| Rare { events, segments });
+    let worse = rare.filter(|rare| rare.segments > 0).max_by(|a, b| {
+        let by_share = a.share().total_cmp(&b.share());
+        (a.events >= RARE_LEAST)
+            .cmp(&(b.events >= RARE_LEAST))
+            .then(by_share)
+    })?;
+    Some((worse.grade(limits), worse.words(what)))
 }
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
@@ -795,18 +793,16 @@ fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
 /// How segments sent again (without connection requests) and those out of order stand, for those
 /// that were counted.
 fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
-    let kernel = &facts.kernel;
-    let sent = [kernel.segments_retransmitted, kernel.segments_sent];
-    let again = of_segments(facts, sent, |tcp| {
+    let (kernel, all) = (&facts.kernel, ours(facts));
+    let sampled = [kernel.segments_retransmitted, kernel.segments_sent];
+    let again = all.map(|tcp| {
         let again = tcp.segments_retransmitted;
         [again.saturating_sub(tcp.syn_retransmits), tcp.segments_sent]
     });
-    let received = [kernel.segments_out_of_order, kernel.segments_received];
-    let overtaken = of_segments(facts, received, |tcp| {
-        [tcp.segments_out_of_order, tcp.segments_received]
-    });
-    let again = again.map(|rare| (rare.grade(RETRANSMITS), rare.words("sent again")));
-    let overtaken = overtaken.map(|rare| (rare.grade(OUT_OF_ORDER), rare.words("out of order")));
+    let again = of_segments([Some(sampled), again], RETRANSMITS, "sent again");
+    let sampled = [kernel.segments_out_of_order, kernel.segments_received];
+    let overtaken = all.map(|tcp| [tcp.segments_out_of_order, tcp.segments_received]);
+    let overtaken = of_segments([Some(sampled), overtaken], OUT_OF_ORDER, "out of order");
     [again, overtaken]
 }
 
@@ -818,14 +814,13 @@ pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
 
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
 /// them does.
-pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
+fn lost_segments(facts: &RunFacts<'_>) -> Checked {
     if facts.run.protocol().transport == Transport::Datagrams {
         return lost_packets(facts);
     }
     let [again, overtaken] = grades(facts);
-    let Some((again, mut words)) = again else {
-        return missing(facts, "network.tcp", "no segments were counted");
-    };
+    let uncounted = || missing(facts, "network.tcp", "no segments were counted");
+    let (again, mut words) = again.ok_or_else(uncounted)?;
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
     let is_the_servers =
@@ -847,24 +842,22 @@ pub(super) fn lost_segments(facts: &RunFacts<'_>) -> Reading {
             _ => Grade::Fail,
         };
     }
-    Reading::new(reading.grade, words)
+    Ok(Reading::new(reading.grade, words))
 }
 
 /// The same over datagrams: packets of brunt that it held for lost.
-fn lost_packets(facts: &RunFacts<'_>) -> Reading {
+fn lost_packets(facts: &RunFacts<'_>) -> Checked {
     let quic = &facts.summary.window.quic;
     let lost = Rare {
         events: quic.packets_lost,
         segments: quic.packets_sent,
     };
-    if lost.segments == 0 {
-        return Reading::unknown("no packet was sent");
-    }
+    only_if(lost.segments > 0, "no packet was sent")?;
     let share = percent(lost.share());
     let words = format!("{share} of the packets lost ({})", count(lost.events));
-    Reading::new(lost.grade(RETRANSMITS), words)
-        // Nothing is lost on the way from a machine to itself.
-        .warn_at_most(facts.is_local(), "the server's receive buffer was full")
+    let reading = Reading::new(lost.grade(RETRANSMITS), words);
+    // Nothing is lost on the way from a machine to itself.
+    Ok(reading.warn_at_most(facts.is_local(), "the server's receive buffer was full"))
 }
 
 /// How the round trip of data received grew as it does with a queue on the way, in words. Absent
@@ -883,23 +876,18 @@ fn queueing(facts: &RunFacts<'_>) -> Option<String> {
     })
 }
 
-pub(super) fn link_use(facts: &RunFacts<'_>) -> Reading {
-    let Some(network) = facts.network() else {
-        return missing(facts, "network", "the way to the server was not read");
-    };
-    match (&network.route, facts.link_use()) {
-        (Route::UnixSocket | Route::Loopback, _) => {
-            Reading::unknown("client and server share a machine")
-        }
-        (Route::Interface { .. }, Some(used)) => {
-            let words = format!("link used to {}", percent(used));
-            Reading::new(grade_above(used, LINK_WARN, LINK_FAIL), words)
-        }
-        (Route::Interface { .. }, None) => {
-            Reading::unknown("the link's speed is not known: `--link-speed`")
-        }
-        (Route::Unknown, _) => missing(facts, "network.route", "the route is not known"),
+fn link_use(facts: &RunFacts<'_>) -> Checked {
+    let unread = || missing(facts, "network", "the way to the server was not read");
+    let route = &facts.network().ok_or_else(unread)?.route;
+    let is_local = matches!(route, Route::UnixSocket | Route::Loopback);
+    only_if(!is_local, "client and server share a machine")?;
+    if matches!(route, Route::Unknown) {
+        return Err(missing(facts, "network.route", "the route is not known"));
     }
+    let unknown = "the link's speed is not known: `--link-speed`";
+    let used = known(facts.link_use(), unknown)?;
+    let words = format!("link used to {}", percent(used));
+    Ok(Reading::above(used, [LINK_WARN, LINK_FAIL], words))
 }
 
 /// Share of the time in which some task had no CPU, from which on there is pressure.
@@ -931,18 +919,22 @@ const SHARED_OTHERS_MOST: f64 = 0.20;
 /// Share of the CPUs that workers are bound to which the server used, from which on it is one of
 /// two there. Less is how exact the accounts are.
 const TAKEN_LEAST: f64 = 0.05;
+const UNREAD_CPUS: &str = "the machine's CPUs were not read";
 /// CPUs that both must have used to be competitors.
 const SHARED_USE_LEAST: f64 = 0.02;
 
-pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
-    let Some(server) = facts.server() else {
-        return missing(facts, "server", "the server was not watched");
-    };
+/// The server, where it was watched.
+fn watched<'a>(facts: &RunFacts<'a>) -> Result<&'a ServerEvidence, Reading> {
+    let unwatched = || missing(facts, "server", "the server was not watched");
+    facts.server().ok_or_else(unwatched)
+}
+
+fn server_cpu(facts: &RunFacts<'_>) -> Checked {
+    let server = watched(facts)?;
     let name = name(&server.name);
-    if facts.server_polls() {
-        let idle = server.idle_cpus_used.unwrap_or(0.0);
-        return Reading::unknown(format!("{name} uses {} with nothing to do", cpus(idle)));
-    }
+    let idle = cpus(server.idle_cpus_used.unwrap_or(0.0));
+    let polls = format!("{name} uses {idle} with nothing to do");
+    only_if(!facts.server_polls(), &polls)?;
     let used = server.cpus_used().unwrap_or(0.0);
     let words = match server.cpus {
         Some(may_use) => format!("{name} {used:.2} of {}", cpus(may_use)),
@@ -954,41 +946,44 @@ pub(super) fn server_cpu(facts: &RunFacts<'_>) -> Reading {
         let idle = facts.idle_beside_one();
         let share = percent(idle.unwrap_or(0.0));
         let without = format!("without a request in {share} of the time");
-        return Reading::fail(words)
+        return Ok(Reading::fail(words)
             .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling")
-            .warn_at_most(idle.is_some(), &without);
+            .warn_at_most(idle.is_some(), &without));
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = plural(saturated, "thread");
     match facts.server_saturation() {
-        Saturation::Busy => Reading::fail(format!("{words}, {threads} busy all the time")),
-        Saturation::Starved => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
-        Saturation::None => match facts.server_use() {
-            Some(share) if share >= SERVER_WARN => Reading::warn(words),
-            Some(_) => Reading::healthy(words),
-            None => Reading::unknown(format!("{words}, of how many is not known")),
-        },
+        Some(Saturation::Busy) => Ok(Reading::fail(format!(
+            "{words}, {threads} busy all the time"
+        ))),
+        Some(Saturation::Starved) => Ok(Reading::warn(format!(
+            "{words}, {threads} waiting for a CPU"
+        ))),
+        None => {
+            let unknown = format!("{words}, of how many is not known");
+            let share = known(facts.server_use(), &unknown)?;
+            Ok(Reading::above(share, [SERVER_WARN, SERVER_FAIL], words))
+        }
     }
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
-fn server_throttling(facts: &RunFacts<'_>) -> Reading {
-    let Some(server) = facts.server() else {
-        return missing(facts, "server", "the server was not watched");
-    };
-    let Some(throttling) = server.throttling.filter(|found| found.throttled_ns > 0) else {
-        return Reading::healthy("no CPU quota held the server back");
-    };
+fn server_throttling(facts: &RunFacts<'_>) -> Checked {
+    let throttling = watched(facts)?.throttling;
+    let throttling = throttling.filter(|found| found.throttled_ns > 0);
+    let none = || Reading::healthy("no CPU quota held the server back");
+    let throttling = throttling.ok_or_else(none)?;
     let share = throttled_share(throttling);
     let shown = percent(share);
     let words = format!("its CPU quota held the server back in {shown} of the periods");
     // Now and then a burst is held back that an average has room for.
     let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
     let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
-    Reading::new(if is_often { Grade::Fail } else { Grade::Warn }, words)
+    let grade = if is_often { Grade::Fail } else { Grade::Warn };
+    Ok(Reading::new(grade, words))
 }
 
-pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
+fn accept_queue(facts: &RunFacts<'_>) -> Checked {
     let window = &facts.summary.window;
     let timed_out = window.failures.get(FailureKind::ConnectTimedOut);
     let tried = window.connections_opened.saturating_add(timed_out);
@@ -1004,30 +999,23 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
     // What listens is in this namespace on loopback alone.
     let of_server = |count: u64| if facts.is_local() { count } else { 0 };
     let overflows = of_server(counters.listen_overflows);
-    let connections = |count: u64, what: &str| format!("{} {what}", plural(count, "connection"));
-    let mut found = Vec::new();
-    if overflows > 0 {
-        found.push(connections(overflows, "met a full accept queue"));
-    } else if of_server(counters.listen_drops) > 0 {
-        found.push(connections(counters.listen_drops, "dropped on arrival"));
-    }
-    if retried > 0 {
-        found.push(connections(retried, "asked for again"));
-    }
-    if is_slow {
-        let share = percent(slow_share);
-        found.push(format!("{share} of the connections took a second and more"));
-    }
-    if timed_out > 0 {
-        let attempts = plural(timed_out, "attempt");
-        found.push(format!("{attempts} not answered in time"));
-    }
+    let share = percent(slow_share);
+    let some = |count: u64, noun: &str, what: &str| {
+        (count > 0).then(|| format!("{} {what}", plural(count, noun)))
+    };
+    let dropped = of_server(counters.listen_drops);
+    let found = [
+        some(overflows, "connection", "met a full accept queue")
+            .or_else(|| some(dropped, "connection", "dropped on arrival")),
+        some(retried, "connection", "asked for again"),
+        is_slow.then(|| format!("{share} of the connections took a second and more")),
+        some(timed_out, "attempt", "not answered in time"),
+    ];
+    let found: Vec<String> = found.into_iter().flatten().collect();
     if found.is_empty() {
-        return if connect.count() == 0 && facts.tcp().is_none() {
-            Reading::unknown("no connection was opened")
-        } else {
-            Reading::healthy("connections were accepted at once")
-        };
+        let is_read = connect.count() > 0 || facts.tcp().is_some();
+        only_if(is_read, "no connection was opened")?;
+        return Ok(Reading::healthy("connections were accepted at once"));
     }
     // The counters are of the whole namespace: without trouble of brunt's own, they are others'.
     let is_often = |events: u64| {
@@ -1038,30 +1026,29 @@ pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Reading {
     let overflows_often = is_often(overflows);
     let words = found.join(", ");
     if !overflows_often && !retried_often && !is_slow && !is_often(timed_out) {
-        return Reading::warn(words);
+        return Ok(Reading::warn(words));
     }
     let why = if tried == 0 {
         "but none of the window's"
     } else {
         "as other segments were lost"
     };
-    Reading::fail(words).warn_at_most(tried == 0 || (overflows == 0 && loses_segments(facts)), why)
+    let is_harmless = tried == 0 || (overflows == 0 && loses_segments(facts));
+    Ok(Reading::fail(words).warn_at_most(is_harmless, why))
 }
 
-pub(super) fn receive_window(facts: &RunFacts<'_>) -> Reading {
+fn receive_window(facts: &RunFacts<'_>) -> Checked {
     let limited_ns = facts.kernel.receive_window_limited_ns;
     held_up(facts, limited_ns, "the server to read", RECEIVE_WINDOW)
 }
 
 /// A server at its end for several clients is not measured by one of them.
-pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
-    let others = match facts.others {
-        Ok(others) => others,
-        Err(reason) => return missing(facts, "server_connections", reason),
-    };
+fn other_clients(facts: &RunFacts<'_>) -> Checked {
+    let unknown = |reason| missing(facts, "server_connections", reason);
+    let others = facts.others.map_err(unknown)?;
     let share = others.share;
     if share <= 0.0 {
-        return Reading::healthy("nobody else loads the server");
+        return Ok(Reading::healthy("nobody else loads the server"));
     }
     let what = if others.counted_by_server {
         "the requests that the server counts"
@@ -1074,51 +1061,41 @@ pub(super) fn other_clients(facts: &RunFacts<'_>) -> Reading {
         let theirs = number(share * used);
         words = format!("{words}, and use some {theirs} of its {}", cpus(used));
     }
-    Reading::new(grade_above(share, OTHERS_WARN, OTHERS_FAIL), words)
+    Ok(Reading::above(share, [OTHERS_WARN, OTHERS_FAIL], words))
 }
 
 /// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
 /// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
-pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
+fn shared_host(facts: &RunFacts<'_>) -> Checked {
     let (client_list, server_list) = (&facts.client_cpus, &facts.server_cpus);
-    let Some(server) = facts.server() else {
-        return missing(facts, "server", "the server was not watched");
-    };
+    let server = watched(facts)?;
     if server_list.is_empty() {
-        return if facts.is_local() {
-            Reading::unknown("the server's CPUs are not known")
-        } else {
-            Reading::healthy("client and server do not share a machine")
-        };
+        only_if(!facts.is_local(), "the server's CPUs are not known")?;
+        return Ok(Reading::healthy("client and server do not share a machine"));
     }
     let sum = RunFacts::sum_ns;
     let common = facts.cpus(|cpu| client_list.contains(&cpu) && server_list.contains(&cpu));
     if client_list.is_empty() || facts.evidence().host.cpus.is_empty() {
-        return missing(facts, "host.cpus", "the machine's CPUs were not read");
+        return Err(missing(facts, "host.cpus", UNREAD_CPUS));
     }
     if common.is_empty() {
-        return Reading::healthy("client and server have CPUs of their own");
+        return Ok(Reading::healthy("client and server have CPUs of their own"));
     }
     let taken = facts.taken_from_workers();
     let share = taken.map(|taken| taken / client_list.len().max(1) as f64);
     if let Some(share) = share.filter(|share| *share < TAKEN_LEAST) {
         let share = percent(share);
         let words = format!("workers had their CPUs, of which the server used {share}");
-        return Reading::healthy(words);
+        return Ok(Reading::healthy(words));
     }
-    let (Some(client_used), Some(server_used), Some(interval_ns)) = (
-        facts.client_cpus_used(),
-        server.cpus_used(),
-        facts.interval_ns(),
-    ) else {
-        return Reading::unknown("what client and server used is not known");
-    };
+    let used = facts.client_cpus_used().zip(server.cpus_used());
+    let used = used.zip(facts.interval_ns());
+    let unknown = "what client and server used is not known";
+    let ((client_used, server_used), interval_ns) = known(used, unknown)?;
     let all_ns = sum(&common, CpuTimes::total_ns);
     // Polling leaves a CPU to whoever needs it.
     let worked_ns = (sum(&common, |times| times.busy_ns) - facts.spun_ns()).max(0.0);
-    let Some(busy) = ratio(worked_ns, all_ns) else {
-        return Reading::unknown("the machine's CPUs were not read");
-    };
+    let busy = known(ratio(worked_ns, all_ns), UNREAD_CPUS)?;
     let count = plural(common.len(), "CPU");
     // What it used elsewhere is its own.
     let here = taken.map_or(server_used, |taken| taken.min(server_used));
@@ -1138,17 +1115,17 @@ pub(super) fn shared_host(facts: &RunFacts<'_>) -> Reading {
         (busy > SHARED_BUSY_FAIL && !nobody_waits) || (busy > SHARED_BUSY_PRESSED && is_pressed);
     // Where they take turns, who wakes up waits for the other to go to sleep, and for no more.
     if !both_work || !is_short || facts.takes_turns() {
-        return Reading::healthy(words);
+        return Ok(Reading::healthy(words));
     }
     let any = facts.cpus(|cpu| client_list.contains(&cpu) || server_list.contains(&cpu));
     // Soft interrupts belong to whoever was interrupted, and to the pair's own traffic.
     let of_tasks_ns = sum(&any, |times| times.busy_ns.saturating_sub(times.softirq_ns));
     let others = of_tasks_ns / interval_ns - client_used - server_used;
-    if others > SHARED_OTHERS_MOST * common.len() as f64 {
+    Ok(if others > SHARED_OTHERS_MOST * common.len() as f64 {
         Reading::warn(format!("{words}, others {others:.2}"))
     } else {
         Reading::fail(words)
-    }
+    })
 }
 
 /// Share of the CPUs' time that the hypervisor took, from which on the signal fails.
@@ -1179,13 +1156,11 @@ const UNQUEUED_RATIO: f64 = 1.25;
 /// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;
 
-pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
+fn refusals(facts: &RunFacts<'_>) -> Checked {
     let window = &facts.summary.window;
-    let Some(share) = facts.refused_share() else {
-        return Reading::unknown("no reply in the window");
-    };
+    let share = known(facts.refused_share(), "no reply in the window")?;
     if share == 0.0 {
-        return Reading::healthy("no request refused");
+        return Ok(Reading::healthy("no request refused"));
     }
     let statuses = window.replies.iter();
     let mut statuses: Vec<(u16, u64)> = statuses
@@ -1200,20 +1175,18 @@ pub(super) fn refusals(facts: &RunFacts<'_>) -> Reading {
     let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
     let (shown, names) = (percent(share), names.join(", "));
     let words = format!("the server refused {shown} of the requests ({names})");
-    Reading::new(grade_above(share, 0.0, REFUSED_FAIL), words)
+    Ok(Reading::above(share, [0.0, REFUSED_FAIL], words))
 }
 
 /// Whether what was planned was also done, so that the plan is what limited.
-pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
+fn planned_rate(facts: &RunFacts<'_>) -> Checked {
     let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
     if let Some((share, bits_per_s)) = facts.paced_share() {
         let (shown, asked) = (percent(share.min(1.0)), rate(bits_per_s));
         let words = format!("{shown} of {asked} bit/s acknowledged");
-        return Reading::healthy_if(share < PLAN_MET, words);
+        return Ok(Reading::healthy_if(share < PLAN_MET, words));
     }
-    if facts.is_closed() {
-        return Reading::unknown("closed loop: no rate was asked for");
-    }
+    only_if(!facts.is_closed(), "closed loop: no rate was asked for")?;
     let done = if facts.is_open() {
         summary.answered_of_plan()
     } else {
@@ -1223,15 +1196,11 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
         let done = facts.replies() / requests;
         arrivals.sent.min(done.saturating_add(chance as u64))
     };
-    let (Some(share), Some(planned_per_s)) = (
-        ratio(done as f64, arrivals.planned as f64),
-        summary.planned_per_s.known(),
-    ) else {
-        return Reading::unknown("nothing was planned in the window");
-    };
-    if facts.run.window_ns < PLAN_WINDOW_LEAST_NS {
-        return Reading::unknown("the window is too short to show a backlog");
-    }
+    let share = ratio(done as f64, arrivals.planned as f64);
+    let found = share.zip(summary.planned_per_s.known());
+    let (share, planned_per_s) = known(found, "nothing was planned in the window")?;
+    let is_long = facts.run.window_ns >= PLAN_WINDOW_LEAST_NS;
+    only_if(is_long, "the window is too short to show a backlog")?;
     let unit = if facts.is_open() {
         facts.run.unit().per_s
     } else {
@@ -1239,56 +1208,51 @@ pub(super) fn planned_rate(facts: &RunFacts<'_>) -> Reading {
     };
     let [share_words, planned] = [percent(share.min(1.0)), rate(planned_per_s)];
     let words = format!("{share_words} of {planned} {unit}");
-    if share >= PLAN_MET && facts.overload.is_none() {
+    Ok(if share >= PLAN_MET && facts.overload.is_none() {
         Reading::fail(format!("{words} answered"))
     } else {
         Reading::healthy(words)
-    }
+    })
 }
 
 /// The backlog: more is planned than done. Which side has room left tells who causes it.
-pub(super) fn backlog(facts: &RunFacts<'_>) -> Reading {
-    if facts.is_closed() {
-        return Reading::unknown("closed loop: nothing is planned");
-    }
-    let Some(overload) = facts.overload else {
-        return Reading::healthy("no backlog");
-    };
+fn backlog(facts: &RunFacts<'_>) -> Checked {
+    only_if(!facts.is_closed(), "closed loop: nothing is planned")?;
+    let overload = facts.overload;
+    let overload = overload.ok_or_else(|| Reading::healthy("no backlog"))?;
     let capacity = rate(overload.capacity_per_s);
     let words = format!("overloaded: about {capacity} per second were answered");
     // With connections to spare, the server has had more to do than it did.
     let busy = facts.connections_busy();
     let all_busy = busy.is_none_or(|busy| busy >= CONNECTIONS_BUSY);
     let limit = if all_busy { SERVER_FAIL } else { SERVER_WARN };
-    let is_at_its_end = facts.server_saturation() == Saturation::Busy
+    let is_at_its_end = facts.server_saturation() == Some(Saturation::Busy)
         || facts.server_use().is_some_and(|used| used >= limit);
     if is_at_its_end {
-        return Reading::fail(words).accusing(Side::Server);
+        return Ok(Reading::fail(words).accusing(Side::Server));
     }
     // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
     let headroom = facts.server_headroom();
     let has_room = headroom.is_some_and(|headroom| headroom >= HEADROOM_LEAST);
-    match facts.queueing() {
-        Some(times) if times < QUEUED_RATIO && has_room => {
-            let words = format!("{words}, all connections busy");
-            Reading::fail(words).accusing(Side::Concurrency)
-        }
-        _ => Reading::warn(words),
+    let is_unqueued = facts.queueing().is_some_and(|times| times < QUEUED_RATIO);
+    if is_unqueued && has_room {
+        let words = format!("{words}, all connections busy");
+        return Ok(Reading::fail(words).accusing(Side::Concurrency));
     }
+    Ok(Reading::warn(words))
 }
 
-pub(super) fn connections(facts: &RunFacts<'_>) -> Reading {
+fn connections(facts: &RunFacts<'_>) -> Checked {
     let places = facts.places_words();
-    let Some(busy) = facts.connections_busy() else {
-        return Reading::unknown("how busy the connections were is not known");
-    };
+    let unknown = "how busy the connections were is not known";
+    let busy = known(facts.connections_busy(), unknown)?;
     if busy < CONNECTIONS_BUSY || (!facts.is_closed() && facts.overload.is_none()) {
-        return Reading::healthy(format!("{places}, {} busy", percent(busy)));
+        let words = format!("{places}, {} busy", percent(busy));
+        return Ok(Reading::healthy(words));
     }
     let words = format!("{places}, all busy");
-    let Some(headroom) = facts.server_headroom() else {
-        return Reading::unknown(format!("{words}; whether the server has room is not known"));
-    };
+    let unknown = format!("{words}; whether the server has room is not known");
+    let headroom = known(facts.server_headroom(), &unknown)?;
     // A single request has nothing to wait for but itself: more of them use all that is left.
     let (least, queueing) = if facts.places() == 1 {
         (HEADROOM_OF_ONE, Some(1.0))
@@ -1296,26 +1260,24 @@ pub(super) fn connections(facts: &RunFacts<'_>) -> Reading {
         (HEADROOM_LEAST, facts.queueing())
     };
     if headroom < least {
-        return Reading::healthy(format!("{words}; the server has no room"));
+        return Ok(Reading::healthy(format!("{words}; the server has no room")));
     }
-    match queueing {
-        None => Reading::unknown(format!("{words}; too few samples to see a queue")),
-        Some(times) if times > UNQUEUED_RATIO => {
-            Reading::warn(format!("{words}; service time {}× its best", number(times)))
-        }
-        Some(_) => Reading::fail(format!("{places}, always busy")),
-    }
+    let times = known(
+        queueing,
+        &format!("{words}; too few samples to see a queue"),
+    )?;
+    Ok(if times > UNQUEUED_RATIO {
+        Reading::warn(format!("{words}; service time {}× its best", number(times)))
+    } else {
+        Reading::fail(format!("{places}, always busy"))
+    })
 }
 
-pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
-    let Some(elasticity) = facts.elasticity else {
-        let was_tried = facts.run.workers().any(|worker| worker.halving.is_some());
-        return Reading::unknown(if was_tried {
-            "the warm-up was too short to tell"
-        } else {
-            "no other number of connections was tried"
-        });
-    };
+fn elasticity(facts: &RunFacts<'_>) -> Checked {
+    let mut workers = facts.run.workers();
+    let was_tried = facts.elasticity.is_some() || workers.any(|worker| worker.halving.is_some());
+    only_if(was_tried, "no other number of connections was tried")?;
+    let elasticity = known(facts.elasticity, "the warm-up was too short to tell")?;
     let effect = elasticity.effect;
     let when = if elasticity.is_of_warm_up {
         "in the warm-up, "
@@ -1332,61 +1294,53 @@ pub(super) fn elasticity(facts: &RunFacts<'_>) -> Reading {
         percent(gain(effect.low)),
         percent(gain(effect.high))
     );
-    if elasticity.gives_more() {
+    Ok(if elasticity.gives_more() {
         Reading::fail(words)
     } else if elasticity.gives_nothing() {
         Reading::healthy(words)
     } else {
         Reading::warn(words)
-    }
+    })
 }
 
-pub(super) fn steal(facts: &RunFacts<'_>) -> Reading {
-    let Some((share, steal_ns)) = facts.steal() else {
-        return missing(facts, "host.cpus", "the machine's CPUs were not read");
-    };
+fn steal(facts: &RunFacts<'_>) -> Checked {
+    let unread = || missing(facts, "host.cpus", UNREAD_CPUS);
+    let (share, steal_ns) = facts.steal().ok_or_else(unread)?;
     let mut words = format!("steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
-        return Reading::healthy(words);
+        return Ok(Reading::healthy(words));
     }
-    let grade = grade_above(share, STEAL_WARN, STEAL_FAIL);
+    let grade = grade_above(share, [STEAL_WARN, STEAL_FAIL]);
     if let Some(shown) = facts.clean_words() {
         // The verdict is found without what was stolen.
-        let grade = grade_above(share, STEAL_WARN, f64::INFINITY);
-        return Reading::new(grade, format!("{words}; judged on {shown}"));
+        let words = format!("{words}; judged on {shown}");
+        return Ok(Reading::above(share, [STEAL_WARN, f64::INFINITY], words));
     }
     let left_ns = facts.left.and_then(|left| left.clean_ns);
     if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
         let [left, all] = [left_ns, facts.run.window_ns].map(|ns| duration(ns as f64));
         words.push_str(&format!("; only {left} of {all} without"));
     }
-    Reading::new(grade, words)
+    Ok(Reading::new(grade, words))
 }
 
-pub(super) fn drift(facts: &RunFacts<'_>) -> Reading {
-    let found = &facts.steadiness;
+fn drift(facts: &RunFacts<'_>) -> Checked {
+    let found = facts.steadiness();
     let by_halves = found.halves_differ.map(compared);
     let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
     if !found.drifts {
-        return match by_halves {
-            Some(words) => Reading::healthy(words),
-            None => Reading::unknown("too short, or planned to change"),
-        };
+        let words = known(by_halves, "too short, or planned to change")?;
+        return Ok(Reading::healthy(words));
     }
-    let by_trend = || {
-        Some(format!(
-            "its end was {} than its start",
-            compared(found.trend?)
-        ))
-    };
-    let Some(words) = by_halves.or_else(by_trend) else {
-        return Reading::fail("the rate drifted from nothing");
-    };
+    let by_trend = found.trend.map(compared);
+    let by_trend = by_trend.map(|words| format!("its end was {words} than its start"));
+    let from_nothing = || Reading::fail("the rate drifted from nothing");
+    let words = by_halves.or(by_trend).ok_or_else(from_nothing)?;
     let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
     let is_much =
         exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND);
     let grade = if is_much { Grade::Fail } else { Grade::Warn };
-    Reading::new(grade, format!("the rate drifted: {words}"))
+    Ok(Reading::new(grade, format!("the rate drifted: {words}")))
 }
 
 /// A change of a rate in words: `38 % slower`.
@@ -1395,17 +1349,19 @@ fn compared(change: f64) -> String {
     format!("{} {word}", percent(change.abs()))
 }
 
-pub(super) fn samples(facts: &RunFacts<'_>) -> Reading {
+fn samples(facts: &RunFacts<'_>) -> Checked {
     let (replies, window_ns) = match facts.clean {
         Some(clean) => (clean.replies, clean.clean_ns),
         None => (facts.replies(), facts.run.window_ns),
     };
     let (is_long, length) = (window_ns >= WINDOW_LEAST_NS, duration(window_ns as f64));
-    if facts.run.is_streams() {
-        return Reading::healthy_if(is_long, format!("streams over {length}"));
-    }
-    let words = format!("{} in {length}", counted(replies, "reply", "replies"));
-    Reading::healthy_if(is_long && replies >= REPLIES_LEAST, words)
+    let words = if facts.run.is_streams() {
+        format!("streams over {length}")
+    } else {
+        format!("{} in {length}", counted(replies, "reply", "replies"))
+    };
+    let is_enough = facts.run.is_streams() || replies >= REPLIES_LEAST;
+    Ok(Reading::healthy_if(is_long && is_enough, words))
 }
 
 /// Share of the CPUs of client and server that other programs used, from which on they disturb
@@ -1414,25 +1370,23 @@ const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 
 /// What other programs used of the CPUs that brunt or the server may use. A server on this machine
 /// that was not watched is one of those programs: then nobody knows who took what from whom.
-pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
-    let is_server_unseen = facts.is_local() && facts.server().is_none();
-    if is_server_unseen && !facts.run.is_simulated() {
-        return Reading::unknown("the server was not watched, and would count as another program");
-    }
+fn other_programs(facts: &RunFacts<'_>) -> Checked {
+    let is_seen = !facts.is_local() || facts.server().is_some() || facts.run.is_simulated();
+    let unseen = "the server was not watched, and would count as another program";
+    only_if(is_seen, unseen)?;
     let wanted = facts.agent.cpus_of_both();
-    let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));
-    let Some((ledger, others_ns)) = ledger.and_then(|it| it.others_ns.map(|ns| (it, ns))) else {
-        return Reading::unknown("other programs were not read");
-    };
+    let unread = "other programs were not read";
+    let ledger = known(
+        CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu)),
+        unread,
+    )?;
+    let others_ns = known(ledger.others_ns, unread)?;
     let used = ledger.in_cpus(others_ns);
     let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);
     let all = cpus(ledger.cpus.into());
     let mut words = format!("other programs used {used:.2} of {all}");
-    if let Some(largest) = ledger
-        .others
-        .first()
-        .filter(|_| share >= TAKEN_BY_OTHERS_FAIL)
-    {
+    let largest = ledger.others.first();
+    if let Some(largest) = largest.filter(|_| share >= TAKEN_BY_OTHERS_FAIL) {
         let of_it = ledger.in_cpus(largest.cpu_ns);
         words = format!("{words} ({} {of_it:.2})", program(&largest.name));
     }
@@ -1443,12 +1397,15 @@ pub(super) fn other_programs(facts: &RunFacts<'_>) -> Reading {
     // A server that has all the CPU that it may have is measured, whatever brunt waits for.
     let is_full = facts.server_use().is_some_and(|used| used >= SERVER_FAIL);
     let who = match (client, server) {
-        _ if share < TAKEN_BY_OTHERS_FAIL => return Reading::healthy(words),
+        _ if share < TAKEN_BY_OTHERS_FAIL => return Ok(Reading::healthy(words)),
         (_, Some(share)) => format!("the server waited for a CPU {} of its time", percent(share)),
         (Some(share), None) if !is_full => {
             format!("brunt waited for a CPU {} of the time", percent(share))
         }
-        _ => return Reading::healthy(format!("{words}, and nobody waited for one")),
+        _ => {
+            let words = format!("{words}, and nobody waited for one");
+            return Ok(Reading::healthy(words));
+        }
     };
-    Reading::fail(format!("{words} while {who}"))
+    Ok(Reading::fail(format!("{words} while {who}")))
 }

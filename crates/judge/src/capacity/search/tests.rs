@@ -1,5 +1,7 @@
 //! The search against servers whose capacity is known.
 
+use std::ops::RangeInclusive;
+
 use brunt_record::{Environment, Objective};
 
 use super::*;
@@ -9,7 +11,21 @@ use crate::{Capacity, ExperimentKind, Judged, ObjectiveOutcome, RoundRecord, rat
 
 const S: u64 = 1_000_000_000;
 
-fn plan(first_per_s: f64) -> CapacityPlan {
+/// A search with these steps.
+pub(crate) fn capacity(plan: CapacityPlan, steps: Vec<CapacityStep>) -> Capacity {
+    Capacity {
+        kind: ExperimentKind::Capacity,
+        format: Capacity::FORMAT,
+        brunt_version: String::new(),
+        plan,
+        load: None,
+        environment: Environment::default(),
+        broke_off: None,
+        steps,
+    }
+}
+
+pub(crate) fn plan(first_per_s: f64) -> CapacityPlan {
     CapacityPlan {
         url: "http://a/".to_owned(),
         objectives: vec![Objective::NoErrors],
@@ -96,22 +112,20 @@ fn found(result: &CapacityResult) -> (f64, f64) {
     }
 }
 
+/// A rate was found, between these.
+#[track_caller]
+fn is_within(result: &CapacityResult, rates: RangeInclusive<f64>, shown: &[CapacityStep]) {
+    let (rate_per_s, _) = found(result);
+    assert!(rates.contains(&rate_per_s), "{rate_per_s} {shown:?}");
+}
+
 fn took_ns(shown: &[CapacityStep]) -> u64 {
     shown.iter().map(|step| step.took_ns).sum()
 }
 
 #[test]
 fn what_broke_off_has_no_result_but_its_reason() {
-    let mut found = Capacity {
-        kind: ExperimentKind::Capacity,
-        format: Capacity::FORMAT,
-        brunt_version: String::new(),
-        plan: plan(100.0),
-        load: None,
-        environment: Environment::default(),
-        broke_off: None,
-        steps: Vec::new(),
-    };
+    let mut found = capacity(plan(100.0), Vec::new());
     let reason = |found: &Capacity| match found.result() {
         CapacityResult::Nothing { reason, .. } => reason,
         other => panic!("{other:?}"),
@@ -138,8 +152,7 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
         step.outcome = below(50_000.0)(step.stage, step.rate_per_s);
         step.record.successes_per_s = Some(step.rate_per_s.min(50_000.0));
     });
-    let (rate_per_s, _) = found(&result);
-    assert!((48_500.0..=50_000.0).contains(&rate_per_s), "{rate_per_s}");
+    is_within(&result, 48_500.0..=50_000.0, &shown);
     // Low load, seven up to 64,000, one to recover, two around what was answered, then halves
     // and seven more.
     assert!(shown.len() <= 22, "{shown:?}");
@@ -171,9 +184,8 @@ fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
     });
     assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
     // Five requests at once are too much for this one, and one is not.
-    let (result, _) = search(&plan(1_000.0), below(5.0));
-    let (rate_per_s, _) = found(&result);
-    assert!((4.8..=5.0).contains(&rate_per_s), "{rate_per_s}");
+    let (result, shown) = search(&plan(1_000.0), below(5.0));
+    is_within(&result, 4.8..=5.0, &shown);
 }
 
 #[test]
@@ -209,14 +221,15 @@ fn a_budget_ends_every_search_with_what_is_known() {
                     ..
                 } => {
                     assert!(met_per_s.is_none_or(|met| met <= limit), "{context}");
-                    assert!(missed_per_s.is_none_or(|it| it > limit), "{context}");
+                    assert!(
+                        missed_per_s.is_none_or(|missed| missed > limit),
+                        "{context}"
+                    );
                     assert!(!of_default || limit <= 150.0, "{context}");
                 }
                 CapacityResult::Found { rate_per_s, .. } => {
-                    assert!(
-                        rate_per_s <= limit && rate_per_s > 0.97 * limit,
-                        "{context}"
-                    );
+                    let is_near = rate_per_s <= limit && rate_per_s > 0.97 * limit;
+                    assert!(is_near, "{context}");
                 }
                 CapacityResult::AtLeast { .. } => assert_eq!(limit, 1e9),
                 CapacityResult::Impossible { .. } => assert_eq!(limit, 0.0),
@@ -296,8 +309,7 @@ fn a_server_works_off_an_overload_before_the_next_step() {
         step.objectives = judged(!is_late);
         step.record.successes_per_s = Some(step.rate_per_s.min(1_000.0));
     });
-    let (rate_per_s, _) = found(&result);
-    assert!((975.0..=1_000.0).contains(&rate_per_s), "{rate_per_s}");
+    is_within(&result, 975.0..=1_000.0, &shown);
     let is_recovery = |step: &&CapacityStep| step.stage == CapacityStage::Recovery;
     let recoveries = shown.iter().filter(is_recovery).count();
     assert_eq!(recoveries, 3, "4,000 is the one overload");
@@ -317,7 +329,7 @@ fn what_is_undecided_is_missed_in_the_end() {
     assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
     assert_eq!(undecided % 2, 0);
     // The second time takes three times as long.
-    let mut windows = shown.iter().filter(|it| it.rate_per_s > 1_000.0);
+    let mut windows = shown.iter().filter(|step| step.rate_per_s > 1_000.0);
     let mut window_ns = || windows.next().expect("one").took_ns - S / 2;
     assert_eq!((window_ns(), window_ns()), (2 * S, 6 * S));
 }
@@ -334,17 +346,13 @@ fn what_is_disturbed_is_measured_twice_more() {
             step.is_disturbed = true;
         }
     });
-    let (rate_per_s, _) = found(&result);
-    assert!(
-        (950.0..=1_000.0).contains(&rate_per_s),
-        "{rate_per_s} {shown:?}"
-    );
+    is_within(&result, 950.0..=1_000.0, &shown);
     // Where every step is, the third one at a rate is taken for missed.
     let (_, shown) = searched(&plan(100.0), |step| {
         step.outcome = CapacityOutcome::Undecided;
         step.is_disturbed = true;
     });
-    let at_first = shown.iter().filter(|it| it.rate_per_s == 100.0);
+    let at_first = shown.iter().filter(|step| step.rate_per_s == 100.0);
     assert_eq!(at_first.count(), 3);
 }
 
@@ -372,58 +380,54 @@ fn what_keeps_the_limits_twice_holds_though_it_is_not_certain() {
     assert!((4_850.0..=5_000.0).contains(&rate_per_s), "{rate_per_s}");
 }
 
-#[test]
-fn one_unlucky_step_does_not_decide_how_high_the_search_goes() {
-    let outcomes = [CapacityOutcome::Missed, CapacityOutcome::ClientLimited];
-    for unlucky in outcomes {
-        // Each step of the search but the longer ones is the unlucky one for once.
-        for place in 1..12 {
-            let mut count = 0;
-            let (result, shown) = search(&plan(100.0), |stage, rate| {
-                count += 1;
-                let is_unlucky = count == place && stage != CapacityStage::Confirmation;
-                if is_unlucky && !stage.is_at_low_load() {
-                    unlucky
-                } else {
-                    below(1_000.0)(stage, rate)
-                }
-            });
-            let (rate_per_s, missed_per_s) = found(&result);
-            let context = format!("{place}: {rate_per_s} {shown:?}");
-            assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
-            assert!(missed_per_s > 1_000.0, "{context}");
-            assert!(shown.len() < 40, "{context}");
+/// A search up to 1,000 whose steps are unlucky where `is_unlucky` holds of their number, stage and
+/// rate; never those at low load.
+fn with_bad_luck(
+    unlucky: CapacityOutcome,
+    is_unlucky: impl Fn(usize, CapacityStage, f64) -> bool,
+) -> (CapacityResult, Vec<CapacityStep>) {
+    let mut count = 0;
+    search(&plan(100.0), |stage, rate| {
+        count += 1;
+        if !stage.is_at_low_load() && is_unlucky(count, stage, rate) {
+            unlucky
+        } else {
+            below(1_000.0)(stage, rate)
         }
-    }
-    // What missed in a short window is measured for longer, before and after what holds is.
-    let (_, shown) = search(&plan(100.0), below(1_000.0));
-    let confirmations = shown
-        .iter()
-        .filter(|it| it.stage == CapacityStage::Confirmation);
-    let outcomes: Vec<_> = confirmations.map(|it| it.outcome).collect();
-    let (met, missed) = (CapacityOutcome::Met, CapacityOutcome::Missed);
-    assert_eq!(outcomes, [missed, met, met, met, missed, missed, missed]);
+    })
 }
 
 #[test]
-fn an_unlucky_time_does_not_decide_how_high_the_search_goes() {
-    // A machine that is slow for as long as three steps take, from each place on.
+fn bad_luck_does_not_decide_how_high_the_search_goes() {
+    let (met, missed) = (CapacityOutcome::Met, CapacityOutcome::Missed);
     for place in 1..12 {
-        let mut count = 0;
-        let (result, shown) = search(&plan(100.0), |stage, rate| {
-            count += 1;
-            let is_unlucky = (place..place + 3).contains(&count) && rate > 300.0;
-            if is_unlucky && !stage.is_at_low_load() {
-                CapacityOutcome::Missed
-            } else {
-                below(1_000.0)(stage, rate)
-            }
+        // Each step of the search but the longer ones is the unlucky one for once.
+        for unlucky in [missed, CapacityOutcome::ClientLimited] {
+            let (result, shown) = with_bad_luck(unlucky, |count, stage, _| {
+                count == place && stage != CapacityStage::Confirmation
+            });
+            is_within(&result, 980.0..=1_000.0, &shown);
+            assert!(
+                found(&result).1 > 1_000.0 && shown.len() < 40,
+                "{place}: {shown:?}"
+            );
+        }
+        // A machine that is slow for as long as three steps take.
+        let (result, shown) = with_bad_luck(missed, |count, _, rate| {
+            (place..place + 3).contains(&count) && rate > 300.0
         });
-        let (rate_per_s, _) = found(&result);
-        let context = format!("{place}: {rate_per_s} {shown:?}");
-        assert!((980.0..=1_000.0).contains(&rate_per_s), "{context}");
-        assert!(shown.len() < 45, "{context}");
+        is_within(&result, 980.0..=1_000.0, &shown);
+        assert!(shown.len() < 45, "{place}: {shown:?}");
+        // One that disturbs a window now and then.
+        let (result, shown) = with_bad_luck(missed, |count, _, _| (count + place) % 6 == 0);
+        is_within(&result, 950.0..=1_000.0, &shown);
     }
+    // What missed in a short window is measured for longer, before and after what holds is.
+    let (_, shown) = search(&plan(100.0), below(1_000.0));
+    let is_confirmation = |step: &&CapacityStep| step.stage == CapacityStage::Confirmation;
+    let confirmations = shown.iter().filter(is_confirmation);
+    let outcomes: Vec<_> = confirmations.map(|step| step.outcome).collect();
+    assert_eq!(outcomes, [missed, met, met, met, missed, missed, missed]);
 }
 
 #[test]
@@ -449,20 +453,19 @@ fn a_rate_that_is_refuted_is_too_high() {
     assert!(970.0 < missed_per_s && missed_per_s <= 1.05 * rate_per_s);
     assert!(shown.len() < 25, "{shown:?}");
     // What is short was wrong once, and is asked no more.
-    let refuted = shown
-        .iter()
-        .position(|it| it.stage == CapacityStage::Confirmation && it.rate_per_s <= 1_000.0);
+    let is_refuted = |step: &CapacityStep| {
+        step.stage == CapacityStage::Confirmation && step.rate_per_s <= 1_000.0
+    };
+    let refuted = shown.iter().position(is_refuted);
     let after = &shown[refuted.expect("one that held is measured again") + 1..];
-    assert!(after.iter().all(|it| it.took_ns > 6 * S), "{after:?}");
+    assert!(after.iter().all(|step| step.took_ns > 6 * S), "{after:?}");
     // A server that is never as it was is given up.
     let (result, _) = search(&plan(100.0), |stage, _| match stage {
         CapacityStage::Confirmation => CapacityOutcome::Missed,
         _ => CapacityOutcome::Met,
     });
-    assert!(
-        matches!(result, CapacityResult::Nothing { .. }),
-        "{result:?}"
-    );
+    let is_nothing = matches!(result, CapacityResult::Nothing { .. });
+    assert!(is_nothing, "{result:?}");
 }
 
 #[test]
@@ -478,19 +481,13 @@ fn short_windows_that_decide_nothing_are_given_up() {
     });
     let (rate_per_s, missed_per_s) = found(&result);
     assert!(rate_per_s <= 1_000.0 && 1_000.0 < missed_per_s, "{shown:?}");
-    let undecided = shown
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.outcome == CapacityOutcome::Undecided);
-    let places: Vec<_> = undecided.map(|(place, _)| place).collect();
-    let &[.., third] = &places[..] else {
+    let is_undecided = |place: &usize| shown[*place].outcome == CapacityOutcome::Undecided;
+    let places: Vec<_> = (0..shown.len()).filter(is_undecided).collect();
+    let [_, _, third] = places[..] else {
         panic!("{shown:?}");
     };
-    assert_eq!(places.len(), 3, "{shown:?}");
-    assert!(
-        shown[third + 1..].iter().all(|it| it.took_ns > 6 * S),
-        "{shown:?}"
-    );
+    let mut after = shown[third + 1..].iter();
+    assert!(after.all(|step| step.took_ns > 6 * S), "{shown:?}");
 }
 
 #[test]
@@ -509,30 +506,6 @@ fn a_confirmed_rate_stays_confirmed_when_the_one_above_it_held_by_chance() {
             outcome
         }
     });
-    let (rate_per_s, _) = found(&result);
-    assert!(
-        !is_lucky && (950.0..=1_000.0).contains(&rate_per_s),
-        "{shown:?}"
-    );
-    assert_eq!(confirmed, CONFIRMATIONS, "{shown:?}");
-}
-
-#[test]
-fn a_machine_that_disturbs_a_window_now_and_then_does_not_lower_the_answer() {
-    for place in 0..6 {
-        let mut count = place;
-        let (result, shown) = search(&plan(100.0), |stage, rate| {
-            count += 1;
-            if count % 6 == 0 && !stage.is_at_low_load() {
-                CapacityOutcome::Missed
-            } else {
-                below(1_000.0)(stage, rate)
-            }
-        });
-        let (rate_per_s, _) = found(&result);
-        assert!(
-            (950.0..=1_000.0).contains(&rate_per_s),
-            "{place}: {rate_per_s} {shown:?}"
-        );
-    }
+    is_within(&result, 950.0..=1_000.0, &shown);
+    assert_eq!((is_lucky, confirmed), (false, CONFIRMATIONS), "{shown:?}");
 }

@@ -31,23 +31,23 @@ fn without_one(histogram: &Histogram, value_ns: u64) -> Histogram {
 fn the_first_byte_divides_service_times() {
     let cases = [
         broken("S2", "a first byte lost", |run| {
-            run.latencies.first_byte = without_one(&run.latencies.first_byte, 950 * US);
+            run.latencies.first_byte = without_one(&run.latencies.first_byte, 950 * US)
         }),
         broken("S2", "a transfer lost", |run| {
-            run.latencies.transfer = without_one(&run.latencies.transfer, 50 * US);
+            run.latencies.transfer = without_one(&run.latencies.transfer, 50 * US)
         }),
         broken("S2", "a transfer longer than any service", |run| {
-            run.latencies.transfer = with_one_at(&run.latencies.transfer, 2 * MS);
+            run.latencies.transfer = with_one_at(&run.latencies.transfer, 2 * MS)
         }),
         broken("S2", "transfers that are also in the first bytes", |run| {
-            run.latencies.first_byte = all_at(&run.latencies.first_byte, MS);
+            run.latencies.first_byte = all_at(&run.latencies.first_byte, MS)
         }),
         broken("S2", "parts of the response time from the plan", |run| {
-            run.latencies.service = all_at(&run.latencies.service, 2 * MS);
+            run.latencies.service = all_at(&run.latencies.service, 2 * MS)
         })
         .on(open_run),
         held("S2", "sums that are saturated", |run| {
-            run.latencies.response = with_one_at(&run.latencies.response, u64::MAX);
+            run.latencies.response = with_one_at(&run.latencies.response, u64::MAX)
         })
         .breaking(&["I1", "I2", "L7"]),
     ];
@@ -58,37 +58,34 @@ fn the_first_byte_divides_service_times() {
 fn connections_and_failures_are_those_of_the_protocol() {
     let cases = [
         broken("P1", "a handshake forgotten", |run| {
-            first(run).tallies.before.handshakes_full -= 1;
+            first(run).tallies.before.handshakes_full -= 1
         }),
         broken("P1", "a handshake counted twice", |run| {
-            first(run).tallies.measure.handshakes_full += 1;
+            first(run).tallies.measure.handshakes_full += 1
         }),
         broken("P1", "a handshake that was not timed", |run| {
-            run.latencies.tls = without_one(&run.latencies.tls, 900 * US);
+            run.latencies.tls = without_one(&run.latencies.tls, 900 * US)
         }),
         broken("P1", "settings that were not timed", |run| {
-            run.latencies.greeting = without_one(&run.latencies.greeting, 100 * US);
+            run.latencies.greeting = without_one(&run.latencies.greeting, 100 * US)
         }),
         broken("P1", "HTTP/2 settings over HTTP/1.1", |run| {
-            run.latencies.greeting.record(100 * US);
+            run.latencies.greeting.record(100 * US)
         })
         .on(run),
         broken("P1", "resumed, though that is off", |run| {
-            run.plan.tls.resumption = false;
+            run.plan.tls.resumption = false
         }),
         broken("P1", "handshakes in clear text", |run| {
             run.agents[0].negotiated.tls = None
         }),
-        broken("P1", "no handshake over TLS", |run| {
-            over_tls(run);
-        })
-        .on(run),
+        broken("P1", "no handshake over TLS", over_tls).on(run),
         broken("P1", "more GOAWAYs than connections", |run| {
-            first(run).tallies.measure.goaways = 6;
+            first(run).tallies.measure.goaways = 6
         }),
         broken("P1", "streams and GOAWAYs over HTTP/1.1", http1),
         broken("P1", "datagrams over HTTP/2", |run| {
-            first(run).tallies.measure.quic.datagrams_sent = 1;
+            first(run).tallies.measure.quic.datagrams_sent = 1
         }),
         broken("P1", "TLS that breaks in clear text", |run| {
             let tally = &mut first(run).tallies.measure;
@@ -102,16 +99,16 @@ fn connections_and_failures_are_those_of_the_protocol() {
             }
         }),
         broken("I4", "overhead forgotten", |run| {
-            first(run).tallies.before.overhead_bytes -= 1;
+            first(run).tallies.before.overhead_bytes -= 1
         }),
         held("I4", "the shortest reply in HTTP/2", |run| {
-            first(run).reply_bytes_min = Some(10);
+            first(run).reply_bytes_min = Some(10)
         }),
         broken("I4", "a reply without a status", |run| {
-            first(run).reply_bytes_min = Some(9);
+            first(run).reply_bytes_min = Some(9)
         }),
         broken("I4", "that reply in HTTP/1.1", |run| {
-            first(run).reply_bytes_min = Some(10);
+            first(run).reply_bytes_min = Some(10)
         })
         .on(run),
         broken("W6", "a request that was not processed vanished", |run| {
@@ -133,7 +130,7 @@ fn connections_and_failures_are_those_of_the_protocol() {
             run.agents[0].host.peak_resident_bytes = 200 << 20;
         }),
         broken("R1", "memory beyond every budget", |run| {
-            run.agents[0].host.peak_resident_bytes = 140 << 20;
+            run.agents[0].host.peak_resident_bytes = 140 << 20
         }),
     ];
     verify(cases);
@@ -167,21 +164,15 @@ fn messages_have_failures_and_pushes_of_their_own() {
         }),
         not_applicable("I3", "a message without a reply", |run| {
             of_messages(run, "none");
-            for worker in &mut run.agents[0].workers {
-                worker.kernel.min_rtt_ns = Some(2_010 * US);
-            }
+            round_trip(run, 2_010);
         }),
         not_applicable("I3", "a message of WebSocket without a reply", |run| {
             of_websocket(run, 0);
-            for worker in &mut run.agents[0].workers {
-                worker.kernel.min_rtt_ns = Some(2_010 * US);
-            }
+            round_trip(run, 2_010);
         }),
         flagged("I3", "one with a reply that came too early", |run| {
             of_websocket(run, 1);
-            for worker in &mut run.agents[0].workers {
-                worker.kernel.min_rtt_ns = Some(2_010 * US);
-            }
+            round_trip(run, 2_010);
         }),
     ];
     verify(cases.map(|case| case.on(run)));
@@ -190,23 +181,18 @@ fn messages_have_failures_and_pushes_of_their_own() {
 /// A push that comes while a message is in flight is not a fault of brunt's.
 #[test]
 fn what_may_be_a_push_breaks_nothing() {
-    fn slow_way(run: &mut Run) {
-        for worker in &mut run.agents[0].workers {
-            worker.kernel.min_rtt_ns = Some(2_010 * US);
-        }
-    }
     let cases = [
         flagged("I3", "a line that may have been unasked", |run| {
             of_messages(run, "line");
-            slow_way(run);
+            round_trip(run, 2_010);
         }),
         flagged("I3", "a message of WebSocket that may have been", |run| {
             of_websocket(run, 1);
-            slow_way(run);
+            round_trip(run, 2_010);
         }),
         flagged("I3", "an echo faster than the way", |run| {
             of_messages(run, "echo");
-            slow_way(run);
+            round_trip(run, 2_010);
         }),
     ];
     verify(cases.map(|case| case.on(steady_run)));
@@ -260,6 +246,14 @@ fn first_record(run: &mut Run) -> &mut StreamRecord {
     streams.expect("streams")
 }
 
+/// How an invariant must stand in a run of streams of which this was made.
+#[track_caller]
+fn stands(id: &str, status: InvariantStatus, make: fn(&mut Run)) {
+    let mut run = streams();
+    make(&mut run);
+    assert_eq!(standing_of(&run, id), status);
+}
+
 /// The receiver's count of what it read: so many bytes more than were acknowledged, or fewer.
 fn counted(run: &mut Run, more: i64) {
     let acked = run.bandwidth().expect("streams").lifetime.bytes_acked;
@@ -294,11 +288,8 @@ fn sent(run: &mut Run, more: i64) {
 #[test]
 fn a_run_of_streams_is_sound_and_has_no_response_times() {
     let run = streams();
-    let broken: Vec<_> = check(&run)
-        .into_iter()
-        .filter(|finding| finding.status == Broken)
-        .collect();
-    assert!(broken.is_empty(), "{broken:#?}");
+    let findings = check(&run);
+    assert!(is_valid(&findings), "{findings:#?}");
     for (id, status) in [
         ("T1", Held),
         ("I5", Held),
@@ -338,112 +329,62 @@ fn workers_that_read_at_other_instants_add_up() {
 
 #[test]
 fn what_was_read_is_what_was_acknowledged() {
-    type Make = fn(&mut Run);
-    let cases: &[(&str, Make, InvariantStatus)] = &[
-        ("exactly as much", |run| counted(run, 0), Held),
-        (
-            "some waits in the receiver's buffers",
-            |run| counted(run, -9_000_000),
-            Held,
-        ),
-        (
-            "more than buffers hold is missing",
-            // Eight streams, with 8 MB in each buffer and a last segment of 128 KiB.
-            |run| counted(run, -8 * (8_000_000 + (128 << 10)) - 1),
-            Broken,
-        ),
-        (
-            "the server is elsewhere, and its buffers may be larger",
-            |run| {
-                run.agents[0].limits.server_buffer_bytes_max = None;
-                counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
-            },
-            Held,
-        ),
-        (
-            "streams that ended have nothing in buffers",
-            |run| {
-                ended(run);
-                counted(run, -1);
-            },
-            Broken,
-        ),
-        (
-            "streams that ended were read to the end",
-            |run| {
-                ended(run);
-                counted(run, 0);
-                sent(run, 0);
-            },
-            Held,
-        ),
-        (
-            "one stream that did not end may have something in its buffers",
-            |run| {
-                ended(run);
-                first_record(run).ended_in_order = 3;
-                counted(run, -7_000_000);
-                sent(run, 15_000_000);
-            },
-            Held,
-        ),
-        (
-            "more was sent than two buffers hold",
-            |run| {
-                ended(run);
-                first_record(run).ended_in_order = 3;
-                sent(run, 17_000_000);
-            },
-            Broken,
-        ),
-        (
-            "more was received than the server sent",
-            |run| sent(run, -1),
-            Broken,
-        ),
-        (
-            "the sender's count went back",
-            |run| {
-                sent(run, 0);
-                let count = run.agents[0].evidence.server_sent.as_mut();
-                count.expect("it was read").after = 0;
-            },
-            Broken,
-        ),
-        (
-            "the acknowledgement is on its way",
-            |run| {
-                first_record(run).unacknowledged_bytes = 50_000;
-                counted(run, 40_000);
-            },
-            Held,
-        ),
-        ("more was read", |run| counted(run, 1), Broken),
-        (
-            "the count went back",
-            |run| {
-                counted(run, 0);
-                let count = run.agents[0].evidence.server_count.as_mut();
-                count.expect("it was read").after = 0;
-            },
-            Broken,
-        ),
-        (
-            "more was acknowledged than sent",
-            |run| first_record(run).lifetime.bytes_acked += 1,
-            Broken,
-        ),
-        (
-            "a reading is missing",
-            |run| first_record(run).readings.truncate(15),
-            Broken,
-        ),
-    ];
-    for (what, make, status) in cases {
-        let mut run = streams();
-        make(&mut run);
-        assert_eq!(standing_of(&run, "T1"), *status, "{what}");
-    }
+    let stands = |status, make: fn(&mut Run)| stands("T1", status, make);
+    // Exactly as much, or some waits in the receiver's buffers.
+    stands(Held, |run| counted(run, 0));
+    stands(Held, |run| counted(run, -9_000_000));
+    // More than buffers hold is missing: eight streams, with 8 MB in each buffer and a last segment
+    // of 128 KiB.
+    let missing: fn(&mut Run) = |run| counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
+    stands(Broken, missing);
+    // The server is elsewhere, and its buffers may be larger.
+    stands(Held, |run| {
+        run.agents[0].limits.server_buffer_bytes_max = None;
+        counted(run, -8 * (8_000_000 + (128 << 10)) - 1);
+    });
+    // Streams that ended have nothing in buffers, and were read to the end.
+    stands(Broken, |run| {
+        ended(run);
+        counted(run, -1);
+    });
+    stands(Held, |run| {
+        ended(run);
+        counted(run, 0);
+        sent(run, 0);
+    });
+    // One stream that did not end may have something in its buffers, and not more than two hold.
+    stands(Held, |run| {
+        ended(run);
+        first_record(run).ended_in_order = 3;
+        counted(run, -7_000_000);
+        sent(run, 15_000_000);
+    });
+    stands(Broken, |run| {
+        ended(run);
+        first_record(run).ended_in_order = 3;
+        sent(run, 17_000_000);
+    });
+    // More was received than the server sent, or the sender's count went back.
+    stands(Broken, |run| sent(run, -1));
+    stands(Broken, |run| {
+        sent(run, 0);
+        let count = run.agents[0].evidence.server_sent.as_mut();
+        count.expect("it was read").after = 0;
+    });
+    // The acknowledgement is on its way.
+    stands(Held, |run| {
+        first_record(run).unacknowledged_bytes = 50_000;
+        counted(run, 40_000);
+    });
+    // More was read, or the count went back.
+    stands(Broken, |run| counted(run, 1));
+    stands(Broken, |run| {
+        counted(run, 0);
+        read(run).after = 0;
+    });
+    // More was acknowledged than sent, or a reading is missing.
+    stands(Broken, |run| first_record(run).lifetime.bytes_acked += 1);
+    stands(Broken, |run| first_record(run).readings.truncate(15));
 }
 
 #[test]
@@ -471,50 +412,25 @@ fn counts_beside_each_other_are_told() {
 
 #[test]
 fn what_came_in_was_taken_or_waits() {
-    type Make = fn(&mut Run);
-    let cases: &[(&str, Make, InvariantStatus)] = &[
-        (
-            "an end counts as a byte",
-            |run| first_record(run).lifetime.bytes_received += 1,
-            Held,
-        ),
-        (
-            "some was not read",
-            |run| {
-                first_record(run).lifetime.bytes_received += 30_000_000;
-                first_record(run).unread_bytes = 30_000_000;
-            },
-            Held,
-        ),
-        (
-            "some is lost",
-            |run| first_record(run).lifetime.bytes_received += 30_000_000,
-            Broken,
-        ),
-        (
-            "of streams that ended all was looked at",
-            |run| {
-                ended(run);
-                first_record(run).lifetime.bytes_received += 9;
-            },
-            Broken,
-        ),
-        (
-            "more was taken than came",
-            |run| first_record(run).lifetime.bytes_received -= 1,
-            Broken,
-        ),
-        (
-            "an account could not be read",
-            |run| first_record(run).unread_accounts = 1,
-            NotApplicable,
-        ),
-    ];
-    for (what, make, status) in cases {
-        let mut run = streams();
-        make(&mut run);
-        assert_eq!(standing_of(&run, "I5"), *status, "{what}");
-    }
+    let stands = |status, make: fn(&mut Run)| stands("I5", status, make);
+    // An end counts as a byte.
+    stands(Held, |run| first_record(run).lifetime.bytes_received += 1);
+    // Some was not read, or is lost.
+    stands(Held, |run| {
+        first_record(run).lifetime.bytes_received += 30_000_000;
+        first_record(run).unread_bytes = 30_000_000;
+    });
+    let lost: fn(&mut Run) = |run| first_record(run).lifetime.bytes_received += 30_000_000;
+    stands(Broken, lost);
+    // Of streams that ended all was looked at.
+    stands(Broken, |run| {
+        ended(run);
+        first_record(run).lifetime.bytes_received += 9;
+    });
+    // More was taken than came.
+    stands(Broken, |run| first_record(run).lifetime.bytes_received -= 1);
+    // An account could not be read.
+    stands(NotApplicable, |run| first_record(run).unread_accounts = 1);
 }
 
 #[test]

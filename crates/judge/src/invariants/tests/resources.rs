@@ -41,10 +41,10 @@ fn through_link(run: &mut Run, times: f64, counted_times: f64) {
 fn payload_fits_the_link() {
     verify([
         broken("I6", "more received than the link carries", |run| {
-            through_link(run, 0.9, 0.5);
+            through_link(run, 0.9, 0.5)
         }),
         broken("I6", "the same, of a link that counted nothing", |run| {
-            through_link(run, 0.9, 0.0);
+            through_link(run, 0.9, 0.0)
         }),
         broken("I6", "the same, with no reading of the interface", |run| {
             through_link(run, 0.9, 2.0);
@@ -55,20 +55,16 @@ fn payload_fits_the_link() {
             first(run).tallies.measure.bytes_sent += 6_000_000;
         }),
         flagged("I6", "a speed that the interface itself exceeds", |run| {
-            through_link(run, 0.5, 1.1);
+            through_link(run, 0.5, 1.1)
         }),
         held("I6", "a link that is nearly full", |run| {
-            through_link(run, 1.03, 1.0);
+            through_link(run, 1.03, 1.0)
         }),
-        held(
-            "I6",
-            "a request per connection that is not yet sent",
-            |run| {
-                through_link(run, 1.1, 1.1);
-                run.agents[0].negotiated.request_bytes = 1_000_000;
-                first(run).tallies.measure.bytes_sent += 8_000_000;
-            },
-        ),
+        held("I6", "requests that are not yet sent", |run| {
+            through_link(run, 1.1, 1.1);
+            run.agents[0].negotiated.request_bytes = 1_000_000;
+            first(run).tallies.measure.bytes_sent += 8_000_000;
+        }),
         not_applicable("I6", "a link of unknown speed", |run| {
             through_link(run, 0.5, 0.5);
             if let Some(NetworkEvidence {
@@ -83,7 +79,7 @@ fn payload_fits_the_link() {
         }),
         not_applicable("I6", "a Unix socket", |run| through(run, Route::UnixSocket)),
         not_applicable("I6", "a way that is not known", |run| {
-            through(run, Route::Unknown);
+            through(run, Route::Unknown)
         }),
         not_applicable("I6", "simulated", |run| {
             through_link(run, 0.5, 0.5);
@@ -123,14 +119,14 @@ fn what_was_asked_for_belongs_to_the_budget_of_memory() {
 fn resources() {
     verify([
         broken("R1", "memory beyond every budget", |run| {
-            run.agents[0].host.peak_resident_bytes = 130 << 20;
+            run.agents[0].host.peak_resident_bytes = 130 << 20
         }),
         not_applicable("R1", "memory of a script", |run| {
             run.agents[0].host.peak_resident_bytes = 1 << 40;
             run.agents[0].workers[0].generator = Some(GeneratorUse::default());
         }),
         flagged("R1", "memory beyond the ordinary", |run| {
-            run.agents[0].host.peak_resident_bytes = 100 << 20;
+            run.agents[0].host.peak_resident_bytes = 100 << 20
         }),
         held("R1", "a large body", |run| {
             run.agents[0].negotiated.request_bytes = 100 << 20;
@@ -176,7 +172,7 @@ fn resources() {
             run.agents[0].limits.ports_available = Some(7)
         }),
         broken("R3", "too little memory", |run| {
-            run.agents[0].limits.memory_available_bytes = Some(1 << 20);
+            run.agents[0].limits.memory_available_bytes = Some(1 << 20)
         }),
         held("R3", "a Unix socket", |run| {
             run.agents[0].limits.ports_needed = None;

@@ -7,7 +7,7 @@ use brunt_record::{
     CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, NetworkEvidence,
     Observer, OtherPrograms, Parts, Placement, ProgramUse, Protocol, Recorder, Recording,
     RequestTiming, Route, Run, ServerConnections, ServerCount, ServerEvidence, ServerScope,
-    ServerThreads, StatusCounts, TcpCounters, ThreadUse, Throttling, WorkerRecord,
+    ServerThreads, Split, StatusCounts, TcpCounters, ThreadUse, Throttling, WorkerRecord,
 };
 
 use crate::RunFigures;
@@ -21,6 +21,10 @@ pub(super) type Bend = fn(&mut Run);
 
 pub(super) fn server(run: &mut Run) -> &mut ServerEvidence {
     run.agents[0].evidence.server.as_mut().expect("a server")
+}
+
+pub(super) fn unwatched(run: &mut Run) {
+    run.agents[0].evidence.server = None;
 }
 
 pub(super) fn tcp(run: &mut Run) -> &mut TcpCounters {
@@ -475,5 +479,17 @@ fn watched() -> ServerEvidence {
         resident_bytes_max: Some(10 << 20),
         descriptors_max: Some(40),
         series: Vec::new(),
+    }
+}
+
+/// Makes brunt's own share of each response time so many thousandths.
+pub(super) fn own_of(run: &mut Run, thousandths: u64) {
+    run.latencies.split = Split::default();
+    for _ in 0..4_000 {
+        run.latencies.split.record(&Parts {
+            lag_receive_ns: thousandths * 100,
+            server_ns: (1_000 - thousandths) * 100,
+            ..Parts::default()
+        });
     }
 }

@@ -19,6 +19,16 @@ pub(super) fn judged(run: &Run) -> Judgement {
     judge_cases(&cases)
 }
 
+/// As [`judged`]. The verdict must be this, and its reason and its advice hold these words.
+pub(super) fn judged_as(run: &Run, verdict: Verdict, because: &str, advice: &str) -> Judgement {
+    let judgement = judged(run);
+    let context = format!("{judgement:#?}, not {verdict:?} {because} {advice}");
+    assert_eq!(judgement.verdict, verdict, "{context}");
+    assert!(judgement.because.contains(because), "{context}");
+    assert!(judgement.advice.join("; ").contains(advice), "{context}");
+    judgement
+}
+
 pub(super) struct Situation {
     sound: fn() -> Run,
     bend: Bend,
@@ -51,30 +61,22 @@ pub(super) fn verify(situations: impl IntoIterator<Item = Situation>) {
     for situation in situations {
         let mut run = (situation.sound)();
         (situation.bend)(&mut run);
-        let judgement = judged(&run);
         let shown: Vec<&str> = situation.says.split(" | ").collect();
         let [first, because, advice] = shown[..] else {
             panic!("{}", situation.says);
         };
+        let judgement = judged_as(&run, situation.verdict, because, advice);
         let context = format!("{}: {judgement:#?}", situation.says);
-        assert_eq!(judgement.verdict, situation.verdict, "{context}");
         let decisive = &judgement.decisive;
         assert_eq!(decisive[0].to_string(), first, "{context}");
         assert!((1..=3).contains(&decisive.len()), "{context}");
-        assert!(judgement.because.contains(because), "{context}");
-        let shown = judgement.advice.join("; ");
-        assert!(shown.contains(advice), "{context}");
-        assert_eq!(shown.is_empty(), advice.is_empty(), "{context}");
+        assert_eq!(judgement.advice.is_empty(), advice.is_empty(), "{context}");
     }
 }
 
 /// The server's single thread is busy all the time.
 pub(super) fn saturated(run: &mut Run) {
     one_thread(run, 1_960);
-}
-
-fn unwatched(run: &mut Run) {
-    run.agents[0].evidence.server = None;
 }
 
 #[test]
@@ -375,60 +377,26 @@ fn an_experiment_decides() {
     const FLAT: f64 = 0.0;
     const IN_STEP: f64 = 1.0;
     use Verdict::{ConcurrencyLimited, Inconclusive, ServerLimited, SharedServer};
+    let decides = |mut run: Run, bend: Bend, slope, expected| {
+        bend(&mut run);
+        let found = verdict_if(&mut cases_of(&run), slope);
+        assert_eq!(found, expected, "{slope}");
+    };
+    // A lock in the server, and one that others load.
+    decides(closed(), |_| (), FLAT, ServerLimited);
+    let loaded: Bend = |run| others(run, 8, 15_000);
+    decides(closed(), loaded, FLAT, SharedServer);
     let unknown_link: Bend = |run| {
         if let Some(network) = &mut run.agents[0].evidence.network {
             network.route = brunt_record::Route::Unknown;
         }
     };
-    let cases: [(&str, Run, Bend, f64, Verdict); 6] = [
-        (
-            "a lock in the server",
-            closed(),
-            |_| (),
-            FLAT,
-            ServerLimited,
-        ),
-        (
-            "a server that others load",
-            closed(),
-            |run| others(run, 8, 15_000),
-            FLAT,
-            SharedServer,
-        ),
-        (
-            "a link of unknown speed",
-            remote(closed()),
-            unknown_link,
-            FLAT,
-            Inconclusive,
-        ),
-        (
-            "more give more",
-            closed(),
-            |_| (),
-            IN_STEP,
-            ConcurrencyLimited,
-        ),
-        (
-            "whatever the server is",
-            remote(closed()),
-            |_| (),
-            IN_STEP,
-            ConcurrencyLimited,
-        ),
-        (
-            "workers near their end",
-            closed(),
-            |run| busy_for(run, 1_700),
-            IN_STEP,
-            ConcurrencyLimited,
-        ),
-    ];
-    for (what, mut run, bend, slope, expected) in cases {
-        bend(&mut run);
-        let found = verdict_if(&mut cases_of(&run), slope);
-        assert_eq!(found, expected, "{what}");
-    }
+    decides(remote(closed()), unknown_link, FLAT, Inconclusive);
+    // More give more: whatever the server is, and with workers near their end.
+    decides(closed(), |_| (), IN_STEP, ConcurrencyLimited);
+    decides(remote(closed()), |_| (), IN_STEP, ConcurrencyLimited);
+    let near_end: Bend = |run| busy_for(run, 1_700);
+    decides(closed(), near_end, IN_STEP, ConcurrencyLimited);
 }
 
 #[test]
@@ -587,18 +555,6 @@ fn one(run: &mut Run, busy_ms: u64) {
     own_of(run, 430);
 }
 
-/// Makes brunt's own share of each response time so many thousandths.
-fn own_of(run: &mut Run, thousandths: u64) {
-    run.latencies.split = Split::default();
-    for _ in 0..4_000 {
-        run.latencies.split.record(&Parts {
-            lag_receive_ns: thousandths * 100,
-            server_ns: (1_000 - thousandths) * 100,
-            ..Parts::default()
-        });
-    }
-}
-
 #[test]
 fn stages_that_were_met_have_no_rate_to_raise() {
     let steady = Stage {
@@ -608,12 +564,9 @@ fn stages_that_were_met_have_no_rate_to_raise() {
     };
     let mut run = open();
     set_stages(&mut run, vec![steady]);
-    let judgement = judged(&run);
-    assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
-    assert_eq!(
-        judgement.advice,
-        ["for the capacity: higher rates in --stages"]
-    );
+    let judgement = judged_as(&run, Verdict::RateLimited, "was met", "");
+    let advice = ["for the capacity: higher rates in --stages"];
+    assert_eq!(judgement.advice, advice);
 }
 
 #[test]
@@ -717,9 +670,7 @@ fn response_times_that_are_brunts_own() {
     let mut run = open();
     run.latencies.split = Split::default();
     run.latencies.lag = histogram(&[(1_000, 2 * MS)]);
-    let judgement = judged(&run);
-    assert_eq!(judgement.verdict, Verdict::ClientLimited, "{judgement:#?}");
-    assert!(judgement.because.contains("of p50, 2 ms"), "{judgement:#?}");
+    judged_as(&run, Verdict::ClientLimited, "of p50, 2 ms", "");
 }
 
 #[test]
@@ -732,13 +683,8 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
     let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &rounds, &rounds, 2);
     let p50 = of(0.5);
     assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
-    let p99 = of(0.99);
-    let reason = "neither".to_owned();
-    let words = match &p99.claim {
-        Claim::Nothing(words) => words,
-        _ => &reason,
-    };
-    assert_eq!(words, "67 % of p99, 600 µs, is brunt's own in every pair");
+    let reason = "67 % of p99, 600 µs, is brunt's own in every pair";
+    assert_eq!(of(0.99).claim, Claim::Nothing(reason.to_owned()));
 }
 
 #[test]
@@ -753,8 +699,7 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
         own(&mut run, most_ns, some_ns);
         // The rate was met; what the slowest took longer may be the hypervisor's doing.
         stolen(&mut run, 0, 150);
-        let judgement = judged(&run);
-        assert_eq!(judgement.verdict, Verdict::RateLimited, "{judgement:#?}");
+        let judgement = judged_as(&run, Verdict::RateLimited, "", "");
         assert_eq!(judgement.mostly_own.map(|own| own.of), shown);
         assert_eq!(judgement.is_sound(), shown.is_none());
         let words = "; most of p99, 600 µs, is brunt's own";
@@ -764,31 +709,25 @@ fn no_report_is_sound_where_most_of_a_quoted_quantile_is_brunts_own() {
 
 #[test]
 fn an_open_loop_above_what_the_servers_cpu_gives_is_the_servers() {
-    let late = |run: &mut Run| {
-        saturated(run);
-        own_of(run, 430);
-    };
-    let judgement = |bend: &dyn Fn(&mut Run)| {
+    let late = |bend: Bend| {
         let mut run = overloaded();
-        late(&mut run);
+        saturated(&mut run);
+        own_of(&mut run, 430);
         bend(&mut run);
-        judged(&run)
+        run
     };
-    for bend in [
-        |_: &mut Run| (),
-        // Too short a wait for a CPU to use up what brunt has.
-        |run: &mut Run| thread(run).run_queue_wait_ns = Some(300 * MS),
-    ] {
-        let found = judgement(&bend);
-        assert_eq!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+    // Too short a wait for a CPU does not use up what brunt has.
+    let short: Bend = |run| thread(run).run_queue_wait_ns = Some(300 * MS);
+    for bend in [|_: &mut Run| (), short] {
         let words = "the server was busy all the time; the throughput describes it; 43 %";
-        assert!(found.because.starts_with(words), "{found:#?}");
+        judged_as(&late(bend), Verdict::ServerLimited, words, "");
     }
     // The other way: brunt is at its end as well, or held back.
-    let found = judgement(&|run| busy_for(run, 1_960));
-    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
-    let found = judgement(&|run| throttled(run, 1_500));
-    assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+    let held_back: Bend = |run| throttled(run, 1_500);
+    for bend in [|run: &mut Run| busy_for(run, 1_960), held_back] {
+        let found = judged(&late(bend));
+        assert_ne!(found.verdict, Verdict::ServerLimited, "{found:#?}");
+    }
 }
 
 #[test]
@@ -921,10 +860,8 @@ fn programs_that_took_what_the_server_needed() {
 #[test]
 fn what_is_not_known_disturbs_nobody() {
     let grade = |run: &Run| {
-        let signals = judged(run).signals;
-        let found = signals
-            .into_iter()
-            .find(|it| it.id == SignalId::OtherPrograms);
+        let judgement = judged(run);
+        let found = judgement.signal(SignalId::OtherPrograms);
         found.expect("listed").grade
     };
     let mut run = closed();
@@ -993,12 +930,7 @@ fn what_is_missing_is_the_servers_or_ours() {
     };
     let mut run = kept();
     closed_meanwhile(&mut run);
-    let judgement = judged(&run);
-    assert_eq!(judgement.verdict, ConcurrencyLimited);
-    assert!(
-        judgement.because.contains("the server closed 5"),
-        "{judgement:?}"
-    );
+    judged_as(&run, ConcurrencyLimited, "the server closed 5", "");
 }
 
 /// Streams between a client and a server that both have time.
@@ -1018,16 +950,16 @@ fn accounts_name_the_side_that_holds_streams_up() {
     verify([
         // The server does not read.
         situation(ServerLimited, |run| {
-            each_record(run, |it| {
-                it.window.receive_window_limited_ns = it.window.busy_ns / 2;
+            each_record(run, |streams| {
+                streams.window.receive_window_limited_ns = streams.window.busy_ns / 2;
             });
         })
         .says("receive_window | does not read | ")
         .on(sound_streams),
         // The send buffer is too small.
         situation(ClientLimited, |run| {
-            each_record(run, |it| {
-                it.window.send_buffer_limited_ns = it.window.busy_ns / 4;
+            each_record(run, |streams| {
+                streams.window.send_buffer_limited_ns = streams.window.busy_ns / 4;
             });
         })
         .says("send_buffer | brunt was the limit | tcp_wmem")
@@ -1038,8 +970,8 @@ fn accounts_name_the_side_that_holds_streams_up() {
             .on(sound_streams),
         // Segments are lost.
         situation(NetworkLimited, |run| {
-            each_record(run, |it| {
-                it.window.segments_retransmitted = it.window.segments_sent / 50;
+            each_record(run, |streams| {
+                streams.window.segments_retransmitted = streams.window.segments_sent / 50;
             });
         })
         .says("lost_segments | loses or delays segments | where segments are lost")
@@ -1069,27 +1001,22 @@ fn a_bandwidth_that_is_not_met_decides_nothing() {
 #[test]
 fn streams_on_which_nothing_moves_are_no_success() {
     let mut run = sound_streams();
-    each_record(&mut run, |it| {
-        it.window = Default::default();
-        it.lifetime = Default::default();
+    each_record(&mut run, |streams| {
+        streams.window = Default::default();
+        streams.lifetime = Default::default();
     });
     for worker in &mut run.agents[0].workers {
         worker.tallies.measure.bytes_received = 0;
     }
-    let judgement = judged(&run);
-    assert_eq!(judgement.verdict, Verdict::NoSuccess);
-    assert!(
-        judgement.because.contains("no byte was moved"),
-        "{judgement:#?}"
-    );
+    judged_as(&run, Verdict::NoSuccess, "no byte was moved", "");
 }
 
 #[test]
 fn a_rate_of_bytes_that_falls_off_drifts() {
     let mut run = sound_streams();
     assert!(!Judged::of(&run).steadiness().drifts);
-    each_record(&mut run, |it| {
-        for (step, reading) in it.readings.iter_mut().enumerate() {
+    each_record(&mut run, |streams| {
+        for (step, reading) in streams.readings.iter_mut().enumerate() {
             let step = step as u64;
             // Each step moves less than the one before.
             reading.bytes_acked = step * 10_000_000 - step * step * 150_000;
@@ -1114,8 +1041,7 @@ fn streams_that_do_not_last_are_a_server_that_fails() {
         let found = EndedStreams::of(&run).expect("some ended");
         assert_eq!((found.ended, found.reset), (ended, reset));
         assert_eq!(found.do_last(), verdict != Verdict::ServerFailed);
-        let judgement = judged(&run);
-        assert_eq!(judgement.verdict, verdict, "{}", judgement.because);
+        judged_as(&run, verdict, "", "");
     }
     assert_eq!(EndedStreams::of(&sound_streams()), None);
 }
