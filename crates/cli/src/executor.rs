@@ -24,7 +24,7 @@ use crate::args::{AnyLoadArguments, LoadArguments, fresh_seed};
 use crate::commands::{
     AgentsArguments, BrokerArguments, FindArguments, SweepArguments, SweepPreset,
 };
-use crate::output::{Destination, is_standard};
+use crate::output::{Destination, NOT_OF_RUN, NOT_OF_SWEEP, is_standard};
 use crate::plan::{default_workers, set_workers};
 use crate::progress::{Doing, Line};
 use crate::redact::environment;
@@ -114,11 +114,7 @@ pub(crate) fn run<C: Course>(
     let experiment = course.experiment();
     let code = exit::of_experiment(&experiment);
     pipeline.report(&experiment)?;
-    Ok(if was_interrupted {
-        ExitCode::from(exit::INTERRUPTED)
-    } else {
-        code
-    })
+    Ok(exit::unless_interrupted(code, was_interrupted))
 }
 
 /// Who makes the rounds of an experiment.
@@ -370,7 +366,7 @@ pub(crate) fn sweep(
 ) -> Result<ExitCode> {
     let (plan, mut sweep_plan) = planned(&mut arguments, given)?;
     let typed = &arguments.typed.load;
-    let destination = Destination::of_experiment(&typed.output)?;
+    let destination = Destination::open(&typed.output, NOT_OF_SWEEP)?;
     let is_preset = arguments.preset.is_some();
     run(typed, fleet, destination, plan, |plan, executor| {
         check(executor, plan, &mut sweep_plan, is_preset)?;
@@ -502,8 +498,7 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
     }
     let typed = arguments.typed.typed(given);
     let mut plan = typed.plan(load.url.as_deref(), None)?;
-    load.set_window(&mut plan, SWEEP_WINDOW_NS);
-    plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
+    load.set_lengths(&mut plan, SWEEP_WINDOW_NS, Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
@@ -599,7 +594,7 @@ pub(crate) fn find(
     let plan = plan(&arguments.typed, given, url, most)?;
     let asked = asked(typed)?;
     check_budget(arguments.budget, &plan)?;
-    let destination = Destination::open(&typed.output)?;
+    let destination = Destination::open(&typed.output, NOT_OF_RUN)?;
     run(typed, fleet, destination, plan, |plan, executor| {
         executor.check(plan)?;
         let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
@@ -746,7 +741,7 @@ pub(crate) fn plan(
 ) -> Result<Plan> {
     let arguments = &typed.load;
     let mut plan = typed.typed(given).plan(Some(url), Some(most_per_s))?;
-    arguments.set_window(&mut plan, STEP_WINDOW_NS);
+    arguments.set_lengths(&mut plan, STEP_WINDOW_NS, STEP_WARMUP_NS);
     if let LoadModel::Open {
         connections_max, ..
     } = &mut plan.model
@@ -754,7 +749,6 @@ pub(crate) fn plan(
     {
         *connections_max = CONNECTIONS_MAX.max(plan.connections);
     }
-    plan.warmup_ns = arguments.warmup.unwrap_or(STEP_WARMUP_NS);
     Ok(plan)
 }
 

@@ -24,7 +24,9 @@ const NOT_OF_HTTP: [&str; 5] = ["agent", "merge", "report", "serve", "tcp"];
 /// The words of this process's command line.
 pub(crate) fn typed() -> Vec<String> {
     let words = std::env::args_os();
-    words.map(|it| it.to_string_lossy().into_owned()).collect()
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Adds to an error about an unknown option of the command line `words` what was meant by it. What
@@ -71,7 +73,12 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     let free: Vec<&String> = arguments.url.iter().chain(&arguments.behind_url).collect();
     // What stands behind the URL of a script is for the script.
     if arguments.script.is_none() {
-        refuse_objective(arguments)?;
+        if let Some(word) = free
+            .iter()
+            .find(|word| word.contains('<') && !word.contains('/'))
+        {
+            bail!("`{word}` is not a URL; an objective is --objective '{word}'");
+        }
         if let Some(number) = free.iter().find(|word| is_number(word)) {
             bail!(
                 "`{number}` is not a URL; write it behind its option: a rate is -r {number}, a \
@@ -100,15 +107,6 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
         }
     }
     Ok(url)
-}
-
-/// Refuses an objective in the place of a URL.
-fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
-    let mut free = arguments.url.iter().chain(&arguments.behind_url);
-    match free.find(|word| word.contains('<') && !word.contains('/')) {
-        Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),
-        None => Ok(()),
-    }
 }
 
 /// Whether a command line that asks for help asks for the short one of the program.

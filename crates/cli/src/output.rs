@@ -23,6 +23,13 @@ use crate::{exit, message, objectives};
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
 
+/// Forms that the report of a run, and of a search, does not have.
+pub(crate) const NOT_OF_RUN: &[Format] = &[Format::Markdown];
+/// Forms that the report of a sweep does not have: the summary is of one rate.
+pub(crate) const NOT_OF_SWEEP: &[Format] = &[Format::Markdown, Format::Summary];
+/// Forms that the report of a comparison does not have.
+pub(crate) const NOT_OF_COMPARISON: &[Format] = &[Format::Summary];
+
 /// Files and standard output, as the arguments ask for.
 #[derive(Debug)]
 pub(crate) struct Destination {
@@ -69,22 +76,11 @@ struct OutputFile {
 impl Destination {
     /// Opens the output files for writing, without touching what is in them. Those that were not
     /// there before are removed where nothing is written to them.
-    pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Markdown], arguments)
-    }
-
-    /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
-    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Markdown, Format::Summary], arguments)
-    }
-
-    /// As [`Self::of_experiment`], also in Markdown.
-    pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Summary], arguments)
-    }
-
-    /// As [`Self::open`], for what has no report in one of these forms.
-    fn but_in(refused: &[Format], arguments: &OutputArguments) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written to, or is to have one of the forms `refused`.
+    pub(crate) fn open(arguments: &OutputArguments, refused: &[Format]) -> Result<Self> {
         let destination = Self::in_any_form(arguments)?;
         match refused.iter().find(|&&format| destination.has(format)) {
             Some(Format::Summary) => Err(ReportError::SummaryOfOneRun.into()),
@@ -168,7 +164,7 @@ impl Destination {
     /// Writes the reports, each even where others fail; the first failure is the one that is
     /// given. A reader that went away is no error. Says which objectives were missed, and gives the
     /// exit code that follows.
-    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
+    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> Result<ExitCode> {
         if self.terminal == Terminal::Verdict {
             message::print(&verdict_line(judged));
         }
@@ -183,7 +179,7 @@ impl Destination {
     }
 
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
-    pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
+    pub(crate) fn write_experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let redacted = self.redacts.then(|| {
             let mut experiment = experiment.clone();
             redact_experiment(&mut experiment);
@@ -202,7 +198,7 @@ impl Destination {
     }
 
     fn write_all(
-        mut self,
+        &mut self,
         write: impl Fn(Content, &Style, &mut Vec<u8>) -> Result<(), ReportError>,
     ) -> Result<()> {
         let plain = Style {

@@ -174,11 +174,6 @@ impl Line {
         self.plan.spoken.unit().per_s
     }
 
-    /// There are streams and no requests.
-    fn is_streams(&self) -> bool {
-        self.plan.one_way().is_some()
-    }
-
     /// Shows the line, if it is time.
     fn draw(&mut self, doing: Doing, progress: &Progress) {
         let Some(line) = self.next(doing, progress, clock::now_ns(), terminal_width()) else {
@@ -255,6 +250,7 @@ impl Line {
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
+        let is_streams = self.plan.one_way().is_some();
         let progress = brunt_report::Progress {
             phase: doing.name(),
             elapsed_ns,
@@ -264,9 +260,9 @@ impl Line {
             successes: progress.successes,
             errors: progress.errors,
             failures: progress.failures,
-            successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
+            successes_per_s: successes_per_s.filter(|_| !is_streams),
             unit: self.unit(),
-            bytes_per_s: successes_per_s.filter(|_| self.is_streams()),
+            bytes_per_s: successes_per_s.filter(|_| is_streams),
             planned_rate: self.planned_rate(doing, elapsed_ns),
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
@@ -344,8 +340,9 @@ impl Board for Line {
 
     /// Their rates are those of the workers of their numbers.
     fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
+        let is_streams = self.plan.one_way().is_some();
         for (number, agent) in (0..).zip(&mut agents) {
-            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams());
+            agent.successes_per_s = self.rate_of(number).filter(|_| !is_streams);
         }
         self.agents = agents;
     }

@@ -12,14 +12,13 @@ use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
 use brunt_io::{clock, threads};
 use brunt_load::Target;
-use brunt_record::{Histogram, RequestLog, Run, SparseHistogram};
+use brunt_record::{Histogram, Run, SparseHistogram};
 use brunt_server::{ListenAddress, Running, TcpOptions, TcpService};
 
 use super::{EXIT_FAILED, cpus, job, open_outputs, print};
 use crate::args::fresh_seed;
 use crate::message;
 use crate::request::BODY_BYTES_MAX;
-use crate::run::FrontEnd;
 use crate::session::{Interrupts, Second, is_interrupt};
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
@@ -41,47 +40,33 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
     message::print_lines(&targets.map(destinations).collect::<String>());
-    let mut tcpkali = Tcpkali {
-        options: &options,
-        has_markers,
-        listening: Listening::start(&options)?,
-        live: Live::new(&options, tcpkali::has_replies(&plan))?,
-    };
-    pipeline.run(job(plan), &mut tcpkali)
-}
-
-/// The text of a run, and the listening side beside it.
-struct Tcpkali<'a> {
-    options: &'a Options,
-    has_markers: bool,
-    listening: Option<Listening>,
-    live: Live,
-}
-
-impl FrontEnd for Tcpkali<'_> {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut self.live)
-    }
-
-    fn end(&mut self, run: Option<&Run>) {
-        self.live.end(self.options, run);
-    }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        if is_interrupt(&error) {
-            return Err(error);
+    let listening = Listening::start(&options)?;
+    let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
+    let measured = pipeline.measure(job(plan), || (), Some(&mut live));
+    live.end(
+        &options,
+        measured.as_ref().ok().map(|measured| &measured.run),
+    );
+    let mut measured = match measured {
+        Err(error) if !is_interrupt(&error) => {
+            message::print(&format_args!("{error:#}"));
+            message::print_lines(&tcpkali::not_connected(&options));
+            return Ok(ExitCode::from(EXIT_FAILED));
         }
-        message::print(&format_args!("{error:#}"));
-        message::print_lines(&tcpkali::not_connected(self.options));
-        Ok(ExitCode::from(EXIT_FAILED))
-    }
-
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let taken = self.listening.take().map(Listening::end).transpose()?;
+        measured => measured?,
+    };
+    let taken = listening.map(Listening::end).transpose();
+    let reported = taken.map(|taken| {
         let taken = taken.unwrap_or_default();
-        print(&tcpkali::report(self.options, self.has_markers, run, taken));
-        Ok(())
-    }
+        print(&tcpkali::report(
+            &options,
+            has_markers,
+            &measured.run,
+            taken,
+        ));
+    });
+    measured.write(reported)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The addresses of the server, line by line. The run says what is wrong with its name.
