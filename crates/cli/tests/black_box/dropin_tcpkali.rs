@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::support::PATIENCE;
 use crate::support::listener::serve_each;
-use crate::support::process::{Outcome, brunt, start, success};
+use crate::support::process::{Outcome, start, success};
 use crate::support::serve::ServeTcp;
 
 #[test]
@@ -136,22 +136,6 @@ fn metrics_go_to_statsd() {
     assert!(text.starts_with("load.connections.opened:0|c\n"), "{text}");
     let last = "load.traffic.msgs.rcvd:0|c\nload.traffic.msgs.sent:0|c\n";
     assert!(text.ends_with(last), "{text}");
-}
-
-#[test]
-fn what_does_not_run_ends_as_tcpkali_does() {
-    for (line, code, says) in [
-        ("tcpkali --version", 0, "tcpkali version"),
-        ("tcpkali -h", 64, "Usage: tcpkali"),
-        ("tcpkali -m x", 64, "Usage: tcpkali"),
-    ] {
-        let outcome = brunt(line);
-        assert_eq!(outcome.code, Some(code), "{outcome:?}");
-        assert!(outcome.stdout.starts_with(says), "{outcome:?}");
-    }
-    let refused = brunt("tcpkali --server h:2 -m x h:1").exits(64);
-    refused.assert_says(&["--server is not supported: type HOST:PORT without it"]);
-    brunt("tcpkali -T200ms -m x 127.0.0.1:1").exits(1);
 }
 
 /// A server that goes on talking on each connection, and never closes one. It gives the connections

@@ -162,19 +162,6 @@ fn long_load(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Process
 }
 
 #[test]
-fn a_signal_ends_the_window_of_all_at_one_instant() {
-    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
-    let (fleet, agents) = long_load(&nats, &server, &stored);
-    fleet.wait_interrupted().exits(130);
-    for process in agents {
-        process.wait().exits(0);
-    }
-    let run = stored.counted(server.settled().requests);
-    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    assert!(run.get("lost_agents").is_none(), "{}", run["lost_agents"]);
-}
-
-#[test]
 fn a_broker_that_restarts_is_survived() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
     let (fleet, agents) = long_load(&nats, &server, &stored);
@@ -202,17 +189,6 @@ fn shipped(identity: &Identity) -> String {
     let text = lines.collect::<Vec<_>>().join("\n");
     text.replace("/etc/nats/cert.pem", &own(&identity.certificate))
         .replace("/etc/nats/key.pem", &own(&identity.key))
-}
-
-#[test]
-fn an_agent_loads_only_what_it_may() {
-    let (nats, server) = (Nats::start(""), Serve::start());
-    let agent = agent(&nats, "east", "--allow-target other.example");
-    let fleet = format!("fleet --agents 1 --nats {} -c 1 -d 1s", nats.url());
-    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
-    refused(&outcome, "agent east: this agent may not load 127.0.0.1");
-    refused(&agent.wait(), "may not load 127.0.0.1");
-    assert_eq!(server.settled().requests, 0);
 }
 
 #[test]
@@ -288,21 +264,6 @@ fn loads_over_tcp_are_shared_out() {
     let acked = number(&run, "/summary/bandwidth/up_bytes");
     assert!((1_000_000..13_000_000).contains(&acked), "{acked}");
     assert!(counters.bytes_received >= acked);
-}
-
-#[test]
-fn nobody_waits_for_ever_for_the_others() {
-    let (nats, server) = (Nats::start(""), Serve::start());
-    let alone = agent(&nats, "east", "");
-    let fleet = format!(
-        "fleet --agents 2 --gather 2s --nats {} -c 2 -d 1s",
-        nats.url()
-    );
-    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
-    refused(&outcome, "1 of 2 agents are there");
-    refused(&alone.wait(), "1 of 2 agents are there");
-    let outcome = brunt(&format!("agent --nats {} --wait 1s", nats.url()));
-    refused(&outcome, "no coordinator of this job");
 }
 
 #[test]

@@ -125,25 +125,6 @@ fn what_is_no_run_is_refused_in_a_line() {
 }
 
 #[test]
-fn a_run_whose_counts_were_changed_is_invalid() {
-    let mut run = run("-c 2 -n 50").json;
-    run["agents"][0]["workers"][0]["tallies"]["measure"]["requests_sent"] = json!(1_000_000);
-    let files = Stored::new();
-    let name = files.write("run", run.to_string());
-    let outcome = brunt(&format!("report {name}")).exits(3);
-    assert!(outcome.stdout.starts_with("INVALID"), "{}", outcome.stdout);
-    let (head, figures) = outcome.stdout.split_once("\nthroughput").expect("a line");
-    assert!(head.contains("W6"), "{}", outcome.stdout);
-    assert!(figures.trim_start().starts_with("withheld"), "{figures}");
-    assert!(!figures.contains(" req/s"), "{figures}");
-    let outcome = brunt(&format!("report --format json {name}")).exits(3);
-    let summary = &outcome.json()["summary"];
-    assert!(summary["successes_per_s"].is_null(), "{summary}");
-    let reason = summary["absent"]["successes_per_s"].as_str();
-    assert!(reason.is_some_and(|it| it.contains("W6")), "{summary}");
-}
-
-#[test]
 fn histograms_that_state_or_inflate_to_much() {
     let whole = whole();
     let one = |bytes: Vec<u8>| std::iter::once(bytes);

@@ -79,50 +79,6 @@ fn by(connections: u32, workers: u32) -> Plan {
 }
 
 #[test]
-fn two_runs_at_once_are_one_load() {
-    let server = Serve::start();
-    let runs = Stored::new();
-    let outcome = runs.at_once(&server, ["-c 3 -t 1", "-c 5 -t 1"]);
-    let parts = NAMES.map(|name| runs.read(name));
-    let sum = |pointer: &str| parts.iter().map(|run| number(run, pointer)).sum::<u64>();
-    let run = runs.read("merged.json");
-    assert_eq!(number(&run, "/plan/connections"), 8);
-    assert_eq!(number(&run, "/plan/workers"), 2);
-    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    for pointer in [
-        "/latencies/response/count",
-        "/latencies/connect/count",
-        "/summary/requests/issued",
-        "/summary/replies/successes",
-        "/summary/all_phases/sent",
-        "/summary/all_phases/connections_opened",
-    ] {
-        assert_eq!(number(&run, pointer), sum(pointer), "{pointer}");
-    }
-    let broken = run["summary"]["broken"].as_array().expect("a list");
-    // By wall time both are two seconds within the same ones, unless the machine is very busy.
-    let share = run["summary"]["windows_overlap_share"].as_f64();
-    assert!(share.is_some_and(|share| (0.0..=1.0).contains(&share)));
-    if broken.is_empty() && share >= Some(0.9) {
-        let rates = parts
-            .iter()
-            .map(|run| run["summary"]["successes_per_s"].as_f64());
-        let rates: Option<f64> = rates.sum();
-        let rate = run["summary"]["successes_per_s"].as_f64();
-        let off = rate
-            .zip(rates)
-            .map(|(rate, rates)| (rate / rates - 1.0).abs());
-        assert!(off.is_some_and(|off| off < 1e-9), "{rate:?} {rates:?}");
-        outcome.assert_prints(&["one load: rates are sums"]);
-    }
-    // The merged run is a stored run like any other, and of no use to count one of them again.
-    let again = brunt_with(&["report", &runs.path("merged.json")]);
-    assert_eq!(again.code, outcome.code, "{again:?}");
-    assert_eq!(again.stdout, outcome.stdout);
-    runs.refused(&["merged.json", "a.json"], &["hold the same run"]);
-}
-
-#[test]
 fn parts_of_a_plan_are_the_run_of_it() {
     let runs = Stored::new();
     let plan = || at_rate(by(10, 4), 3_000.0);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::loads::MACHINERIES;
 use crate::support::listener::serve_each;
-use crate::support::process::{brunt, success};
+use crate::support::process::success;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
@@ -143,27 +143,6 @@ fn connections_of_websocket_and_http_are_held_too() {
             assert_eq!(held(&report, "open_at_end"), 40);
             assert_eq!(report.requests().sent, 0);
         }
-    }
-}
-
-#[test]
-fn what_becomes_of_held_connections_is_told() {
-    let server = Serve::start_with(&["--idle-timeout", "150ms"]);
-    let outcome = success(&format!("--hold -c 20 -d 500ms {}", server.url("/")));
-    outcome.assert_prints(&[
-        "connections held",
-        "of 20 open at the end",
-        " closed by the server",
-    ]);
-    for word in ["throughput", "latency", "requests"] {
-        assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
-    }
-    for (format, words) in [
-        ("csv", "all 20 connections were held to the end"),
-        ("html", "of 20 open at the end"),
-    ] {
-        let load = format!("--hold -c 20 -d 100ms --format {format}");
-        brunt(&format!("{load} {}", server.url("/"))).assert_prints(&[words]);
     }
 }
 

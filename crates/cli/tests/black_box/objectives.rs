@@ -49,36 +49,6 @@ fn a_stored_run_keeps_what_it_was_asked() {
 }
 
 #[test]
-fn names_means_and_maxima_are_objectives() {
-    let server = Serve::start();
-    let files = Stored::new();
-    let urls = files.write("urls", "/status/404\n/\n");
-    let (junit, url) = (files.path("junit.xml"), server.url("/"));
-    let with = |objective: &str| {
-        // A second of planned arrivals: a mean needs replies in many parts of the window.
-        let load = [&LOAD[..], &["-q", "-o", "/dev/null", "--urls", &urls]].concat();
-        let asked = ["--junit", &junit, "--objective", objective, &url];
-        brunt_with(&[&load[..], &asked].concat())
-    };
-    let met = with("/: errors < 5 %, /: max < 60s, max < 60s, mean < 60s").exits(0);
-    assert_eq!(met.messages(), "");
-    let tests = files.text("junit.xml");
-    for part in [
-        "name=\"/: errors &lt; 5.0 %\"",
-        "name=\"max &lt; 60.0 s\"",
-        "<property name=\"measured_share\" value=\"0\"/>",
-        "<property name=\"measured_ns\" value=\"",
-        "<system-out>",
-    ] {
-        assert!(tests.contains(part), "{part}: {tests}");
-    }
-    let missed = with("/status/404: errors = 0").exits(1);
-    missed.assert_says(&["objective /status/404: errors = 0 MISSED: 100 %"]);
-    let nobody = with("/login: p99 < 1s").exits(1);
-    nobody.assert_says(&["nothing has this name"]);
-}
-
-#[test]
 fn ci_systems_are_told() {
     let server = Serve::start();
     let files = Stored::new();

@@ -65,19 +65,6 @@ fn the_longest_durations_are_taken_or_refused() {
     }
 }
 
-/// A URL without a scheme is one of HTTP, and a name is resolved.
-#[test]
-fn urls_have_schemes_and_names() {
-    let server = Serve::start();
-    let url = server.url("/bytes/10");
-    let named = url.replace("127.0.0.1", "localhost");
-    for (typed, url) in [(url.trim_start_matches("http://"), &url), (&*named, &named)] {
-        let report = run(&format!("-c 2 -n 20 {typed}"));
-        assert_eq!(report.requests().answered, 20);
-        assert_eq!(report.at("/plan/target/url"), url.as_str());
-    }
-}
-
 #[test]
 fn few_descriptors_are_enough_for_few_connections() {
     let server = Serve::start();

@@ -165,16 +165,6 @@ fn an_error_in_done_comes_after_the_report() {
 }
 
 #[test]
-fn a_run_with_a_script_is_held_to_its_objectives() {
-    let source = "function request() return wrk.format() end";
-    let (met, _) = run_script(source, "-c 2 --objective errors=0");
-    assert_eq!(met.code, Some(0), "{met:?}");
-    let (missed, _) = run_script(source, "-c 2 --objective rate>1g");
-    assert_eq!(missed.code, Some(1), "{missed:?}");
-    assert!(missed.stdout.contains(" MISSED: "), "{}", missed.stdout);
-}
-
-#[test]
 fn a_script_that_does_not_return_does_not_hold_the_run() {
     let source = "function response()\nm = (m or 0) + 1 if m > 10 then while true do end end end";
     let (outcome, _) = run_script(source, "-c 2");
