@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{Finder, capacity_plan, is_within_session, plan_at, sweep_order};
-use brunt_fleet::{Agents, Broker, Credentials, Gathered, NamedBroker, Task};
+use brunt_fleet::{Broker, Credentials, Gathered, NamedBroker, Task};
 use brunt_io::{clock, threads};
 use brunt_judge::{
     CAPACITY_STEPS_MAX, Capacity, CapacityPlan, ExperimentKind, Judged, RoundRecord, Sweep,
@@ -204,13 +204,11 @@ pub(crate) fn gather<'a>(
     interrupts: &'a Interrupts,
 ) -> Result<Gathered<'a>> {
     let task = Task {
-        agents: Agents {
-            agents: agents.agents,
-            local: agents.local,
-            ssh: agents.ssh.clone(),
-            broker: broker.named()?,
-            gather_ns: agents.gather,
-        },
+        agents: agents.agents,
+        local: agents.local,
+        ssh: agents.ssh.clone(),
+        broker: broker.named()?,
+        gather_ns: agents.gather,
         has_script: typed.script.is_some(),
         is_generated: typed.is_generated(),
         has_workers: typed.threads.is_some(),

@@ -20,7 +20,7 @@ use crate::plan::{own_target, refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::redact::{self, redact};
 use crate::serve::CpuSplit;
-use crate::session::{Interrupts, Second, SessionOptions, Wanted};
+use crate::session::{Interrupts, Second, SessionOptions};
 use crate::{exit, message, objectives};
 
 /// A run to be made.
@@ -40,7 +40,7 @@ impl Job {
         Self {
             plan,
             session: SessionOptions {
-                wanted: Wanted::Part,
+                reports_part: true,
                 ..SessionOptions::default()
             },
             own_server: None,

@@ -31,16 +31,16 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         })
     };
     if options.servers.is_empty()
-        && let Some(listening) = Listening::start(&options)?
+        && let Some(server) = listen(&options)?
     {
-        return listening.run(&options);
+        return listen_alone(server, &options);
     }
     let plan = options.plan(cpus(), fresh_seed(), read)?;
     let has_markers = tcpkali::has_markers(&plan);
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
     message::print_lines(&targets.map(destinations).collect::<String>());
-    let listening = Listening::start(&options)?;
+    let listening = listen(&options)?;
     let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
     let measured = pipeline.measure(job(plan), || (), Some(&mut live));
     live.end(
@@ -55,7 +55,7 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         }
         measured => measured?,
     };
-    let taken = listening.map(Listening::end).transpose();
+    let taken = listening.map(end).transpose();
     let reported = taken.map(|taken| {
         let taken = taken.unwrap_or_default();
         print(&tcpkali::report(
@@ -227,67 +227,59 @@ const START_PAUSE_NS: u64 = 50_000_000;
 /// How often the end is looked for.
 const WATCH_NS: u64 = 20_000_000;
 
-/// Connections are taken.
-struct Listening {
-    server: Running,
+/// Listens, where the command line says so, and says where.
+fn listen(options: &Options) -> Result<Option<Running>> {
+    let Some((host, port)) = &options.listen else {
+        return Ok(None);
+    };
+    let addresses: Vec<SocketAddr> = match host {
+        Some(host) => {
+            let found = (host.as_str(), *port).to_socket_addrs();
+            found.with_context(|| host.clone())?.collect()
+        }
+        // That of IPv6 takes both.
+        None => vec![
+            (Ipv6Addr::UNSPECIFIED, *port).into(),
+            (Ipv4Addr::UNSPECIFIED, *port).into(),
+        ],
+    };
+    let (server, address) = serve_at(&addresses)?;
+    let mut shown = vec![address];
+    if host.is_none() && address.is_ipv6() {
+        shown.insert(0, (Ipv4Addr::UNSPECIFIED, *port).into());
+    }
+    message::print_lines(&tcpkali::listening(&shown));
+    Ok(Some(server))
 }
 
-impl Listening {
-    /// Listens, where the command line says so, and says where.
-    fn start(options: &Options) -> Result<Option<Self>> {
-        let Some((host, port)) = &options.listen else {
-            return Ok(None);
-        };
-        let addresses: Vec<SocketAddr> = match host {
-            Some(host) => {
-                let found = (host.as_str(), *port).to_socket_addrs();
-                found.with_context(|| host.clone())?.collect()
-            }
-            // That of IPv6 takes both.
-            None => vec![
-                (Ipv6Addr::UNSPECIFIED, *port).into(),
-                (Ipv4Addr::UNSPECIFIED, *port).into(),
-            ],
-        };
-        let (server, address) = serve_at(&addresses)?;
-        let mut shown = vec![address];
-        if host.is_none() && address.is_ipv6() {
-            shown.insert(0, (Ipv4Addr::UNSPECIFIED, *port).into());
-        }
-        message::print_lines(&tcpkali::listening(&shown));
-        Ok(Some(Self { server }))
+/// Listens for as long as the command line says, or up to a signal, and reports.
+fn listen_alone(server: Running, options: &Options) -> Result<ExitCode> {
+    let interrupts = Interrupts::listen(Second::Ends)?;
+    let from_ns = clock::now_ns();
+    let passed_ns = || clock::now_ns() - from_ns;
+    while passed_ns() < options.duration_ns && !interrupts.came() {
+        let left_ns = options.duration_ns.saturating_sub(passed_ns());
+        threads::sleep(left_ns.min(WATCH_NS));
     }
+    let seconds = passed_ns() as f64 / 1e9;
+    print(&tcpkali::report_of_listening(end(server)?, seconds));
+    let code = if interrupts.came() {
+        EXIT_AFTER_SIGNAL
+    } else {
+        0
+    };
+    Ok(ExitCode::from(code))
+}
 
-    /// Listens for as long as the command line says, or up to a signal, and reports.
-    fn run(self, options: &Options) -> Result<ExitCode> {
-        let interrupts = Interrupts::listen(Second::Ends)?;
-        let from_ns = clock::now_ns();
-        let passed_ns = || clock::now_ns() - from_ns;
-        while passed_ns() < options.duration_ns && !interrupts.came() {
-            let left_ns = options.duration_ns.saturating_sub(passed_ns());
-            threads::sleep(left_ns.min(WATCH_NS));
-        }
-        let seconds = passed_ns() as f64 / 1e9;
-        let taken = self.end()?;
-        print(&tcpkali::report_of_listening(taken, seconds));
-        let code = if interrupts.came() {
-            EXIT_AFTER_SIGNAL
-        } else {
-            0
-        };
-        Ok(ExitCode::from(code))
-    }
-
-    /// Listens no longer.
-    fn end(self) -> Result<Taken> {
-        let open = self.server.counters().tcp;
-        let counters = self.server.stop();
-        let counters = counters.context("the listening side did not end well")?;
-        Ok(Taken {
-            connections: open.map_or(0, |tcp| tcp.connections_live),
-            bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
-        })
-    }
+/// Listens no longer; gives what was taken.
+fn end(server: Running) -> Result<Taken> {
+    let open = server.counters().tcp;
+    let counters = server.stop();
+    let counters = counters.context("the listening side did not end well")?;
+    Ok(Taken {
+        connections: open.map_or(0, |tcp| tcp.connections_live),
+        bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
+    })
 }
 
 /// Serves at the first of the addresses that can be had.
