@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::support::listener::Port;
-use crate::support::process::{Outcome, Process, binary, brunt, brunt_with, limited};
+use crate::support::process::{Outcome, Process, binary, brunt, brunt_with};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -107,6 +107,8 @@ const REFUSED: &[&str] = &[
     // Files.
     "--hdr-log /nonexistent/file URL => /nonexistent/file|No such file",
     "--hgrm / URL => irectory",
+    "-o /nonexistent/run.json URL => /nonexistent/run.json|No such file",
+    "-o / URL => /|irectory",
     // HTTP/2 and TLS.
     "--http2 --streams 5g URL => --streams|5g",
     "--tls-max TLSv1.3 HTTPS => --tls-max|TLSv1.3|1.3",
@@ -288,26 +290,6 @@ fn a_port_that_refuses() {
     let secure = url.replace("http:", "https:");
     refused(&["--http3", "-k", &secure], &["refused"]);
     refused(&["compare", &url, &url], &["refused"]);
-}
-
-#[test]
-fn more_connections_than_descriptors() {
-    let server = Serve::start();
-    let load = format!("--backend epoll -t 1 -c 1000 {}", server.url("/"));
-    let outcome = limited("ulimit -n 200", &load);
-    assert_refused(&outcome, &["file descriptors", "200", "ulimit -n"]);
-    assert_eq!(server.counters().requests, 0);
-}
-
-#[test]
-fn an_output_that_cannot_be_written() {
-    let server = Serve::start();
-    for (path, reason) in [("/nonexistent/run.json", "No such file"), ("/", "irectory")] {
-        let outcome = brunt(&format!("-o {path} {}", server.url("/")));
-        assert_refused(&outcome, &[path, reason]);
-    }
-    let accepted = server.counters().connections_accepted;
-    assert_eq!(accepted, 1, "only the one that asks");
 }
 
 #[test]

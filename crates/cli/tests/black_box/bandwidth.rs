@@ -59,7 +59,9 @@ fn no_interval_is_a_sliver_and_all_together_are_the_window() {
     }
     let bytes: f64 = intervals
         .iter()
-        .map(|it| it["up_bytes_per_s"].as_f64().expect("a rate") * length(it) as f64 / 1e9)
+        .map(|interval| {
+            interval["up_bytes_per_s"].as_f64().expect("a rate") * length(interval) as f64 / 1e9
+        })
         .sum();
     let all = figures["up_bytes"].as_u64().expect("a count") as f64;
     assert!((bytes - all).abs() <= all * 0.001 + 10.0, "{bytes} {all}");

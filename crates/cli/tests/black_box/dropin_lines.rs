@@ -22,7 +22,7 @@ fn run(tool: &str, is_recorded: bool) {
     command.args([COMMAND_LINES, "--quiet", "--tool", tool]);
     command.args(["--brunt", env!("CARGO_BIN_EXE_brunt")]);
     let seed = std::env::var("BRUNT_SEED").ok();
-    let seed: Option<u64> = seed.and_then(|it| it.parse().ok());
+    let seed: Option<u64> = seed.and_then(|seed| seed.parse().ok());
     let part = seed.unwrap_or(0) % PARTS + 1;
     command.args(["--part", &format!("{part}/{PARTS}")]);
     if is_recorded {

@@ -12,7 +12,7 @@ use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
 use crate::support::process::{Process, brunt, brunt_with, ran, refused, start};
 use crate::support::serve::{Serve, ServeTcp};
-use crate::support::stored::{Stored, assert_exact, number};
+use crate::support::stored::{Stored, agent_names, assert_exact, number};
 use crate::support::wait_for;
 
 fn agent(nats: &Nats, name: &str, options: &str) -> Process {
@@ -49,11 +49,7 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
         assert_eq!(number(&run, pointer), expected, "{pointer}");
     }
     assert_exact(&run);
-    let mut names: Vec<&str> = agents
-        .iter()
-        .filter_map(|agent| agent["fleet"]["name"].as_str())
-        .collect();
-    names.sort_unstable();
+    let names = agent_names(&run);
     assert_eq!(names, ["local-1", "local-2"]);
     for (place, name) in names.into_iter().enumerate() {
         // Over loopback it is some hundred microseconds; a busy machine answers later.
@@ -74,7 +70,10 @@ fn programs_see_how_far_each_agent_has_come() {
     let lines = outcome.stderr.lines();
     let records = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let records: Vec<Value> = records.collect();
-    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
+    let phases: Vec<_> = records
+        .iter()
+        .map(|record| record["phase"].as_str())
+        .collect();
     // What there is none of is not shown while the agreed start is waited for.
     assert!(!phases.contains(&Some("warm-up")), "{phases:?}");
     for phase in ["ready", "measure"] {
@@ -82,10 +81,10 @@ fn programs_see_how_far_each_agent_has_come() {
     }
     let last = records.last().expect("some");
     let agents = last["agents"].as_array().expect("a list");
-    let mut names: Vec<_> = agents.iter().map(|it| it["name"].as_str()).collect();
+    let mut names: Vec<_> = agents.iter().map(|agent| agent["name"].as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, [Some("local-1"), Some("local-2")]);
-    let sum: u64 = agents.iter().map(|it| number(it, "/successes")).sum();
+    let sum: u64 = agents.iter().map(|agent| number(agent, "/successes")).sum();
     assert_eq!(sum, number(last, "/successes"));
     assert!(sum > 0, "{last}");
 }
@@ -110,7 +109,7 @@ fn a_count_is_shared_out_exactly() {
         let sent = number(&run, "/summary/all_phases/sent");
         assert_eq!(server.settled().requests - before, sent, "{load}");
         let agents = run["agents"].as_array().expect("a list");
-        let shares = agents.iter().map(|it| number(it, "/share/requests"));
+        let shares = agents.iter().map(|agent| number(agent, "/share/requests"));
         assert_eq!(shares.sum::<u64>(), count, "{load}");
         // The window ends with the last reply, which is one of the agent that takes longest.
         let window_ns = number(&run, "/window_ns");
@@ -295,7 +294,7 @@ fn child_named(parent: u32, word: &str) -> Option<i32> {
         let words = std::fs::read(entry.path().join("cmdline")).ok()?;
         let is_named = words
             .split(|&byte| byte == 0)
-            .any(|it| it == word.as_bytes());
+            .any(|argument| argument == word.as_bytes());
         (of == parent && is_named).then_some(number)
     })
 }

@@ -111,7 +111,7 @@ fn parts_with_an_agreed_start_are_one_load() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let start_at = now.expect("after 1970").as_millis() as u64 + 4_000;
     let start_at = format!("{}.{:03}", start_at / 1_000, start_at % 1_000);
-    let parts = [1, 2].map(|it| format!("-c 7 -t 3 --part {it}/2 --start-at {start_at}"));
+    let parts = [1, 2].map(|part| format!("-c 7 -t 3 --part {part}/2 --start-at {start_at}"));
     runs.at_once(&server, [&parts[0], &parts[1]]);
     let run = runs.read("merged.json");
     assert_eq!(number(&run, "/plan/connections"), 7);

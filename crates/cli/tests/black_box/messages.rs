@@ -218,7 +218,7 @@ fn experiments_take_messages_by_their_url() {
         if only["claim"] != "nothing" {
             assert_eq!(only["claim"], "differs", "{only}");
             let change = only["change"].as_f64();
-            assert!(change.is_some_and(|it| it < -0.5), "{only}");
+            assert!(change.is_some_and(|change| change < -0.5), "{only}");
         }
     }
 }

@@ -14,7 +14,9 @@ fn a_missed_objective_is_named_and_ends_with_1() {
     let server = Serve::start();
     let url = server.url("/");
     let with = |objectives: &[&str]| {
-        let asked = objectives.iter().flat_map(|it| ["--objective", it]);
+        let asked = objectives
+            .iter()
+            .flat_map(|objective| ["--objective", objective]);
         let asked: Vec<&str> = asked.collect();
         brunt_with(&[&LOAD[..], &asked, &[&url]].concat())
     };

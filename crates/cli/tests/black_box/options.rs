@@ -49,7 +49,10 @@ fn connections_are_spread_over_the_source_addresses() {
         let report = run(&format!("{load} {}", recorder.url("/")));
         assert_eq!(report.requests().answered, requests, "{options}");
         let peers = recorder.requests();
-        let peers: BTreeSet<_> = peers.iter().map(|it| it.from.to_string()).collect();
+        let peers: BTreeSet<_> = peers
+            .iter()
+            .map(|request| request.from.to_string())
+            .collect();
         assert_eq!(Vec::from_iter(peers), expected, "{options}");
     }
 }

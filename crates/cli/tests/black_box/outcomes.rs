@@ -74,7 +74,7 @@ fn killed(backend: &str, options: &str, comes_back: bool) -> RunReport {
 fn a_server_that_is_killed_or_comes_back_is_a_finding() {
     for (backend, comes_back) in BACKENDS
         .into_iter()
-        .flat_map(|it| [(it, false), (it, true)])
+        .flat_map(|backend| [(backend, false), (backend, true)])
     {
         at_once(SPOKEN, |options| {
             let report = in_common_window(|| killed(backend, options, comes_back));

@@ -153,11 +153,17 @@ fn progress_is_lines_of_json_where_asked_for() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
         .collect();
-    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
+    let phases: Vec<_> = records
+        .iter()
+        .map(|record| record["phase"].as_str())
+        .collect();
     for phase in ["warm-up", "measure"] {
         assert!(phases.contains(&Some(phase)), "{phases:?}");
     }
-    let measured = phases.iter().filter(|&&it| it == Some("measure")).count();
+    let measured = phases
+        .iter()
+        .filter(|&&record| record == Some("measure"))
+        .count();
     assert!(measured >= 2, "{phases:?}");
     let last = records.last().expect("some");
     assert_eq!(last["connections"], 3);

@@ -87,18 +87,6 @@ fn a_server_without_http2() {
 }
 
 #[test]
-fn http1_pipelined() {
-    compare(
-        false,
-        "--http1 --pipeline 8 -c 4 -n 2000",
-        "HTTP/1.1",
-        |report| {
-            assert_eq!(report.requests().sent, 2_000);
-        },
-    );
-}
-
-#[test]
 fn a_handshake_for_each_request() {
     compare(
         false,
@@ -167,7 +155,8 @@ fn idle_connections_that_haproxy_closes_are_opened_again_when_they_are_needed() 
             let load = format!("{} {version} -c 16 -r 2.5 -d 3s", authority.trusted());
             let report = machinery.run(&load, &haproxy.url());
             let after = haproxy.counted(figures);
-            let [answered, late, connections] = std::array::from_fn(|it| after[it] - before[it]);
+            let [answered, late, connections] =
+                std::array::from_fn(|place| after[place] - before[place]);
             assert_eq!(all_answered(&report), answered, "{what}");
             // HTTP/1.1 says 408 before it closes, also when the run is over.
             let idle_replies = report.total_if_any("idle_replies");
@@ -331,19 +320,6 @@ fn versions_of_tls_that_the_server_does_not_speak() {
     let options = format!("{} --tls-min 1.3 -n 10", authority.trusted());
     let refused = brunt(&format!("{options} {}", site.url("/100.html")));
     assert_refused(&refused, &["TLS"]);
-}
-
-#[test]
-fn clear_text_where_tls_is_spoken_and_the_reverse() {
-    let authority = Authority::new();
-    let site = Site::secure(true, |address| authority.server(address));
-    let nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let swapped = nginx.url().replace("http://", "https://");
-    assert_refused(&brunt(&format!("-k -n 10 {swapped}")), &["TLS"]);
-    // nginx answers clear text on its port of TLS by status 400.
-    let swapped = site.url("/100.html").replace("https://", "http://");
-    let report = run(&format!("-c 1 -n 10 {swapped}"));
-    assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
 }
 
 #[test]

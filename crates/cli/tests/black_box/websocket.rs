@@ -19,7 +19,10 @@ fn pushes_are_told_from_replies() {
     let server = Serve::start();
     let url = url(&server, "/websocket/interim/3");
     let outcome = brunt(&format!("-c 4 -n 200 --message a --reply-match echo {url}"));
-    let mut rows = outcome.stdout.lines().filter(|it| it.starts_with("beside"));
+    let mut rows = outcome
+        .stdout
+        .lines()
+        .filter(|row| row.starts_with("beside"));
     let is_told = rows.any(|row| row.contains("600 sent by the server unasked"));
     assert!(is_told, "{outcome:?}");
     assert_eq!(server.settled().websocket_messages_pushed, 600);
