@@ -272,7 +272,7 @@ impl Rounds for Interruptible<'_> {
             control: self.control,
             reports_part: self.reports_part,
             drain_since_ns: None,
-            is_said: false,
+            is_announced: false,
             observer,
         };
         let run = self.session.round(round, &mut passing_on)?;
@@ -290,7 +290,7 @@ struct PassingOn<'a> {
     reports_part: bool,
     drain_since_ns: Option<u64>,
     /// It was said what is waited for.
-    is_said: bool,
+    is_announced: bool,
     observer: &'a mut dyn RunObserver,
 }
 
@@ -305,11 +305,11 @@ impl RunObserver for PassingOn<'_> {
             self.control.hurry();
         } else if self.interrupts.came() {
             self.control.interrupt();
-            if phase == Phase::Drain && !self.is_said {
+            if phase == Phase::Drain && !self.is_announced {
                 let now_ns = clock::now_ns();
                 let since_ns = *self.drain_since_ns.get_or_insert(now_ns);
                 if now_ns - since_ns >= SILENCE_NS {
-                    self.is_said = true;
+                    self.is_announced = true;
                     say_that_it_ends();
                 }
             }

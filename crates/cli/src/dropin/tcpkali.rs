@@ -187,8 +187,8 @@ impl Live {
             message::draw(&line);
         }
         let latencies = [("message", &times)];
-        let is_told = self.wants_times && is_window_over;
-        self.send(&interval, if is_told { &latencies } else { &[] });
+        let is_sent = self.wants_times && is_window_over;
+        self.send(&interval, if is_sent { &latencies } else { &[] });
         if self.window_ns.is_some() && is_window_over {
             self.times = SparseHistogram::default();
             self.window_from_ns = now_ns;

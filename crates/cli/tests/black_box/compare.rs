@@ -84,9 +84,12 @@ fn the_script_for_ci_says_what_it_needs() {
         .env("START", "./server")
         .output()
         .expect("it starts");
-    let told = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert_eq!(run.status.code(), Some(2), "{told}");
-    assert!(told.contains("BASE: the commit to compare with"), "{told}");
+    let message = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("BASE: the commit to compare with"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn compare(words: &[&str]) -> Outcome {
 }
 
 /// What is said on standard error, as if of the first side: which one comes first is chance.
-fn said(outcome: &Outcome) -> String {
+fn messages(outcome: &Outcome) -> String {
     outcome.stderr.replace("of B", "of A")
 }
 
@@ -121,7 +121,7 @@ fn a_server_that_leaves_its_command_is_stopped_by_another() {
     let outcome = compare(&words);
     refused(&outcome, "--stop");
     let words = "before the server of A is started";
-    assert!(said(&outcome).contains(words), "{outcome:?}");
+    assert!(messages(&outcome).contains(words), "{outcome:?}");
     let mut command = Command::new("sh");
     command.args(["-c", &stop]);
     Process::start(command).wait().exits(0);
@@ -154,7 +154,7 @@ fn a_server_that_does_not_start_says_why() {
         let words = ["--start", start, "--start", start, &url, &url];
         let outcome = compare(&[&["--ready-timeout", "300ms"], &words[..]].concat()).exits(2);
         for reason in reasons {
-            assert!(said(&outcome).contains(reason), "{reason}: {outcome:?}");
+            assert!(messages(&outcome).contains(reason), "{reason}: {outcome:?}");
         }
     }
     assert!(!is_running(&process_of(&files.place("pid"))));
@@ -170,7 +170,7 @@ fn a_command_that_fails_ends_the_comparison_and_the_server() {
         let outcome = compare(&[&start[..], &failing].concat());
         refused(&outcome, command);
         let words = format!("{option} of A ");
-        assert!(said(&outcome).contains(&words), "{outcome:?}");
+        assert!(messages(&outcome).contains(&words), "{outcome:?}");
         wait_until_free(address);
     }
 }
@@ -189,7 +189,7 @@ fn a_server_that_dies_in_its_round_is_named() {
         "the server of A ended with exit code 4 in its round",
         "wrote to standard error:\ngone\n",
     ] {
-        assert!(said(&outcome).contains(words), "{outcome:?}");
+        assert!(messages(&outcome).contains(words), "{outcome:?}");
     }
 }
 

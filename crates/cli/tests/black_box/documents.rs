@@ -131,7 +131,7 @@ impl Servers {
                 (format!("http://{}/", self.started), None)
             }
             "URL" => (self.http.url("/"), None),
-            _ if word.ends_with("/counters") => (format!("{}/counters", self.sink.http), None),
+            _ if word.ends_with("/counters") => (self.sink.server.url("/counters"), None),
             _ if word.ends_with("/status") => (self.http.url("/counters"), None),
             _ if word.contains(":8081/") => (self.other.url("/"), None),
             _ if word.starts_with("http://") => (self.http.url(&path), None),

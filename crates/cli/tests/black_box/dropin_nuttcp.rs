@@ -130,8 +130,8 @@ fn text_and_exit_codes_are_those_of_nuttcp() {
             shapes
         };
         assert_eq!(shapes(&found), shapes(&expected), "{options}: {ours:?}");
-        let mut said = ours.stderr.lines();
-        assert!(said.all(|line| line.starts_with("brunt: ")), "{ours:?}");
+        let mut messages = ours.stderr.lines();
+        assert!(messages.all(|line| line.starts_with("brunt: ")), "{ours:?}");
     }
 }
 

@@ -52,8 +52,8 @@ fn a_sweep_by_two_agents_shows_how_a_server_scales() {
     let progress: Vec<Value> = lines
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
-    let is_told = |record: &Value| record["phase"] == "sweep" && rounds(record, "agents") == 2;
-    assert!(progress.iter().any(is_told), "{progress:?}");
+    let is_shown = |record: &Value| record["phase"] == "sweep" && rounds(record, "agents") == 2;
+    assert!(progress.iter().any(is_shown), "{progress:?}");
 }
 
 #[test]

@@ -19,14 +19,14 @@ fn a_port_of_tls_is_named() {
             .map(|_| brunt(&line))
             .find(|outcome| outcome.code != Some(3));
         let outcome = outcome.expect("a valid run").exits(1);
-        let said = format!("the server speaks TLS at that port: {secure}");
-        assert!(outcome.unbroken().contains(&said), "{outcome:?}");
+        let advice = format!("the server speaks TLS at that port: {secure}");
+        assert!(outcome.unbroken().contains(&advice), "{outcome:?}");
     }
     for secure in [site.url("/100.html"), server.url("/websocket")] {
         let clear = secure.replacen("https:", "ws:", 1);
         let outcome = brunt(&format!("--message hello -n 1 {clear}"));
-        let said = "use wss:// in place of ws://";
-        refused(&outcome, said);
+        let advice = "use wss:// in place of ws://";
+        refused(&outcome, advice);
     }
     // One that finds fault with the request alone.
     let clear = Serve::start();
@@ -48,7 +48,7 @@ fn what_shows_one_exchange_is_of_its_protocol() {
         .map(|_| brunt(&line))
         .find(|outcome| outcome.code != Some(3));
     let outcome = outcome.expect("a valid run").exits(1);
-    let said = format!("one message is answered: nc {host} {}", tcp.address.port());
-    assert!(outcome.unbroken().contains(&said), "{outcome:?}");
+    let advice = format!("one message is answered: nc {host} {}", tcp.address.port());
+    assert!(outcome.unbroken().contains(&advice), "{outcome:?}");
     assert!(!outcome.stdout.contains("curl"), "{outcome:?}");
 }

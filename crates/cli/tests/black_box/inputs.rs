@@ -2,7 +2,7 @@
 //! and the environment; and stored runs from standard input.
 
 use crate::support::process::{Outcome, Process, brunt_with, in_shell, refused};
-use crate::support::recorder::{Recorder, one_request};
+use crate::support::recorder::Recorder;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
@@ -19,6 +19,19 @@ fn brunt_reading(words: &[&str], input: &str) -> Outcome {
     let mut command = in_shell(&format!("exec \"$@\" < {path}"), &words);
     command.env("SECRET", "from the environment");
     Process::start(command).wait()
+}
+
+/// Makes one request with `options`, which may read `input`, and gives it as it came.
+fn one_request(options: &[&str], input: &str) -> String {
+    let recorder = Recorder::start();
+    let url = recorder.url("/path?query=1");
+    let load = ["--format", "json", "-n", "1", "-c", "1"];
+    let words = [&load, options, &[&url]].concat();
+    let report = RunReport::of(brunt_reading(&words, input));
+    let request = recorder.requests().remove(0).text;
+    let bytes = report.number("/agents/0/negotiated/request_bytes");
+    assert_eq!(request.len() as u64, bytes, "{options:?}");
+    request
 }
 
 /// Options of the request, the input, and what the request holds, in large or small letters, with
@@ -84,18 +97,7 @@ const ALADDIN: &str = "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n
 #[test]
 fn the_request_is_what_was_typed_or_read() {
     for (options, input, parts) in REQUESTS {
-        let recorder = Recorder::start();
-        let url = recorder.url("/path?query=1");
-        let load = [
-            &["--format", "json", "-n", "1", "-c", "1"],
-            *options,
-            &[&url],
-        ]
-        .concat();
-        let report = RunReport::of(brunt_reading(&load, input));
-        let request = recorder.requests().remove(0).text.to_lowercase();
-        let bytes = report.number("/agents/0/negotiated/request_bytes");
-        assert_eq!(request.len() as u64, bytes, "{options:?}");
+        let request = one_request(options, input).to_lowercase();
         assert_eq!(request.matches("\r\nhost:").count(), 1, "{request}");
         for part in parts.to_lowercase().split('|') {
             let is_there = match part.strip_suffix('$') {
@@ -157,7 +159,7 @@ fn a_request_may_be_given_byte_by_byte() {
     let files = Stored::new();
     let typed = text.replace("\r\n", "\\r\\n");
     for raw in [format!("@{}", files.write("raw", text)), typed] {
-        let request = one_request(&["--no-keepalive", "--raw", &raw, "-b", "ab"]);
+        let request = one_request(&["--no-keepalive", "--raw", &raw, "-b", "ab"], "");
         assert_eq!(request, format!("{text}ab"));
     }
     for (raw, says) in [

@@ -7,7 +7,9 @@ use std::path::Path;
 use brunt_load::{Part, Plan};
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, Process, brunt, brunt_with, refused, start};
+use crate::support::process::{
+    Outcome, Process, assert_refused, brunt, brunt_with, refused, start,
+};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate, with_method};
 use crate::support::stored::{Stored, assert_exact, number};
@@ -57,10 +59,7 @@ impl Stored {
     /// Checks that these are refused with all of `words`, and nothing is left behind.
     fn refused(&self, names: &[&str], words: &[&str]) {
         let output = self.path("refused.json");
-        let outcome = self.merge(names, &["-o", &output]).exits(2);
-        assert_eq!(outcome.stdout, "", "{outcome:?}");
-        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        outcome.assert_says(words);
+        assert_refused(&self.merge(names, &["-o", &output]), words);
         assert!(!Path::new(&output).exists(), "{words:?}");
     }
 }

@@ -248,8 +248,8 @@ fn floods_of_unasked_messages_break_no_run() {
                 let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
                 let what = format!("{backend}, {connections} connections, read: {reads}");
                 let text = success(&format!("{load} {address}")).stdout;
-                let is_told = text.contains("sent by the server unasked");
-                assert!(is_told, "{what}: {text}");
+                let is_counted = text.contains("sent by the server unasked");
+                assert!(is_counted, "{what}: {text}");
                 // It was not.
                 assert!(!text.contains("wall clock was set"), "{what}: {text}");
             }

@@ -29,11 +29,11 @@ fn a_missed_objective_is_named_and_ends_with_1() {
     let [rate, errors] = lines[..] else {
         panic!("{messages}");
     };
-    let said = "objective rate > 1,000,000,000 MISSED: ";
-    assert!(rate.contains(said), "{rate}");
+    let message = "objective rate > 1,000,000,000 MISSED: ";
+    assert!(rate.contains(message), "{rate}");
     // None of 2,000 failed, which does not show that less than one in 1,000 does.
-    let said = "objective errors < 0.1 % MISSED: 0.0 %, up to 0.18 %";
-    assert!(errors.contains(said), "{errors}");
+    let message = "objective errors < 0.1 % MISSED: 0.0 %, up to 0.18 %";
+    assert!(errors.contains(message), "{errors}");
     assert!(!messages.contains("::error"), "this is no run of GitHub's");
 }
 

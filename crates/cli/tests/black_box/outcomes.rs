@@ -35,8 +35,8 @@ fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
         "{words}: {because}"
     );
     assert!(because.contains("connection refused"), "{words}: {because}");
-    let is_told = because.contains("did not come back");
-    assert_eq!(is_told, !came_back, "{words}: {because}");
+    let is_named = because.contains("did not come back");
+    assert_eq!(is_named, !came_back, "{words}: {because}");
     assert_ne!(report.finding("L1")["status"], "broken", "{words}");
     // What the killed process did is known as of its last reading.
     let server = report.at("/agents/0/evidence/server");

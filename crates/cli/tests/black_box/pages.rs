@@ -177,12 +177,12 @@ fn experiments_are_drawn() {
                 "how searches vary is not shown",
             ),
         ],
-        |(name, words, charts, said)| {
+        |(name, words, charts, sentence)| {
             let page = pages.place(name);
             let outcome = brunt(&format!("{words} -q -o {}", page.display()));
             assert_written(&page, &outcome);
             assert_drawn(&page, charts);
-            assert_readable(&page, &[said, "JavaScript", "Environment"]);
+            assert_readable(&page, &[sentence, "JavaScript", "Environment"]);
         },
     );
 }

@@ -48,9 +48,9 @@ fn memory_that_is_refused_is_an_error() {
         let line = format!("serve -q -t 8 {protocols} -l 127.0.0.1:0");
         let limit = format!("ulimit -c 0; ulimit -v {}", megabytes << 10);
         let outcome = limited(&format!("{limit}; set -- timeout 2 \"$@\""), &line);
-        let is_said = outcome.stderr.starts_with("brunt: ");
+        let is_named = outcome.stderr.starts_with("brunt: ");
         // 124: it served until it was ended.
-        let is_well = outcome.code == Some(124) || outcome.code == Some(2) && is_said;
+        let is_well = outcome.code == Some(124) || outcome.code == Some(2) && is_named;
         assert!(is_well, "{megabytes} MB: {outcome:?}");
     });
 }

@@ -98,8 +98,11 @@ fn prints_stand_where_they_belong() {
         rest = &rest[at + place.len()..];
     }
     // Replies that come after the window are in the server's count alone.
-    let told: u64 = rest.trim().parse().expect("a count");
-    assert!((told..=told + 2).contains(&requests), "{told}, {requests}");
+    let printed: u64 = rest.trim().parse().expect("a count");
+    assert!(
+        (printed..=printed + 2).contains(&requests),
+        "{printed}, {requests}"
+    );
 }
 
 #[test]
