@@ -13,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use brunt_dropin::verdict_line;
 use brunt_judge::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style};
-use rustix::process::{Resource, getrlimit};
 use tempfile::NamedTempFile;
 
 use crate::args::OutputArguments;
+use crate::message::with_limit;
 use crate::redact::redact_experiment;
 use crate::{exit, message, objectives};
 
@@ -401,21 +401,6 @@ fn beside(path: &Path, file: &File) -> Option<(NamedTempFile, PathBuf)> {
     let permissions = found.permissions();
     temporary.as_file().set_permissions(permissions).ok()?;
     Some((temporary, behind_links))
-}
-
-/// What writes to a file met: where that is the largest size that a file may have, the limit is
-/// named.
-pub(crate) fn with_limit(error: io::Error) -> io::Error {
-    match getrlimit(Resource::Fsize).current {
-        Some(bytes) if error.kind() == ErrorKind::FileTooLarge => io::Error::new(
-            ErrorKind::FileTooLarge,
-            format!(
-                "a file may have {bytes} bytes at most here (RLIMIT_FSIZE); raise that with \
-                 `ulimit -f`"
-            ),
-        ),
-        _ => error,
-    }
 }
 
 /// Writes `bytes` to `file`, which is open at `path`, in place of what it holds. Where that fails,
