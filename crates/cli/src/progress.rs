@@ -612,17 +612,14 @@ mod tests {
     fn an_interval_ends_when_all_workers_have_counted_it() {
         let mut lines = IntervalLines::default();
         let begin = 10 * SECOND_NS;
-        assert_eq!(lines.take(&streamed(0, begin, 0, 0)), None);
-        assert_eq!(lines.take(&streamed(1, begin + 10, 0, 0)), None);
-        assert_eq!(
-            lines.take(&streamed(0, begin + SECOND_NS / 2, 500, 0)),
-            None
-        );
-        assert_eq!(
-            lines.take(&streamed(0, begin + SECOND_NS, 1_000_000, 0)),
-            None
-        );
-        let first = lines.take(&streamed(1, begin + 10 + SECOND_NS, 2_000_000, 3));
+        let mut take = |worker, since_ns, acked, again| {
+            lines.take(&streamed(worker, begin + since_ns, acked, again))
+        };
+        assert_eq!(take(0, 0, 0, 0), None);
+        assert_eq!(take(1, 10, 0, 0), None);
+        assert_eq!(take(0, SECOND_NS / 2, 500, 0), None);
+        assert_eq!(take(0, SECOND_NS, 1_000_000, 0), None);
+        let first = take(1, 10 + SECOND_NS, 2_000_000, 3);
         let first = first.expect("both have counted a second");
         assert_eq!((first.from_ns, first.to_ns), (0, SECOND_NS));
         assert_eq!(first.up_bytes_per_s, 3_000_000.0);
@@ -632,11 +629,8 @@ mod tests {
         );
         assert_eq!(first.smoothed_rtt_ns, Some((begin + SECOND_NS) / 1_000));
         // The next one counts from there.
-        assert_eq!(
-            lines.take(&streamed(0, begin + 3 * SECOND_NS, 1_000_000, 0)),
-            None
-        );
-        let second = lines.take(&streamed(1, begin + 10 + 3 * SECOND_NS, 2_000_000, 3));
+        assert_eq!(take(0, 3 * SECOND_NS, 1_000_000, 0), None);
+        let second = take(1, 10 + 3 * SECOND_NS, 2_000_000, 3);
         let second = second.expect("both are beyond");
         assert_eq!((second.from_ns, second.to_ns), (SECOND_NS, 3 * SECOND_NS));
         assert_eq!(second.up_bytes_per_s, 0.0);

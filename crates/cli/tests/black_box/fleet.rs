@@ -61,66 +61,6 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
 }
 
 #[test]
-fn programs_see_how_far_each_agent_has_come() {
-    let server = Serve::start();
-    let outcome = ran(&format!(
-        "fleet --local 2 -c 4 -d 1s --warmup 0s --progress json -o /dev/null {}",
-        server.url("/delay/2ms")
-    ));
-    let lines = outcome.stderr.lines();
-    let records = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let records: Vec<Value> = records.collect();
-    let phases: Vec<_> = records
-        .iter()
-        .map(|record| record["phase"].as_str())
-        .collect();
-    // What there is none of is not shown while the agreed start is waited for.
-    assert!(!phases.contains(&Some("warm-up")), "{phases:?}");
-    for phase in ["ready", "measure"] {
-        assert!(phases.contains(&Some(phase)), "{phases:?}");
-    }
-    let last = records.last().expect("some");
-    let agents = last["agents"].as_array().expect("a list");
-    let mut names: Vec<_> = agents.iter().map(|agent| agent["name"].as_str()).collect();
-    names.sort_unstable();
-    assert_eq!(names, [Some("local-1"), Some("local-2")]);
-    let sum: u64 = agents.iter().map(|agent| number(agent, "/successes")).sum();
-    assert_eq!(sum, number(last, "/successes"));
-    assert!(sum > 0, "{last}");
-}
-
-#[test]
-fn a_count_is_shared_out_exactly() {
-    let server = Serve::start();
-    let stored = Stored::new();
-    for (load, count) in [
-        ("-c 7 -t 3 -n 1000 --warmup 100ms", 1_000),
-        ("-c 6 -t 3 -n 1001 -r 2000", 1_001),
-    ] {
-        let before = server.settled().requests;
-        ran(&format!(
-            "fleet --local 3 -q {load} -o {} {}",
-            stored.path("run.json"),
-            server.url("/delay/1ms")
-        ));
-        let run = stored.read("run.json");
-        assert_exact(&run);
-        assert_eq!(number(&run, "/summary/requests/issued"), count, "{load}");
-        let sent = number(&run, "/summary/all_phases/sent");
-        assert_eq!(server.settled().requests - before, sent, "{load}");
-        let agents = run["agents"].as_array().expect("a list");
-        let shares = agents.iter().map(|agent| number(agent, "/share/requests"));
-        assert_eq!(shares.sum::<u64>(), count, "{load}");
-        // The window ends with the last reply, which is one of the agent that takes longest.
-        let window_ns = number(&run, "/window_ns");
-        assert!((1..20_000_000_000).contains(&window_ns), "{window_ns}");
-        for agent in agents {
-            assert_eq!(agent["interrupted"], false, "{load}");
-        }
-    }
-}
-
-#[test]
 fn agents_serve_the_coordinator_of_their_job_whichever_comes_first() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
     let (address, host) = (server.url("/delay/1ms"), server.address());
