@@ -43,10 +43,7 @@ pub(crate) type AskedFleet<'a> = (&'a AgentsArguments, &'a BrokerArguments);
 /// What differs between experiments: which rounds are made, and what is said of them.
 pub(crate) trait Course {
     /// What its progress is called.
-    fn doing(&self) -> Doing;
-
-    /// Whether all rounds are levels of one session.
-    fn is_one_session(&self) -> bool;
+    const DOING: Doing;
 
     /// What its report begins with.
     fn environment(&mut self) -> &mut Environment;
@@ -68,10 +65,12 @@ pub(crate) trait Course {
 }
 
 /// Makes the experiment that `begin` begins, of loads of `plan`, and prints what that shows.
+/// `is_one_session`: all rounds are levels of one session.
 pub(crate) fn run<C: Course>(
     typed: &LoadArguments,
     fleet: Option<AskedFleet<'_>>,
     destination: Destination,
+    is_one_session: bool,
     mut plan: Plan,
     begin: impl FnOnce(&Plan, &Executor<'_>) -> Result<C>,
 ) -> Result<ExitCode> {
@@ -86,13 +85,12 @@ pub(crate) fn run<C: Course>(
     };
     set_workers(&mut plan, typed, |model| executor.workers(model));
     let mut course = begin(&plan, &executor)?;
-    let mut line = Line::of_experiment(&typed.output, &plan, course.doing());
+    let mut line = Line::of_experiment(&typed.output, &plan, C::DOING);
     let outcome = executor.software(&plan).and_then(|software| {
         if let Some(software) = software {
             course.environment().name_software(software);
         }
-        let is_one = course.is_one_session();
-        executor.in_session(&plan, is_one, &mut |executor| {
+        executor.in_session(&plan, is_one_session, &mut |executor| {
             course.measure(&plan, executor, &mut line)
         })
     });
@@ -366,7 +364,8 @@ pub(crate) fn sweep(
     let typed = &arguments.typed.load;
     let destination = Destination::open(&typed.output, NOT_OF_SWEEP)?;
     let is_preset = arguments.preset.is_some();
-    run(typed, fleet, destination, plan, |plan, executor| {
+    let is_one = is_within_session(sweep_plan.varied);
+    run(typed, fleet, destination, is_one, plan, |plan, executor| {
         check(executor, plan, &mut sweep_plan, is_preset)?;
         Ok(Sweep {
             kind: ExperimentKind::Sweep,
@@ -382,13 +381,7 @@ pub(crate) fn sweep(
 }
 
 impl Course for Sweep {
-    fn doing(&self) -> Doing {
-        Doing::Sweep
-    }
-
-    fn is_one_session(&self) -> bool {
-        is_within_session(self.plan.varied)
-    }
+    const DOING: Doing = Doing::Sweep;
 
     fn environment(&mut self) -> &mut Environment {
         &mut self.environment
@@ -593,7 +586,7 @@ pub(crate) fn find(
     let asked = asked(typed)?;
     check_budget(arguments.budget, &plan)?;
     let destination = Destination::open(&typed.output, NOT_OF_RUN)?;
-    run(typed, fleet, destination, plan, |plan, executor| {
+    run(typed, fleet, destination, true, plan, |plan, executor| {
         executor.check(plan)?;
         let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
         Ok(Search::new(plan, wanted, environment()))
@@ -650,13 +643,7 @@ impl Search {
 }
 
 impl Course for Search {
-    fn doing(&self) -> Doing {
-        Doing::Search
-    }
-
-    fn is_one_session(&self) -> bool {
-        true
-    }
+    const DOING: Doing = Doing::Search;
 
     fn environment(&mut self) -> &mut Environment {
         &mut self.capacity.environment
