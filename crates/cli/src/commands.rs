@@ -11,7 +11,6 @@ use brunt_judge::{ChangeLimit, SweepAxis};
 use brunt_load::{TlsVersion, units};
 use brunt_server::{BackendKind, Stall, TcpService};
 use clap::builder::{Resettable, Str};
-use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand,
     ValueEnum,
@@ -27,7 +26,6 @@ use crate::values::{
     TLS_VERSIONS, Varied, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
     requests, sweep_rounds, varied, whole_u32, whole_u64, workers,
 };
-use crate::{habits, message};
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
 ///
@@ -557,19 +555,6 @@ pub(crate) struct ServeTcpArguments {
 }
 
 impl Arguments {
-    /// Reads the command line of this process, and which options were typed. Where it is wrong or
-    /// asks for the help or the version, that is said and the process ends.
-    pub(crate) fn of_process() -> (Self, Given) {
-        Self::read(std::env::args_os()).unwrap_or_else(|error| {
-            let typed = habits::typed();
-            if error.kind() == ErrorKind::DisplayHelp && habits::is_short(&typed) {
-                message::output(include_str!("help/short.txt"));
-                message::exit_with(0)
-            }
-            message::exit_with_usage(&habits::explain(error, &typed))
-        })
-    }
-
     /// Reads a command line, its first word included, and which options were typed.
     ///
     /// # Errors
@@ -585,11 +570,6 @@ impl Arguments {
         let arguments = arguments.map_err(|error| error.format(&mut command))?;
         Ok((arguments, given))
     }
-}
-
-/// Whether the word is one of the commands.
-pub(crate) fn is_command(word: &str) -> bool {
-    word == "help" || Command::has_subcommand(word)
 }
 
 /// An option as a command's help has it: in the words of `rows`, which have a line for each option

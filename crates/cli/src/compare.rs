@@ -18,14 +18,14 @@ use brunt_judge::{
     Judged, LimitStands, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
 };
 use brunt_load::{Plan, Round, Target};
-use brunt_record::{MachineDescription, Run, ServerDescription, counted};
+use brunt_record::{Run, ServerDescription, counted};
 use brunt_report::{Experiment, side_name};
 use serde_json::{Value, json};
 
 use crate::args::{AnyLoadArguments, fresh_seed};
 use crate::commands::CompareArguments;
 use crate::executor::{self, Search};
-use crate::output::{Destination, is_standard};
+use crate::output::{Destination, NOT_OF_COMPARISON, is_standard};
 use crate::progress::{Doing, Line};
 use crate::redact::{environment, redact};
 use crate::refusals::{self, Given};
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     if are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
         let compared = read_stored(arguments, given, &urls)?;
-        let destination = Destination::of_comparison(&typed.output)?;
+        let mut destination = Destination::open(&typed.output, NOT_OF_COMPARISON)?;
         return report(compared, |found| destination.write_experiment(found));
     }
     let is_search = !typed.output.objective.is_empty();
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
-    let pipeline = Pipeline::open(Destination::of_comparison(&typed.output)?)?;
+    let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_COMPARISON)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,
@@ -160,8 +160,7 @@ fn plans(
 
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let mut plan = typed.typed(given).plan(Some(url), None)?;
-    typed.load.set_window(&mut plan, WINDOW_NS);
-    plan.warmup_ns = typed.load.warmup.unwrap_or(WARMUP_NS);
+    typed.load.set_lengths(&mut plan, WINDOW_NS, WARMUP_NS);
     plan.halves_warmup = false;
     Ok(plan)
 }
@@ -719,47 +718,28 @@ fn read_stored(
     for (other, file) in others.iter().zip(&files[1..]) {
         check_comparable(first, other, (files[0], file))?;
     }
-    let is_closed = first.plan.model.schedule().is_none();
-    check_limits(&arguments.fail_if, is_closed, false)?;
-    let mut found = side_by_side(&runs, &files, &arguments.fail_if);
+    let has_schedule = first.plan.model.schedule().is_some();
+    check_limits(&arguments.fail_if, !has_schedule, false)?;
+    let figures = compared(has_schedule, &arguments.fail_if);
+    let mut found = new_comparison(figures, &arguments.fail_if);
+    found.environment.machine = first.first().machine.clone().unwrap_or_default();
+    found.environment.add(first);
+    found.load = Some(first.plan.clone());
     let urls: Vec<String> = runs.iter().map(|run| run.plan.urls()).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     let labels = labels(arguments, &urls)?;
-    for (side, label) in found.sides.iter_mut().zip(labels) {
-        side.label = label;
+    for ((run, file), label) in runs.iter().zip(files).zip(labels) {
+        let judged = Judged::of(run);
+        found.sides.push(ComparedSide {
+            label,
+            url: run.plan.urls(),
+            server: ServerDescription::of(run),
+            rounds: vec![RoundRecord::of(&judged)],
+            capacity: None,
+            single_run: Some(SingleRun::of(&judged, shown(file))),
+        });
     }
     Ok(found)
-}
-
-fn side_by_side(runs: &[Run], files: &[&Path], limits: &[ChangeLimit]) -> ComparedRounds {
-    let plan = runs.first().map(|run| run.plan.clone());
-    let has_schedule = plan
-        .as_ref()
-        .is_some_and(|plan| plan.model.schedule().is_some());
-    let mut found = new_comparison(compared(has_schedule, limits), limits);
-    found.environment.machine = MachineDescription::default();
-    if let Some(first) = runs.first() {
-        let machine = first.first().machine.clone();
-        found.environment.machine = machine.unwrap_or_default();
-        found.environment.add(first);
-    }
-    found.load = plan;
-    found.sides = runs
-        .iter()
-        .zip(files)
-        .map(|(run, file)| {
-            let judged = Judged::of(run);
-            ComparedSide {
-                label: None,
-                url: run.plan.urls(),
-                server: ServerDescription::of(run),
-                rounds: vec![RoundRecord::of(&judged)],
-                capacity: None,
-                single_run: Some(SingleRun::of(&judged, shown(file))),
-            }
-        })
-        .collect();
-    found
 }
 
 /// Runs are compared that had the same load, by the same client on the same machine.

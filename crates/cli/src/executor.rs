@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{Finder, capacity_plan, is_within_session, plan_at, sweep_order};
-use brunt_fleet::{Agents, Broker, Credentials, Gathered, NamedBroker, Task};
+use brunt_fleet::{Broker, Credentials, Gathered, NamedBroker, Task};
 use brunt_io::{clock, threads};
 use brunt_judge::{
     CAPACITY_STEPS_MAX, Capacity, CapacityPlan, ExperimentKind, Judged, RoundRecord, Sweep,
@@ -24,7 +24,7 @@ use crate::args::{AnyLoadArguments, LoadArguments, fresh_seed};
 use crate::commands::{
     AgentsArguments, BrokerArguments, FindArguments, SweepArguments, SweepPreset,
 };
-use crate::output::{Destination, is_standard};
+use crate::output::{Destination, NOT_OF_RUN, NOT_OF_SWEEP, is_standard};
 use crate::plan::{default_workers, set_workers};
 use crate::progress::{Doing, Line};
 use crate::redact::environment;
@@ -43,10 +43,7 @@ pub(crate) type AskedFleet<'a> = (&'a AgentsArguments, &'a BrokerArguments);
 /// What differs between experiments: which rounds are made, and what is said of them.
 pub(crate) trait Course {
     /// What its progress is called.
-    fn doing(&self) -> Doing;
-
-    /// Whether all rounds are levels of one session.
-    fn is_one_session(&self) -> bool;
+    const DOING: Doing;
 
     /// What its report begins with.
     fn environment(&mut self) -> &mut Environment;
@@ -68,10 +65,12 @@ pub(crate) trait Course {
 }
 
 /// Makes the experiment that `begin` begins, of loads of `plan`, and prints what that shows.
+/// `is_one_session`: all rounds are levels of one session.
 pub(crate) fn run<C: Course>(
     typed: &LoadArguments,
     fleet: Option<AskedFleet<'_>>,
     destination: Destination,
+    is_one_session: bool,
     mut plan: Plan,
     begin: impl FnOnce(&Plan, &Executor<'_>) -> Result<C>,
 ) -> Result<ExitCode> {
@@ -86,13 +85,12 @@ pub(crate) fn run<C: Course>(
     };
     set_workers(&mut plan, typed, |model| executor.workers(model));
     let mut course = begin(&plan, &executor)?;
-    let mut line = Line::of_experiment(&typed.output, &plan, course.doing());
+    let mut line = Line::of_experiment(&typed.output, &plan, C::DOING);
     let outcome = executor.software(&plan).and_then(|software| {
         if let Some(software) = software {
             course.environment().name_software(software);
         }
-        let is_one = course.is_one_session();
-        executor.in_session(&plan, is_one, &mut |executor| {
+        executor.in_session(&plan, is_one_session, &mut |executor| {
             course.measure(&plan, executor, &mut line)
         })
     });
@@ -114,11 +112,7 @@ pub(crate) fn run<C: Course>(
     let experiment = course.experiment();
     let code = exit::of_experiment(&experiment);
     pipeline.report(&experiment)?;
-    Ok(if was_interrupted {
-        ExitCode::from(exit::INTERRUPTED)
-    } else {
-        code
-    })
+    Ok(exit::unless_interrupted(code, was_interrupted))
 }
 
 /// Who makes the rounds of an experiment.
@@ -208,13 +202,11 @@ pub(crate) fn gather<'a>(
     interrupts: &'a Interrupts,
 ) -> Result<Gathered<'a>> {
     let task = Task {
-        agents: Agents {
-            agents: agents.agents,
-            local: agents.local,
-            ssh: agents.ssh.clone(),
-            broker: broker.named()?,
-            gather_ns: agents.gather,
-        },
+        agents: agents.agents,
+        local: agents.local,
+        ssh: agents.ssh.clone(),
+        broker: broker.named()?,
+        gather_ns: agents.gather,
         has_script: typed.script.is_some(),
         is_generated: typed.is_generated(),
         has_workers: typed.threads.is_some(),
@@ -370,9 +362,10 @@ pub(crate) fn sweep(
 ) -> Result<ExitCode> {
     let (plan, mut sweep_plan) = planned(&mut arguments, given)?;
     let typed = &arguments.typed.load;
-    let destination = Destination::of_experiment(&typed.output)?;
+    let destination = Destination::open(&typed.output, NOT_OF_SWEEP)?;
     let is_preset = arguments.preset.is_some();
-    run(typed, fleet, destination, plan, |plan, executor| {
+    let is_one = is_within_session(sweep_plan.varied);
+    run(typed, fleet, destination, is_one, plan, |plan, executor| {
         check(executor, plan, &mut sweep_plan, is_preset)?;
         Ok(Sweep {
             kind: ExperimentKind::Sweep,
@@ -388,13 +381,7 @@ pub(crate) fn sweep(
 }
 
 impl Course for Sweep {
-    fn doing(&self) -> Doing {
-        Doing::Sweep
-    }
-
-    fn is_one_session(&self) -> bool {
-        is_within_session(self.plan.varied)
-    }
+    const DOING: Doing = Doing::Sweep;
 
     fn environment(&mut self) -> &mut Environment {
         &mut self.environment
@@ -502,8 +489,7 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
     }
     let typed = arguments.typed.typed(given);
     let mut plan = typed.plan(load.url.as_deref(), None)?;
-    load.set_window(&mut plan, SWEEP_WINDOW_NS);
-    plan.warmup_ns = load.warmup.unwrap_or(Plan::WARMUP_NS_DEFAULT);
+    load.set_lengths(&mut plan, SWEEP_WINDOW_NS, Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
@@ -599,8 +585,8 @@ pub(crate) fn find(
     let plan = plan(&arguments.typed, given, url, most)?;
     let asked = asked(typed)?;
     check_budget(arguments.budget, &plan)?;
-    let destination = Destination::open(&typed.output)?;
-    run(typed, fleet, destination, plan, |plan, executor| {
+    let destination = Destination::open(&typed.output, NOT_OF_RUN)?;
+    run(typed, fleet, destination, true, plan, |plan, executor| {
         executor.check(plan)?;
         let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
         Ok(Search::new(plan, wanted, environment()))
@@ -657,13 +643,7 @@ impl Search {
 }
 
 impl Course for Search {
-    fn doing(&self) -> Doing {
-        Doing::Search
-    }
-
-    fn is_one_session(&self) -> bool {
-        true
-    }
+    const DOING: Doing = Doing::Search;
 
     fn environment(&mut self) -> &mut Environment {
         &mut self.capacity.environment
@@ -746,7 +726,7 @@ pub(crate) fn plan(
 ) -> Result<Plan> {
     let arguments = &typed.load;
     let mut plan = typed.typed(given).plan(Some(url), Some(most_per_s))?;
-    arguments.set_window(&mut plan, STEP_WINDOW_NS);
+    arguments.set_lengths(&mut plan, STEP_WINDOW_NS, STEP_WARMUP_NS);
     if let LoadModel::Open {
         connections_max, ..
     } = &mut plan.model
@@ -754,7 +734,6 @@ pub(crate) fn plan(
     {
         *connections_max = CONNECTIONS_MAX.max(plan.connections);
     }
-    plan.warmup_ns = arguments.warmup.unwrap_or(STEP_WARMUP_NS);
     Ok(plan)
 }
 

@@ -31,6 +31,15 @@ pub(crate) fn of_run(judged: &Judged<'_>) -> ExitCode {
     }
 }
 
+/// This code, or that of an interrupt where a signal cut the run short.
+pub(crate) fn unless_interrupted(code: ExitCode, was_interrupted: bool) -> ExitCode {
+    if was_interrupted {
+        ExitCode::from(INTERRUPTED)
+    } else {
+        code
+    }
+}
+
 /// What an experiment exits with, as it is made and from its file.
 pub(crate) fn of_experiment(experiment: &Experiment) -> ExitCode {
     let is_every_round = |sweep: &Sweep, verdict| {

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk;
+use brunt_engine::Origin;
 use brunt_fleet::{
     AgentHost, AgentResult, Generators, Host, NamedBroker, Program, Service, merged,
 };
@@ -19,12 +20,11 @@ use brunt_record::Run;
 use crate::args::{LoadArguments, OutputArguments};
 use crate::commands::{AgentArguments, FleetArguments, FleetCommand};
 use crate::executor::{self, AskedFleet, gather};
-use crate::output::{Destination, is_standard};
+use crate::output::{Destination, NOT_OF_RUN, is_standard};
 use crate::plan::{self, set_workers};
 use crate::progress::Line;
 use crate::redact::{self, redact};
 use crate::refusals::{self, Given};
-use crate::run::Origin;
 use crate::session::{Interrupts, Second, of_part};
 use crate::{exit, habits, message, objectives, script, sessions};
 
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
 
 /// Makes the load of `plan`, whose workers are as many as the agents have.
 fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
-    let destination = Destination::open(&typed.output)?;
+    let mut destination = Destination::open(&typed.output, NOT_OF_RUN)?;
     let interrupts = Interrupts::listen(Second::Reports)?;
     let program = match (&typed.script, &typed.sessions) {
         (Some(path), _) => {
@@ -104,11 +104,7 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
         redact(&mut run);
     }
     let code = destination.write(&Judged::of(&run))?;
-    Ok(if was_interrupted {
-        ExitCode::from(exit::INTERRUPTED)
-    } else {
-        code
-    })
+    Ok(exit::unless_interrupted(code, was_interrupted))
 }
 
 /// Stores what each agent measured, and says where it is.
@@ -186,11 +182,7 @@ pub(crate) fn serve(arguments: &AgentArguments) -> Result<ExitCode> {
         keep: arguments.keep.clone(),
     };
     let is_done = brunt_fleet::serve(&service, &interrupts)?;
-    Ok(if is_done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(exit::INTERRUPTED)
-    })
+    Ok(exit::unless_interrupted(ExitCode::SUCCESS, !is_done))
 }
 
 impl Host for Interrupts {
@@ -237,7 +229,11 @@ impl AgentHost for Interrupts {
         if let Some(error) = wrk::script_error(run) {
             bail!("{error}");
         }
-        Origin::of_command(redact::here()).complete(run);
+        let origin = Origin {
+            command: redact::here(),
+            objectives: Vec::new(),
+        };
+        brunt_engine::complete(run, &origin);
         Ok(())
     }
 }

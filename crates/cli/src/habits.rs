@@ -1,11 +1,15 @@
-//! What people type who know other tools: what was meant, where that is clear.
+//! The command line of this process, and what people type who know other tools: what was meant, where
+//! that is clear.
 
 use anyhow::{Result, bail};
+use clap::Subcommand;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::LoadArguments;
-use crate::commands::is_command;
+use crate::commands::{Arguments, Command};
+use crate::message;
+use crate::refusals::Given;
 use crate::values::Source;
 
 /// Options of other load generators, and what brunt has in their place.
@@ -21,15 +25,30 @@ const ELSEWHERE: [(&[&str], &str); 4] = [
 /// Commands that send no requests of HTTP.
 const NOT_OF_HTTP: [&str; 5] = ["agent", "merge", "report", "serve", "tcp"];
 
+/// Reads the command line of this process, and which options were typed. Where it is wrong or asks
+/// for the help or the version, that is said and the process ends.
+pub(crate) fn arguments() -> (Arguments, Given) {
+    Arguments::read(std::env::args_os()).unwrap_or_else(|error| {
+        let typed = typed();
+        if error.kind() == ErrorKind::DisplayHelp && is_short(&typed) {
+            message::output(include_str!("help/short.txt"));
+            message::exit_with(0)
+        }
+        message::exit_with_usage(&explain(error, &typed))
+    })
+}
+
 /// The words of this process's command line.
 pub(crate) fn typed() -> Vec<String> {
     let words = std::env::args_os();
-    words.map(|it| it.to_string_lossy().into_owned()).collect()
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Adds to an error about an unknown option of the command line `words` what was meant by it. What
 /// is only a little alike in spelling is not named.
-pub(crate) fn explain(mut error: clap::Error, words: &[String]) -> clap::Error {
+fn explain(mut error: clap::Error, words: &[String]) -> clap::Error {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => {
             option.clone()
@@ -71,7 +90,12 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     let free: Vec<&String> = arguments.url.iter().chain(&arguments.behind_url).collect();
     // What stands behind the URL of a script is for the script.
     if arguments.script.is_none() {
-        refuse_objective(arguments)?;
+        if let Some(word) = free
+            .iter()
+            .find(|word| word.contains('<') && !word.contains('/'))
+        {
+            bail!("`{word}` is not a URL; an objective is --objective '{word}'");
+        }
         if let Some(number) = free.iter().find(|word| is_number(word)) {
             bail!(
                 "`{number}` is not a URL; write it behind its option: a rate is -r {number}, a \
@@ -102,17 +126,9 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     Ok(url)
 }
 
-/// Refuses an objective in the place of a URL.
-fn refuse_objective(arguments: &LoadArguments) -> Result<()> {
-    let mut free = arguments.url.iter().chain(&arguments.behind_url);
-    match free.find(|word| word.contains('<') && !word.contains('/')) {
-        Some(word) => bail!("`{word}` is not a URL; an objective is --objective '{word}'"),
-        None => Ok(()),
-    }
-}
-
 /// Whether a command line that asks for help asks for the short one of the program.
-pub(crate) fn is_short(words: &[String]) -> bool {
+fn is_short(words: &[String]) -> bool {
+    let is_command = |word: &str| word == "help" || Command::has_subcommand(word);
     let is_of_program = words.get(1).is_some_and(|first| !is_command(first));
     is_of_program && words.iter().any(|word| word == "-h")
 }
@@ -133,7 +149,6 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::commands::Arguments;
 
     /// What is said of words that are refused.
     fn explained(typed: &str) -> String {

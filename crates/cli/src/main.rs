@@ -27,7 +27,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use commands::{Arguments, Command};
+use commands::Command;
 
 #[global_allocator]
 static HEAP: brunt_io::heap::Heap = brunt_io::heap::Heap;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 /// Does what the command line asks for.
 fn command() -> anyhow::Result<ExitCode> {
-    let (arguments, given) = Arguments::of_process();
+    let (arguments, given) = habits::arguments();
     match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
         Some(Command::Compare(compare)) => compare::run(&compare, &given),

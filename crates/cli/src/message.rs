@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use brunt_report::{annotation, lines, printable};
+use rustix::process::{Resource, getrlimit};
 
 /// Returns to the start of a terminal's line, and erases it with what is below.
 const ERASE: &str = "\r\x1b[J";
@@ -102,8 +103,23 @@ fn note_output(outcome: io::Result<()>) {
     let was_lost = IS_OUTPUT_LOST.swap(true, Ordering::Relaxed);
     if !was_lost && error.kind() != ErrorKind::BrokenPipe {
         HAS_OUTPUT_FAILED.store(true, Ordering::Relaxed);
-        let error = crate::output::with_limit(error);
+        let error = with_limit(error);
         print(&format_args!("cannot write to standard output: {error}"));
+    }
+}
+
+/// What writes to a file met: where that is the largest size that a file may have, the limit is
+/// named.
+pub(crate) fn with_limit(error: io::Error) -> io::Error {
+    match getrlimit(Resource::Fsize).current {
+        Some(bytes) if error.kind() == ErrorKind::FileTooLarge => io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!(
+                "a file may have {bytes} bytes at most here (RLIMIT_FSIZE); raise that with \
+                 `ulimit -f`"
+            ),
+        ),
+        _ => error,
     }
 }
 

@@ -13,15 +13,22 @@ use anyhow::{Context, Result, bail};
 use brunt_dropin::verdict_line;
 use brunt_judge::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style};
-use rustix::process::{Resource, getrlimit};
 use tempfile::NamedTempFile;
 
 use crate::args::OutputArguments;
+use crate::message::with_limit;
 use crate::redact::redact_experiment;
 use crate::{exit, message, objectives};
 
 /// Columns of a report that does not go to a terminal.
 const PLAIN_WIDTH: u16 = 80;
+
+/// Forms that the report of a run, and of a search, does not have.
+pub(crate) const NOT_OF_RUN: &[Format] = &[Format::Markdown];
+/// Forms that the report of a sweep does not have: the summary is of one rate.
+pub(crate) const NOT_OF_SWEEP: &[Format] = &[Format::Markdown, Format::Summary];
+/// Forms that the report of a comparison does not have.
+pub(crate) const NOT_OF_COMPARISON: &[Format] = &[Format::Summary];
 
 /// Files and standard output, as the arguments ask for.
 #[derive(Debug)]
@@ -69,22 +76,11 @@ struct OutputFile {
 impl Destination {
     /// Opens the output files for writing, without touching what is in them. Those that were not
     /// there before are removed where nothing is written to them.
-    pub(crate) fn open(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Markdown], arguments)
-    }
-
-    /// As [`Self::open`], for an experiment that has no summary, which is of one rate.
-    pub(crate) fn of_experiment(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Markdown, Format::Summary], arguments)
-    }
-
-    /// As [`Self::of_experiment`], also in Markdown.
-    pub(crate) fn of_comparison(arguments: &OutputArguments) -> Result<Self> {
-        Self::but_in(&[Format::Summary], arguments)
-    }
-
-    /// As [`Self::open`], for what has no report in one of these forms.
-    fn but_in(refused: &[Format], arguments: &OutputArguments) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written to, or is to have one of the forms `refused`.
+    pub(crate) fn open(arguments: &OutputArguments, refused: &[Format]) -> Result<Self> {
         let destination = Self::in_any_form(arguments)?;
         match refused.iter().find(|&&format| destination.has(format)) {
             Some(Format::Summary) => Err(ReportError::SummaryOfOneRun.into()),
@@ -168,7 +164,7 @@ impl Destination {
     /// Writes the reports, each even where others fail; the first failure is the one that is
     /// given. A reader that went away is no error. Says which objectives were missed, and gives the
     /// exit code that follows.
-    pub(crate) fn write(self, judged: &Judged<'_>) -> Result<ExitCode> {
+    pub(crate) fn write(&mut self, judged: &Judged<'_>) -> Result<ExitCode> {
         if self.terminal == Terminal::Verdict {
             message::print(&verdict_line(judged));
         }
@@ -183,7 +179,7 @@ impl Destination {
     }
 
     /// Writes the reports of an experiment, as [`Self::write`] does those of a run.
-    pub(crate) fn write_experiment(self, experiment: &Experiment) -> Result<()> {
+    pub(crate) fn write_experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let redacted = self.redacts.then(|| {
             let mut experiment = experiment.clone();
             redact_experiment(&mut experiment);
@@ -202,7 +198,7 @@ impl Destination {
     }
 
     fn write_all(
-        mut self,
+        &mut self,
         write: impl Fn(Content, &Style, &mut Vec<u8>) -> Result<(), ReportError>,
     ) -> Result<()> {
         let plain = Style {
@@ -405,21 +401,6 @@ fn beside(path: &Path, file: &File) -> Option<(NamedTempFile, PathBuf)> {
     let permissions = found.permissions();
     temporary.as_file().set_permissions(permissions).ok()?;
     Some((temporary, behind_links))
-}
-
-/// What writes to a file met: where that is the largest size that a file may have, the limit is
-/// named.
-pub(crate) fn with_limit(error: io::Error) -> io::Error {
-    match getrlimit(Resource::Fsize).current {
-        Some(bytes) if error.kind() == ErrorKind::FileTooLarge => io::Error::new(
-            ErrorKind::FileTooLarge,
-            format!(
-                "a file may have {bytes} bytes at most here (RLIMIT_FSIZE); raise that with \
-                 `ulimit -f`"
-            ),
-        ),
-        _ => error,
-    }
 }
 
 /// Writes `bytes` to `file`, which is open at `path`, in place of what it holds. Where that fails,

@@ -651,7 +651,6 @@ mod tests {
 
     #[test]
     fn the_model_follows_from_what_was_typed() {
-        use LoadModel::{Closed, Held, Open, Sessions};
         for (typed, expected, connections) in [
             ("", "closed", 64),
             ("-c 3 --think-time 1s", "closed", 3),
@@ -671,13 +670,7 @@ mod tests {
             ("--connection-rate 10 --no-keepalive -c 9", "sessions", 9),
         ] {
             let load = good(typed);
-            let kind = match load.model {
-                Closed { .. } => "closed",
-                Held { .. } => "held",
-                Open { .. } => "open",
-                Sessions { .. } => "sessions",
-            };
-            assert_eq!(kind, expected, "{typed}");
+            assert_eq!(load.model.name(), expected, "{typed}");
             assert_eq!(load.connections.get(), connections, "{typed}");
         }
     }

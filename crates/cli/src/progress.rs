@@ -174,11 +174,6 @@ impl Line {
         self.plan.spoken.unit().per_s
     }
 
-    /// There are streams and no requests.
-    fn is_streams(&self) -> bool {
-        self.plan.one_way().is_some()
-    }
-
     /// Shows the line, if it is time.
     fn draw(&mut self, doing: Doing, progress: &Progress) {
         let Some(line) = self.next(doing, progress, clock::now_ns(), terminal_width()) else {
@@ -255,6 +250,7 @@ impl Line {
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
+        let is_streams = self.plan.one_way().is_some();
         let progress = brunt_report::Progress {
             phase: doing.name(),
             elapsed_ns,
@@ -264,9 +260,9 @@ impl Line {
             successes: progress.successes,
             errors: progress.errors,
             failures: progress.failures,
-            successes_per_s: successes_per_s.filter(|_| !self.is_streams()),
+            successes_per_s: successes_per_s.filter(|_| !is_streams),
             unit: self.unit(),
-            bytes_per_s: successes_per_s.filter(|_| self.is_streams()),
+            bytes_per_s: successes_per_s.filter(|_| is_streams),
             planned_rate: self.planned_rate(doing, elapsed_ns),
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
@@ -344,8 +340,9 @@ impl Board for Line {
 
     /// Their rates are those of the workers of their numbers.
     fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
+        let is_streams = self.plan.one_way().is_some();
         for (number, agent) in (0..).zip(&mut agents) {
-            agent.successes_per_s = self.rate_of(number).filter(|_| !self.is_streams());
+            agent.successes_per_s = self.rate_of(number).filter(|_| !is_streams);
         }
         self.agents = agents;
     }
@@ -615,17 +612,14 @@ mod tests {
     fn an_interval_ends_when_all_workers_have_counted_it() {
         let mut lines = IntervalLines::default();
         let begin = 10 * SECOND_NS;
-        assert_eq!(lines.take(&streamed(0, begin, 0, 0)), None);
-        assert_eq!(lines.take(&streamed(1, begin + 10, 0, 0)), None);
-        assert_eq!(
-            lines.take(&streamed(0, begin + SECOND_NS / 2, 500, 0)),
-            None
-        );
-        assert_eq!(
-            lines.take(&streamed(0, begin + SECOND_NS, 1_000_000, 0)),
-            None
-        );
-        let first = lines.take(&streamed(1, begin + 10 + SECOND_NS, 2_000_000, 3));
+        let mut take = |worker, since_ns, acked, again| {
+            lines.take(&streamed(worker, begin + since_ns, acked, again))
+        };
+        assert_eq!(take(0, 0, 0, 0), None);
+        assert_eq!(take(1, 10, 0, 0), None);
+        assert_eq!(take(0, SECOND_NS / 2, 500, 0), None);
+        assert_eq!(take(0, SECOND_NS, 1_000_000, 0), None);
+        let first = take(1, 10 + SECOND_NS, 2_000_000, 3);
         let first = first.expect("both have counted a second");
         assert_eq!((first.from_ns, first.to_ns), (0, SECOND_NS));
         assert_eq!(first.up_bytes_per_s, 3_000_000.0);
@@ -635,11 +629,8 @@ mod tests {
         );
         assert_eq!(first.smoothed_rtt_ns, Some((begin + SECOND_NS) / 1_000));
         // The next one counts from there.
-        assert_eq!(
-            lines.take(&streamed(0, begin + 3 * SECOND_NS, 1_000_000, 0)),
-            None
-        );
-        let second = lines.take(&streamed(1, begin + 10 + 3 * SECOND_NS, 2_000_000, 3));
+        assert_eq!(take(0, 3 * SECOND_NS, 1_000_000, 0), None);
+        let second = take(1, 10 + 3 * SECOND_NS, 2_000_000, 3);
         let second = second.expect("both are beyond");
         assert_eq!((second.from_ns, second.to_ns), (SECOND_NS, 3 * SECOND_NS));
         assert_eq!(second.up_bytes_per_s, 0.0);

@@ -9,6 +9,7 @@ use brunt_report::Experiment;
 use clap::{ArgAction, Command, CommandFactory};
 
 use crate::commands::Arguments;
+use crate::habits;
 
 /// The name of a request without the query that it may have.
 pub(crate) fn without_query(name: &str) -> &str {
@@ -116,11 +117,8 @@ const BYTES_MAX: usize = 64 << 10;
 /// The command line of this process; absent where it is longer than is shown. With `--redact`,
 /// without messages and the queries of URLs.
 pub(crate) fn here() -> Option<Vec<String>> {
-    let typed = std::env::args_os().skip(1);
-    let typed: Vec<String> = typed
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let words = shown(&if_short(typed)?, &SECRET);
+    let typed = if_short(habits::typed())?;
+    let words = shown(typed.get(1..).unwrap_or_default(), &SECRET);
     Some(if words.iter().any(|word| word == "--redact") {
         redacted(&words)
     } else {

@@ -1,119 +1,74 @@
 //! The pipeline of every command that makes a run: outputs and a plan in; signals, progress, the
 //! engine, the record, the judgement, the reports and the exit code. Commands that stand in the
-//! place of another tool differ in how they read their arguments and in what they print.
+//! place of another tool print their own text between the run and its reports.
 
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use brunt_engine::RunObserver;
+use brunt_engine::{Origin, RunObserver};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::Judged;
-use brunt_load::{LoadModel, Placement, Plan, RequestGenerator, Round};
-use brunt_record::{Objective, RequestLog, Run};
+use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator, Round};
+use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
-use brunt_server::{Running, TlsOptions};
+use brunt_server::{BackendKind, ListenAddress, Running, TlsOptions};
 
-use crate::args::{LoadArguments, OutputArguments};
-use crate::output::Destination;
+use crate::args::LoadArguments;
+use crate::output::{Destination, NOT_OF_RUN};
 use crate::plan::{own_target, refuse_useless_seed, set_workers};
 use crate::progress::Line;
 use crate::redact::{self, redact};
-use crate::serve::{self, CpuSplit};
-use crate::session::{Interrupts, Second, SessionOptions, TakenPart, Wanted};
+use crate::serve::CpuSplit;
+use crate::session::{Interrupts, Second, SessionOptions};
 use crate::{exit, message, objectives};
 
 /// A run to be made.
 pub(crate) struct Job {
     pub(crate) plan: Plan,
-    /// What is made of it here; absent: all of it.
-    pub(crate) part: Option<TakenPart>,
-    /// What makes the requests, one for each worker; without any, they are those of the plan.
-    pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
+    pub(crate) session: SessionOptions,
     /// The target, where it is brunt's own server: it is stopped when the load is over.
     pub(crate) own_server: Option<Running>,
     pub(crate) origin: Origin,
+    /// What may be secret is left out of the record.
+    pub(crate) redacts: bool,
 }
 
 impl Job {
-    /// The run of `plan`, on a server that is there.
-    pub(crate) fn new(plan: Plan, origin: Origin) -> Self {
+    /// The run of `plan`, made by this command line, on a server that is there.
+    pub(crate) fn new(plan: Plan, command: Option<Vec<String>>) -> Self {
         Self {
             plan,
-            part: None,
-            generators: Vec::new(),
+            session: SessionOptions {
+                reports_part: true,
+                ..SessionOptions::default()
+            },
             own_server: None,
-            origin,
+            origin: Origin {
+                command,
+                ..Origin::default()
+            },
+            redacts: false,
         }
     }
 
     /// The run of `plan` that was typed, or the part of it that is made here, and its progress.
     pub(crate) fn typed(arguments: &LoadArguments, plan: Plan) -> Result<(Self, Line)> {
-        let part = arguments.part.of(&plan)?;
-        let own = part.and_then(|taken| plan.part(taken.part.workers()));
-        let line = Line::new(&arguments.output, own.as_ref().unwrap_or(&plan));
-        let job = Self {
-            part,
-            ..Self::new(plan, Origin::new(&arguments.output))
-        };
+        let output = &arguments.output;
+        let mut job = Self::new(plan, redact::here());
+        job.session.part = arguments.part.of(&job.plan)?;
+        job.origin.objectives = objectives::asked(&output.objective).unwrap_or_default();
+        job.redacts = output.redact;
+        let part = job.session.part;
+        let own = part.and_then(|taken| job.plan.part(taken.part.workers()));
+        let line = Line::new(output, own.as_ref().unwrap_or(&job.plan));
         Ok((job, line))
     }
-}
 
-/// What a command does of its own around its run.
-pub(crate) trait FrontEnd {
-    /// Looks on while the run lasts; absent: nobody does.
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        None
-    }
-
-    /// The run is prepared: connections are opened next.
-    fn begin(&mut self) {}
-
-    /// The load is over; absent: nothing was measured.
-    fn end(&mut self, _run: Option<&Run>) {}
-
-    /// How the command ends where nothing was measured.
-    ///
-    /// # Errors
-    ///
-    /// Why nothing was, in the command's own words where it has any.
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        Err(error)
-    }
-
-    /// Prints the command's own text, before brunt's outputs are written. The log is empty where
-    /// the plan has none.
-    ///
-    /// # Errors
-    ///
-    /// What the command writes besides cannot be written. Outputs are written all the same.
-    fn report(&mut self, _run: &Run, _log: &RequestLog) -> Result<()> {
-        Ok(())
-    }
-
-    /// The exit code, when all is written; `usual` is that of brunt itself, which other tools do
-    /// not have.
-    ///
-    /// # Errors
-    ///
-    /// The command fails in spite of its run.
-    fn exit_code(&mut self, _run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// `brunt` itself shows the progress, and prints what the outputs hold.
-impl FrontEnd for Line {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(self)
-    }
-
-    fn end(&mut self, _run: Option<&Run>) {
-        self.clear();
-    }
-
-    fn exit_code(&mut self, _run: &Run, usual: ExitCode) -> Result<ExitCode> {
-        Ok(usual)
+    /// This run, with requests that these make, one for each worker.
+    pub(crate) fn generated(mut self, generators: Vec<Box<dyn RequestGenerator>>) -> Self {
+        self.session.generators = generators;
+        self
     }
 }
 
@@ -123,6 +78,14 @@ impl FrontEnd for Line {
 pub(crate) struct Pipeline {
     destination: Destination,
     pub(crate) interrupts: Interrupts,
+}
+
+/// A run that was made, and the outputs that it goes to.
+pub(crate) struct Measured {
+    pub(crate) run: Run,
+    /// Empty where the plan has none.
+    pub(crate) log: RequestLog,
+    destination: Destination,
 }
 
 impl Pipeline {
@@ -135,54 +98,63 @@ impl Pipeline {
         })
     }
 
-    /// Makes the run, and writes all that is to be written of it.
-    pub(crate) fn run(self, job: Job, front_end: &mut dyn FrontEnd) -> Result<ExitCode> {
-        let mut log = RequestLog::default();
-        let run = match self.measure(job, front_end, &mut log) {
-            Ok(run) => run,
-            Err(error) => {
-                // What was opened is gone before it is said why.
-                drop(self);
-                return front_end.failed(error);
-            }
-        };
-        let reported = front_end.report(&run, &log);
-        let code = reported.and(self.destination.write(&Judged::of(&run)))?;
-        let usual = if run.interrupted() {
-            ExitCode::from(exit::INTERRUPTED)
-        } else {
-            code
-        };
-        front_end.exit_code(&run, usual)
+    /// Makes the run of a command of brunt, shows its progress, and writes its reports.
+    pub(crate) fn run(self, (job, mut line): (Job, Line)) -> Result<ExitCode> {
+        let measured = self.measure(job, || (), Some(&mut line));
+        line.clear();
+        measured?.write(Ok(()))
     }
 
-    /// Makes the run, and completes its record.
-    fn measure(&self, job: Job, front_end: &mut dyn FrontEnd, log: &mut RequestLog) -> Result<Run> {
-        let options = SessionOptions {
-            part: job.part,
-            own_server: job.own_server.is_some(),
-            generators: job.generators,
-            wanted: Wanted::Part,
-        };
+    /// Makes the run, and completes its record. `begin` is called when it is prepared: connections
+    /// are opened next.
+    pub(crate) fn measure(
+        self,
+        job: Job,
+        begin: impl FnOnce(),
+        shown: Option<&mut dyn RunObserver>,
+    ) -> Result<Measured> {
+        let mut log = RequestLog::default();
         let round = Round::of(&job.plan);
+        let options = SessionOptions {
+            own_server: job.own_server.is_some(),
+            ..job.session
+        };
         let outcome = self.interrupts.in_session(job.plan, options, |session| {
-            front_end.begin();
-            let shown = front_end.observer();
-            Ok(session.round(&round, &mut Keeping { shown, log })?)
+            begin();
+            let mut keeping = Keeping {
+                shown: shown.map(|shown| shown as &mut dyn RunObserver),
+                log: &mut log,
+            };
+            Ok(session.round(&round, &mut keeping)?)
         });
-        front_end.end(outcome.as_ref().ok());
         if let Some(server) = job.own_server {
             let stopped = server.stop();
             stopped.context("the reference server did not end well")?;
         }
         let mut run = outcome?;
-        job.origin.complete(&mut run);
-        Ok(run)
+        brunt_engine::complete(&mut run, &job.origin);
+        if job.redacts {
+            redact(&mut run);
+        }
+        Ok(Measured {
+            run,
+            log,
+            destination: self.destination,
+        })
     }
 
     /// Writes the reports of an experiment, where there is something to be reported of it.
-    pub(crate) fn report(self, experiment: &Experiment) -> Result<()> {
+    pub(crate) fn report(mut self, experiment: &Experiment) -> Result<()> {
         self.destination.write_experiment(experiment)
+    }
+}
+
+impl Measured {
+    /// Writes brunt's outputs, also where the command could not write all of its own text, as
+    /// `reported` says; gives brunt's exit code, which other tools do not have.
+    pub(crate) fn write(&mut self, reported: Result<()>) -> Result<ExitCode> {
+        let code = reported.and(self.destination.write(&Judged::of(&self.run)))?;
+        Ok(exit::unless_interrupted(code, self.run.interrupted()))
     }
 }
 
@@ -209,69 +181,32 @@ pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
     Ok(ExitCode::from(exit::INTERRUPTED))
 }
 
-/// What a command knows of its run.
-#[derive(Debug, Default)]
-pub(crate) struct Origin {
-    /// The command line as it may be shown.
-    command: Option<Vec<String>>,
-    objectives: Vec<Objective>,
-    /// What may be secret is left out of the record.
-    redacts: bool,
-}
-
-impl Origin {
-    /// The origin of a run that a command of brunt makes.
-    pub(crate) fn new(output: &OutputArguments) -> Self {
-        Self {
-            command: redact::here(),
-            objectives: objectives::asked(&output.objective).unwrap_or_default(),
-            redacts: output.redact,
-        }
-    }
-
-    /// The origin of a run of which nothing but a command line is known here: that of another tool,
-    /// or of an agent.
-    pub(crate) fn of_command(command: Option<Vec<String>>) -> Self {
-        Self {
-            command,
-            ..Self::default()
-        }
-    }
-
-    /// Completes the record of a run that was just made.
-    pub(crate) fn complete(self, run: &mut Run) {
-        let origin = brunt_engine::Origin {
-            command: self.command,
-            objectives: self.objectives,
-        };
-        brunt_engine::complete(run, &origin);
-        if self.redacts {
-            redact(run);
-        }
-    }
-}
-
 /// Runs the load of `plan`, which was typed as `arguments`.
 pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
     let carries_http = plan.spoken.preferred().carries_http;
     if carries_http {
         refuse_useless_seed(arguments, plan.requests.draws_numbers())?;
     }
-    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
+    let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
     let is_own = carries_http && !arguments.has_server();
     let own_server = is_own.then(|| own_server(arguments, &mut plan));
     let own_server = own_server.transpose()?;
-    let (job, mut line) = Job::typed(arguments, plan)?;
-    pipeline.run(Job { own_server, ..job }, &mut line)
+    let (job, line) = Job::typed(arguments, plan)?;
+    pipeline.run((Job { own_server, ..job }, line))
 }
 
 /// Starts brunt's own server, and has the plan load it.
 fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let split = CpuSplit::of(usable_cpus(), arguments.threads.is_none());
-    let http3 = arguments.protocol.http3;
+    let mut options = brunt_server::Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    options.workers = NonZeroU32::new(split.server_workers).unwrap_or(NonZeroU32::MIN);
+    options.cpus = split.server_cpus;
+    let is_epoll = arguments.backend == BackendChoice::Epoll;
+    options.backend = is_epoll.then_some(BackendKind::Epoll);
+    options.http3 = arguments.protocol.http3;
     // QUIC has no clear text.
-    let tls = http3.then(TlsOptions::default);
-    let server = serve::own_server(&split, serve::backend_of(arguments.backend), tls, http3)?;
+    options.tls = options.http3.then(TlsOptions::default);
+    let server = brunt_server::start(&options).context("cannot start the reference server")?;
     let address = server.address().to_string();
     plan.target = own_target(plan.target.scheme.name(), &address)?;
     let workers = |model: &LoadModel| brunt_engine::default_workers(model, split.load_workers);

@@ -8,22 +8,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::wrk::{self, Scripted};
-use brunt_engine::{RunError, RunObserver};
+use brunt_engine::RunError;
 use brunt_fleet::{ProgramError, ScriptText};
 use brunt_io::files::read_file;
 use brunt_io::{clock, threads};
 use brunt_load::{Interrupt, Plan, RequestGenerator, RequestRef};
-use brunt_record::{GENERATED_NAMES_MAX, RequestLog, Run};
+use brunt_record::{GENERATED_NAMES_MAX, Run};
 use brunt_script::{
     Called, Flavour, Script, ScriptError, ScriptOptions, ScriptTarget, flush_script_output,
 };
 use thiserror::Error;
 
 use crate::args::LoadArguments;
-use crate::output::Destination;
+use crate::output::{Destination, NOT_OF_RUN};
 use crate::plan::{refuse_useless_seed, set_workers};
-use crate::progress::Line;
-use crate::run::{FrontEnd, Job, Pipeline};
+use crate::run::{Job, Pipeline};
 use crate::session::Interrupts;
 use crate::{exit, message};
 
@@ -170,7 +169,7 @@ fn options_of(script: &ScriptText, workers: NonZeroU32) -> Result<ScriptOptions>
 pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Result<ExitCode> {
     refuse_useless_seed(arguments, false)?;
     check_language(path)?;
-    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
+    let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
     // A thread of the script has variables of its own: how many there are is not left to chance.
     set_workers(&mut plan, arguments, |_| NonZeroU32::MIN);
     let script = script_text(arguments, path, &plan, Vec::new())?;
@@ -185,48 +184,21 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Res
     // What was printed until now comes before the load.
     script.flush();
     let generators = script.generators()?;
-    let (job, line) = Job::typed(arguments, plan)?;
-    let mut scripted = ScriptedRun {
-        line,
-        script,
-        torn_down: Ok(()),
-    };
-    pipeline.run(Job { generators, ..job }, &mut scripted)
-}
-
-/// The script of a run, which is called when the load is over.
-struct ScriptedRun {
-    line: Line,
-    script: LastCalls,
-    torn_down: Result<(), CallError>,
-}
-
-impl FrontEnd for ScriptedRun {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        self.line.observer()
+    let (job, mut line) = Job::typed(arguments, plan)?;
+    let measured = pipeline.measure(job.generated(generators), || (), Some(&mut line));
+    line.clear();
+    let mut measured = measured?;
+    let torn_down = script.tear_down();
+    // What was printed until now comes before the report.
+    script.flush();
+    let code = measured.write(Ok(()))?;
+    let done = script.done(&measured.run);
+    script.flush();
+    if let Some(error) = wrk::script_error(&measured.run) {
+        message::print_of_script(&error);
+        return Ok(ExitCode::from(exit::SETUP));
     }
-
-    fn end(&mut self, run: Option<&Run>) {
-        self.line.end(run);
-    }
-
-    fn report(&mut self, _run: &Run, _log: &RequestLog) -> Result<()> {
-        self.torn_down = self.script.tear_down();
-        // What was printed until now comes before the report.
-        self.script.flush();
-        Ok(())
-    }
-
-    fn exit_code(&mut self, run: &Run, usual: ExitCode) -> Result<ExitCode> {
-        let done = self.script.done(run);
-        self.script.flush();
-        if let Some(error) = wrk::script_error(run) {
-            message::print_of_script(&error);
-            return Ok(ExitCode::from(exit::SETUP));
-        }
-        let torn_down = std::mem::replace(&mut self.torn_down, Ok(()));
-        exit_code(torn_down.and(done), usual)
-    }
+    exit_code(torn_down.and(done), code)
 }
 
 /// A call lasts so long at most.

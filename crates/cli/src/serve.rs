@@ -8,11 +8,10 @@ use anyhow::{Context, Result};
 use brunt_engine::raise_descriptor_limit;
 use brunt_io::cpu::{allowed_cpus, usable_cpus};
 use brunt_io::{files, threads};
-use brunt_load::BackendChoice;
 use brunt_probe::memory::available_memory_bytes;
 use brunt_server::{
-    BackendKind, Http2Options, Identity, IdentityError, ListenAddress, Options, Running,
-    TcpOptions, TlsOptions, TlsVersion, certificates_from_pem,
+    Http2Options, Identity, IdentityError, ListenAddress, Options, TcpOptions, TlsOptions,
+    TlsVersion, certificates_from_pem,
 };
 
 use crate::commands::{ServeArguments, ServeProtocolArguments, ServeTcpArguments};
@@ -199,18 +198,12 @@ impl CpuSplit {
     /// That of a machine with `usable` CPUs. `is_placed`: each worker is bound to one CPU,
     /// where there are several.
     pub(crate) fn of(usable: u32, is_placed: bool) -> Self {
-        let allowed = allowed_cpus().unwrap_or_default();
-        let workers = (usable - usable / 2).max(1);
-        Self::among((usable / 2).max(1), workers, usable, &allowed, is_placed)
+        Self::among(usable, &allowed_cpus().unwrap_or_default(), is_placed)
     }
 
-    fn among(
-        server_workers: u32,
-        load_workers: u32,
-        usable: u32,
-        allowed: &[u32],
-        is_placed: bool,
-    ) -> Self {
+    fn among(usable: u32, allowed: &[u32], is_placed: bool) -> Self {
+        let server_workers = (usable / 2).max(1);
+        let load_workers = (usable - usable / 2).max(1);
         let all = server_workers.saturating_add(load_workers);
         let is_enough = all <= usable && all as usize <= allowed.len();
         let cpus = if is_placed && is_enough {
@@ -226,28 +219,6 @@ impl CpuSplit {
             load_cpus: (!load_cpus.is_empty()).then(|| load_cpus.to_vec()),
         }
     }
-}
-
-/// Starts a server in this process, on loopback and a free port, with its half of the CPUs. Without
-/// `tls` it speaks clear text, and HTTP/3 only with it.
-pub(crate) fn own_server(
-    split: &CpuSplit,
-    backend: Option<BackendKind>,
-    tls: Option<TlsOptions>,
-    http3: bool,
-) -> Result<Running> {
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-    options.workers = NonZeroU32::new(split.server_workers).unwrap_or(NonZeroU32::MIN);
-    options.cpus.clone_from(&split.server_cpus);
-    options.backend = backend;
-    options.tls = tls;
-    options.http3 = http3;
-    brunt_server::start(&options).context("cannot start the reference server")
-}
-
-/// The server's choice that goes with the client's.
-pub(crate) fn backend_of(choice: BackendChoice) -> Option<BackendKind> {
-    (choice == BackendChoice::Epoll).then_some(BackendKind::Epoll)
 }
 
 #[cfg(test)]
@@ -274,9 +245,7 @@ mod tests {
             (2, &[0, 1], false, (1, &[]), (1, None)),
         ];
         for (usable, allowed, is_placed, server, load) in cases {
-            let workers = (usable - usable / 2).max(1);
-            let serving = (usable / 2).max(1);
-            let split = CpuSplit::among(serving, workers, usable, allowed, is_placed);
+            let split = CpuSplit::among(usable, allowed, is_placed);
             let of_workers = split.load_cpus.as_deref();
             assert_eq!((split.server_workers, split.server_cpus.as_slice()), server);
             assert_eq!((split.load_workers, of_workers), load);

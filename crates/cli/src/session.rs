@@ -151,16 +151,6 @@ pub(crate) fn fit_address_space() -> Result<()> {
 /// An interrupted run that lasts on for longer than this says what it waits for.
 const SILENCE_NS: u64 = 100_000_000;
 
-/// What a round that was interrupted is good for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// Nothing: it ends with [`RunError::Interrupted`].
-    #[default]
-    Whole,
-    /// What was measured until then is reported.
-    Part,
-}
-
 /// A part of a plan, and when its load begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakenPart {
@@ -198,7 +188,9 @@ pub(crate) struct SessionOptions {
     /// What makes the requests, one for each worker of the plan; without any, they are those of
     /// the plan. Dropped with the session.
     pub(crate) generators: Vec<Box<dyn RequestGenerator>>,
-    pub(crate) wanted: Wanted,
+    /// What was measured of a round that was interrupted is reported; else the round ends with
+    /// [`RunError::Interrupted`].
+    pub(crate) reports_part: bool,
 }
 
 impl Interrupts {
@@ -229,7 +221,7 @@ impl Interrupts {
             session: &mut session,
             interrupts: self,
             control: &control,
-            wanted: options.wanted,
+            reports_part: options.reports_part,
         });
         let had_come = self.came();
         session.leave(|| self.came_again() || self.came() && !had_come);
@@ -270,7 +262,7 @@ struct Interruptible<'a> {
     session: &'a mut dyn Rounds,
     interrupts: &'a Interrupts,
     control: &'a Control,
-    wanted: Wanted,
+    reports_part: bool,
 }
 
 impl Rounds for Interruptible<'_> {
@@ -278,16 +270,16 @@ impl Rounds for Interruptible<'_> {
         let mut passing_on = PassingOn {
             interrupts: self.interrupts,
             control: self.control,
-            wanted: self.wanted,
+            reports_part: self.reports_part,
             drain_since_ns: None,
-            is_said: false,
+            is_announced: false,
             observer,
         };
         let run = self.session.round(round, &mut passing_on)?;
-        match self.wanted {
-            Wanted::Whole if run.interrupted() => Err(RunError::Interrupted),
-            Wanted::Whole | Wanted::Part => Ok(run),
+        if run.interrupted() && !self.reports_part {
+            return Err(RunError::Interrupted);
         }
+        Ok(run)
     }
 }
 
@@ -295,10 +287,10 @@ impl Rounds for Interruptible<'_> {
 struct PassingOn<'a> {
     interrupts: &'a Interrupts,
     control: &'a Control,
-    wanted: Wanted,
+    reports_part: bool,
     drain_since_ns: Option<u64>,
     /// It was said what is waited for.
-    is_said: bool,
+    is_announced: bool,
     observer: &'a mut dyn RunObserver,
 }
 
@@ -308,16 +300,16 @@ impl RunObserver for PassingOn<'_> {
     }
 
     fn progress(&mut self, phase: Phase, progress: &Progress) {
-        let wants_no_drain = self.wanted == Wanted::Whole && self.interrupts.came();
+        let wants_no_drain = !self.reports_part && self.interrupts.came();
         if self.interrupts.came_again() || wants_no_drain {
             self.control.hurry();
         } else if self.interrupts.came() {
             self.control.interrupt();
-            if phase == Phase::Drain && !self.is_said {
+            if phase == Phase::Drain && !self.is_announced {
                 let now_ns = clock::now_ns();
                 let since_ns = *self.drain_since_ns.get_or_insert(now_ns);
                 if now_ns - since_ns >= SILENCE_NS {
-                    self.is_said = true;
+                    self.is_announced = true;
                     say_that_it_ends();
                 }
             }

@@ -15,7 +15,7 @@ use brunt_load::{
 use brunt_proto::http1::Request;
 
 use crate::args::LoadArguments;
-use crate::output::Destination;
+use crate::output::{Destination, NOT_OF_RUN};
 use crate::plan::{refuse_useless_seed, set_workers};
 use crate::redact::without_query;
 use crate::request::read_list;
@@ -34,9 +34,9 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Res
     set_workers(&mut plan, arguments, |_| NonZeroU32::MIN);
     let (_, ready) = fitted(arguments, path, &mut plan)?;
     let generators = generators(&ready, 0..plan.workers.get(), plan.workers);
-    let pipeline = Pipeline::open(Destination::open(&arguments.output)?)?;
-    let (job, mut line) = Job::typed(arguments, plan)?;
-    pipeline.run(Job { generators, ..job }, &mut line)
+    let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
+    let (job, line) = Job::typed(arguments, plan)?;
+    pipeline.run((job.generated(generators), line))
 }
 
 /// The sessions of a log for the agents of a fleet, to which `plan` is fitted.

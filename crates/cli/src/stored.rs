@@ -13,7 +13,7 @@ use brunt_report::{Experiment, ReadError, Stored};
 
 use crate::args::OutputArguments;
 use crate::commands::{MergeArguments, ReportArguments};
-use crate::output::{Destination, is_standard};
+use crate::output::{Destination, NOT_OF_COMPARISON, NOT_OF_RUN, NOT_OF_SWEEP, is_standard};
 use crate::redact::redact;
 use crate::refusals::{self, Given};
 use crate::{exit, objectives};
@@ -32,10 +32,10 @@ pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitC
         );
     }
     given.refuse(refusals::EXPERIMENT)?;
-    let destination = match experiment {
-        Experiment::Capacity(_) => Destination::open(output)?,
-        Experiment::Sweep(_) => Destination::of_experiment(output)?,
-        Experiment::Comparison(_) => Destination::of_comparison(output)?,
+    let mut destination = match experiment {
+        Experiment::Capacity(_) => Destination::open(output, NOT_OF_RUN)?,
+        Experiment::Sweep(_) => Destination::open(output, NOT_OF_SWEEP)?,
+        Experiment::Comparison(_) => Destination::open(output, NOT_OF_COMPARISON)?,
     };
     destination.write_experiment(&experiment)?;
     Ok(exit::of_experiment(&experiment))
@@ -49,7 +49,7 @@ fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
     if let Some(objectives) = objectives::asked(&output.objective) {
         run.objectives = objectives;
     }
-    Destination::open(output)?.write(&Judged::of(&run))
+    Destination::open(output, NOT_OF_RUN)?.write(&Judged::of(&run))
 }
 
 /// Refuses files of which several are standard input.

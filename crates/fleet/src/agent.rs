@@ -183,8 +183,9 @@ impl Agent {
             ToAgent::Fetch { round, number } => {
                 let result = self.result.as_ref();
                 let result = result.filter(|_| round == self.status.round);
-                let chunk = result.and_then(|it| it.chunk(number));
-                self.is_taken |= chunk.as_ref().is_some_and(|it| it.number + 1 == it.of);
+                let chunk = result.and_then(|result| result.chunk(number));
+                let is_last = |chunk: &Chunk| chunk.number + 1 == chunk.of;
+                self.is_taken |= chunk.as_ref().is_some_and(is_last);
                 let chunk = chunk.map(|chunk| FromAgent::Result { round, chunk });
                 self.outgoing.extend(chunk);
             }
@@ -393,12 +394,12 @@ pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionErro
     if !matches!(plan.watch, Watch::Auto | Watch::Off) {
         return Err(AdmissionError::Process);
     }
-    let counter = plan.server_counter.iter().map(|it| &it.target);
+    let counter = plan.server_counter.iter().map(|counter| &counter.target);
     for target in plan.targets().chain(counter) {
         if let Some(path) = &target.unix_socket {
             return Err(AdmissionError::UnixSocket(path.clone()));
         }
-        if !allowed.is_empty() && !allowed.iter().any(|it| it.holds(target)) {
+        if !allowed.is_empty() && !allowed.iter().any(|allowed| allowed.holds(target)) {
             return Err(AdmissionError::Target {
                 host: target.host.clone(),
                 port: target.port,

@@ -213,8 +213,8 @@ impl Broker {
         let mut last = format!("it does not answer within {} s", limit_ns as f64 / 1e9);
         while connected.open.is_none() {
             let failed = connected.reconnect(LOOK);
-            let is_final = failed.as_ref().is_some_and(|it| it.is_final);
-            last = failed.map_or(last, |it| it.reason);
+            let is_final = failed.as_ref().is_some_and(|failure| failure.is_final);
+            last = failed.map_or(last, |failure| failure.reason);
             if is_final || deadline.left().is_err() {
                 let (url, reason) = (self.url.clone(), last);
                 return Err(BrokerError::Connect { url, reason });
@@ -331,7 +331,7 @@ impl Place {
     fn addresses(&self) -> std::io::Result<Vec<SocketAddr>> {
         if self.host == "localhost" && !self.is_secure {
             let here: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-            return Ok(here.map(|it| SocketAddr::new(it, self.port)).to_vec());
+            return Ok(here.map(|ip| SocketAddr::new(ip, self.port)).to_vec());
         }
         Ok((&*self.host, self.port).to_socket_addrs()?.collect())
     }
@@ -359,7 +359,7 @@ impl Connected {
         let Some(open) = self
             .open
             .as_mut()
-            .filter(|it| bytes.len() <= it.payload_bytes_max)
+            .filter(|limits| bytes.len() <= limits.payload_bytes_max)
         else {
             return;
         };
@@ -572,8 +572,11 @@ mod tests {
         ] {
             let place = broker(url).place().expect("a URL");
             let addresses = place.addresses().expect("they are known");
-            assert!(addresses.iter().all(|it| it.port() == 7));
-            let found: Vec<String> = addresses.iter().map(|it| it.ip().to_string()).collect();
+            assert!(addresses.iter().all(|address| address.port() == 7));
+            let found: Vec<String> = addresses
+                .iter()
+                .map(|address| address.ip().to_string())
+                .collect();
             assert_eq!(found, hosts, "{url}");
         }
     }
@@ -596,14 +599,14 @@ mod tests {
                  \"connect_urls\":[\"{named}\"]}}\r\n"
             );
             stream.write_all(info.as_bytes()).expect("it listens");
-            let mut said = BufReader::new(stream.try_clone().expect("a descriptor"));
+            let mut reader = BufReader::new(stream.try_clone().expect("a descriptor"));
             let mut line = String::new();
             while !line.starts_with("PING") {
                 line.clear();
-                said.read_line(&mut line).expect("it speaks");
+                reader.read_line(&mut line).expect("it speaks");
             }
             stream.write_all(b"PONG\r\n").expect("it listens");
-            drop((stream, said));
+            drop((stream, reader));
             for _ in 0..4 {
                 drop(trusted.accept().expect("ours"));
             }

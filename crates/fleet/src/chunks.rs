@@ -206,12 +206,12 @@ mod tests {
         let first = chunks.chunk(0).expect("the first");
         type Edit = fn(&mut Chunk);
         let cases: [(Edit, ChunkError); 5] = [
-            (|it| it.total_bytes = 3, ChunkError::Misfit(0)),
-            (|it| it.of = 1, ChunkError::Misfit(0)),
-            (|it| it.of = 0, ChunkError::Misfit(0)),
-            (|it| it.data.push('!'), ChunkError::Encoding(0)),
+            (|chunk| chunk.total_bytes = 3, ChunkError::Misfit(0)),
+            (|chunk| chunk.of = 1, ChunkError::Misfit(0)),
+            (|chunk| chunk.of = 0, ChunkError::Misfit(0)),
+            (|chunk| chunk.data.push('!'), ChunkError::Encoding(0)),
             (
-                |it| it.total_bytes = LIMIT + 1,
+                |chunk| chunk.total_bytes = LIMIT + 1,
                 ChunkError::TooLarge {
                     total_bytes: LIMIT + 1,
                     limit_bytes: LIMIT,

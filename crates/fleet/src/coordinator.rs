@@ -266,7 +266,7 @@ impl Coordinator {
             FromAgent::Result { round, chunk } => {
                 let is_now = round == self.round;
                 let member = self.member(from);
-                let Some(member) = member.filter(|it| is_now && !it.is_settled()) else {
+                let Some(member) = member.filter(|member| is_now && !member.is_settled()) else {
                     return;
                 };
                 member.heard_ns = now_ns;
@@ -319,7 +319,8 @@ impl Coordinator {
 
     /// There are no more rounds: the agents may leave.
     pub fn end(&mut self) {
-        for member in self.members.iter_mut().filter(|it| !it.is_dismissed) {
+        let members = self.members.iter_mut();
+        for member in members.filter(|member| !member.is_dismissed) {
             member.is_dismissed = true;
             self.outgoing.push_back((member.id.clone(), ToAgent::Done));
         }
@@ -513,7 +514,7 @@ impl Coordinator {
     /// This agent is that of another coordinator, which named the same job.
     fn serves_another(&mut self, now_ns: u64, from: &AgentId) {
         let is_gathering = self.stage == Stage::Gathering;
-        let Some(member) = self.member(from).filter(|it| !it.is_settled()) else {
+        let Some(member) = self.member(from).filter(|member| !member.is_settled()) else {
             return;
         };
         let reason = "serves another coordinator of the same job".to_owned();
@@ -587,7 +588,7 @@ impl Coordinator {
         let here = self.members.len() as u32;
         let waited_ns = now_ns.saturating_sub(self.began_ns);
         // One that has not answered yet may be that of another coordinator.
-        if self.has_all() && self.members.iter().all(|it| it.answered.is_some()) {
+        if self.has_all() && self.members.iter().all(|member| member.answered.is_some()) {
             self.stage = Stage::Gathered;
         } else if waited_ns > self.settings.gather_limit_ns {
             let error = FleetError::TooFew {
@@ -663,7 +664,8 @@ impl Coordinator {
             let reason = "its clock contradicts itself: it was set, or drifts".to_owned();
             self.abort(now_ns, FleetError::Agent { name, reason });
         } else if now_ns >= load_ns {
-            let deaf = self.members.iter().find(|it| it.status.start_ns.is_none());
+            let mut members = self.members.iter();
+            let deaf = members.find(|member| member.status.start_ns.is_none());
             match deaf.map(|member| member.hello.name.clone()) {
                 None => self.stage = Stage::Loading,
                 Some(name) => {

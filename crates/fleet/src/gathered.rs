@@ -11,7 +11,7 @@ use brunt_record::Run;
 use brunt_report::AgentProgress;
 
 use crate::host::{Board, Host};
-use crate::launch::{Agents, Started};
+use crate::launch::{NamedBroker, Started};
 use crate::merged::merged;
 use crate::{
     Action, Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, MemberView,
@@ -27,8 +27,16 @@ const GONE_NS: u64 = 50_000_000;
 /// What a fleet is gathered for.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// The agents.
-    pub agents: Agents,
+    /// How many agents there are, where others start them.
+    pub agents: Option<NonZeroU32>,
+    /// How many are started on this machine.
+    pub local: Option<NonZeroU32>,
+    /// Machines on which one is started over SSH.
+    pub ssh: Vec<String>,
+    /// The broker that was named; absent: one is started for agents that are started here.
+    pub broker: Option<NamedBroker>,
+    /// Longest wait for all of them, nanoseconds.
+    pub gather_ns: u64,
     /// Whether scripts make the requests.
     pub has_script: bool,
     /// Whether anything but the plan makes the requests.
@@ -61,11 +69,11 @@ impl<'a> Gathered<'a> {
         if target.unix_socket.is_some() {
             bail!("a Unix socket is on one machine; give a URL that all agents can reach");
         }
-        let started = Started::new(&task.agents, task.has_script)?;
+        let started = Started::new(&task)?;
         let settings = Settings {
             agents: started.count.get(),
             version: Version::own(),
-            gather_limit_ns: task.agents.gather_ns,
+            gather_limit_ns: task.gather_ns,
             chunk_bytes: CHUNK_BYTES_MAX,
         };
         let mut overseeing = Overseeing::new(host, &started, task.is_quiet);
@@ -74,7 +82,10 @@ impl<'a> Gathered<'a> {
         Ok(Self {
             task,
             host,
-            cpus: fleet.members().map(|it| it.hello.usable_cpus).collect(),
+            cpus: fleet
+                .members()
+                .map(|member| member.hello.usable_cpus)
+                .collect(),
             fleet,
             started,
         })
@@ -128,7 +139,7 @@ impl<'a> Gathered<'a> {
     /// Workers of each agent where no number is typed.
     fn own_workers(&self, model: &LoadModel) -> Vec<NonZeroU32> {
         // A thread of a script has variables of its own: how many there are is not left to chance.
-        let is_one = self.task.is_generated || self.task.agents.local.is_some();
+        let is_one = self.task.is_generated || self.task.local.is_some();
         let own = |&cpus: &u32| {
             if is_one {
                 NonZeroU32::MIN

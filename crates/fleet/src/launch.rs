@@ -12,6 +12,7 @@ use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_io::{clock, threads};
 use brunt_judge::shell_word;
 
+use crate::gathered::Task;
 use crate::{Broker, Job};
 
 /// For how long an agent that was started here waits for its coordinator.
@@ -20,21 +21,6 @@ const WAIT: &str = "60s";
 const SSH: &str = "ssh -T -o BatchMode=yes -o ExitOnForwardFailure=yes";
 /// Ports that the broker has on other machines: below those that Linux gives to clients.
 const FORWARDED: Range<u16> = 20_000..32_768;
-
-/// Which agents a fleet has, and how they are reached.
-#[derive(Clone, Debug, Default)]
-pub struct Agents {
-    /// How many there are, where others start them.
-    pub agents: Option<NonZeroU32>,
-    /// How many are started on this machine.
-    pub local: Option<NonZeroU32>,
-    /// Machines on which one is started over SSH.
-    pub ssh: Vec<String>,
-    /// The broker that was named; absent: one is started for agents that are started here.
-    pub broker: Option<NamedBroker>,
-    /// Longest wait for all of them, nanoseconds.
-    pub gather_ns: u64,
-}
 
 /// A broker that was named.
 #[derive(Clone, Debug)]
@@ -45,14 +31,6 @@ pub struct NamedBroker {
     pub job: Job,
     /// The options with which an agent on this machine finds it.
     pub options: Vec<String>,
-}
-
-impl Agents {
-    /// How many there are to be.
-    fn count(&self) -> Option<NonZeroU32> {
-        let hosts = u32::try_from(self.ssh.len()).ok().and_then(NonZeroU32::new);
-        self.local.or(self.agents).or(hosts)
-    }
 }
 
 /// Where the agents are, and those that were started here.
@@ -66,27 +44,29 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts what is asked for. Agents that are started here run scripts where that is asked for.
-    pub(crate) fn new(asked: &Agents, runs_scripts: bool) -> Result<Self> {
-        let starts = asked.local.is_some() || !asked.ssh.is_empty();
-        let own_broker = match &asked.broker {
+    /// Starts the agents of `task` that are started here, and a broker where they need one.
+    pub(crate) fn new(task: &Task) -> Result<Self> {
+        let starts = task.local.is_some() || !task.ssh.is_empty();
+        let own_broker = match &task.broker {
             None if starts => Some(LocalBroker::start()?),
             _ => None,
         };
-        let (broker, job) = match (&own_broker, &asked.broker) {
+        let (broker, job) = match (&own_broker, &task.broker) {
             (Some(own), _) => (own.broker()?, Job::fresh()),
             (None, Some(named)) => (named.broker.clone(), named.job.clone()),
             (None, None) => bail!("name the broker with --nats, or give --local N"),
         };
-        let count = asked.count();
+        let hosts = u32::try_from(task.ssh.len()).ok().and_then(NonZeroU32::new);
+        let count = task.local.or(task.agents).or(hosts);
         let count = count.context("give --agents N, --local N or --ssh HOSTS")?;
-        let leave = runs_scripts.then(|| "--allow-scripts".to_owned());
-        let commands = match (&own_broker, asked.local) {
-            (Some(own), None) => over_ssh(&asked.ssh, own, leave, &job),
+        let leave = task.has_script.then(|| "--allow-scripts".to_owned());
+        let commands = match (&own_broker, task.local) {
+            (Some(own), None) => over_ssh(&task.ssh, own, leave, &job),
             (own, Some(count)) => {
-                let options: Vec<String> = match (own, &asked.broker) {
+                let options: Vec<String> = match (own, &task.broker) {
                     (Some(own), _) => own.agent_options().into(),
-                    (None, named) => named.iter().flat_map(|it| it.options.clone()).collect(),
+                    (None, Some(named)) => named.options.clone(),
+                    (None, None) => Vec::new(),
                 };
                 let options: Vec<_> = options.into_iter().chain(leave).collect();
                 here(count, &options, &job)?
@@ -342,7 +322,7 @@ fn await_address(directory: &Path, server: &ProcessGroup) -> Result<String> {
 fn address_in(directory: &Path) -> Option<String> {
     let entries = fs::read_dir(directory).ok()?;
     let mut paths = entries.flatten().map(|entry| entry.path());
-    let path = paths.find(|path| path.extension().is_some_and(|it| it == "ports"))?;
+    let path = paths.find(|path| path.extension().is_some_and(|ending| ending == "ports"))?;
     let text = fs::read_to_string(path).ok()?;
     let ports: serde_json::Value = serde_json::from_str(&text).ok()?;
     Some(ports.get("nats")?.get(0)?.as_str()?.to_owned())

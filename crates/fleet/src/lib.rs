@@ -40,7 +40,7 @@ pub use coordinate::{Action, Fleet, Overseer};
 pub use coordinator::{AgentResult, Coordinator, FleetError, Outcome, Settings, Stage, Timing};
 pub use gathered::{Gathered, Task};
 pub use host::{AgentHost, Board, Generators, Host};
-pub use launch::{Agents, NamedBroker};
+pub use launch::NamedBroker;
 pub use member::{Member, MemberView};
 pub use merged::merged;
 pub use messages::{

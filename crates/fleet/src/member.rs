@@ -155,7 +155,8 @@ impl Member {
 
     /// Takes the answer to a ping. `window` is when it begins and ends, as far as that is known.
     pub(crate) fn pong(&mut self, now_ns: u64, pong: Pong, window: Option<(u64, u64)>) {
-        let place = self.pings.iter().position(|&(it, _)| it == pong.sequence);
+        let mut pings = self.pings.iter();
+        let place = pings.position(|(sequence, _)| *sequence == pong.sequence);
         let Some((_, sent_ns)) = place.and_then(|place| self.pings.remove(place)) else {
             // It came twice, or nobody asked.
             return;

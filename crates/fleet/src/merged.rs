@@ -60,7 +60,7 @@ fn by_window(plan: &Plan, results: &[AgentResult]) -> Result<Vec<Run>> {
         for run in sums
             .drain(..)
             .map(Ok)
-            .chain(batch.iter().map(|it| completed(&assigned, it)))
+            .chain(batch.iter().map(|result| completed(&assigned, result)))
         {
             let run = run?;
             alike.entry(run.window_ns).or_default().push(run);
@@ -114,7 +114,7 @@ fn completed(assigned: &Plan, result: &AgentResult) -> Result<Run> {
     let broken = judged.findings.iter().filter(is_broken);
     let broken = broken.map(|finding| finding.id.to_owned()).collect();
     let response_p99_ns = run.response_quantile(0.99).known_ns();
-    let own_share = run.latencies.split.mean().and_then(|it| it.own_share());
+    let own_share = run.latencies.split.mean().and_then(|mean| mean.own_share());
     if let Some(agent) = run.agents.first_mut() {
         agent.fleet = Some(FleetAgent {
             name: name.clone(),

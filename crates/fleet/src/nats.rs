@@ -71,7 +71,7 @@ impl Received {
     pub(crate) fn next(&mut self) -> Result<Option<FromServer>, ProtocolError> {
         loop {
             let bytes = &self.bytes[self.taken..];
-            let line_bytes = bytes.windows(2).position(|it| it == b"\r\n");
+            let line_bytes = bytes.windows(2).position(|pair| pair == b"\r\n");
             if line_bytes.unwrap_or(bytes.len()) > LINE_BYTES_MAX {
                 return Err(ProtocolError::LongLine);
             }

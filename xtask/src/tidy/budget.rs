@@ -10,7 +10,7 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 7_747),
+    ("cli", 7_522),
     ("dropin", 7_749),
     ("engine", 12_512),
     ("experiment", 360),

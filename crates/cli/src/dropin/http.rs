@@ -5,21 +5,21 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::{Ending, ab, h2load, httperf, oha, weighttp, wrk};
 use brunt_engine::{Phase, PrepareError, Progress, RunError, RunObserver};
 use brunt_io::clock;
 use brunt_io::files::{self, FileError};
-use brunt_load::sessions::{SessionFigures, SessionLog};
-use brunt_record::{RequestLog, Run};
+use brunt_load::sessions::SessionLog;
+use brunt_record::Run;
 
 use super::{EXIT_FAILED, cpus, failed, job, open_outputs, print, read_file};
 use crate::message;
 use crate::output::{is_standard, write_file};
 use crate::request::LIST_BYTES_MAX;
-use crate::run::{FrontEnd, Job};
+use crate::run::Measured;
 use crate::script::{self, LastCalls, of_drop_in};
 use crate::values::read_all;
 
@@ -31,49 +31,27 @@ pub(super) fn wrk(program: wrk::Program, name: &str, words: &[String]) -> Result
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let mut script = script.map(|script| LastCalls::new(script, &pipeline.interrupts));
     let generators = script.as_mut().map(LastCalls::generators).transpose();
-    let job = Job {
-        generators: generators.map_err(Ending::from)?.unwrap_or_default(),
-        ..job(plan)
+    let generators = generators.map_err(Ending::from)?.unwrap_or_default();
+    let begin = || print(&wrk::heading(options));
+    let measured = pipeline.measure(job(plan).generated(generators), begin, None);
+    let mut measured =
+        measured.map_err(|error| failed(error, |error| wrk::preparation_ending(options, error)))?;
+    print(&wrk::report(options, &measured.run));
+    measured.write(Ok(()))?;
+    let run = &measured.run;
+    let code = match wrk::script_error(run) {
+        Some(reason) => {
+            message::print_of_script(&reason);
+            ExitCode::from(EXIT_FAILED)
+        }
+        None => ExitCode::SUCCESS,
     };
-    pipeline.run(job, &mut Wrk { options, script })
-}
-
-/// The text of a run, and its script, which is called when that is printed.
-struct Wrk<'a> {
-    options: &'a wrk::Options,
-    script: Option<LastCalls>,
-}
-
-impl FrontEnd for Wrk<'_> {
-    fn begin(&mut self) {
-        print(&wrk::heading(self.options));
-    }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        failed(error, |error| wrk::preparation_ending(self.options, error))
-    }
-
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        print(&wrk::report(self.options, run));
-        Ok(())
-    }
-
-    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        let script_error = wrk::script_error(run);
-        let code = match &script_error {
-            Some(reason) => {
-                message::print_of_script(reason);
-                ExitCode::from(EXIT_FAILED)
-            }
-            None => ExitCode::SUCCESS,
-        };
-        let Some(script) = &mut self.script else {
-            return Ok(code);
-        };
-        let torn_down = script.tear_down();
-        let done = script.done(run);
-        script::exit_code(torn_down.and(done), code)
-    }
+    let Some(mut script) = script else {
+        return Ok(code);
+    };
+    let torn_down = script.tear_down();
+    let done = script.done(run);
+    script::exit_code(torn_down.and(done), code)
 }
 
 /// Runs the command line `words` of ab, called as `name`.
@@ -85,48 +63,31 @@ pub(super) fn ab(name: &str, words: &[String]) -> Result<ExitCode> {
     let ab::Planned { plan, request } = options.plan(&body.unwrap_or_default())?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     print(&ab::heading(options, &request));
-    let completed = Completed::new(options.progress_every());
-    pipeline.run(job(plan), &mut Ab { options, completed })
+    let mut completed = Completed::new(options.progress_every());
+    let measured = pipeline.measure(job(plan), || (), Some(&mut completed));
+    let mut measured =
+        measured.map_err(|error| failed(error, |error| ab::preparation_ending(options, error)))?;
+    if let Some(ending) = ab::run_ending(options, &measured.run) {
+        measured.write(Ok(()))?;
+        return Err(ending.into());
+    }
+    completed.finished(measured.log.len());
+    let reported = ab_report(options, &measured);
+    measured.write(reported)?;
+    Ok(exit_code(&measured.run))
 }
 
-/// The text of a run.
-struct Ab<'a> {
-    options: &'a ab::Options,
-    completed: Completed,
-}
-
-impl FrontEnd for Ab<'_> {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut self.completed)
+/// Prints the text of a run, and writes the files that are asked for.
+fn ab_report(options: &ab::Options, Measured { run, log, .. }: &Measured) -> Result<()> {
+    let measured = ab::Measured::of(options, run, log);
+    print(&ab::report(options, &measured));
+    if let Some(path) = &options.csv {
+        write_file(path, ab::csv(&measured))?;
     }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        failed(error, |error| ab::preparation_ending(self.options, error))
+    if let Some(path) = &options.gnuplot {
+        write_file(path, ab::gnuplot(run, log))?;
     }
-
-    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
-        let options = self.options;
-        if ab::run_ending(options, run).is_some() {
-            return Ok(());
-        }
-        let measured = ab::Measured::of(options, run, log);
-        self.completed.finished(log.len());
-        print(&ab::report(options, &measured));
-        if let Some(path) = &options.csv {
-            write_file(path, ab::csv(&measured))?;
-        }
-        if let Some(path) = &options.gnuplot {
-            write_file(path, ab::gnuplot(run, log))?;
-        }
-        Ok(())
-    }
-
-    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        match ab::run_ending(self.options, run) {
-            Some(ending) => Err(ending.into()),
-            None => Ok(exit_code(run)),
-        }
-    }
+    Ok(())
 }
 
 /// The exit code of a run that a signal may have ended.
@@ -189,48 +150,42 @@ pub(super) fn weighttp(words: &[String]) -> Result<ExitCode> {
     let body = read_file("-p", path, |_, error| options.unread(error))?;
     let plan = options.plan(&body.unwrap_or_default())?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
-    let mut weighttp = Weighttp {
+    let mut progress = Percent {
         options: &options,
         next_percent: 10,
     };
-    pipeline.run(job(plan), &mut weighttp)
+    let begin = || print(&weighttp::heading(&options));
+    let mut measured = pipeline.measure(job(plan), begin, Some(&mut progress))?;
+    progress.reached(measured.log.len());
+    let reported = weighttp_report(&options, &measured);
+    measured.write(reported)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// The text of a run, and its progress.
-struct Weighttp<'a> {
+/// Prints the text of a run, and writes the file that is asked for.
+fn weighttp_report(options: &weighttp::Options, measured: &Measured) -> Result<()> {
+    let measured = weighttp::Measured::of(&measured.run, &measured.log);
+    let (stdout, stderr) = weighttp::report(options, &measured);
+    if let Some(path) = &options.csv {
+        let csv = weighttp::csv(&measured);
+        if is_standard(path) {
+            print(&csv);
+        } else {
+            write_file(path, &csv)?;
+        }
+    }
+    print(&stdout);
+    message::print_lines(&stderr);
+    Ok(())
+}
+
+/// Progress as weighttp prints it.
+struct Percent<'a> {
     options: &'a weighttp::Options,
     next_percent: u64,
 }
 
-impl FrontEnd for Weighttp<'_> {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(self)
-    }
-
-    fn begin(&mut self) {
-        print(&weighttp::heading(self.options));
-    }
-
-    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
-        let options = self.options;
-        self.reached(log.len());
-        let measured = weighttp::Measured::of(run, log);
-        let (stdout, stderr) = weighttp::report(options, &measured);
-        if let Some(path) = &options.csv {
-            let csv = weighttp::csv(&measured);
-            if is_standard(path) {
-                print(&csv);
-            } else {
-                write_file(path, &csv)?;
-            }
-        }
-        print(&stdout);
-        message::print_lines(&stderr);
-        Ok(())
-    }
-}
-
-impl Weighttp<'_> {
+impl Percent<'_> {
     fn reached(&mut self, requests: u64) {
         let all = self.options.requests;
         let step = if all > 10 { 10 } else { 100 };
@@ -246,7 +201,7 @@ impl Weighttp<'_> {
     }
 }
 
-impl RunObserver for Weighttp<'_> {
+impl RunObserver for Percent<'_> {
     fn progress(&mut self, _phase: Phase, progress: &Progress) {
         self.reached(progress.successes + progress.errors + progress.failures);
     }
@@ -265,42 +220,22 @@ pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
     warn(&options, &uris);
     let plan = options.plan(&uris, data.as_deref())?;
     let requests = plan.stop.requests.unwrap_or(1);
-    let log = options.log.as_deref().map(open_log).transpose()?;
+    let file = options.log.as_deref().map(open_log).transpose()?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
-    let mut h2load = H2load {
-        options: &options,
-        requests,
-        log,
+    let begin = || print(&h2load::heading(&options, requests));
+    let mut measured = match pipeline.measure(job(plan), begin, None) {
+        Ok(measured) => measured,
+        Err(error) => return ended_before(&options, requests, error),
     };
-    pipeline.run(job(plan), &mut h2load)
-}
-
-/// The text of a run.
-struct H2load<'a> {
-    options: &'a h2load::Options,
-    /// Requests that are planned.
-    requests: u64,
-    /// The file of `--log-file`.
-    log: Option<File>,
-}
-
-impl FrontEnd for H2load<'_> {
-    fn begin(&mut self) {
-        print(&h2load::heading(self.options, self.requests));
-    }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        ended_before(self.options, self.requests, error)
-    }
-
-    fn report(&mut self, run: &Run, log: &RequestLog) -> Result<()> {
-        print(&h2load::report(self.options, self.requests, run, log));
-        if let Some(file) = &mut self.log {
-            file.write_all(h2load::log_lines(self.options, run, log).as_bytes())
-                .context("cannot write the file of --log-file")?;
-        }
-        Ok(())
-    }
+    let (run, log) = (&measured.run, &measured.log);
+    print(&h2load::report(&options, requests, run, log));
+    let written = file.map_or(Ok(()), |mut file| {
+        let lines = h2load::log_lines(&options, run, log);
+        file.write_all(lines.as_bytes())
+            .context("cannot write the file of --log-file")
+    });
+    measured.write(written)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What is to be said before the load.
@@ -378,40 +313,15 @@ pub(super) fn httperf(name: &str, words: &[String]) -> Result<ExitCode> {
     } = options.plan(&files(options)?)?;
     message::print_lines(&warning);
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
-    let job = Job {
-        generators: vec![generator],
-        ..job(plan)
-    };
-    pipeline.run(job, &mut Httperf { options, place })
-}
-
-/// The text of a run.
-struct Httperf<'a> {
-    options: &'a httperf::Options,
-    /// Where the generator keeps the outcomes of the sessions.
-    place: Arc<Mutex<SessionFigures>>,
-}
-
-impl FrontEnd for Httperf<'_> {
-    fn begin(&mut self) {
-        print(&httperf::heading(self.options));
-    }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        failed(error, |error| {
-            httperf::preparation_ending(self.options, error)
-        })
-    }
-
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let sessions = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        print(&httperf::report(self.options, run, &sessions));
-        Ok(())
-    }
-
-    fn exit_code(&mut self, run: &Run, _usual: ExitCode) -> Result<ExitCode> {
-        Ok(exit_code(run))
-    }
+    let begin = || print(&httperf::heading(options));
+    let measured = pipeline.measure(job(plan).generated(vec![generator]), begin, None);
+    let mut measured = measured
+        .map_err(|error| failed(error, |error| httperf::preparation_ending(options, error)))?;
+    // The generator keeps the outcomes of the sessions there.
+    let sessions = place.lock().unwrap_or_else(PoisonError::into_inner);
+    print(&httperf::report(options, &measured.run, &sessions));
+    measured.write(Ok(()))?;
+    Ok(exit_code(&measured.run))
 }
 
 /// Reads the files that the command line names.
@@ -444,23 +354,15 @@ pub(super) fn oha(words: &[String]) -> Result<ExitCode> {
     message::print_lines(&options.warning);
     let plan = oha::plan(&options, &body.unwrap_or_else(typed), cpus())?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
-    pipeline.run(job(plan), &mut Oha { options: &options })
-}
-
-/// The text of a run.
-struct Oha<'a> {
-    options: &'a oha::Options,
-}
-
-impl FrontEnd for Oha<'_> {
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let report = oha::report(self.options, run);
-        match &self.options.output {
-            Some(path) => write_file(path, &report),
-            None => {
-                print(&report);
-                Ok(())
-            }
+    let mut measured = pipeline.measure(job(plan), || (), None)?;
+    let report = oha::report(&options, &measured.run);
+    let reported = match &options.output {
+        Some(path) => write_file(path, &report),
+        None => {
+            print(&report);
+            Ok(())
         }
-    }
+    };
+    measured.write(reported)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -20,7 +20,7 @@ use brunt_load::Plan;
 
 use crate::output::Destination;
 use crate::request::BODY_BYTES_MAX;
-use crate::run::{Job, Origin, Pipeline};
+use crate::run::{Job, Pipeline};
 use crate::session::is_interrupt;
 use crate::{exit, message, redact};
 
@@ -146,17 +146,17 @@ fn open_outputs(typed: Option<&Path>) -> Result<Pipeline> {
 /// The run of `plan`, called as this process was.
 fn job(plan: Plan) -> Job {
     let command = Called::here().and_then(|called| called.shown());
-    Job::new(plan, Origin::of_command(command))
+    Job::new(plan, command)
 }
 
-/// How the command line ends whose run could not be made, in the words of the tool where it has any
-/// for a failed preparation.
+/// Why the run could not be made, in the words of the tool where it has any for a failed
+/// preparation.
 fn failed(
     error: anyhow::Error,
     ending: impl FnOnce(&PrepareError) -> Option<Ending>,
-) -> Result<ExitCode> {
+) -> anyhow::Error {
     let ending = error.downcast_ref().and_then(ending);
-    Err(ending.map_or(error, anyhow::Error::from))
+    ending.map_or(error, anyhow::Error::from)
 }
 
 /// The CPUs that this process may use.

@@ -1,7 +1,7 @@
 //! brunt in place of nuttcp's client: a server of nuttcp's is asked on its control connection, and
 //! reports there.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
@@ -12,10 +12,8 @@ use brunt_dropin::nuttcp::{self, Options, ServerReport};
 use brunt_engine::RunError;
 use brunt_io::blocking::Deadline;
 use brunt_io::threads;
-use brunt_record::{RequestLog, Run};
 
 use super::{job, open_outputs, print};
-use crate::run::FrontEnd;
 use crate::session::Interrupts;
 
 /// How long the exchange before the load may take, and the server's report after it.
@@ -38,47 +36,30 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let is_live = options.transmits() && options.interval_s > 0.0;
     let prefix = is_live.then(|| nuttcp::prefix(&options));
     let reader = threads::spawn("brunt-nuttcp", move || listen(replies, prefix));
-    let mut nuttcp = Nuttcp {
-        options: &options,
-        interrupts: pipeline.interrupts.clone(),
-        reader: Some(reader.context("cannot start a thread")?),
-    };
-    pipeline.run(job(plan), &mut nuttcp)
-}
-
-/// The text of a run.
-struct Nuttcp<'a> {
-    options: &'a Options,
-    interrupts: Interrupts,
-    /// Reads what the server says of the run; absent when it was asked.
-    reader: Option<JoinHandle<std::io::Result<String>>>,
-}
-
-impl FrontEnd for Nuttcp<'_> {
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let text = self.reader.take().map(|reader| self.await_text(reader));
-        let text = text.transpose()?.unwrap_or_default();
+    let reader = reader.context("cannot start a thread")?;
+    let interrupts = pipeline.interrupts.clone();
+    let mut measured = pipeline.measure(job(plan), || (), None)?;
+    let reported = await_text(reader, &interrupts).map(|text| {
         let report = ServerReport::of(&text);
-        print(&nuttcp::intervals(self.options, run));
-        print(&nuttcp::report(self.options, run, &report));
-        Ok(())
-    }
+        print(&nuttcp::intervals(&options, &measured.run));
+        print(&nuttcp::report(&options, &measured.run, &report));
+    });
+    measured.write(reported)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-impl Nuttcp<'_> {
-    /// What the server says of the load; nothing, where it takes long and a signal came.
-    fn await_text(&self, reader: JoinHandle<std::io::Result<String>>) -> Result<String> {
-        let mut patience: Option<Deadline> = None;
-        let is_over = || {
-            let mut limit = || *patience.get_or_insert_with(|| Deadline::after(SIGNAL_NS));
-            self.interrupts.came() && limit().left().is_err()
-        };
-        let said = threads::run_unless("brunt-nuttcp-end", move || reader.join(), is_over);
-        match said.context("cannot start a thread")? {
-            None => Ok(String::new()),
-            Some(Ok(text)) => text.context("the server's report cannot be read"),
-            Some(Err(_)) => bail!("the server's report cannot be read"),
-        }
+/// What the server says of the load; nothing, where it takes long and a signal came.
+fn await_text(reader: JoinHandle<io::Result<String>>, interrupts: &Interrupts) -> Result<String> {
+    let mut patience: Option<Deadline> = None;
+    let is_over = || {
+        let mut limit = || *patience.get_or_insert_with(|| Deadline::after(SIGNAL_NS));
+        interrupts.came() && limit().left().is_err()
+    };
+    let text = threads::run_unless("brunt-nuttcp-end", move || reader.join(), is_over);
+    match text.context("cannot start a thread")? {
+        None => Ok(String::new()),
+        Some(Ok(text)) => text.context("the server's report cannot be read"),
+        Some(Err(_)) => bail!("the server's report cannot be read"),
     }
 }
 
@@ -89,8 +70,8 @@ struct Replies {
 }
 
 impl Read for Replies {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let timed_out = || std::io::Error::from(ErrorKind::TimedOut);
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let timed_out = || io::Error::from(ErrorKind::TimedOut);
         let left = self.deadline.left().map_err(|_| timed_out())?;
         self.stream.set_read_timeout(Some(left))?;
         self.stream.read(into).map_err(|error| match error.kind() {
@@ -177,7 +158,7 @@ impl Control {
 
 /// What the server says of the load, without the lines over time, which are printed as they come,
 /// behind the prefix.
-fn listen(replies: BufReader<Replies>, prefix: Option<String>) -> std::io::Result<String> {
+fn listen(replies: BufReader<Replies>, prefix: Option<String>) -> io::Result<String> {
     let mut text = String::new();
     let mut had_lines = false;
     for line in replies.take(REPLY_BYTES_MAX).split(b'\n') {
@@ -228,8 +209,8 @@ mod tests {
         let replies = BufReader::new(Replies { stream, deadline });
         let mut control = Control { replies, peer };
         let error = control.hear().expect_err("the line has no end");
-        let reason = error.downcast_ref::<std::io::Error>();
-        assert_eq!(reason.map(std::io::Error::kind), Some(ErrorKind::TimedOut));
+        let reason = error.downcast_ref::<io::Error>();
+        assert_eq!(reason.map(io::Error::kind), Some(ErrorKind::TimedOut));
         drop(control);
         drip.expect("a thread").join().expect("no panic");
     }

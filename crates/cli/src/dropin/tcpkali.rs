@@ -12,14 +12,13 @@ use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
 use brunt_io::{clock, threads};
 use brunt_load::Target;
-use brunt_record::{Histogram, RequestLog, Run, SparseHistogram};
+use brunt_record::{Histogram, Run, SparseHistogram};
 use brunt_server::{ListenAddress, Running, TcpOptions, TcpService};
 
 use super::{EXIT_FAILED, cpus, job, open_outputs, print};
 use crate::args::fresh_seed;
 use crate::message;
 use crate::request::BODY_BYTES_MAX;
-use crate::run::FrontEnd;
 use crate::session::{Interrupts, Second, is_interrupt};
 
 /// Runs the command line `words` of tcpkali, which was called `name`.
@@ -32,56 +31,42 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
         })
     };
     if options.servers.is_empty()
-        && let Some(listening) = Listening::start(&options)?
+        && let Some(server) = listen(&options)?
     {
-        return listening.run(&options);
+        return listen_alone(server, &options);
     }
     let plan = options.plan(cpus(), fresh_seed(), read)?;
     let has_markers = tcpkali::has_markers(&plan);
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let targets = std::iter::once(&plan.target).chain(&plan.further_targets);
     message::print_lines(&targets.map(destinations).collect::<String>());
-    let mut tcpkali = Tcpkali {
-        options: &options,
-        has_markers,
-        listening: Listening::start(&options)?,
-        live: Live::new(&options, tcpkali::has_replies(&plan))?,
-    };
-    pipeline.run(job(plan), &mut tcpkali)
-}
-
-/// The text of a run, and the listening side beside it.
-struct Tcpkali<'a> {
-    options: &'a Options,
-    has_markers: bool,
-    listening: Option<Listening>,
-    live: Live,
-}
-
-impl FrontEnd for Tcpkali<'_> {
-    fn observer(&mut self) -> Option<&mut dyn RunObserver> {
-        Some(&mut self.live)
-    }
-
-    fn end(&mut self, run: Option<&Run>) {
-        self.live.end(self.options, run);
-    }
-
-    fn failed(&mut self, error: anyhow::Error) -> Result<ExitCode> {
-        if is_interrupt(&error) {
-            return Err(error);
+    let listening = listen(&options)?;
+    let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
+    let measured = pipeline.measure(job(plan), || (), Some(&mut live));
+    live.end(
+        &options,
+        measured.as_ref().ok().map(|measured| &measured.run),
+    );
+    let mut measured = match measured {
+        Err(error) if !is_interrupt(&error) => {
+            message::print(&format_args!("{error:#}"));
+            message::print_lines(&tcpkali::not_connected(&options));
+            return Ok(ExitCode::from(EXIT_FAILED));
         }
-        message::print(&format_args!("{error:#}"));
-        message::print_lines(&tcpkali::not_connected(self.options));
-        Ok(ExitCode::from(EXIT_FAILED))
-    }
-
-    fn report(&mut self, run: &Run, _log: &RequestLog) -> Result<()> {
-        let taken = self.listening.take().map(Listening::end).transpose()?;
+        measured => measured?,
+    };
+    let taken = listening.map(end).transpose();
+    let reported = taken.map(|taken| {
         let taken = taken.unwrap_or_default();
-        print(&tcpkali::report(self.options, self.has_markers, run, taken));
-        Ok(())
-    }
+        print(&tcpkali::report(
+            &options,
+            has_markers,
+            &measured.run,
+            taken,
+        ));
+    });
+    measured.write(reported)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The addresses of the server, line by line. The run says what is wrong with its name.
@@ -202,8 +187,8 @@ impl Live {
             message::draw(&line);
         }
         let latencies = [("message", &times)];
-        let is_told = self.wants_times && is_window_over;
-        self.send(&interval, if is_told { &latencies } else { &[] });
+        let is_sent = self.wants_times && is_window_over;
+        self.send(&interval, if is_sent { &latencies } else { &[] });
         if self.window_ns.is_some() && is_window_over {
             self.times = SparseHistogram::default();
             self.window_from_ns = now_ns;
@@ -242,67 +227,59 @@ const START_PAUSE_NS: u64 = 50_000_000;
 /// How often the end is looked for.
 const WATCH_NS: u64 = 20_000_000;
 
-/// Connections are taken.
-struct Listening {
-    server: Running,
+/// Listens, where the command line says so, and says where.
+fn listen(options: &Options) -> Result<Option<Running>> {
+    let Some((host, port)) = &options.listen else {
+        return Ok(None);
+    };
+    let addresses: Vec<SocketAddr> = match host {
+        Some(host) => {
+            let found = (host.as_str(), *port).to_socket_addrs();
+            found.with_context(|| host.clone())?.collect()
+        }
+        // That of IPv6 takes both.
+        None => vec![
+            (Ipv6Addr::UNSPECIFIED, *port).into(),
+            (Ipv4Addr::UNSPECIFIED, *port).into(),
+        ],
+    };
+    let (server, address) = serve_at(&addresses)?;
+    let mut shown = vec![address];
+    if host.is_none() && address.is_ipv6() {
+        shown.insert(0, (Ipv4Addr::UNSPECIFIED, *port).into());
+    }
+    message::print_lines(&tcpkali::listening(&shown));
+    Ok(Some(server))
 }
 
-impl Listening {
-    /// Listens, where the command line says so, and says where.
-    fn start(options: &Options) -> Result<Option<Self>> {
-        let Some((host, port)) = &options.listen else {
-            return Ok(None);
-        };
-        let addresses: Vec<SocketAddr> = match host {
-            Some(host) => {
-                let found = (host.as_str(), *port).to_socket_addrs();
-                found.with_context(|| host.clone())?.collect()
-            }
-            // That of IPv6 takes both.
-            None => vec![
-                (Ipv6Addr::UNSPECIFIED, *port).into(),
-                (Ipv4Addr::UNSPECIFIED, *port).into(),
-            ],
-        };
-        let (server, address) = serve_at(&addresses)?;
-        let mut shown = vec![address];
-        if host.is_none() && address.is_ipv6() {
-            shown.insert(0, (Ipv4Addr::UNSPECIFIED, *port).into());
-        }
-        message::print_lines(&tcpkali::listening(&shown));
-        Ok(Some(Self { server }))
+/// Listens for as long as the command line says, or up to a signal, and reports.
+fn listen_alone(server: Running, options: &Options) -> Result<ExitCode> {
+    let interrupts = Interrupts::listen(Second::Ends)?;
+    let from_ns = clock::now_ns();
+    let passed_ns = || clock::now_ns() - from_ns;
+    while passed_ns() < options.duration_ns && !interrupts.came() {
+        let left_ns = options.duration_ns.saturating_sub(passed_ns());
+        threads::sleep(left_ns.min(WATCH_NS));
     }
+    let seconds = passed_ns() as f64 / 1e9;
+    print(&tcpkali::report_of_listening(end(server)?, seconds));
+    let code = if interrupts.came() {
+        EXIT_AFTER_SIGNAL
+    } else {
+        0
+    };
+    Ok(ExitCode::from(code))
+}
 
-    /// Listens for as long as the command line says, or up to a signal, and reports.
-    fn run(self, options: &Options) -> Result<ExitCode> {
-        let interrupts = Interrupts::listen(Second::Ends)?;
-        let from_ns = clock::now_ns();
-        let passed_ns = || clock::now_ns() - from_ns;
-        while passed_ns() < options.duration_ns && !interrupts.came() {
-            let left_ns = options.duration_ns.saturating_sub(passed_ns());
-            threads::sleep(left_ns.min(WATCH_NS));
-        }
-        let seconds = passed_ns() as f64 / 1e9;
-        let taken = self.end()?;
-        print(&tcpkali::report_of_listening(taken, seconds));
-        let code = if interrupts.came() {
-            EXIT_AFTER_SIGNAL
-        } else {
-            0
-        };
-        Ok(ExitCode::from(code))
-    }
-
-    /// Listens no longer.
-    fn end(self) -> Result<Taken> {
-        let open = self.server.counters().tcp;
-        let counters = self.server.stop();
-        let counters = counters.context("the listening side did not end well")?;
-        Ok(Taken {
-            connections: open.map_or(0, |tcp| tcp.connections_live),
-            bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
-        })
-    }
+/// Listens no longer; gives what was taken.
+fn end(server: Running) -> Result<Taken> {
+    let open = server.counters().tcp;
+    let counters = server.stop();
+    let counters = counters.context("the listening side did not end well")?;
+    Ok(Taken {
+        connections: open.map_or(0, |tcp| tcp.connections_live),
+        bytes: counters.tcp.map_or(0, |tcp| tcp.bytes_received),
+    })
 }
 
 /// Serves at the first of the addresses that can be had.

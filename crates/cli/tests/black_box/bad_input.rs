@@ -3,34 +3,9 @@
 use std::ffi::OsStr;
 
 use crate::support::listener::Port;
-use crate::support::process::{Outcome, Process, binary, brunt, brunt_with, limited};
+use crate::support::process::{Process, assert_refused, binary, brunt, brunt_with};
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
-
-/// Checks exit code and message: it comes alone, holds all of `words`, and says nothing twice.
-fn assert_refused(outcome: &Outcome, words: &[&str]) {
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert_eq!(outcome.stdout, "", "standard output");
-    let message = outcome.stderr.trim_end();
-    for word in words {
-        assert!(message.contains(word), "{word:?} is not in: {message}");
-    }
-    for bad in ["panicked", "backtrace", "Error {"] {
-        assert!(!message.contains(bad), "{message}");
-    }
-    // Ours take one line; those of the argument parser may add a tip and the usage.
-    let first = message.lines().next().unwrap_or_default();
-    assert!(
-        first.starts_with("error: ") || message.lines().count() == 1,
-        "{message}"
-    );
-    let clauses: Vec<_> = first.split(": ").collect();
-    let repeated = clauses
-        .iter()
-        .enumerate()
-        .any(|(index, clause)| clause.len() > 12 && clauses[..index].contains(clause));
-    assert!(!repeated, "says the same twice: {message}");
-}
 
 /// Runs with `arguments` and an output file that does not exist, then with one that does.
 fn refused<A: AsRef<OsStr>>(arguments: &[A], words: &[&str]) {
@@ -107,6 +82,8 @@ const REFUSED: &[&str] = &[
     // Files.
     "--hdr-log /nonexistent/file URL => /nonexistent/file|No such file",
     "--hgrm / URL => irectory",
+    "-o /nonexistent/run.json URL => /nonexistent/run.json|No such file",
+    "-o / URL => /|irectory",
     // HTTP/2 and TLS.
     "--http2 --streams 5g URL => --streams|5g",
     "--tls-max TLSv1.3 HTTPS => --tls-max|TLSv1.3|1.3",
@@ -288,26 +265,6 @@ fn a_port_that_refuses() {
     let secure = url.replace("http:", "https:");
     refused(&["--http3", "-k", &secure], &["refused"]);
     refused(&["compare", &url, &url], &["refused"]);
-}
-
-#[test]
-fn more_connections_than_descriptors() {
-    let server = Serve::start();
-    let load = format!("--backend epoll -t 1 -c 1000 {}", server.url("/"));
-    let outcome = limited("ulimit -n 200", &load);
-    assert_refused(&outcome, &["file descriptors", "200", "ulimit -n"]);
-    assert_eq!(server.counters().requests, 0);
-}
-
-#[test]
-fn an_output_that_cannot_be_written() {
-    let server = Serve::start();
-    for (path, reason) in [("/nonexistent/run.json", "No such file"), ("/", "irectory")] {
-        let outcome = brunt(&format!("-o {path} {}", server.url("/")));
-        assert_refused(&outcome, &[path, reason]);
-    }
-    let accepted = server.counters().connections_accepted;
-    assert_eq!(accepted, 1, "only the one that asks");
 }
 
 #[test]

@@ -56,29 +56,6 @@ fn a_server_is_as_fast_as_itself() {
 }
 
 #[test]
-fn a_change_that_is_too_large_fails() {
-    let server = Serve::start();
-    let (fast, slow) = (server.url("/delay/10ms"), server.url("/delay/40ms"));
-    let slower = brunt(&format!(
-        "compare {ROUNDS} --fail-if rate<-5% {fast} {slow}"
-    ));
-    let is_whole = !slower.stdout.contains("nothing can be said");
-    if is_whole {
-        assert_eq!(slower.code, Some(1), "{slower:?}");
-        slower.assert_says(&["exceeded rate < -5.0 %: B is "]);
-        assert!(slower.stdout.contains("EXCEEDED"), "{slower:?}");
-    }
-    let same = brunt(&format!(
-        "compare --pairs 9 {LOAD} -r 100 --fail-if p90>+1000% {fast} {fast}"
-    ));
-    if !same.stdout.contains("nothing can be said") {
-        assert_eq!(same.code, Some(0), "{same:?}");
-        same.assert_prints(&["each limit is shown to be kept"]);
-    }
-    assert!(same.stdout.contains("\np90  "), "{same:?}");
-}
-
-#[test]
 fn a_comparison_exits_alike_as_it_is_made_and_from_its_file() {
     let stored = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
     let path = stored.path().display();
@@ -107,9 +84,12 @@ fn the_script_for_ci_says_what_it_needs() {
         .env("START", "./server")
         .output()
         .expect("it starts");
-    let told = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert_eq!(run.status.code(), Some(2), "{told}");
-    assert!(told.contains("BASE: the commit to compare with"), "{told}");
+    let message = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("BASE: the commit to compare with"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -147,7 +127,7 @@ fn capacities_are_searched_for_in_turns() {
         let steps = side["capacity"]["steps"].as_array().expect("a list");
         let rates: Vec<_> = steps
             .iter()
-            .filter_map(|it| it["rate_per_s"].as_f64())
+            .filter_map(|step| step["rate_per_s"].as_f64())
             .collect();
         // The first is low load.
         // A busy machine may spoil steps.

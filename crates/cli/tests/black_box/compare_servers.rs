@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::process::Signal;
 
+use crate::support::foreign::free_address;
 use crate::support::process::{Outcome, Process, binary, brunt_with, refused};
 use crate::support::stored::Stored;
 use crate::support::wait_for;
@@ -21,16 +21,8 @@ fn compare(words: &[&str]) -> Outcome {
 }
 
 /// What is said on standard error, as if of the first side: which one comes first is chance.
-fn said(outcome: &Outcome) -> String {
+fn messages(outcome: &Outcome) -> String {
     outcome.stderr.replace("of B", "of A")
-}
-
-/// An address of loopback that nobody else uses, free before the server starts and after it ends.
-fn address() -> SocketAddr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    (([127, high | 1, low, number]), 18_080).into()
 }
 
 fn serve(address: SocketAddr) -> String {
@@ -65,12 +57,12 @@ fn is_running(process: &Path) -> bool {
 
 #[test]
 fn two_builds_take_turns_on_one_port() {
-    let address = address();
+    let address = free_address();
     let files = Stored::new();
     let warm_up = format!("echo x >> {}", files.path("warmed"));
     let start = serve(address);
     let ready = format!("http://{address}/counters");
-    let [fast, slow] = ["2ms", "20ms"].map(|it| format!("http://{address}/delay/{it}"));
+    let [fast, slow] = ["2ms", "20ms"].map(|delay| format!("http://{address}/delay/{delay}"));
     let mut words = vec!["--format", "json", "--start", &start, "--start", &start];
     // The first one is ready when it takes a connection.
     words.extend(["--ready", "", "--ready", &ready]);
@@ -86,7 +78,7 @@ fn two_builds_take_turns_on_one_port() {
     if only["claim"] != "nothing" {
         assert_eq!(only["claim"], "differs", "{only}");
         let change = only["change"].as_f64();
-        assert!(change.is_some_and(|it| it < -0.5), "{only}");
+        assert!(change.is_some_and(|change| change < -0.5), "{only}");
     }
     // Before each round of the second.
     let rounds = found["sides"][1]["rounds"].as_array().map_or(0, Vec::len);
@@ -95,7 +87,7 @@ fn two_builds_take_turns_on_one_port() {
 
 #[test]
 fn servers_at_one_url_are_called_by_their_commands_or_labels() {
-    let address = address();
+    let address = free_address();
     let (old, url) = (serve(address), format!("http://{address}/"));
     let new = format!("{old} --backend epoll");
     let mut words = vec!["--start", &old, "--start", &new, &url];
@@ -115,7 +107,7 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
 
 #[test]
 fn a_server_that_leaves_its_command_is_stopped_by_another() {
-    let (address, files) = (address(), Stored::new());
+    let (address, files) = (free_address(), Stored::new());
     let file = files.path("pid");
     // It is in a session of its own, as a service is.
     let serve = serve(address);
@@ -129,7 +121,7 @@ fn a_server_that_leaves_its_command_is_stopped_by_another() {
     let outcome = compare(&words);
     refused(&outcome, "--stop");
     let words = "before the server of A is started";
-    assert!(said(&outcome).contains(words), "{outcome:?}");
+    assert!(messages(&outcome).contains(words), "{outcome:?}");
     let mut command = Command::new("sh");
     command.args(["-c", &stop]);
     Process::start(command).wait().exits(0);
@@ -137,7 +129,7 @@ fn a_server_that_leaves_its_command_is_stopped_by_another() {
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
-    let url = format!("http://{}/", address());
+    let url = format!("http://{}/", free_address());
     let files = Stored::new();
     let file = files.path("pid");
     // It does not care for SIGTERM either.
@@ -162,7 +154,7 @@ fn a_server_that_does_not_start_says_why() {
         let words = ["--start", start, "--start", start, &url, &url];
         let outcome = compare(&[&["--ready-timeout", "300ms"], &words[..]].concat()).exits(2);
         for reason in reasons {
-            assert!(said(&outcome).contains(reason), "{reason}: {outcome:?}");
+            assert!(messages(&outcome).contains(reason), "{reason}: {outcome:?}");
         }
     }
     assert!(!is_running(&process_of(&files.place("pid"))));
@@ -170,7 +162,7 @@ fn a_server_that_does_not_start_says_why() {
 
 #[test]
 fn a_command_that_fails_ends_the_comparison_and_the_server() {
-    let address = address();
+    let address = free_address();
     let (start, url) = (serve(address), format!("http://{address}/"));
     for (option, command) in [("--warmup-command", "exit 7"), ("--stop", "kill -9 $$")] {
         let start = ["--start", &start, "--start", &start];
@@ -178,14 +170,14 @@ fn a_command_that_fails_ends_the_comparison_and_the_server() {
         let outcome = compare(&[&start[..], &failing].concat());
         refused(&outcome, command);
         let words = format!("{option} of A ");
-        assert!(said(&outcome).contains(&words), "{outcome:?}");
+        assert!(messages(&outcome).contains(&words), "{outcome:?}");
         wait_until_free(address);
     }
 }
 
 #[test]
 fn a_server_that_dies_in_its_round_is_named() {
-    let address = address();
+    let address = free_address();
     let url = format!("http://{address}/");
     let serve = serve(address);
     let dying = format!("{serve} & sleep 0.3; kill -9 $!; echo gone >&2; exit 4");
@@ -197,14 +189,14 @@ fn a_server_that_dies_in_its_round_is_named() {
         "the server of A ended with exit code 4 in its round",
         "wrote to standard error:\ngone\n",
     ] {
-        assert!(said(&outcome).contains(words), "{outcome:?}");
+        assert!(messages(&outcome).contains(words), "{outcome:?}");
     }
 }
 
 #[test]
 fn an_interrupted_comparison_leaves_no_server() {
     for (signals, is_deaf) in [(1, false), (2, true)] {
-        let (address, files) = (address(), Stored::new());
+        let (address, files) = (free_address(), Stored::new());
         let serve = serve(address);
         let own = format!("echo $$ > {}", files.path("pid"));
         let start = if is_deaf {
@@ -237,7 +229,7 @@ fn a_comparison_that_is_killed_leaves_no_server() {
     // It does not mind SIGTERM, and is not the first of its group.
     let own = format!("echo $$ > {}; exec sleep 600", files.path("pid"));
     let start = format!("trap '' TERM; sh -c '{own}'");
-    let url = format!("http://{}/", address());
+    let url = format!("http://{}/", free_address());
     let mut command = binary();
     command.args(["compare", "-q", "--start", &start, "--start", &start]);
     command.args([&url, &url]);

@@ -1,7 +1,6 @@
 //! What brunt counts and times of a run on the reference server.
 
 use crate::loads::MACHINERIES;
-use crate::support::BACKENDS;
 use crate::support::process::brunt;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::Serve;
@@ -61,20 +60,6 @@ fn the_phases_add_up_to_the_life_of_the_process() {
     let process_ns = report.number("/agents/0/clock/process_ns");
     assert!(process_ns >= edges[5], "{edges:?}");
     assert!(process_ns <= took_ns, "{process_ns} of {took_ns}");
-}
-
-#[test]
-fn polling_can_be_forced_and_forbidden() {
-    let server = Serve::start();
-    for backend in BACKENDS {
-        let spun = |spin: &str| {
-            let url = server.url("/");
-            let options = format!("--backend {backend} -t 1 -r 20 -d 200ms --warmup 0s");
-            run(&format!("{options} --spin {spin} {url}")).number("/agents/0/workers/0/spun_ns")
-        };
-        assert_eq!(spun("off"), 0, "{backend}");
-        assert!(spun("on") > 0, "{backend}");
-    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn run(tool: &str, is_recorded: bool) {
     command.args([COMMAND_LINES, "--quiet", "--tool", tool]);
     command.args(["--brunt", env!("CARGO_BIN_EXE_brunt")]);
     let seed = std::env::var("BRUNT_SEED").ok();
-    let seed: Option<u64> = seed.and_then(|it| it.parse().ok());
+    let seed: Option<u64> = seed.and_then(|seed| seed.parse().ok());
     let part = seed.unwrap_or(0) % PARTS + 1;
     command.args(["--part", &format!("{part}/{PARTS}")]);
     if is_recorded {
@@ -31,13 +31,13 @@ fn run(tool: &str, is_recorded: bool) {
     command.env_remove("GITHUB_ACTIONS");
     let output = command.stdin(Stdio::null()).output();
     let output = output.expect("python3 is installed");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{errors}");
+    assert!(output.status.success(), "{printed}\n{errors}");
     let begin = format!("| {tool} |");
-    let row = said.lines().find(|line| line.starts_with(&begin));
+    let row = printed.lines().find(|line| line.starts_with(&begin));
     let lines = row.and_then(|row| row.split('|').nth(3)?.trim().parse::<usize>().ok());
-    assert!(lines >= Some(LINES_LEAST), "{said}\n{errors}");
+    assert!(lines >= Some(LINES_LEAST), "{printed}\n{errors}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_session_whose_connections_are_closed_goes_on() {
     let (host, port) = (server.address.ip(), server.address.port());
     let line = format!("httperf --server={host} --port={port} --wsess=3,3,0.02 --uri=/close");
     let outcome = success(&line);
-    let told = "(3/3)\nSession: avg 3.00 connections/session";
-    assert!(outcome.stdout.contains(told), "{}", outcome.stdout);
+    let rows = "(3/3)\nSession: avg 3.00 connections/session";
+    assert!(outcome.stdout.contains(rows), "{}", outcome.stdout);
     assert_eq!(server.sequences().len(), 9);
 }

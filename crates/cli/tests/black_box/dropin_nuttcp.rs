@@ -130,8 +130,8 @@ fn text_and_exit_codes_are_those_of_nuttcp() {
             shapes
         };
         assert_eq!(shapes(&found), shapes(&expected), "{options}: {ours:?}");
-        let mut said = ours.stderr.lines();
-        assert!(said.all(|line| line.starts_with("brunt: ")), "{ours:?}");
+        let mut messages = ours.stderr.lines();
+        assert!(messages.all(|line| line.starts_with("brunt: ")), "{ours:?}");
     }
 }
 
@@ -165,7 +165,7 @@ fn what_the_server_received_is_what_brunt_had_acknowledged() {
         .ours(&format!("-T0.5 --brunt-report {}", files.path("run.json")))
         .exits(0);
     let first = outcome.stdout.split_whitespace().next();
-    let megabytes: f64 = first.and_then(|it| it.parse().ok()).expect("a number");
+    let megabytes: f64 = first.and_then(|word| word.parse().ok()).expect("a number");
     let json = files.read("run.json");
     let figures = &json["summary"]["bandwidth"];
     let acked = figures["up_bytes_whole_run"].as_u64().expect("a count");

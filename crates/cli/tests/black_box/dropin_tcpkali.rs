@@ -9,49 +9,8 @@ use rustix::process::Signal;
 
 use crate::support::PATIENCE;
 use crate::support::listener::serve_each;
-use crate::support::process::{Outcome, brunt, start, success};
+use crate::support::process::{Outcome, start, success};
 use crate::support::serve::ServeTcp;
-
-#[test]
-fn what_is_sent_at_a_rate_is_what_the_server_counts() {
-    let server = ServeTcp::start("echo=line", &[]);
-    let line = format!(
-        "tcpkali -c4 -r50 -T1s -em \\{{connection.uid}}PING\\n --latency-marker \\n \
-         --latency-connect --latency-percentiles 50,100 {}",
-        server.address
-    );
-    let run = success(&line);
-    let counters = server.settled();
-    assert!((195..=205).contains(&counters.messages), "{counters:?}");
-    assert_eq!(counters.messages, counters.replies);
-    let lines: Vec<&str> = run.stdout.lines().collect();
-    let expected = [
-        "Total data sent:     1",
-        "Total data received: ",
-        "Bandwidth per channel: 0.005⇅ Mbps (0.6 kBps)",
-        "Aggregate bandwidth: 0.010↓, 0.010↑ Mbps",
-        "Packet rate estimate: ",
-        "TCP connect latency at percentiles: ",
-        "Message latency at percentiles: ",
-        "Test duration: 1 s.",
-    ];
-    for (line, start) in lines.iter().zip(expected) {
-        assert!(line.starts_with(start), "{line}: {start}: {run:?}");
-    }
-    // The last message of each connection, or its reply, may come when the window has ended.
-    for line in &lines[..2] {
-        let bytes = line.split_whitespace().nth(3).expect("a count");
-        let bytes: u64 = bytes.parse().expect("a count");
-        assert!((1200 - 4 * 6..=1200).contains(&bytes), "{line}");
-    }
-    assert!(lines[4].ends_with("↑ (1↓, 1↑ TCP MSS/op)"), "{}", lines[4]);
-    assert!(lines[6].ends_with(" ms (50/100%)"), "{}", lines[6]);
-    assert_eq!(lines.len(), 8, "{run:?}");
-    let said: Vec<&str> = run.stderr.lines().collect();
-    let destination = format!("Destination: [127.0.0.1]:{}", server.address.port());
-    assert_eq!(said[..2], [&destination, "Ramped up to 4 connections."]);
-    assert!(said[2].starts_with("brunt: "), "{run:?}");
-}
 
 #[test]
 fn connections_go_to_several_servers_and_are_replaced() {
@@ -136,22 +95,6 @@ fn metrics_go_to_statsd() {
     assert!(text.starts_with("load.connections.opened:0|c\n"), "{text}");
     let last = "load.traffic.msgs.rcvd:0|c\nload.traffic.msgs.sent:0|c\n";
     assert!(text.ends_with(last), "{text}");
-}
-
-#[test]
-fn what_does_not_run_ends_as_tcpkali_does() {
-    for (line, code, says) in [
-        ("tcpkali --version", 0, "tcpkali version"),
-        ("tcpkali -h", 64, "Usage: tcpkali"),
-        ("tcpkali -m x", 64, "Usage: tcpkali"),
-    ] {
-        let outcome = brunt(line);
-        assert_eq!(outcome.code, Some(code), "{outcome:?}");
-        assert!(outcome.stdout.starts_with(says), "{outcome:?}");
-    }
-    let refused = brunt("tcpkali --server h:2 -m x h:1").exits(64);
-    refused.assert_says(&["--server is not supported: type HOST:PORT without it"]);
-    brunt("tcpkali -T200ms -m x 127.0.0.1:1").exits(1);
 }
 
 /// A server that goes on talking on each connection, and never closes one. It gives the connections

@@ -21,17 +21,3 @@ fn the_text_of_older_versions_is_chosen_by_switch_or_variable() {
         ]);
     }
 }
-
-#[test]
-fn pipelined_requests_share_a_connection() {
-    let server = Keeping::start();
-    let url = server.url("/");
-    let outcome = tool(
-        "weighttp",
-        false,
-        &["-q", "-n", "12", "-K", "4", "URL"],
-        &url,
-    )
-    .exits(0);
-    outcome.assert_prints(&["\"connect_times\": {\n     \"num\":         1,\n"]);
-}

@@ -69,15 +69,6 @@ fn a_request_without_a_reply_is_a_timeout() {
 }
 
 #[test]
-fn over_tls_nothing_is_verified() {
-    let server = Serve::start_secure(&[]);
-    let words = ["-t1", "-c2", "-d1", "URL"];
-    let outcome = tool("wrk", false, &words, &server.url("/")).exits(0);
-    assert!(!outcome.stdout.contains("\n  0 requests"), "{outcome:?}");
-    assert!(!outcome.stdout.contains("errors"), "{outcome:?}");
-}
-
-#[test]
 fn an_interrupt_gives_the_report_of_what_was_measured() {
     let server = Serve::start();
     let mut command = binary();

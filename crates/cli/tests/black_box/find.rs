@@ -20,14 +20,14 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert_eq!(found["result"]["rate_per_s"], 4_000.0);
     let steps = found["steps"].as_array().expect("a list");
-    let rates = steps.iter().filter_map(|it| it["rate_per_s"].as_f64());
+    let rates = steps.iter().filter_map(|step| step["rate_per_s"].as_f64());
     // Low load, of which so few replies are no more than not against it.
     assert!(rates.take(4).eq([10.0, 1e3, 2e3, 4e3]), "{steps:?}");
     assert_eq!(steps[0]["stage"], "low_load");
     let text = brunt(&format!("find {options} {url}"));
-    let is_told = |words: &str| text.stdout.contains(words);
+    let is_printed = |words: &str| text.stdout.contains(words);
     assert!(
-        is_told("no result") || is_told("4,000 req/s holds"),
+        is_printed("no result") || is_printed("4,000 req/s holds"),
         "{text:?}"
     );
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 80));

@@ -12,7 +12,7 @@ use crate::support::foreign::free_address;
 use crate::support::nats::Nats;
 use crate::support::process::{Process, brunt, brunt_with, ran, refused, start};
 use crate::support::serve::{Serve, ServeTcp};
-use crate::support::stored::{Stored, assert_exact, number};
+use crate::support::stored::{Stored, agent_names, assert_exact, number};
 use crate::support::wait_for;
 
 fn agent(nats: &Nats, name: &str, options: &str) -> Process {
@@ -49,11 +49,7 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
         assert_eq!(number(&run, pointer), expected, "{pointer}");
     }
     assert_exact(&run);
-    let mut names: Vec<&str> = agents
-        .iter()
-        .filter_map(|agent| agent["fleet"]["name"].as_str())
-        .collect();
-    names.sort_unstable();
+    let names = agent_names(&run);
     assert_eq!(names, ["local-1", "local-2"]);
     for (place, name) in names.into_iter().enumerate() {
         // Over loopback it is some hundred microseconds; a busy machine answers later.
@@ -62,63 +58,6 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
     }
     let again = brunt_with(&["report", &stored.path("run.json")]);
     assert_eq!(again.stdout, outcome.stdout);
-}
-
-#[test]
-fn programs_see_how_far_each_agent_has_come() {
-    let server = Serve::start();
-    let outcome = ran(&format!(
-        "fleet --local 2 -c 4 -d 1s --warmup 0s --progress json -o /dev/null {}",
-        server.url("/delay/2ms")
-    ));
-    let lines = outcome.stderr.lines();
-    let records = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let records: Vec<Value> = records.collect();
-    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
-    // What there is none of is not shown while the agreed start is waited for.
-    assert!(!phases.contains(&Some("warm-up")), "{phases:?}");
-    for phase in ["ready", "measure"] {
-        assert!(phases.contains(&Some(phase)), "{phases:?}");
-    }
-    let last = records.last().expect("some");
-    let agents = last["agents"].as_array().expect("a list");
-    let mut names: Vec<_> = agents.iter().map(|it| it["name"].as_str()).collect();
-    names.sort_unstable();
-    assert_eq!(names, [Some("local-1"), Some("local-2")]);
-    let sum: u64 = agents.iter().map(|it| number(it, "/successes")).sum();
-    assert_eq!(sum, number(last, "/successes"));
-    assert!(sum > 0, "{last}");
-}
-
-#[test]
-fn a_count_is_shared_out_exactly() {
-    let server = Serve::start();
-    let stored = Stored::new();
-    for (load, count) in [
-        ("-c 7 -t 3 -n 1000 --warmup 100ms", 1_000),
-        ("-c 6 -t 3 -n 1001 -r 2000", 1_001),
-    ] {
-        let before = server.settled().requests;
-        ran(&format!(
-            "fleet --local 3 -q {load} -o {} {}",
-            stored.path("run.json"),
-            server.url("/delay/1ms")
-        ));
-        let run = stored.read("run.json");
-        assert_exact(&run);
-        assert_eq!(number(&run, "/summary/requests/issued"), count, "{load}");
-        let sent = number(&run, "/summary/all_phases/sent");
-        assert_eq!(server.settled().requests - before, sent, "{load}");
-        let agents = run["agents"].as_array().expect("a list");
-        let shares = agents.iter().map(|it| number(it, "/share/requests"));
-        assert_eq!(shares.sum::<u64>(), count, "{load}");
-        // The window ends with the last reply, which is one of the agent that takes longest.
-        let window_ns = number(&run, "/window_ns");
-        assert!((1..20_000_000_000).contains(&window_ns), "{window_ns}");
-        for agent in agents {
-            assert_eq!(agent["interrupted"], false, "{load}");
-        }
-    }
 }
 
 #[test]
@@ -162,19 +101,6 @@ fn long_load(nats: &Nats, server: &Serve, stored: &Stored) -> (Process, [Process
 }
 
 #[test]
-fn a_signal_ends_the_window_of_all_at_one_instant() {
-    let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
-    let (fleet, agents) = long_load(&nats, &server, &stored);
-    fleet.wait_interrupted().exits(130);
-    for process in agents {
-        process.wait().exits(0);
-    }
-    let run = stored.counted(server.settled().requests);
-    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    assert!(run.get("lost_agents").is_none(), "{}", run["lost_agents"]);
-}
-
-#[test]
 fn a_broker_that_restarts_is_survived() {
     let (nats, server, stored) = (Nats::start(""), Serve::start(), Stored::new());
     let (fleet, agents) = long_load(&nats, &server, &stored);
@@ -202,17 +128,6 @@ fn shipped(identity: &Identity) -> String {
     let text = lines.collect::<Vec<_>>().join("\n");
     text.replace("/etc/nats/cert.pem", &own(&identity.certificate))
         .replace("/etc/nats/key.pem", &own(&identity.key))
-}
-
-#[test]
-fn an_agent_loads_only_what_it_may() {
-    let (nats, server) = (Nats::start(""), Serve::start());
-    let agent = agent(&nats, "east", "--allow-target other.example");
-    let fleet = format!("fleet --agents 1 --nats {} -c 1 -d 1s", nats.url());
-    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
-    refused(&outcome, "agent east: this agent may not load 127.0.0.1");
-    refused(&agent.wait(), "may not load 127.0.0.1");
-    assert_eq!(server.settled().requests, 0);
 }
 
 #[test]
@@ -291,21 +206,6 @@ fn loads_over_tcp_are_shared_out() {
 }
 
 #[test]
-fn nobody_waits_for_ever_for_the_others() {
-    let (nats, server) = (Nats::start(""), Serve::start());
-    let alone = agent(&nats, "east", "");
-    let fleet = format!(
-        "fleet --agents 2 --gather 2s --nats {} -c 2 -d 1s",
-        nats.url()
-    );
-    let outcome = brunt(&format!("{fleet} {}", server.url("/")));
-    refused(&outcome, "1 of 2 agents are there");
-    refused(&alone.wait(), "1 of 2 agents are there");
-    let outcome = brunt(&format!("agent --nats {} --wait 1s", nats.url()));
-    refused(&outcome, "no coordinator of this job");
-}
-
-#[test]
 fn a_local_agent_that_is_killed_is_known_at_once() {
     let (server, stored) = (Serve::start(), Stored::new());
     let fleet = start(&format!(
@@ -334,7 +234,7 @@ fn child_named(parent: u32, word: &str) -> Option<i32> {
         let words = std::fs::read(entry.path().join("cmdline")).ok()?;
         let is_named = words
             .split(|&byte| byte == 0)
-            .any(|it| it == word.as_bytes());
+            .any(|argument| argument == word.as_bytes());
         (of == parent && is_named).then_some(number)
     })
 }

@@ -3,23 +3,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::support::foreign::free_address;
 use crate::support::nats::{Nats, programs};
 use crate::support::process::{Outcome, Process, binary, ran, refused, start};
 use crate::support::serve::Serve;
 use crate::support::sshd::Sshd;
-use crate::support::stored::Stored;
-
-/// The names of the agents of a run, in order.
-fn names(run: &Value) -> Vec<String> {
-    let agents = run["agents"].as_array().expect("a list").iter();
-    let names = agents.filter_map(|agent| agent["fleet"]["name"].as_str());
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
-    names.sort_unstable();
-    names
-}
+use crate::support::stored::{Stored, agent_names};
 
 /// The run of agents that something else than the test started, and their names.
 fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
@@ -35,14 +24,15 @@ fn started(options: &[&str], path: &str) -> (Outcome, Vec<String>) {
     }
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:?}");
     let run = stored.counted(server.settled().requests);
-    let names = names(&run);
+    let names = agent_names(&run).into_iter();
+    let names = names.map(str::to_owned).collect();
     (outcome, names)
 }
 
 /// The search path, with these directories before it.
 fn path_with(directories: &[&Path]) -> String {
     let path = std::env::var("PATH").expect("a search path");
-    let directories = directories.iter().map(|it| it.display().to_string());
+    let directories = directories.iter().map(|path| path.display().to_string());
     let all: Vec<String> = directories.chain([path]).collect();
     all.join(":")
 }

@@ -40,7 +40,7 @@ fn a_sweep_by_two_agents_shows_how_a_server_scales() {
         let of_value = sweep["rounds"].as_array().expect("a list").iter();
         let of_value = of_value.filter(|round| round["value"] == value);
         of_value
-            .map(|it| it["record"]["issued"].as_u64().expect("one"))
+            .map(|round| round["record"]["issued"].as_u64().expect("one"))
             .sum()
     };
     let (few, many) = (issued(2.0), issued(8.0));
@@ -52,8 +52,8 @@ fn a_sweep_by_two_agents_shows_how_a_server_scales() {
     let progress: Vec<Value> = lines
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
-    let is_told = |it: &Value| it["phase"] == "sweep" && rounds(it, "agents") == 2;
-    assert!(progress.iter().any(is_told), "{progress:?}");
+    let is_shown = |record: &Value| record["phase"] == "sweep" && rounds(record, "agents") == 2;
+    assert!(progress.iter().any(is_shown), "{progress:?}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_setting_that_takes_other_connections_is_swept_too() {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|it| it["record"]["issued"].clone())
+        .map(|round| round["record"]["issued"].clone())
         .collect();
     assert_eq!(issued, [json!(400), json!(400)]);
 }

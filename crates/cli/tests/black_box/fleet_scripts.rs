@@ -1,14 +1,10 @@
 //! Requests that a script or the sessions of a log make, by the agents of a fleet: each worker has
 //! its number among those of all agents.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 use crate::support::nats::Nats;
 use crate::support::process::{brunt, ran, refused, start};
 use crate::support::serve::Serve;
-use crate::support::stored::{Stored, assert_exact, number};
+use crate::support::stored::{Stored, assert_exact, number, sent_by_name};
 
 /// Threads are numbered in setup(), as wrk's scripts do it. What a thread sends is named after it.
 const NUMBERED: &str = "local threads = 0\n\
@@ -23,17 +19,6 @@ const NUMBERED: &str = "local threads = 0\n\
        if status ~= 200 or #body ~= 10 then error('wrong') end\n\
     end\n";
 
-/// Requests by their names.
-fn names(run: &Value) -> BTreeMap<String, u64> {
-    let names = run["names"].as_array().expect("a list").iter();
-    names
-        .map(|name| {
-            let text = name["name"].as_str().expect("a name");
-            (text.to_owned(), number(name, "/requests_sent"))
-        })
-        .collect()
-}
-
 #[test]
 fn the_threads_of_a_script_are_numbered_over_all_agents() {
     let (server, stored) = (Serve::start(), Stored::new());
@@ -47,7 +32,7 @@ fn the_threads_of_a_script_are_numbered_over_all_agents() {
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
     assert_eq!(run["plan"]["is_generated"], true);
     let expected = (0..4).map(|thread| (format!("thread {thread}"), 100));
-    assert_eq!(names(&run), expected.collect());
+    assert_eq!(sent_by_name(&run), expected.collect());
     assert_eq!(number(&run, "/summary/requests/successes"), 400);
 }
 
@@ -87,9 +72,9 @@ fn sessions_are_dealt_as_to_the_workers_of_one_process() {
         let workers = run["agents"].as_array().expect("a list").iter();
         let workers = workers.flat_map(|agent| agent["workers"].as_array().expect("a list"));
         let sessions: Vec<u64> = workers
-            .map(|it| number(it, "/generator/sessions/completed"))
+            .map(|worker| number(worker, "/generator/sessions/completed"))
             .collect();
-        (names(&run), sessions)
+        (sent_by_name(&run), sessions)
     };
     let (plain, of_workers) = made("--oversubscribe");
     let (fleet, of_agents) = made("fleet --local 2 --oversubscribe");

@@ -70,7 +70,7 @@ fn the_commands_of_these_tests_are_those_of_the_help() {
     let (commands, _) = commands.split_once("\n\n").expect("an end");
     let names = commands
         .lines()
-        .filter_map(|it| it.split_whitespace().next());
+        .filter_map(|line| line.split_whitespace().next());
     let names: Vec<&str> = names.filter(|name| *name != "help").collect();
     assert_eq!(names, COMMANDS);
 }

@@ -15,16 +15,18 @@ fn a_port_of_tls_is_named() {
     for secure in [site.url("/100.html"), server.url("/")] {
         let clear = secure.replacen("https:", "http:", 1);
         let line = format!("-t 1 -c 2 -n 20 {clear}");
-        let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
+        let outcome = (0..5)
+            .map(|_| brunt(&line))
+            .find(|outcome| outcome.code != Some(3));
         let outcome = outcome.expect("a valid run").exits(1);
-        let said = format!("the server speaks TLS at that port: {secure}");
-        assert!(outcome.unbroken().contains(&said), "{outcome:?}");
+        let advice = format!("the server speaks TLS at that port: {secure}");
+        assert!(outcome.unbroken().contains(&advice), "{outcome:?}");
     }
     for secure in [site.url("/100.html"), server.url("/websocket")] {
         let clear = secure.replacen("https:", "ws:", 1);
         let outcome = brunt(&format!("--message hello -n 1 {clear}"));
-        let said = "use wss:// in place of ws://";
-        refused(&outcome, said);
+        let advice = "use wss:// in place of ws://";
+        refused(&outcome, advice);
     }
     // One that finds fault with the request alone.
     let clear = Serve::start();
@@ -42,9 +44,11 @@ fn what_shows_one_exchange_is_of_its_protocol() {
         tcp.address
     );
     // A busy machine may leave a run too little of its window.
-    let outcome = (0..5).map(|_| brunt(&line)).find(|it| it.code != Some(3));
+    let outcome = (0..5)
+        .map(|_| brunt(&line))
+        .find(|outcome| outcome.code != Some(3));
     let outcome = outcome.expect("a valid run").exits(1);
-    let said = format!("one message is answered: nc {host} {}", tcp.address.port());
-    assert!(outcome.unbroken().contains(&said), "{outcome:?}");
+    let advice = format!("one message is answered: nc {host} {}", tcp.address.port());
+    assert!(outcome.unbroken().contains(&advice), "{outcome:?}");
     assert!(!outcome.stdout.contains("curl"), "{outcome:?}");
 }

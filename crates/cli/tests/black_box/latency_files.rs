@@ -34,28 +34,6 @@ fn each_file_is_replaced_and_made_again_from_the_stored_run() {
 }
 
 #[test]
-fn a_file_may_be_standard_output() {
-    let server = Serve::start();
-    let load = "-c 2 -n 100 -q -o /dev/null --hgrm /dev/stdout";
-    let outcome = success(&format!("{load} {}", server.url("/")));
-    outcome.assert_prints(&["1/(1-Percentile)", " 100 ", "#[Max"]);
-}
-
-#[test]
-fn the_spectrum_follows_the_report() {
-    let (server, files) = (Serve::start(), Stored::new());
-    let (json, url) = (files.path("run.json"), server.url("/"));
-    let printed = success(&format!("--latency -c 4 -r 500 -n 100 -o {json} {url}"));
-    let plain = brunt(&format!("report {json}")).stdout;
-    let again = brunt(&format!("report --latency {json}")).stdout;
-    assert_eq!(again, printed.stdout);
-    assert!(!plain.contains("100.00000"), "{plain}");
-    assert!(again.contains("100.00000"), "{again}");
-    let mut lines = again.lines();
-    assert!(lines.all(|line| line.chars().count() <= 80), "{again}");
-}
-
-#[test]
 fn a_full_disk_does_not_cost_the_other_reports() {
     let server = Serve::start();
     let load = "--format json -c 2 -n 100 --hgrm /dev/full";

@@ -14,25 +14,17 @@ pub(crate) struct Machinery {
 
 /// All combinations that counts are compared with.
 pub(crate) const MACHINERIES: [Machinery; 4] = [
-    Machinery {
-        backend: "uring",
-        workers: 1,
-    },
-    Machinery {
-        backend: "epoll",
-        workers: 1,
-    },
-    Machinery {
-        backend: "uring",
-        workers: 2,
-    },
-    Machinery {
-        backend: "epoll",
-        workers: 2,
-    },
+    Machinery::of("uring", 1),
+    Machinery::of("epoll", 1),
+    Machinery::of("uring", 2),
+    Machinery::of("epoll", 2),
 ];
 
 impl Machinery {
+    const fn of(backend: &'static str, workers: u32) -> Self {
+        Self { backend, workers }
+    }
+
     /// Runs with the options `load` against `url`, and checks that what was asked for ran.
     pub(crate) fn run(self, load: &str, url: &str) -> RunReport {
         self.checked(run(&format!("{} {load} {url}", self.options())))

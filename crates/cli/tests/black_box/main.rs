@@ -49,7 +49,6 @@ mod output;
 mod pages;
 mod placement;
 mod process_limits;
-mod readme;
 mod real_http2;
 mod real_http3;
 mod real_tls;

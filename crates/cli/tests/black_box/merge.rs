@@ -7,7 +7,9 @@ use std::path::Path;
 use brunt_load::{Part, Plan};
 use serde_json::{Value, json};
 
-use crate::support::process::{Outcome, Process, brunt, brunt_with, refused, start};
+use crate::support::process::{
+    Outcome, Process, assert_refused, brunt, brunt_with, refused, start,
+};
 use crate::support::serve::Serve;
 use crate::support::simulated::{at_rate, plan, simulate, with_method};
 use crate::support::stored::{Stored, assert_exact, number};
@@ -57,10 +59,7 @@ impl Stored {
     /// Checks that these are refused with all of `words`, and nothing is left behind.
     fn refused(&self, names: &[&str], words: &[&str]) {
         let output = self.path("refused.json");
-        let outcome = self.merge(names, &["-o", &output]).exits(2);
-        assert_eq!(outcome.stdout, "", "{outcome:?}");
-        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
-        outcome.assert_says(words);
+        assert_refused(&self.merge(names, &["-o", &output]), words);
         assert!(!Path::new(&output).exists(), "{words:?}");
     }
 }
@@ -76,50 +75,6 @@ fn load(connections: u32) -> Plan {
 
 fn by(connections: u32, workers: u32) -> Plan {
     plan("http://simulated/", [connections, workers], [50, 500])
-}
-
-#[test]
-fn two_runs_at_once_are_one_load() {
-    let server = Serve::start();
-    let runs = Stored::new();
-    let outcome = runs.at_once(&server, ["-c 3 -t 1", "-c 5 -t 1"]);
-    let parts = NAMES.map(|name| runs.read(name));
-    let sum = |pointer: &str| parts.iter().map(|run| number(run, pointer)).sum::<u64>();
-    let run = runs.read("merged.json");
-    assert_eq!(number(&run, "/plan/connections"), 8);
-    assert_eq!(number(&run, "/plan/workers"), 2);
-    assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    for pointer in [
-        "/latencies/response/count",
-        "/latencies/connect/count",
-        "/summary/requests/issued",
-        "/summary/replies/successes",
-        "/summary/all_phases/sent",
-        "/summary/all_phases/connections_opened",
-    ] {
-        assert_eq!(number(&run, pointer), sum(pointer), "{pointer}");
-    }
-    let broken = run["summary"]["broken"].as_array().expect("a list");
-    // By wall time both are two seconds within the same ones, unless the machine is very busy.
-    let share = run["summary"]["windows_overlap_share"].as_f64();
-    assert!(share.is_some_and(|share| (0.0..=1.0).contains(&share)));
-    if broken.is_empty() && share >= Some(0.9) {
-        let rates = parts
-            .iter()
-            .map(|run| run["summary"]["successes_per_s"].as_f64());
-        let rates: Option<f64> = rates.sum();
-        let rate = run["summary"]["successes_per_s"].as_f64();
-        let off = rate
-            .zip(rates)
-            .map(|(rate, rates)| (rate / rates - 1.0).abs());
-        assert!(off.is_some_and(|off| off < 1e-9), "{rate:?} {rates:?}");
-        outcome.assert_prints(&["one load: rates are sums"]);
-    }
-    // The merged run is a stored run like any other, and of no use to count one of them again.
-    let again = brunt_with(&["report", &runs.path("merged.json")]);
-    assert_eq!(again.code, outcome.code, "{again:?}");
-    assert_eq!(again.stdout, outcome.stdout);
-    runs.refused(&["merged.json", "a.json"], &["hold the same run"]);
 }
 
 #[test]
@@ -155,7 +110,7 @@ fn parts_with_an_agreed_start_are_one_load() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let start_at = now.expect("after 1970").as_millis() as u64 + 4_000;
     let start_at = format!("{}.{:03}", start_at / 1_000, start_at % 1_000);
-    let parts = [1, 2].map(|it| format!("-c 7 -t 3 --part {it}/2 --start-at {start_at}"));
+    let parts = [1, 2].map(|part| format!("-c 7 -t 3 --part {part}/2 --start-at {start_at}"));
     runs.at_once(&server, [&parts[0], &parts[1]]);
     let run = runs.read("merged.json");
     assert_eq!(number(&run, "/plan/connections"), 7);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::loads::MACHINERIES;
 use crate::support::listener::serve_each;
-use crate::support::process::{brunt, success};
+use crate::support::process::success;
 use crate::support::run::{RunReport, run};
 use crate::support::serve::{Serve, ServeTcp};
 use crate::support::{BACKENDS, at_once};
@@ -147,27 +147,6 @@ fn connections_of_websocket_and_http_are_held_too() {
 }
 
 #[test]
-fn what_becomes_of_held_connections_is_told() {
-    let server = Serve::start_with(&["--idle-timeout", "150ms"]);
-    let outcome = success(&format!("--hold -c 20 -d 500ms {}", server.url("/")));
-    outcome.assert_prints(&[
-        "connections held",
-        "of 20 open at the end",
-        " closed by the server",
-    ]);
-    for word in ["throughput", "latency", "requests"] {
-        assert!(!outcome.stdout.contains(word), "{word}: {outcome:?}");
-    }
-    for (format, words) in [
-        ("csv", "all 20 connections were held to the end"),
-        ("html", "of 20 open at the end"),
-    ] {
-        let load = format!("--hold -c 20 -d 100ms --format {format}");
-        brunt(&format!("{load} {}", server.url("/"))).assert_prints(&[words]);
-    }
-}
-
-#[test]
 fn connections_are_opened_and_closed_again() {
     let secure = ServeTcp::start_secure("sink");
     let trust = format!("--cacert {}", secure.certificate().display());
@@ -239,7 +218,7 @@ fn experiments_take_messages_by_their_url() {
         if only["claim"] != "nothing" {
             assert_eq!(only["claim"], "differs", "{only}");
             let change = only["change"].as_f64();
-            assert!(change.is_some_and(|it| it < -0.5), "{only}");
+            assert!(change.is_some_and(|change| change < -0.5), "{only}");
         }
     }
 }
@@ -269,8 +248,8 @@ fn floods_of_unasked_messages_break_no_run() {
                 let load = format!("tcp --backend {backend} {load} --warmup 100ms -d 600ms");
                 let what = format!("{backend}, {connections} connections, read: {reads}");
                 let text = success(&format!("{load} {address}")).stdout;
-                let is_told = text.contains("sent by the server unasked");
-                assert!(is_told, "{what}: {text}");
+                let is_counted = text.contains("sent by the server unasked");
+                assert!(is_counted, "{what}: {text}");
                 // It was not.
                 assert!(!text.contains("wall clock was set"), "{what}: {text}");
             }

@@ -49,7 +49,10 @@ fn connections_are_spread_over_the_source_addresses() {
         let report = run(&format!("{load} {}", recorder.url("/")));
         assert_eq!(report.requests().answered, requests, "{options}");
         let peers = recorder.requests();
-        let peers: BTreeSet<_> = peers.iter().map(|it| it.from.to_string()).collect();
+        let peers: BTreeSet<_> = peers
+            .iter()
+            .map(|request| request.from.to_string())
+            .collect();
         assert_eq!(Vec::from_iter(peers), expected, "{options}");
     }
 }
@@ -62,19 +65,6 @@ fn the_longest_durations_are_taken_or_refused() {
         let outcome = brunt_with(&["-c", "2", "-n", "10", option, "18446744073.7095s", &url]);
         assert!(matches!(outcome.code, Some(0 | 2)), "{option}: {outcome:?}");
         assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
-    }
-}
-
-/// A URL without a scheme is one of HTTP, and a name is resolved.
-#[test]
-fn urls_have_schemes_and_names() {
-    let server = Serve::start();
-    let url = server.url("/bytes/10");
-    let named = url.replace("127.0.0.1", "localhost");
-    for (typed, url) in [(url.trim_start_matches("http://"), &url), (&*named, &named)] {
-        let report = run(&format!("-c 2 -n 20 {typed}"));
-        assert_eq!(report.requests().answered, 20);
-        assert_eq!(report.at("/plan/target/url"), url.as_str());
     }
 }
 

@@ -35,8 +35,8 @@ fn assert_failed(report: &RunReport, came_back: bool, words: &str) {
         "{words}: {because}"
     );
     assert!(because.contains("connection refused"), "{words}: {because}");
-    let is_told = because.contains("did not come back");
-    assert_eq!(is_told, !came_back, "{words}: {because}");
+    let is_named = because.contains("did not come back");
+    assert_eq!(is_named, !came_back, "{words}: {because}");
     assert_ne!(report.finding("L1")["status"], "broken", "{words}");
     // What the killed process did is known as of its last reading.
     let server = report.at("/agents/0/evidence/server");
@@ -74,7 +74,7 @@ fn killed(backend: &str, options: &str, comes_back: bool) -> RunReport {
 fn a_server_that_is_killed_or_comes_back_is_a_finding() {
     for (backend, comes_back) in BACKENDS
         .into_iter()
-        .flat_map(|it| [(it, false), (it, true)])
+        .flat_map(|backend| [(backend, false), (backend, true)])
     {
         at_once(SPOKEN, |options| {
             let report = in_common_window(|| killed(backend, options, comes_back));

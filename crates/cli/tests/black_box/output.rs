@@ -1,9 +1,8 @@
 //! Where reports go and what they look like there.
 
 use crate::support::csv_row;
-use crate::support::malformed::MalformedServer;
 use crate::support::process::{Process, brunt, in_shell, limited, success};
-use crate::support::run::{RunReport, start_run};
+use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 use crate::support::stored::Stored;
 
@@ -24,34 +23,6 @@ pub(crate) fn assert_plain(text: &str, what: &str) {
     }
     for word in ["NaN", "inf ", "null"] {
         assert!(!text.contains(word), "{what}: {word} in\n{text}");
-    }
-}
-
-#[test]
-fn text_on_a_pipe_is_plain_and_within_80_columns() {
-    let server = MalformedServer::start();
-    let long = format!("/bytes/10?{}", "a-long-query-".repeat(10));
-    for (options, path) in [
-        (LOAD, "/"),
-        ("-c 4 -d 200ms --warmup 50ms -v", "/chunked/100"),
-        (
-            "-c 4 -d 200ms --warmup 0s -t 2 --oversubscribe",
-            "/random-close/20",
-        ),
-        ("-c 4 -d 200ms --warmup 0s -v", "/status/503"),
-        ("-c 2 -d 100ms --warmup 0s --drain 50ms", "/never"),
-        (
-            "-c 2 -d 100ms --warmup 0s --pipeline 4 -v",
-            "/malformed/garbage",
-        ),
-        ("-c 4 -n 100", long.as_str()),
-    ] {
-        let outcome = brunt(&format!("{options} {}", server.url(path)));
-        assert_eq!(outcome.stderr, "", "no progress where there is no terminal");
-        assert_plain(&outcome.stdout, &format!("{options} {path}"));
-        // Lines are broken, and nothing is cut off.
-        let unbroken = outcome.stdout.replace(['\n', ' '], "");
-        assert!(unbroken.contains(path), "{path} in\n{}", outcome.stdout);
     }
 }
 
@@ -182,27 +153,22 @@ fn progress_is_lines_of_json_where_asked_for() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
         .collect();
-    let phases: Vec<_> = records.iter().map(|it| it["phase"].as_str()).collect();
+    let phases: Vec<_> = records
+        .iter()
+        .map(|record| record["phase"].as_str())
+        .collect();
     for phase in ["warm-up", "measure"] {
         assert!(phases.contains(&Some(phase)), "{phases:?}");
     }
-    let measured = phases.iter().filter(|&&it| it == Some("measure")).count();
+    let measured = phases
+        .iter()
+        .filter(|&&record| record == Some("measure"))
+        .count();
     assert!(measured >= 2, "{phases:?}");
     let last = records.last().expect("some");
     assert_eq!(last["connections"], 3);
     assert!(last["successes"].as_u64() > Some(0), "{last}");
     assert!(last["bytes_received"].as_u64() > Some(0), "{last}");
-}
-
-#[test]
-fn an_interrupted_run_is_stored_too() {
-    let (server, files) = (Serve::start(), Stored::new());
-    let (path, url) = (files.path("run.json"), server.url("/"));
-    let process = start_run(&format!("-o {path} -c 4 -d 10m --warmup 0s {url}"));
-    server.wait_for_requests(100);
-    process.wait_interrupted().exits(130);
-    let json = brunt(&format!("report --format json {path}")).json();
-    assert_eq!(json["agents"][0]["interrupted"], true);
 }
 
 #[test]

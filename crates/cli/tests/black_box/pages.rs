@@ -52,13 +52,13 @@ fn assert_drawn(page: &Path, charts: &[&str]) {
             let (name, rest) = rest.split_once('"').expect("a value");
             let tag = rest.split('>').next().unwrap_or_default();
             let drawn = tag.split("data-drawn=\"").nth(1);
-            let pixels = drawn.and_then(|it| it.split('"').next()?.parse::<u64>().ok());
+            let pixels = drawn.and_then(|pixels| pixels.split('"').next()?.parse::<u64>().ok());
             (name, pixels)
         });
         let places: Vec<_> = places.by_ref().collect();
         for (name, pixels) in &places {
             assert!(
-                pixels.is_some_and(|it| it > 0),
+                pixels.is_some_and(|pixels| pixels > 0),
                 "{page:?} {name}: {pixels:?}"
             );
         }
@@ -177,12 +177,12 @@ fn experiments_are_drawn() {
                 "how searches vary is not shown",
             ),
         ],
-        |(name, words, charts, said)| {
+        |(name, words, charts, sentence)| {
             let page = pages.place(name);
             let outcome = brunt(&format!("{words} -q -o {}", page.display()));
             assert_written(&page, &outcome);
             assert_drawn(&page, charts);
-            assert_readable(&page, &[said, "JavaScript", "Environment"]);
+            assert_readable(&page, &[sentence, "JavaScript", "Environment"]);
         },
     );
 }
@@ -195,7 +195,7 @@ fn poison(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {
                 match field {
-                    Value::String(text) if OWN.split(' ').all(|it| it != name) => {
+                    Value::String(text) if OWN.split(' ').all(|own| own != name) => {
                         *text = HOSTILE.to_owned();
                     }
                     Value::Object(_) | Value::Array(_) if name != "hdr_v2" => {

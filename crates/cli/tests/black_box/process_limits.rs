@@ -48,31 +48,15 @@ fn memory_that_is_refused_is_an_error() {
         let line = format!("serve -q -t 8 {protocols} -l 127.0.0.1:0");
         let limit = format!("ulimit -c 0; ulimit -v {}", megabytes << 10);
         let outcome = limited(&format!("{limit}; set -- timeout 2 \"$@\""), &line);
-        let is_said = outcome.stderr.starts_with("brunt: ");
+        let is_named = outcome.stderr.starts_with("brunt: ");
         // 124: it served until it was ended.
-        let is_well = outcome.code == Some(124) || outcome.code == Some(2) && is_said;
+        let is_well = outcome.code == Some(124) || outcome.code == Some(2) && is_named;
         assert!(is_well, "{megabytes} MB: {outcome:?}");
     });
 }
 
 /// Forbids the system call with the number in its first argument, by a filter of system calls.
-const WITHOUT: &str = r#"
-import ctypes, os, struct, sys
-NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
-LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | 1
-program = b"".join(struct.pack("HBBI", *line) for line in [
-    (LOAD, 0, 0, 0), (JUMP_IF_EQUAL, 0, 1, int(sys.argv[1])),
-    (RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)])
-lines = ctypes.create_string_buffer(program)
-class Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_void_p)]
-of = Program(4, ctypes.addressof(lines))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0, ctypes.get_errno()
-assert libc.prctl(SECCOMP, FILTER, ctypes.byref(of), 0, 0) == 0, ctypes.get_errno()
-os.execv(sys.argv[2], sys.argv[2:])
-"#;
+const WITHOUT: &str = include_str!("support/without_call.py");
 
 #[test]
 fn a_ring_that_may_be_made_and_not_entered_is_not_used() {

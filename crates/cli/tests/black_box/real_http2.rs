@@ -107,9 +107,9 @@ fn calls_of_grpc_succeed_by_their_trailers() {
         "/100.html",
         all_answered,
     );
-    let told = "add_trailer grpc-status 12; add_trailer grpc-message 'no such method';";
+    let refused = "add_trailer grpc-status 12; add_trailer grpc-message 'no such method';";
     for (lines, kind, message) in [
-        (told, "call_unimplemented", Some("no such method")),
+        (refused, "call_unimplemented", Some("no such method")),
         ("add_trailer grpc-status 12;", "call_unimplemented", None),
         ("", "call_no_status", None),
     ] {

@@ -6,7 +6,7 @@ use crate::support::caddy::Caddy;
 use crate::support::certificates::{Authority, NAME};
 use crate::support::haproxy::Haproxy;
 use crate::support::nginx::{Nginx, Site};
-use crate::support::process::{Outcome, Process, binary, brunt};
+use crate::support::process::{Process, assert_refused, binary, brunt};
 use crate::support::run::{RunReport, run};
 
 /// Every request was answered by status 200, over connections with a TLS handshake each.
@@ -56,82 +56,61 @@ fn compare(http2: bool, options: &str, expected: &str, check: impl Fn(&RunReport
 }
 
 #[test]
-fn the_server_chooses_http2() {
-    compare(true, "-c 8 -d 300ms --warmup 100ms", "HTTP/2", |report| {
-        assert!(report.at("/agents/0/negotiated/note").is_null());
-        assert_eq!(report.number("/agents/0/negotiated/depth"), 1);
-        assert_eq!(report.total("connections_opened"), 8);
-    });
-}
-
-#[test]
-fn http1_is_forced() {
-    let options = "--http1 -c 8 -d 300ms --warmup 100ms";
-    compare(true, options, "HTTP/1.1", |report| {
-        assert!(report.at("/agents/0/negotiated/note").is_null());
-    });
-}
-
-#[test]
-fn a_server_without_http2() {
-    compare(
-        false,
-        "-c 8 -d 300ms --warmup 100ms",
-        "HTTP/1.1",
-        |report| {
+fn what_is_negotiated_is_what_was_asked_for() {
+    const TIMED: &str = "-c 8 -d 300ms --warmup 100ms";
+    const EACH: &str = "--http1 --no-keepalive -c 4 -n 200";
+    type Check = fn(&RunReport);
+    // Whether the server speaks HTTP/2, further options, what is spoken, and what holds.
+    let cases: [(bool, &str, &str, &str, Check); 8] = [
+        (true, "", TIMED, "HTTP/2", |report| {
+            assert!(report.at("/agents/0/negotiated/note").is_null());
+            assert_eq!(report.number("/agents/0/negotiated/depth"), 1);
+            assert_eq!(report.total("connections_opened"), 8);
+        }),
+        (true, "--http1", TIMED, "HTTP/1.1", |report| {
+            assert!(report.at("/agents/0/negotiated/note").is_null());
+        }),
+        (false, "", TIMED, "HTTP/1.1", |report| {
             let note = report.at("/agents/0/negotiated/note").as_str();
-            let note = note.unwrap_or_else(|| panic!("nothing says that the server has no HTTP/2"));
+            let note = note.expect("it says that the server has no HTTP/2");
             assert!(note.contains("ALPN") && note.contains("h2"), "{note}");
-        },
-    );
-}
-
-#[test]
-fn http1_pipelined() {
-    compare(
-        false,
-        "--http1 --pipeline 8 -c 4 -n 2000",
-        "HTTP/1.1",
-        |report| {
-            assert_eq!(report.requests().sent, 2_000);
-        },
-    );
-}
-
-#[test]
-fn a_handshake_for_each_request() {
-    compare(
-        false,
-        "--http1 --no-keepalive -c 4 -n 200",
-        "HTTP/1.1",
-        |report| {
+        }),
+        (false, "", EACH, "HTTP/1.1", |report| {
             let full = report.total("handshakes_full");
             assert!((200..=204).contains(&full), "{full}");
             assert_eq!(report.total("handshakes_resumed"), 0);
             assert!(!report.flag("/plan/tls/resumption"));
-        },
-    );
-}
-
-#[test]
-fn sessions_are_resumed_where_that_is_asked_for() {
-    for version in ["1.2", "1.3"] {
-        let options =
-            format!("--http1 --no-keepalive --tls-resume --tls-max {version} -c 4 -n 200");
-        compare(false, &options, "HTTP/1.1", |report| {
-            assert!(report.total("handshakes_resumed") > 100, "TLS {version}");
-            assert!(report.flag("/plan/tls/resumption"));
-        });
+        }),
+        (
+            false,
+            "--tls-resume --tls-max 1.2",
+            EACH,
+            "HTTP/1.1",
+            resumed,
+        ),
+        (
+            false,
+            "--tls-resume --tls-max 1.3",
+            EACH,
+            "HTTP/1.1",
+            resumed,
+        ),
+        (true, "--tls-max 1.2", "-c 2 -n 20", "HTTP/2", |report| {
+            assert_eq!(report.at("/agents/0/negotiated/tls/version"), "TLS 1.2");
+        }),
+        (true, "--tls-min 1.3", "-c 2 -n 20", "HTTP/2", |report| {
+            assert_eq!(report.at("/agents/0/negotiated/tls/version"), "TLS 1.3");
+        }),
+    ];
+    for (http2, options, load, expected, check) in cases {
+        compare(http2, &format!("{options} {load}"), expected, check);
     }
 }
 
-#[test]
-fn the_version_is_the_one_asked_for() {
-    for (options, version) in [("--tls-max 1.2", "TLS 1.2"), ("--tls-min 1.3", "TLS 1.3")] {
-        compare(true, &format!("{options} -c 2 -n 20"), "HTTP/2", |report| {
-            assert_eq!(report.at("/agents/0/negotiated/tls/version"), version);
-        });
-    }
+/// Sessions are resumed where that is asked for.
+fn resumed(report: &RunReport) {
+    assert!(report.total("handshakes_resumed") > 100);
+    assert!(report.flag("/plan/tls/resumption"));
 }
 
 #[test]
@@ -167,7 +146,8 @@ fn idle_connections_that_haproxy_closes_are_opened_again_when_they_are_needed() 
             let load = format!("{} {version} -c 16 -r 2.5 -d 3s", authority.trusted());
             let report = machinery.run(&load, &haproxy.url());
             let after = haproxy.counted(figures);
-            let [answered, late, connections] = std::array::from_fn(|it| after[it] - before[it]);
+            let [answered, late, connections] =
+                std::array::from_fn(|place| after[place] - before[place]);
             assert_eq!(all_answered(&report), answered, "{what}");
             // HTTP/1.1 says 408 before it closes, also when the run is over.
             let idle_replies = report.total_if_any("idle_replies");
@@ -257,15 +237,6 @@ fn the_name_asked_for_is_the_one_verified() {
     assert_refused(&refused, &["other.test", "certificate"]);
 }
 
-/// Refused before anything was measured, in words.
-fn assert_refused(outcome: &Outcome, words: &[&str]) {
-    assert_eq!(outcome.code, Some(2), "{outcome:?}");
-    assert_eq!(outcome.stdout, "", "{outcome:?}");
-    for word in words {
-        assert!(outcome.stderr.contains(word), "{word}: {outcome:?}");
-    }
-}
-
 #[test]
 fn certificates_that_do_not_pass() {
     let (authority, other) = (Authority::new(), Authority::new());
@@ -331,19 +302,6 @@ fn versions_of_tls_that_the_server_does_not_speak() {
     let options = format!("{} --tls-min 1.3 -n 10", authority.trusted());
     let refused = brunt(&format!("{options} {}", site.url("/100.html")));
     assert_refused(&refused, &["TLS"]);
-}
-
-#[test]
-fn clear_text_where_tls_is_spoken_and_the_reverse() {
-    let authority = Authority::new();
-    let site = Site::secure(true, |address| authority.server(address));
-    let nginx = Nginx::start_sites(std::slice::from_ref(&site));
-    let swapped = nginx.url().replace("http://", "https://");
-    assert_refused(&brunt(&format!("-k -n 10 {swapped}")), &["TLS"]);
-    // nginx answers clear text on its port of TLS by status 400.
-    let swapped = site.url("/100.html").replace("https://", "http://");
-    let report = run(&format!("-c 1 -n 10 {swapped}"));
-    assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
 }
 
 #[test]

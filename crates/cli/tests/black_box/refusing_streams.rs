@@ -67,7 +67,8 @@ fn check_codes(lines: &[(i32, String)], of_full: fn(i32) -> i32) {
         let (code, full) = (code.to_string(), of_full(*code).to_string());
         let good = unless_invalid(|| {
             let good = brunt_with(&words);
-            good.code.map_or(format!("{good:?}"), |it| it.to_string())
+            good.code
+                .map_or(format!("{good:?}"), |code| code.to_string())
         });
         assert_eq!(good, code, "{line}");
         for (name, streams) in STREAMS {

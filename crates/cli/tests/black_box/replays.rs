@@ -2,7 +2,6 @@
 
 use crate::loads::MACHINERIES;
 use crate::support::keeping::Keeping;
-use crate::support::process::{brunt, refused};
 use crate::support::stored::Stored;
 
 const LOG: &str = "# users\n/a think=0.02\n  /a1\n  /a2?q=1\n\
@@ -43,20 +42,5 @@ fn each_session_has_a_connection() {
         let names = report.at("/names").as_array().expect("a list").iter();
         let names: Vec<_> = names.filter_map(|name| name["name"].as_str()).collect();
         assert_eq!(names, ["/a", "/a1", "/a2", "POST /b", "/c"]);
-    }
-}
-
-#[test]
-fn what_cannot_be_replayed_is_named_with_its_line() {
-    for (text, words) in [
-        ("/a\n/b foo=1\n", "line 2: \"foo=1\" is not known"),
-        ("# none\n", "there is no session in it"),
-        ("/a\n\nb\n", "line 3: path \"b\" must start with /"),
-        ("/a method=CONNECT\n", "line 1: CONNECT asks for a tunnel"),
-    ] {
-        let files = Stored::new();
-        let log = files.write("log", text);
-        let outcome = brunt(&format!("--sessions {log} http://127.0.0.1:1/"));
-        refused(&outcome, words);
     }
 }

@@ -77,24 +77,6 @@ fn assert_nothing_measured(ended: &(Outcome, Duration)) {
 }
 
 #[test]
-fn in_the_measure_phase_it_gives_a_full_report() {
-    for signal in [Signal::INT, Signal::TERM] {
-        let server = Serve::start();
-        let process = start_run(&format!("-c 4 -d 10m --warmup 0s {}", server.url("/")));
-        server.wait_for_requests(100);
-        process.signal(signal);
-        let outcome = process.wait().exits(130);
-        assert!(outcome.took < AT_ONCE, "{:?}", outcome.took);
-        let report = RunReport::of(outcome);
-        assert!(report.flag("/agents/0/interrupted"));
-        assert!(report.number("/latencies/response/count") > 0);
-        // There was no planned end to be compared with.
-        let planned = report.at("/agents/0/clock/edges/measure_end_planned/ns");
-        assert!(planned.is_null(), "{planned}");
-    }
-}
-
-#[test]
 fn a_run_by_number_of_requests_can_be_cut_off() {
     let server = Serve::start();
     let process = start_run(&format!("-c 4 -n 1000m {}", server.url("/")));

@@ -19,9 +19,12 @@ fn pushes_are_told_from_replies() {
     let server = Serve::start();
     let url = url(&server, "/websocket/interim/3");
     let outcome = brunt(&format!("-c 4 -n 200 --message a --reply-match echo {url}"));
-    let mut rows = outcome.stdout.lines().filter(|it| it.starts_with("beside"));
-    let is_told = rows.any(|row| row.contains("600 sent by the server unasked"));
-    assert!(is_told, "{outcome:?}");
+    let mut rows = outcome
+        .stdout
+        .lines()
+        .filter(|row| row.starts_with("beside"));
+    let is_counted = rows.any(|row| row.contains("600 sent by the server unasked"));
+    assert!(is_counted, "{outcome:?}");
     assert_eq!(server.settled().websocket_messages_pushed, 600);
     let report = run(&format!("-c 4 -n 200 --message a --replies 4 {url}"));
     assert_eq!(
@@ -34,7 +37,7 @@ fn pushes_are_told_from_replies() {
 fn what_is_no_websocket_is_said_before_the_run() {
     let (server, malformed) = (Serve::start(), MalformedServer::start());
     let garbage = malformed.url("/malformed/garbage").replace("http", "ws");
-    for (words, said) in [
+    for (words, message) in [
         (
             format!("--message a {}", url(&server, "/status/403")),
             "the server answers the upgrade with status 403 in place of 101; a server that asks \
@@ -58,7 +61,7 @@ fn what_is_no_websocket_is_said_before_the_run() {
         ),
     ] {
         let outcome = brunt(&words);
-        refused(&outcome, said);
+        refused(&outcome, message);
     }
 }
 

@@ -69,7 +69,11 @@ fn one_that_dies_before_its_share_is_done_is_not_waited_for() {
         } else {
             assert!((50 * SECOND..60 * SECOND).contains(&lengths[0]))
         }
-        let lost: Vec<&str> = outcome.lost.iter().map(|it| it.name.as_str()).collect();
+        let lost: Vec<&str> = outcome
+            .lost
+            .iter()
+            .map(|agent| agent.name.as_str())
+            .collect();
         assert_eq!(lost, ["machine-2"]);
     }
 }

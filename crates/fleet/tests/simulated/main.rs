@@ -449,7 +449,12 @@ fn a_long_result_comes_in_chunks_over_ways_that_lose_them() {
     world.loses_one_in = 10;
     let outcome = world.outcome().expect("an outcome");
     assert_eq!(lengths(&outcome), [WINDOW; 2]);
-    assert!(outcome.results.iter().all(|it| it.bytes.len() > 20_000));
+    assert!(
+        outcome
+            .results
+            .iter()
+            .all(|result| result.bytes.len() > 20_000)
+    );
 }
 
 #[test]
@@ -508,13 +513,17 @@ fn an_agent_that_leaves_before_all_are_there_makes_room() {
     world.machines[1].is_frozen = Some((0, 7 * SECOND));
     world.until(|world| {
         let mut coordinators = world.coordinator.iter();
-        coordinators.any(|it| it.members().count() == 1)
+        coordinators.any(|coordinator| coordinator.members().count() == 1)
     });
     world.kill(0);
     world.until(|world| world.now_ns > 9 * SECOND);
     world.add("machine-2", version());
     let outcome = world.outcome().expect("an outcome");
-    let names: Vec<&str> = outcome.results.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = outcome
+        .results
+        .iter()
+        .map(|result| result.name.as_str())
+        .collect();
     assert_eq!(names, ["machine-1", "machine-2"]);
 }
 
@@ -673,7 +682,10 @@ fn only_so_many_are_taken_as_are_needed_when_more_come_at_once() {
     world.add("third", version());
     let outcome = world.outcome().expect("an outcome");
     assert_eq!((outcome.results.len(), outcome.lost.len()), (2, 0));
-    let refused = world.machines.iter().filter(|it| it.was_refused());
+    let refused = world
+        .machines
+        .iter()
+        .filter(|machine| machine.was_refused());
     assert_eq!(refused.count(), 1);
 }
 

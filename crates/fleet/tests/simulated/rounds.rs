@@ -18,7 +18,7 @@ fn agents_stay_over_all_rounds_and_their_clocks_are_known_on() {
             let starts = world
                 .machines
                 .iter()
-                .map(|it| it.lived.expect("it measured").0);
+                .map(|agent| agent.lived.expect("it measured").0);
             let starts: Vec<u64> = starts.collect();
             for (result, start_ns) in outcome.results.iter().zip(&starts) {
                 let clocks = result.clocks.expect("its clock is known");

@@ -4,9 +4,7 @@ use std::io::{self, Read as _, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::hostile::Step::{
-    self, Do, Drip, Flood, FloodAndRead, HalfClose, Read, Reset, Say,
-};
+use crate::support::hostile::Step::{self, Do, Drip, FloodAndRead, HalfClose, Read, Reset, Say};
 use crate::support::hostile::{Peer, Serve};
 
 use super::{Behaviour, brief, check_all, patient};
@@ -17,10 +15,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
-const PUSH_PROMISE: u8 = 5;
 const GOAWAY: u8 = 7;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
 const UNKNOWN: u8 = 0xbb;
 
 const END_STREAM: u8 = 1;
@@ -59,10 +54,6 @@ fn goaway(last: u32, code: u32, words: usize) -> Vec<u8> {
 
 fn reset_stream(stream: u32, code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &code.to_be_bytes())
-}
-
-fn window(stream: u32, bytes: u32) -> Vec<u8> {
-    frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
 }
 
 fn head(flags: u8, block: &[u8]) -> Vec<u8> {
@@ -183,7 +174,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     // The first is an error of the connection where no request is in flight.
     let flooded = &["unexpected_bytes", "http2_error", "timed_out", "unanswered"];
     let late = &["timed_out", "unanswered"];
-    let settings = frame(SETTINGS, 0, 0, &[]);
     let toggles = |id, on, off| [setting(id, on), setting(id, off)].concat();
     let entry = indexed_field(b"bomb", &[b'x'; 200]);
     vec![
@@ -219,11 +209,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             after_request(vec![HalfClose]),
         ),
         patient(
-            "h2: settings without end or reading",
-            flooded,
-            after_request(vec![Flood(settings.clone())]),
-        ),
-        patient(
             "h2: no streams and again some",
             flooded,
             vec![Do(greet), FloodAndRead(toggles(3, 0, 1))],
@@ -248,11 +233,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 b"unknown",
             ))]),
         ),
-        brief(
-            "h2: a window that overflows",
-            &["http2_error"],
-            after_request(vec![Say(window(0, (1 << 31) - 1)), Read]),
-        ),
         patient(
             "h2: no window at all",
             late,
@@ -274,14 +254,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                     padding[0] = 255;
                     padding
                 })),
-            ]),
-        ),
-        brief(
-            "h2: continuations without end",
-            &["http2_error"],
-            after_request(vec![
-                Say(head(0, &[OK])),
-                Flood(frame(CONTINUATION, 0, FIRST, &[0, 1, b'a', 1, b'b'])),
             ]),
         ),
         brief(
@@ -310,14 +282,6 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             &["stream_cancelled", "timed_out", "unanswered", "http2_error"],
             after_request(vec![FloodAndRead(reset_stream(FIRST, 8))]),
         ),
-        brief(
-            "h2: a promise",
-            &["http2_error"],
-            after_request(vec![
-                Say(frame(PUSH_PROMISE, END_HEADERS, FIRST, &[0, 0, 0, 2, OK])),
-                Read,
-            ]),
-        ),
         patient(
             "h2: GOAWAY and no answer",
             &["not_processed", "timed_out", "unanswered"],
@@ -341,10 +305,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
 
 #[test]
 fn http2_on_uring() {
-    check_all("uring", "http", "--http2 --streams 4", quiet, behaviours);
+    check_all("uring", "http", "--http2 --streams 4", quiet, behaviours());
 }
 
 #[test]
 fn http2_on_epoll() {
-    check_all("epoll", "http", "--http2 --streams 4", quiet, behaviours);
+    check_all("epoll", "http", "--http2 --streams 4", quiet, behaviours());
 }

@@ -10,7 +10,7 @@ use crate::support::process::brunt;
 use crate::support::run::RunReport;
 use crate::support::serve::Serve;
 
-use super::{ATTEMPTS, Brief, Pace, Patient, RUNS, TIME_MAX, expect_endured};
+use super::{ATTEMPTS, Brief, Pace, Patient, TIME_MAX, check_each, expect_endured};
 
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// The largest datagram that UDP over IPv4 carries.
@@ -331,10 +331,7 @@ fn send(passed: &Passed, (front, client): (&UdpSocket, SocketAddr), back: &UdpSo
 }
 
 fn check_one(behaviour: Behaviour, backend: &str, server: SocketAddr) {
-    let pace = match behaviour.pace {
-        Brief => "-d 300ms -T 5s",
-        Patient => "-d 1s -T 600ms --connect-timeout 600ms",
-    };
+    let pace = behaviour.pace.options();
     let front = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = front.local_addr().expect("an address");
     front
@@ -361,29 +358,11 @@ fn check_one(behaviour: Behaviour, backend: &str, server: SocketAddr) {
 
 fn check(backend: &str) {
     let (_process, server) = Serve::start_http3();
-    let next = std::sync::Mutex::new(BEHAVIOURS.iter());
-    let failed = std::sync::Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..RUNS {
-            scope.spawn(|| {
-                loop {
-                    let taken = next.lock().expect("nobody panics with it").next();
-                    let Some(&behaviour) = taken else {
-                        return;
-                    };
-                    let run =
-                        std::panic::AssertUnwindSafe(|| check_one(behaviour, backend, server));
-                    if let Err(panic) = std::panic::catch_unwind(run) {
-                        let words = panic.downcast_ref::<String>().cloned();
-                        let mut failed = failed.lock().expect("nobody panics with it");
-                        failed.push((behaviour.name, words.unwrap_or_default()));
-                    }
-                }
-            });
-        }
+    let named = BEHAVIOURS.iter();
+    let named = named.map(|&behaviour| (behaviour.name, behaviour));
+    check_each(backend, named.collect(), |behaviour| {
+        check_one(behaviour, backend, server);
     });
-    let failed = failed.into_inner().expect("nobody panics with it");
-    assert!(failed.is_empty(), "on {backend}: {failed:#?}");
 }
 
 #[test]

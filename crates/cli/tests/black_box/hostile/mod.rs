@@ -7,8 +7,7 @@ mod http3;
 mod tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::hostile::{Hostile, Serve, Step};
@@ -39,6 +38,16 @@ enum Pace {
     Patient,
 }
 use Pace::{Brief, Patient};
+
+impl Pace {
+    /// The options of such a run.
+    fn options(self) -> &'static str {
+        match self {
+            Brief => "-d 300ms -T 5s",
+            Patient => "-d 1s -T 600ms --connect-timeout 600ms",
+        }
+    }
+}
 
 /// One way to be hostile.
 struct Behaviour {
@@ -83,10 +92,7 @@ impl Behaviour {
     /// Runs against it, beside quiet connections.
     fn check(self, backend: &str, scheme: &str, options: &str, quiet: Serve) {
         let kinds = self.kinds;
-        let pace = match self.pace {
-            Brief => "-d 300ms -T 5s",
-            Patient => "-d 1s -T 600ms --connect-timeout 600ms",
-        };
+        let pace = self.pace.options();
         let steps = Arc::new(self.steps);
         // On a loaded machine the first connection, which is a quiet one, may be late.
         let mut refused = String::new();
@@ -144,30 +150,33 @@ fn check_all(
     backend: &str,
     scheme: &str,
     options: &str,
-    quiet: impl Fn() -> Serve + Sync,
-    behaviours: impl Fn() -> Vec<Behaviour> + Sync,
+    quiet: fn() -> Serve,
+    behaviours: Vec<Behaviour>,
 ) {
-    let next = AtomicUsize::new(0);
-    let failed = std::sync::Mutex::new(Vec::new());
+    let named = behaviours.into_iter();
+    let named = named.map(|behaviour| (behaviour.name, behaviour));
+    check_each(backend, named.collect(), |behaviour| {
+        behaviour.check(backend, scheme, options, quiet());
+    });
+}
+
+/// Does `check` with each of these, several at a time, and names those with which it fails.
+fn check_each<T: Send>(backend: &str, named: Vec<(&'static str, T)>, check: impl Fn(T) + Sync) {
+    let next = Mutex::new(named.into_iter());
+    let failed = Mutex::new(Vec::new());
+    let check_next = || {
+        let taken = next.lock().expect("nobody panics with it").next();
+        let (name, behaviour) = taken?;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(behaviour))) {
+            let words = panic.downcast_ref::<String>().cloned();
+            let mut failed = failed.lock().expect("nobody panics with it");
+            failed.push((name, words.unwrap_or_default()));
+        }
+        Some(())
+    };
     std::thread::scope(|scope| {
         for _ in 0..RUNS {
-            scope.spawn(|| {
-                let mut behaviours: Vec<_> = behaviours().into_iter().map(Some).collect();
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(behaviour) = behaviours.get_mut(index).and_then(Option::take) else {
-                        return;
-                    };
-                    let name = behaviour.name;
-                    let check =
-                        AssertUnwindSafe(|| behaviour.check(backend, scheme, options, quiet()));
-                    if let Err(panic) = catch_unwind(check) {
-                        let words = panic.downcast_ref::<String>().cloned();
-                        let mut failed = failed.lock().expect("nobody panics with it");
-                        failed.push((name, words.unwrap_or_default()));
-                    }
-                }
-            });
+            scope.spawn(|| while check_next().is_some() {});
         }
     });
     let failed = failed.into_inner().expect("nobody panics with it");

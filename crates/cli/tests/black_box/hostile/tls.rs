@@ -325,7 +325,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
 
 fn check(backend: &str) {
     let options = format!("--http1 {}", shown().trusted.trusted());
-    check_all(backend, "https", &options, quiet, behaviours);
+    check_all(backend, "https", &options, quiet, behaviours());
 }
 
 #[test]

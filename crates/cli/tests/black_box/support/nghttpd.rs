@@ -76,8 +76,9 @@ impl Nghttpd {
     /// Ends it, and counts what it told.
     pub(crate) fn end(self) -> Frames {
         self.process.signal(Signal::TERM);
-        let told = self.process.wait().stdout;
-        let count = |words: &str| told.lines().filter(|line| line.contains(words)).count() as u64;
+        let printed = self.process.wait().stdout;
+        let count =
+            |words: &str| printed.lines().filter(|line| line.contains(words)).count() as u64;
         Frames {
             requests: count("recv HEADERS frame"),
             heads: count("send HEADERS frame"),

@@ -228,13 +228,13 @@ impl Nginx {
 
 /// Whether HTTP/2 has a line of its own, from version 1.25.1 on, or is a word of `listen`.
 fn http2_has_line(program: &Path) -> bool {
-    let told = Command::new(program).arg("-v").output();
-    let told = String::from_utf8(told.expect("nginx runs").stderr).expect("ASCII");
+    let printed = Command::new(program).arg("-v").output();
+    let printed = String::from_utf8(printed.expect("nginx runs").stderr).expect("ASCII");
     // nginx version: nginx/1.22.1 (some distribution)
-    let version = told.split_whitespace().nth(2);
+    let version = printed.split_whitespace().nth(2);
     let version = version.and_then(|word| word.strip_prefix("nginx/"));
     let numbers: Vec<u32> = version
-        .unwrap_or_else(|| panic!("no version of nginx: {told}"))
+        .unwrap_or_else(|| panic!("no version of nginx: {printed}"))
         .split('.')
         .map_while(|number| number.parse().ok())
         .collect();

@@ -80,6 +80,32 @@ pub(crate) fn refused(outcome: &Outcome, words: &str) {
     assert!(outcome.stderr.contains(words), "{words}: {outcome:?}");
 }
 
+/// Checks exit code and message: it comes alone, holds all of `words`, and says nothing twice.
+#[track_caller]
+pub(crate) fn assert_refused(outcome: &Outcome, words: &[&str]) {
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert_eq!(outcome.stdout, "", "standard output");
+    let message = outcome.stderr.trim_end();
+    for word in words {
+        assert!(message.contains(word), "{word:?} is not in: {message}");
+    }
+    for bad in ["panicked", "backtrace", "Error {"] {
+        assert!(!message.contains(bad), "{message}");
+    }
+    // Ours take one line; those of the argument parser may add a tip and the usage.
+    let first = message.lines().next().unwrap_or_default();
+    assert!(
+        first.starts_with("error: ") || message.lines().count() == 1,
+        "{message}"
+    );
+    let clauses: Vec<_> = first.split(": ").collect();
+    let repeated = clauses
+        .iter()
+        .enumerate()
+        .any(|(index, clause)| clause.len() > 12 && clauses[..index].contains(clause));
+    assert!(!repeated, "says the same twice: {message}");
+}
+
 /// A child process that does not outlive the test.
 #[derive(Debug)]
 pub(crate) struct Process {

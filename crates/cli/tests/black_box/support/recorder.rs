@@ -5,8 +5,6 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::PATIENCE;
-use super::process::brunt_with;
-use super::run::RunReport;
 
 const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -56,24 +54,6 @@ impl Recorder {
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.requests.try_iter().collect()
     }
-}
-
-/// Runs one request on one connection with `arguments` against a server that keeps the bytes of
-/// what it receives, and gives them.
-pub(crate) fn one_request(arguments: &[&str]) -> String {
-    let recorder = Recorder::start();
-    let url = recorder.url("/path?query=1");
-    let base = ["--format", "json", "-n", "1", "-c", "1", &url];
-    let report = RunReport::of(brunt_with(&[&base, arguments].concat()));
-    assert_eq!(report.requests().answered, 1);
-    let mut requests = recorder.requests();
-    assert_eq!(requests.len(), 1);
-    let request = requests.remove(0).text;
-    assert_eq!(
-        request.len() as u64,
-        report.number("/agents/0/negotiated/request_bytes")
-    );
-    request
 }
 
 /// Serves one connection. None when nobody is interested any more.

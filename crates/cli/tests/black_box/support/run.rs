@@ -50,14 +50,14 @@ pub(crate) fn run(words: &str) -> RunReport {
     RunReport::of(brunt(&format!("--format json {words}")))
 }
 
-/// Makes runs until no worker came late to an edge of its window, or left early (W4, W5): a machine
-/// that is busy with other things may spoil some like that, and in no other way.
-pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
-    const ATTEMPTS: usize = 5;
+/// Makes runs until one is not spoilt, or five were made.
+fn unless_spoilt(
+    make: impl Fn() -> RunReport,
+    is_spoilt: impl Fn(&RunReport) -> bool,
+) -> RunReport {
     let mut report = make();
-    for _ in 1..ATTEMPTS {
-        let broken = report.broken();
-        if broken.is_empty() || !broken.iter().all(|id| matches!(id.as_str(), "W4" | "W5")) {
+    for _ in 1..5 {
+        if !is_spoilt(&report) {
             break;
         }
         report = make();
@@ -65,18 +65,19 @@ pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
     report
 }
 
+/// Makes runs until no worker came late to an edge of its window, or left early (W4, W5): a machine
+/// that is busy with other things may spoil some like that, and in no other way.
+pub(crate) fn in_common_window(make: impl Fn() -> RunReport) -> RunReport {
+    unless_spoilt(make, |report| {
+        let broken = report.broken();
+        !broken.is_empty() && broken.iter().all(|id| matches!(id.as_str(), "W4" | "W5"))
+    })
+}
+
 /// Makes runs until one sent something: a machine that is busy with other things may not let brunt
 /// run for as long as a short window.
 pub(crate) fn that_sends(make: impl Fn() -> RunReport) -> RunReport {
-    const ATTEMPTS: usize = 5;
-    let mut report = make();
-    for _ in 1..ATTEMPTS {
-        if report.requests().sent > 0 {
-            break;
-        }
-        report = make();
-    }
-    report
+    unless_spoilt(make, |report| report.requests().sent == 0)
 }
 
 /// Starts a run with the blank-separated `words` whose report is JSON.
@@ -88,32 +89,24 @@ impl RunReport {
     /// Reads what a run with `--format json` printed, and checks what holds for every run.
     pub(crate) fn of(outcome: Outcome) -> Self {
         let messages = outcome.messages();
-        let said: Vec<&str> = messages
-            .lines()
-            // After an interrupt, a loaded machine may let replies be waited for.
-            .filter(|line| !(outcome.code == Some(130) && line.contains("a second signal ends")))
-            .collect();
-        assert!(
-            said.is_empty(),
-            "standard error of a run with a report: {said:?}"
-        );
-        let report = Self {
-            code: outcome.code,
-            json: serde_json::from_str(&outcome.stdout)
-                .unwrap_or_else(|error| panic!("no JSON report ({error}): {outcome:?}")),
-        };
-        report.check();
-        report
+        let is_interrupted = outcome.code == Some(130);
+        let mut others = messages.lines();
+        // After an interrupt, a loaded machine may let replies be waited for.
+        let other = others.find(|line| !is_interrupted || !line.contains("a second signal ends"));
+        assert_eq!(other, None, "standard error of a run with a report");
+        Self::read(outcome.code, &outcome.stdout)
     }
 
     /// Reads the text of a report of a run that a signal ended, and checks what holds for every
     /// run.
     pub(crate) fn interrupted(text: &str) -> Self {
-        let report = Self {
-            code: Some(130),
-            json: serde_json::from_str(text)
-                .unwrap_or_else(|error| panic!("no JSON report ({error}): {text:?}")),
-        };
+        Self::read(Some(130), text)
+    }
+
+    fn read(code: Option<i32>, text: &str) -> Self {
+        let json = serde_json::from_str(text);
+        let json = json.unwrap_or_else(|error| panic!("no JSON report ({error}): {text:?}"));
+        let report = Self { code, json };
         report.check();
         report
     }
@@ -204,18 +197,13 @@ impl RunReport {
                 .sum(),
             in_flight: workers.iter().map(in_flight).sum(),
         };
-        let Requests {
-            sent,
-            answered,
-            failed,
-            in_flight,
-        } = requests;
-        assert_eq!(sent, answered + failed + in_flight, "{requests:?}");
+        let ended = requests.answered + requests.failed;
+        assert_eq!(requests.sent, ended + requests.in_flight, "{requests:?}");
         for (name, count) in [
-            ("sent", sent),
-            ("answered", answered),
-            ("failed", failed),
-            ("in_flight", in_flight),
+            ("sent", requests.sent),
+            ("answered", requests.answered),
+            ("failed", requests.failed),
+            ("in_flight", requests.in_flight),
         ] {
             let stated = self.number(&format!("/summary/all_phases/{name}"));
             assert_eq!(stated, count, "{name} of the summary and of the counters");
@@ -241,13 +229,8 @@ impl RunReport {
             skipped: sum("skipped_full") + sum("skipped_late"),
             unsent: sum("unsent"),
         };
-        let Arrivals {
-            planned,
-            sent,
-            skipped,
-            unsent,
-        } = arrivals;
-        assert_eq!(planned, sent + skipped + unsent, "{arrivals:?}");
+        let others = arrivals.skipped + arrivals.unsent;
+        assert_eq!(arrivals.planned, arrivals.sent + others, "{arrivals:?}");
         arrivals
     }
 
@@ -260,13 +243,12 @@ impl RunReport {
             failed: sum("failed"),
             censored: sum("censored"),
         };
-        let Population {
-            issued,
-            recorded,
-            failed,
-            censored,
-        } = population;
-        assert_eq!(issued, recorded + failed + censored, "{population:?}");
+        let others = population.failed + population.censored;
+        assert_eq!(
+            population.issued,
+            population.recorded + others,
+            "{population:?}"
+        );
         population
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brunt_server::{Counters, TcpCounters};
 
-use super::process::{Process, binary, first_line, first_lines, with_hangup};
+use super::process::{Process, binary, first_lines, with_hangup};
 use super::stored::Stored;
 use super::{http, wait_for};
 
@@ -28,13 +28,10 @@ pub(crate) struct Serve {
 /// A reference server that serves raw TCP, too.
 #[derive(Debug)]
 pub(crate) struct ServeTcp {
-    /// Where it speaks HTTP, and has its counters.
-    pub(crate) http: SocketAddr,
-    /// The certificate that it made for itself, where both are over TLS.
-    certificate: Option<Stored>,
+    /// It speaks HTTP, and has the counters.
+    pub(crate) server: Serve,
     /// Where it serves raw TCP.
     pub(crate) address: SocketAddr,
-    _process: Process,
 }
 
 /// A reference server on a Unix socket.
@@ -52,7 +49,7 @@ impl Serve {
 
     /// Starts one that has a free port of loopback, with further `options`.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        let (process, address) = Self::start_process(options);
+        let (process, address) = listening_at("", options);
         Self {
             address,
             certificate: None,
@@ -79,11 +76,7 @@ impl Serve {
 
     /// Starts one and gives the process and its address, for a test of the process itself.
     pub(crate) fn start_alone() -> (Process, SocketAddr) {
-        Self::start_process(&[])
-    }
-
-    fn start_process(options: &[&str]) -> (Process, SocketAddr) {
-        listening_at("", options)
+        listening_at("", &[])
     }
 
     /// The URL of `path`.
@@ -116,7 +109,7 @@ impl Serve {
     /// sockets of that one's ring.
     pub(crate) fn start_again(address: SocketAddr) -> Self {
         for _ in 0..STARTS_MAX {
-            let (process, line) = listening(&["--listen", &address.to_string()]);
+            let (process, [line]) = listening(&["--listen", &address.to_string()]);
             if line.contains(&address.to_string()) {
                 return Self {
                     address,
@@ -175,12 +168,9 @@ impl Serve {
 impl ServeTcp {
     /// Starts one with this `--tcp` and further `options`.
     pub(crate) fn start(service: &str, options: &[&str]) -> Self {
-        let own = ["--listen", "127.0.0.1:0", "--tcp-listen", "127.0.0.1:0"];
-        let arguments = [&own, &["--tcp", service][..], options].concat();
-        let mut command = binary();
-        command.arg("serve").args(["-t", "1"]).args(&arguments);
-        let (process, stdout) = Process::start_open(with_hangup(&command));
-        let [http, raw] = first_lines(stdout);
+        let any = "127.0.0.1:0";
+        let own = ["--listen", any, "--tcp-listen", any, "--tcp", service];
+        let (process, [http, raw]) = listening(&[&own, options].concat());
         let address = |line: &str, start: &str| {
             let rest = line.strip_prefix(start)?;
             let address = rest.trim_start_matches("https://").split(' ').next()?;
@@ -190,37 +180,30 @@ impl ServeTcp {
         let Some((http, address)) = found else {
             panic!("`brunt serve` says {http:?} {raw:?}; {}", process.kill());
         };
-        Self {
-            http,
+        let server = Serve {
+            address: http,
             certificate: None,
-            address,
-            _process: process,
-        }
+            process,
+        };
+        Self { server, address }
     }
 
     /// Starts one over TLS, with a certificate that it makes for itself.
     pub(crate) fn start_secure(service: &str) -> Self {
         let files = Stored::new();
-        let server = Self::start(service, &["--tls", "--cert-out", &files.path(CERTIFICATE)]);
-        Self {
-            certificate: Some(files),
-            ..server
-        }
+        let mut secure = Self::start(service, &["--tls", "--cert-out", &files.path(CERTIFICATE)]);
+        secure.server.certificate = Some(files);
+        secure
     }
 
     /// The file of its certificate.
     pub(crate) fn certificate(&self) -> PathBuf {
-        let files = self.certificate.as_ref().expect("a server over TLS");
-        files.place(CERTIFICATE)
+        self.server.certificate()
     }
 
     /// What was received and sent over raw TCP until now.
     pub(crate) fn counters(&self) -> TcpCounters {
-        let counters = parse(&match &self.certificate {
-            Some(_) => http::get_secure(self.http, &self.certificate(), "/counters"),
-            None => http::get(self.http, "/counters"),
-        });
-        counters.tcp.expect("raw TCP is served")
+        self.server.counters().tcp.expect("raw TCP is served")
     }
 
     /// What was received and sent over raw TCP when all of its connections are closed.
@@ -235,7 +218,7 @@ impl ServeUnix {
     /// Starts one on `socket`, which must not exist.
     pub(crate) fn start(socket: &Path) -> Self {
         let path = socket.to_str().expect("a path in UTF-8");
-        let (process, line) = listening(&["--unix-socket", path]);
+        let (process, [line]) = listening(&["--unix-socket", path]);
         assert!(line.contains(path), "`brunt serve` says {line:?}");
         Self {
             socket: socket.to_owned(),
@@ -256,7 +239,7 @@ impl ServeUnix {
 /// `scheme`.
 fn listening_at(scheme: &str, options: &[&str]) -> (Process, SocketAddr) {
     let arguments = [&["--listen", "127.0.0.1:0"], options].concat();
-    let (process, line) = listening(&arguments);
+    let (process, [line]) = listening(&arguments);
     let address = line
         .strip_prefix("listening on ")
         .and_then(|rest| rest.strip_prefix(scheme))
@@ -268,11 +251,12 @@ fn listening_at(scheme: &str, options: &[&str]) -> (Process, SocketAddr) {
     (process, address)
 }
 
-fn listening(arguments: &[&str]) -> (Process, String) {
+/// Starts a server, and gives the first lines that it prints.
+fn listening<const N: usize>(arguments: &[&str]) -> (Process, [String; N]) {
     let mut command = binary();
     command.arg("serve").args(["-t", "1"]).args(arguments);
     let (process, stdout) = Process::start_open(with_hangup(&command));
-    (process, first_line(stdout))
+    (process, first_lines(stdout))
 }
 
 fn parse(json: &str) -> Counters {

@@ -1,5 +1,6 @@
 //! A directory for the files of a test, and what it looks for in stored runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -70,4 +71,23 @@ pub(crate) fn assert_exact(run: &Value) {
     let broken = run["summary"]["broken"].as_array().expect("a list");
     let is_exact = |id: &Value| id == "F2" || id.as_str().is_some_and(|id| EXACT.contains(&id));
     assert!(!broken.iter().any(is_exact), "{broken:?}");
+}
+
+/// The requests that a run sent, by their names.
+pub(crate) fn sent_by_name(run: &Value) -> BTreeMap<String, u64> {
+    let names = run["names"].as_array().expect("a list").iter();
+    let named = names.map(|name| {
+        let text = name["name"].as_str().expect("a name");
+        (text.to_owned(), number(name, "/requests_sent"))
+    });
+    named.collect()
+}
+
+/// The names of the agents of a run, in order.
+pub(crate) fn agent_names(run: &Value) -> Vec<&str> {
+    let agents = run["agents"].as_array().expect("a list").iter();
+    let names = agents.filter_map(|agent| agent["fleet"]["name"].as_str());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names
 }

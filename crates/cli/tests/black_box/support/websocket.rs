@@ -30,33 +30,7 @@ pub(crate) const PYTHON: Program = Program {
     interpreter: "/usr/bin/python3",
     library: "/usr/lib/python3/dist-packages/websockets",
     name: "server.py",
-    text: r#"
-import asyncio, contextlib, json, os, sys, websockets
-
-count, codes = 0, {}
-
-async def echo(connection, path=None):
-    global count
-    try:
-        async for message in connection:
-            count += 1
-            # What came before the Close frame is still to be counted.
-            with contextlib.suppress(websockets.ConnectionClosed):
-                await connection.send(message)
-    except websockets.ConnectionClosed:
-        pass
-    await connection.wait_closed()
-    codes[connection.close_code] = codes.get(connection.close_code, 0) + 1
-    with open(sys.argv[3] + ".new", "w") as file:
-        json.dump({"count": count, "codes": codes}, file)
-    os.rename(sys.argv[3] + ".new", sys.argv[3])
-
-async def main():
-    async with websockets.serve(echo, sys.argv[1], int(sys.argv[2]), compression=None):
-        await asyncio.Future()
-
-asyncio.run(main())
-"#,
+    text: include_str!("websocket_server.py"),
 };
 
 /// `node-ws` of Debian.
@@ -64,26 +38,7 @@ pub(crate) const NODE: Program = Program {
     interpreter: "/usr/bin/node",
     library: "/usr/share/nodejs/ws",
     name: "server.js",
-    text: r#"
-const fs = require("fs");
-const { WebSocketServer } = require("/usr/share/nodejs/ws");
-
-let count = 0;
-const codes = {};
-const [host, port, file] = process.argv.slice(2);
-new WebSocketServer({ host, port: Number(port) }).on("connection", (socket) => {
-    socket.on("message", (data, isBinary) => {
-        count += 1;
-        socket.send(data, { binary: isBinary });
-    });
-    socket.on("error", () => {});
-    socket.on("close", (code) => {
-        codes[code] = (codes[code] ?? 0) + 1;
-        fs.writeFileSync(file + ".new", JSON.stringify({ count, codes }));
-        fs.renameSync(file + ".new", file);
-    });
-});
-"#,
+    text: include_str!("websocket_server.js"),
 };
 
 /// A WebSocket server of the test's own.
