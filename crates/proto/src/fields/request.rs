@@ -136,6 +136,7 @@ fn trimmed(value: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::{PLAIN, owned};
 
     #[test]
     fn calls_are_known_by_their_type() {
@@ -149,14 +150,9 @@ mod tests {
             ("content-type", "", false),
             ("accept", "application/grpc", false),
         ] {
-            let headers = [(name.to_owned(), value.to_owned())];
             let request = Request {
-                method: "POST",
-                scheme: "http",
-                authority: "h",
-                path: "/",
-                headers: &headers,
-                body: b"",
+                headers: &owned(&[(name, value)]),
+                ..PLAIN
             };
             assert_eq!(is_call(&request), expected, "{name}: {value}");
         }

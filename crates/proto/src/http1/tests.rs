@@ -33,13 +33,7 @@ fn run<'a>(
     let (mut parser, mut known) = (ReplyParser::default(), KnownHead::default());
     let mut replies = Vec::new();
     let mut fed_bytes = 0;
-    let account = |replies: &[Reply], parser: &ReplyParser| {
-        replies
-            .iter()
-            .map(|reply| reply.head_bytes + reply.body_bytes)
-            .sum::<u64>()
-            + parser.pending_bytes()
-    };
+    let account = |replies: &[Reply], parser: &ReplyParser| used(replies) + parser.pending_bytes();
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -81,6 +75,14 @@ fn run<'a>(
         ending,
         discarded_bytes: parser.pending_bytes(),
     }
+}
+
+/// Bytes of these replies.
+fn used(replies: &[Reply]) -> u64 {
+    let bytes = replies
+        .iter()
+        .map(|reply| reply.head_bytes + reply.body_bytes);
+    bytes.sum()
 }
 
 /// Gives the replies and the ending of [`run`], which must be the same whether or not the parser
@@ -146,11 +148,7 @@ fn check_fixture(
     };
     let replies: Vec<Reply> = outcome.replies.iter().map(without_head).collect();
     assert_eq!((replies.as_slice(), outcome.ending), (expected, ending));
-    let used: u64 = outcome
-        .replies
-        .iter()
-        .map(|reply| reply.head_bytes + reply.body_bytes)
-        .sum();
+    let used = used(&outcome.replies);
     assert_eq!(used + outcome.discarded_bytes, wire.len() as u64);
 }
 
@@ -184,42 +182,42 @@ macro_rules! refused_cases {
     };
 }
 
+/// A wire that begins with `HTTP/1.1 200 OK`.
+macro_rules! ok {
+    ($rest:literal) => {
+        concat!("HTTP/1.1 200 OK\r\n", $rest).as_bytes()
+    };
+}
+
 reply_cases! {
     nothing: GET b"" => [] Ok(());
-    old_request_keeps_nothing: OLD_GET b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    old_request_keeps_nothing: OLD_GET ok!("Content-Length: 2\r\n\r\nhi")
         => [reply(200, 2).closing()] Ok(());
     old_request_keeps_when_told:
-        OLD_GET b"HTTP/1.1 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nhi"
+        OLD_GET ok!("Connection: Keep-Alive\r\nContent-Length: 2\r\n\r\nhi")
         => [reply(200, 2)] Ok(());
     old_request_cannot_keep_what_has_no_end:
         OLD_GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhi"
         => [reply(200, 2).closing()] Ok(());
-    tunnel: CONNECT b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
-        => [reply(200, 0).closing()] Ok(());
-    no_tunnel: CONNECT b"HTTP/1.1 405 N\r\nContent-Length: 2\r\n\r\nno"
-        => [reply(405, 2)] Ok(());
-    length: GET b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello" => [reply(200, 5)] Ok(());
-    length_zero: GET b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" => [reply(200, 0)] Ok(());
-    length_any_case: GET b"HTTP/1.1 200 OK\r\ncONTENT-lENGTH:3\r\n\r\nabc"
+    tunnel: CONNECT ok!("Content-Length: 2\r\n\r\n") => [reply(200, 0).closing()] Ok(());
+    no_tunnel: CONNECT b"HTTP/1.1 405 N\r\nContent-Length: 2\r\n\r\nno" => [reply(405, 2)] Ok(());
+    length: GET ok!("Content-Length: 5\r\n\r\nhello") => [reply(200, 5)] Ok(());
+    length_zero: GET ok!("Content-Length: 0\r\n\r\n") => [reply(200, 0)] Ok(());
+    length_any_case: GET ok!("cONTENT-lENGTH:3\r\n\r\nabc") => [reply(200, 3)] Ok(());
+    length_padded: GET ok!("Content-Length: \t 3 \t\r\n\r\nabc") => [reply(200, 3)] Ok(());
+    length_leading_zeros: GET ok!("Content-Length: 0003\r\n\r\nabc") => [reply(200, 3)] Ok(());
+    length_repeated: GET ok!("Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc")
         => [reply(200, 3)] Ok(());
-    length_padded: GET b"HTTP/1.1 200 OK\r\nContent-Length: \t 3 \t\r\n\r\nabc"
-        => [reply(200, 3)] Ok(());
-    length_leading_zeros: GET b"HTTP/1.1 200 OK\r\nContent-Length: 0003\r\n\r\nabc"
-        => [reply(200, 3)] Ok(());
-    length_repeated: GET b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc"
-        => [reply(200, 3)] Ok(());
-    length_repeated_in_list: GET b"HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc"
-        => [reply(200, 3)] Ok(());
-    length_of_nginx: GET b"HTTP/1.1 200 OK\r\nServer: nginx/1.26.0\r\n\
+    length_repeated_in_list: GET ok!("Content-Length: 3, 3\r\n\r\nabc") => [reply(200, 3)] Ok(());
+    length_of_nginx: GET ok!("Server: nginx/1.26.0\r\n\
         Date: Fri, 21 Nov 2025 00:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\
         Last-Modified: Fri, 21 Nov 2025 00:00:00 GMT\r\nConnection: keep-alive\r\n\
-        ETag: \"6553f1a0-4\"\r\nAccept-Ranges: bytes\r\n\r\nokay" => [reply(200, 4)] Ok(());
+        ETag: \"6553f1a0-4\"\r\nAccept-Ranges: bytes\r\n\r\nokay") => [reply(200, 4)] Ok(());
     no_reason: GET b"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
     empty_reason: GET b"HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
     obs_text: GET b"HTTP/1.1 200 \xe4\xb8\r\nX: \xff\xfe\r\nContent-Length: 1\r\n\r\nx"
         => [reply(200, 1)] Ok(());
-    empty_value: GET b"HTTP/1.1 200 OK\r\nX:\r\nY: \r\nContent-Length: 1\r\n\r\nx"
-        => [reply(200, 1)] Ok(());
+    empty_value: GET ok!("X:\r\nY: \r\nContent-Length: 1\r\n\r\nx") => [reply(200, 1)] Ok(());
     bare_line_feeds: GET b"HTTP/1.1 200 OK\nContent-Length: 2\nX: y\n\nhi"
         => [reply(200, 2)] Ok(());
     mixed_line_ends: GET b"HTTP/1.1 200 OK\nContent-Length: 2\r\n\nhi" => [reply(200, 2)] Ok(());
@@ -227,16 +225,16 @@ reply_cases! {
         => [reply(503, 3)] Ok(());
     unassigned_status: GET b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"
         => [reply(999, 0)] Ok(());
-    like_named_fields: GET b"HTTP/1.1 200 OK\r\nContent-Langth: 9\r\nConnectiom: close\r\n\
-        Transfer-Encodinh: chunked\r\nContent-Length: 1\r\n\r\nx" => [reply(200, 1)] Ok(());
+    like_named_fields: GET ok!("Content-Langth: 9\r\nConnectiom: close\r\n\
+        Transfer-Encodinh: chunked\r\nContent-Length: 1\r\n\r\nx") => [reply(200, 1)] Ok(());
 
-    close: GET b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi"
+    close: GET ok!("Connection: close\r\nContent-Length: 2\r\n\r\nhi")
         => [reply(200, 2).closing()] Ok(());
-    close_in_list: GET b"HTTP/1.1 200 OK\r\nConnection: TE, ClosE\r\nContent-Length: 0\r\n\r\n"
+    close_in_list: GET ok!("Connection: TE, ClosE\r\nContent-Length: 0\r\n\r\n")
         => [reply(200, 0).closing()] Ok(());
-    close_wins: GET b"HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\n\
-        Content-Length: 0\r\n\r\n" => [reply(200, 0).closing()] Ok(());
-    not_quite_close: GET b"HTTP/1.1 200 OK\r\nConnection: closed\r\nContent-Length: 0\r\n\r\n"
+    close_wins: GET ok!("Connection: close\r\nConnection: keep-alive\r\n\
+        Content-Length: 0\r\n\r\n") => [reply(200, 0).closing()] Ok(());
+    not_quite_close: GET ok!("Connection: closed\r\nContent-Length: 0\r\n\r\n")
         => [reply(200, 0)] Ok(());
     old_version_closes: GET b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi"
         => [reply(200, 2).closing()] Ok(());
@@ -247,18 +245,17 @@ reply_cases! {
         Content-Length: 2\r\n\r\nhi" => [reply(200, 2).closing()] Ok(());
     old_version_until_close: GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhello"
         => [reply(200, 5).closing()] Ok(());
-    until_close: GET b"HTTP/1.1 200 OK\r\n\r\nhello\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+    until_close: GET ok!("\r\nhello\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
         => [reply(200, 28).closing()] Ok(());
-    until_close_empty: GET b"HTTP/1.1 200 OK\r\n\r\n" => [reply(200, 0).closing()] Ok(());
-    coding_until_close: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip;q=1\r\n\r\nhello"
+    until_close_empty: GET ok!("\r\n") => [reply(200, 0).closing()] Ok(());
+    coding_until_close: GET ok!("Transfer-Encoding: gzip;q=1\r\n\r\nhello")
         => [reply(200, 5).closing()] Ok(());
 
-    head: HEAD b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" => [reply(200, 0)] Ok(());
-    head_pair: HEAD b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 404 No\r\n\r\n"
+    head: HEAD ok!("Content-Length: 5\r\n\r\n") => [reply(200, 0)] Ok(());
+    head_pair: HEAD ok!("Content-Length: 5\r\n\r\nHTTP/1.1 404 No\r\n\r\n")
         => [reply(200, 0), reply(404, 0)] Ok(());
-    head_chunked: HEAD b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-        => [reply(200, 0)] Ok(());
-    head_bad_length: HEAD b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n" => [reply(200, 0)] Ok(());
+    head_chunked: HEAD ok!("Transfer-Encoding: chunked\r\n\r\n") => [reply(200, 0)] Ok(());
+    head_bad_length: HEAD ok!("Content-Length: x\r\n\r\n") => [reply(200, 0)] Ok(());
     no_content: GET b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nHTTP/1.1 304 NM\r\n\
         Transfer-Encoding: chunked\r\n\r\n" => [reply(204, 0), reply(304, 0)] Ok(());
     no_content_closing: GET b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
@@ -270,9 +267,9 @@ reply_cases! {
         retry-AFTER: Fri, 21 Nov 2025 00:00:00 GMT\n\n" => [reply(503, 0).later()] Ok(());
     retry_after_empty: GET b"HTTP/1.1 400 B\r\nRetry-After:\r\nContent-Length: 0\r\n\r\n"
         => [reply(400, 0).later()] Ok(());
-    retry_after_not_of_errors: GET b"HTTP/1.1 200 OK\r\nRetry-After: 1\r\nContent-Length: 1\r\n\
+    retry_after_not_of_errors: GET ok!("Retry-After: 1\r\nContent-Length: 1\r\n\
         \r\nxHTTP/1.1 301 M\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\nHTTP/1.1 399 M\r\n\
-        Retry-After: 1\r\nContent-Length: 0\r\n\r\n"
+        Retry-After: 1\r\nContent-Length: 0\r\n\r\n")
         => [reply(200, 1), reply(301, 0), reply(399, 0)] Ok(());
     retry_after_like_named: GET b"HTTP/1.1 429 T\r\nRetry-Aftes: 1\r\nRetry_After: 1\r\n\
         Retry-After-: 1\r\nContent-Length: 0\r\n\r\n" => [reply(429, 0)] Ok(());
@@ -300,40 +297,39 @@ reply_cases! {
     interim_head: HEAD b"HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
         => [reply(200, 0).interim(1)] Ok(());
 
-    pipelined: GET b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\
+    pipelined: GET ok!("Content-Length: 2\r\n\r\nabHTTP/1.1 200 OK\r\n\
         Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\
-        \r\n\r\nHTTP/1.1 200 OK\r\n\r\nrest"
+        \r\n\r\nHTTP/1.1 200 OK\r\n\r\nrest")
         => [reply(200, 2), reply(200, 11), reply(404, 0), reply(200, 4).closing()] Ok(());
     pipelined_then_garbage: GET b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\ngarbage"
         => [reply(204, 0), reply(204, 0)] Err(ReplyError::MalformedHead);
     pipelined_then_cut: GET b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n"
         => [reply(204, 0)] Err(ReplyError::TruncatedHead);
-    longer_than_stated: GET b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc"
+    longer_than_stated: GET ok!("Content-Length: 2\r\n\r\nabc")
         => [reply(200, 2)] Err(ReplyError::MalformedHead);
 
-    chunked: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    chunked: GET ok!("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
         => [reply(200, 15)] Ok(());
-    chunked_empty: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    chunked_empty: GET ok!("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n") => [reply(200, 5)] Ok(());
+    chunked_many: GET ok!("transfer-encoding: CHUNKED\r\n\r\n1\r\na\r\n2\r\nbc\r\n\
+        00A\r\n0123456789\r\n000\r\n\r\n") => [reply(200, 37)] Ok(());
+    chunked_line_ends_as_data: GET ok!("Transfer-Encoding: chunked\r\n\r\n\
+        7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n") => [reply(200, 17)] Ok(());
+    chunked_extensions: GET ok!("Transfer-Encoding: chunked\r\n\r\n\
+        2;a;b=c;d=\"e;f\"\r\nhi\r\n0 ; \t last\r\n\r\n") => [reply(200, 35)] Ok(());
+    chunked_padded_size: GET ok!("Transfer-Encoding: chunked\r\n\r\n\
+        2 \t\r\nhi\r\n0   \r\n\r\n") => [reply(200, 17)] Ok(());
+    chunked_trailers: GET ok!("Transfer-Encoding: chunked\r\n\r\n\
+        2\r\nhi\r\n0\r\nDigest: x\r\nContent-Length: 9\r\n\r\n") => [reply(200, 42)] Ok(());
+    chunked_trailers_line_feeds: GET ok!("Transfer-Encoding: chunked\r\n\r\n\
+        0\r\nA: b\nC: d\n\nHTTP/1.1 204 N\r\n\r\n") => [reply(200, 14), reply(204, 0)] Ok(());
+    chunked_closing: GET ok!("Transfer-Encoding: chunked\r\nConnection: close\r\n\
+        \r\n0\r\n\r\n") => [reply(200, 5).closing()] Ok(());
+    chunked_after_coding: GET ok!("Transfer-Encoding: gzip, chunked\r\n\r\n\
+        0\r\n\r\n")
         => [reply(200, 5)] Ok(());
-    chunked_many: GET b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n1\r\na\r\n2\r\nbc\r\n\
-        00A\r\n0123456789\r\n000\r\n\r\n" => [reply(200, 37)] Ok(());
-    chunked_line_ends_as_data: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
-        7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n" => [reply(200, 17)] Ok(());
-    chunked_extensions: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
-        2;a;b=c;d=\"e;f\"\r\nhi\r\n0 ; \t last\r\n\r\n" => [reply(200, 35)] Ok(());
-    chunked_padded_size: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
-        2 \t\r\nhi\r\n0   \r\n\r\n" => [reply(200, 17)] Ok(());
-    chunked_trailers: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
-        2\r\nhi\r\n0\r\nDigest: x\r\nContent-Length: 9\r\n\r\n" => [reply(200, 42)] Ok(());
-    chunked_trailers_line_feeds: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
-        0\r\nA: b\nC: d\n\nHTTP/1.1 204 N\r\n\r\n" => [reply(200, 14), reply(204, 0)] Ok(());
-    chunked_closing: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\
-        \r\n0\r\n\r\n" => [reply(200, 5).closing()] Ok(());
-    chunked_after_coding: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
-        0\r\n\r\n"
-        => [reply(200, 5)] Ok(());
-    chunked_in_second_field: GET b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n\
-        Transfer-Encoding: , chunked\r\n\r\n0\r\n\r\n" => [reply(200, 5)] Ok(());
+    chunked_in_second_field: GET ok!("Transfer-Encoding: gzip,\r\n\
+        Transfer-Encoding: , chunked\r\n\r\n0\r\n\r\n") => [reply(200, 5)] Ok(());
     cut_in_second: GET b"HTTP/1.1 204 N\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"
         => [reply(204, 0)] Err(ReplyError::TruncatedBody);
 }
@@ -357,16 +353,16 @@ refused_cases! {
     low_status: b"HTTP/1.1 099 Low\r\n\r\n" => MalformedHead;
     zero_in_reason: b"HTTP/1.1 200 O\0K\r\n\r\n" => MalformedHead;
     bare_return_in_reason: b"HTTP/1.1 200 O\rK\r\n\r\n" => MalformedHead;
-    no_colon: b"HTTP/1.1 200 OK\r\nContent-Length\r\n\r\n" => MalformedHead;
-    no_name: b"HTTP/1.1 200 OK\r\n: value\r\n\r\n" => MalformedHead;
-    space_before_colon: b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi" => MalformedHead;
-    folded: b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\nhi" => MalformedHead;
-    folded_first: b"HTTP/1.1 200 OK\r\n X: a\r\n\r\n" => MalformedHead;
-    zero_in_value: b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n" => MalformedHead;
-    bare_return_in_value: b"HTTP/1.1 200 OK\r\nX: a\rContent-Length: 2\r\n\r\nhi" => MalformedHead;
-    bare_return_ends_head: b"HTTP/1.1 200 OK\r\nX: a\r\n\rhi\n\n" => MalformedHead;
-    space_in_name: b"HTTP/1.1 200 OK\r\nX Y: a\r\n\r\n" => MalformedHead;
-    malformed_late: b"HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n(: e\r\nF: g\r\n\r\n" => MalformedHead;
+    no_colon: ok!("Content-Length\r\n\r\n") => MalformedHead;
+    no_name: ok!(": value\r\n\r\n") => MalformedHead;
+    space_before_colon: ok!("Content-Length : 2\r\n\r\nhi") => MalformedHead;
+    folded: ok!("X: a\r\n b\r\nContent-Length: 2\r\n\r\nhi") => MalformedHead;
+    folded_first: ok!(" X: a\r\n\r\n") => MalformedHead;
+    zero_in_value: ok!("X: a\0b\r\n\r\n") => MalformedHead;
+    bare_return_in_value: ok!("X: a\rContent-Length: 2\r\n\r\nhi") => MalformedHead;
+    bare_return_ends_head: ok!("X: a\r\n\rhi\n\n") => MalformedHead;
+    space_in_name: ok!("X Y: a\r\n\r\n") => MalformedHead;
+    malformed_late: ok!("A: b\r\nC: d\r\n(: e\r\nF: g\r\n\r\n") => MalformedHead;
 
     version_2: b"HTTP/2 200\r\n\r\n" => UnsupportedVersion;
     version_2_0: b"HTTP/2.0 200 OK\r\n\r\n" => UnsupportedVersion;
@@ -375,46 +371,40 @@ refused_cases! {
 
     cut_in_version: b"HTT" => TruncatedHead;
     cut_in_status_line: b"HTTP/1.1 200 OK" => TruncatedHead;
-    cut_in_field: b"HTTP/1.1 200 OK\r\nContent-Length: 5" => TruncatedHead;
-    cut_before_last_line_feed: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r" => TruncatedHead;
+    cut_in_field: ok!("Content-Length: 5") => TruncatedHead;
+    cut_before_last_line_feed: ok!("Content-Length: 5\r\n\r") => TruncatedHead;
     cut_after_interim: b"HTTP/1.1 100 Continue\r\n\r\n" => TruncatedHead;
-    cut_in_body: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell" => TruncatedBody;
-    cut_before_body: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" => TruncatedBody;
-    cut_huge_body: b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nx"
-        => TruncatedBody;
+    cut_in_body: ok!("Content-Length: 5\r\n\r\nhell") => TruncatedBody;
+    cut_before_body: ok!("Content-Length: 5\r\n\r\n") => TruncatedBody;
+    cut_huge_body: ok!("Content-Length: 18446744073709551615\r\n\r\nx") => TruncatedBody;
 
-    length_not_a_number: b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello"
+    length_not_a_number: ok!("Content-Length: five\r\n\r\nhello") => BadContentLength;
+    length_empty: ok!("Content-Length:\r\n\r\n") => BadContentLength;
+    length_signed: ok!("Content-Length: +5\r\n\r\nhello") => BadContentLength;
+    length_negative: ok!("Content-Length: -5\r\n\r\nhello") => BadContentLength;
+    length_hexadecimal: ok!("Content-Length: 0x5\r\n\r\nhello") => BadContentLength;
+    length_two_words: ok!("Content-Length: 5 5\r\n\r\nhello") => BadContentLength;
+    length_overflow: ok!("Content-Length: 18446744073709551616\r\n\r\n") => BadContentLength;
+    length_conflict: ok!("Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!")
         => BadContentLength;
-    length_empty: b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n" => BadContentLength;
-    length_signed: b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello" => BadContentLength;
-    length_negative: b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello" => BadContentLength;
-    length_hexadecimal: b"HTTP/1.1 200 OK\r\nContent-Length: 0x5\r\n\r\nhello" => BadContentLength;
-    length_two_words: b"HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello" => BadContentLength;
-    length_overflow: b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n"
-        => BadContentLength;
-    length_conflict: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"
-        => BadContentLength;
-    length_conflict_in_list: b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello!"
-        => BadContentLength;
-    length_list_with_gap: b"HTTP/1.1 200 OK\r\nContent-Length: 5,\r\n\r\nhello" => BadContentLength;
-    length_mended_later: b"HTTP/1.1 200 OK\r\nContent-Length: x\r\nContent-Length: 5\r\n\r\nhello"
+    length_conflict_in_list: ok!("Content-Length: 5, 6\r\n\r\nhello!") => BadContentLength;
+    length_list_with_gap: ok!("Content-Length: 5,\r\n\r\nhello") => BadContentLength;
+    length_mended_later: ok!("Content-Length: x\r\nContent-Length: 5\r\n\r\nhello")
         => BadContentLength;
 
-    coding_and_length: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n\
-        0\r\n\r\n" => BadTransferEncoding;
-    length_and_coding: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: gzip\r\n\r\n"
+    coding_and_length: ok!("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n\
+        0\r\n\r\n") => BadTransferEncoding;
+    length_and_coding: ok!("Content-Length: 5\r\nTransfer-Encoding: gzip\r\n\r\n")
         => BadTransferEncoding;
     coding_in_old_version: b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         => BadTransferEncoding;
-    chunked_not_last: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n"
+    chunked_not_last: ok!("Transfer-Encoding: chunked, gzip\r\n\r\n") => BadTransferEncoding;
+    chunked_twice: ok!("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\
+        \r\n\r\n0\r\n\r\n") => BadTransferEncoding;
+    chunked_with_parameter: ok!("Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n")
         => BadTransferEncoding;
-    chunked_twice: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\
-        \r\n\r\n0\r\n\r\n" => BadTransferEncoding;
-    chunked_with_parameter: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n"
-        => BadTransferEncoding;
-    coding_empty: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: ,\r\n\r\n" => BadTransferEncoding;
-    coding_not_a_token: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: \"chunked\"\r\n\r\n"
-        => BadTransferEncoding;
+    coding_empty: ok!("Transfer-Encoding: ,\r\n\r\n") => BadTransferEncoding;
+    coding_not_a_token: ok!("Transfer-Encoding: \"chunked\"\r\n\r\n") => BadTransferEncoding;
     coding_control_character: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: \xffchunked\r\n\r\n"
         => BadTransferEncoding;
 
@@ -465,26 +455,18 @@ refused_cases! {
 
 #[test]
 fn size_of_the_state_of_a_connection() {
-    assert!(
-        size_of::<ReplyParser>() <= 64,
-        "{} bytes",
-        size_of::<ReplyParser>()
-    );
+    let bytes = size_of::<ReplyParser>();
+    assert!(bytes <= 64, "{bytes} bytes");
 }
 
 #[test]
 fn head_bytes_hold_interim_replies() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
-    let outcome = run_every_cut(
-        format!("{interim}{head}hi").as_bytes(),
-        &Limits::default(),
-        GET,
-    );
-    assert_eq!(
-        outcome.replies[0].head_bytes,
-        (interim.len() + head.len()) as u64
-    );
+    let wire = format!("{interim}{head}hi");
+    let outcome = run_every_cut(wire.as_bytes(), &Limits::default(), GET);
+    let head_bytes = (interim.len() + head.len()) as u64;
+    assert_eq!(outcome.replies[0].head_bytes, head_bytes);
 }
 
 #[test]
@@ -601,43 +583,35 @@ fn limits() {
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0;{extension}\r\n\r\n")
     };
     let default = Limits::default();
-    let head_bytes = |head_bytes| Limits {
+    let limits = |head_bytes, header_fields, interim_replies| Limits {
         head_bytes,
-        ..default
-    };
-    let header_fields = |header_fields| Limits {
         header_fields,
-        ..default
-    };
-    let interim_replies = |interim_replies| Limits {
         interim_replies,
         ..default
     };
+    let head_bytes = |head_bytes| limits(head_bytes, 256, 16);
+    let header_fields = |header_fields| limits(65_536, header_fields, 16);
+    let interim_replies = |interim_replies| limits(65_536, 256, interim_replies);
     let head_len = head.len() as u32;
+    let (too_large, too_many) = (ReplyError::HeadTooLarge, ReplyError::TooManyHeaders);
+    let bad_interim = ReplyError::BadInterim;
+    let (longest, longer) = (MAX_SIZE_LINE_BYTES, MAX_SIZE_LINE_BYTES + 1);
     let ok = Ok(1);
     let cases = [
         (head, head_bytes(head_len), ok),
-        (
-            head,
-            head_bytes(head_len - 1),
-            Err(ReplyError::HeadTooLarge),
-        ),
-        (head, head_bytes(5), Err(ReplyError::HeadTooLarge)),
-        (head, head_bytes(0), Err(ReplyError::HeadTooLarge)),
+        (head, head_bytes(head_len - 1), Err(too_large)),
+        (head, head_bytes(5), Err(too_large)),
+        (head, head_bytes(0), Err(too_large)),
         (head, header_fields(2), ok),
-        (head, header_fields(1), Err(ReplyError::TooManyHeaders)),
-        (head, header_fields(0), Err(ReplyError::TooManyHeaders)),
+        (head, header_fields(1), Err(too_many)),
+        (head, header_fields(0), Err(too_many)),
         (&chunked, header_fields(2), ok),
-        (&chunked, header_fields(1), Err(ReplyError::TooManyHeaders)),
+        (&chunked, header_fields(1), Err(too_many)),
         (interim, interim_replies(2), ok),
-        (interim, interim_replies(1), Err(ReplyError::BadInterim)),
-        (interim, interim_replies(0), Err(ReplyError::BadInterim)),
-        (&size_line(MAX_SIZE_LINE_BYTES), default, ok),
-        (
-            &size_line(MAX_SIZE_LINE_BYTES + 1),
-            default,
-            Err(ReplyError::BadChunk),
-        ),
+        (interim, interim_replies(1), Err(bad_interim)),
+        (interim, interim_replies(0), Err(bad_interim)),
+        (&size_line(longest), default, ok),
+        (&size_line(longer), default, Err(ReplyError::BadChunk)),
     ];
     for (wire, limits, expected) in cases {
         let outcome = run_every_cut(wire.as_bytes(), &limits, GET);
@@ -658,19 +632,12 @@ fn limits() {
 fn default_limits_hold_against_endless_input() {
     let field = "Name: value\r\n";
     let long_field = format!("{field}X: {}", "y".repeat(70_000));
+    let head = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}");
+    let long_reason = format!("HTTP/1.1 200 {}", "O".repeat(70_000));
     let cases = [
-        (
-            format!("HTTP/1.1 200 OK\r\n{}", field.repeat(257)),
-            ReplyError::TooManyHeaders,
-        ),
-        (
-            format!("HTTP/1.1 200 OK\r\n{long_field}"),
-            ReplyError::HeadTooLarge,
-        ),
-        (
-            format!("HTTP/1.1 200 {}", "O".repeat(70_000)),
-            ReplyError::HeadTooLarge,
-        ),
+        (head(&field.repeat(257)), ReplyError::TooManyHeaders),
+        (head(&long_field), ReplyError::HeadTooLarge),
+        (long_reason, ReplyError::HeadTooLarge),
         ("HTTP/1.1 100 C\r\n\r\n".repeat(17), ReplyError::BadInterim),
     ];
     for (wire, error) in cases {

@@ -221,6 +221,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::test_support::{hex, written};
 
     #[test]
     fn numbers_come_back() {
@@ -236,23 +237,18 @@ mod tests {
 
     #[test]
     fn frames_are_written() {
-        let written = |write: &dyn Fn(&mut Vec<u8>)| {
-            let mut out = Vec::new();
-            write(&mut out);
-            out
-        };
         let settings = [
             (Setting::MaxFieldSectionSize, 65_536),
             (Setting::of(0x21), 1),
         ];
         assert_eq!(
-            written(&|out| write_control_opening(out, &settings)),
+            written(|out| write_control_opening(out, &settings)),
             [0x00, 0x04, 0x07, 0x06, 0x80, 0x01, 0x00, 0x00, 0x21, 0x01]
         );
-        assert_eq!(written(&|out| write_control_opening(out, &[])), [0, 4, 0]);
-        assert_eq!(written(&|out| write_go_away(out, 400)), [7, 2, 0x41, 0x90]);
+        assert_eq!(written(|out| write_control_opening(out, &[])), [0, 4, 0]);
+        assert_eq!(written(|out| write_go_away(out, 400)), [7, 2, 0x41, 0x90]);
         assert_eq!(
-            written(&|out| write_header(out, Kind::Data, 70)),
+            written(|out| write_header(out, Kind::Data, 70)),
             [0, 0x40, 70]
         );
     }
@@ -281,18 +277,13 @@ mod tests {
     #[test]
     fn numbers_of_the_rfc() {
         for (bytes, number) in [
-            (
-                &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..],
-                151_288_809_941_952_652,
-            ),
-            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
-            (&[0x7b, 0xbd], 15_293),
-            (&[0x25], 37),
+            ("c2197c5eff14e88c", 151_288_809_941_952_652),
+            ("9d7f3e7d", 494_878_333),
+            ("7bbd", 15_293),
+            ("25", 37),
         ] {
-            assert_eq!(taken(bytes), (Some(number), 0));
-            let mut out = Vec::new();
-            put_varint(&mut out, number);
-            assert_eq!(out, bytes);
+            assert_eq!(taken(&hex(bytes)), (Some(number), 0));
+            assert_eq!(written(|out| put_varint(out, number)), hex(bytes));
         }
         assert_eq!(taken(&[0x40, 0x25]), (Some(37), 0));
     }

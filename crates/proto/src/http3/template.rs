@@ -83,15 +83,11 @@ mod tests {
     use super::super::message::{RequestPart, RequestReader};
     use super::super::qpack::Bytes;
     use super::*;
-    use crate::test_support::owned;
+    use crate::test_support::{self, owned};
 
     const PLAIN: Request<'_> = Request {
-        method: "GET",
         scheme: "https",
-        authority: "example.org",
-        path: "/",
-        headers: &[],
-        body: b"",
+        ..test_support::PLAIN
     };
 
     /// The fields and the body of a request, as a server reads them.

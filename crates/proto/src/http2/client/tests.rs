@@ -17,22 +17,20 @@ use crate::http2::{
     Client, ClientSettings, ConnectionError, Event, FailedCall, KnownHead, MalformedReply, Reply,
     Request, StreamFailure, Template, Violation,
 };
-use crate::test_support::{at_every_cut, owned};
+use crate::test_support::{PLAIN, at_every_cut, owned, written};
 
 fn get(path: &str) -> Template {
     request("GET", path, b"")
 }
 
 fn request(method: &str, path: &str, body: &[u8]) -> Template {
-    Template::new(&Request {
+    let request = Request {
         method,
-        scheme: "http",
-        authority: "example.org",
         path,
-        headers: &[],
         body,
-    })
-    .unwrap()
+        ..PLAIN
+    };
+    Template::new(&request).unwrap()
 }
 
 /// Two requests in flight at once, and no more of them.
@@ -46,9 +44,7 @@ fn two_gets() -> Use {
 }
 
 fn settings(settings: &[Setting]) -> Vec<u8> {
-    let mut out = Vec::new();
-    frame::write_settings(&mut out, settings);
-    out
+    written(|out| frame::write_settings(out, settings))
 }
 
 fn raw(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -64,19 +60,15 @@ fn raw(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (name, value) in fields {
-        encode_field(
-            &mut out,
-            name.as_bytes(),
-            value.as_bytes(),
-            Indexing::Without,
-        );
-    }
-    out
+    written(|out| {
+        for (name, value) in fields {
+            encode_field(out, name.as_bytes(), value.as_bytes(), Indexing::Without);
+        }
+    })
 }
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
+const OK_OF_5: &[(&str, &str)] = &[(":status", "200"), ("content-length", "5")];
 const END: u8 = flags::END_STREAM;
 const WHOLE: u8 = flags::END_HEADERS;
 
@@ -89,21 +81,15 @@ fn data(stream: u32, flags: u8, bytes: usize) -> Vec<u8> {
 }
 
 fn rst(stream: u32, code: ErrorCode) -> Vec<u8> {
-    let mut out = Vec::new();
-    frame::write_rst_stream(&mut out, stream, code);
-    out
+    written(|out| frame::write_rst_stream(out, stream, code))
 }
 
 fn go_away(last_stream: u32, code: ErrorCode) -> Vec<u8> {
-    let mut out = Vec::new();
-    frame::write_go_away(&mut out, last_stream, code);
-    out
+    written(|out| frame::write_go_away(out, last_stream, code))
 }
 
 fn window(stream: u32, bytes: u32) -> Vec<u8> {
-    let mut out = Vec::new();
-    frame::write_window_update(&mut out, stream, bytes);
-    out
+    written(|out| frame::write_window_update(out, stream, bytes))
 }
 
 /// What a server sends, after empty SETTINGS.
@@ -157,23 +143,21 @@ fn events(how: &Use, parts: &[Vec<u8>]) -> Vec<Event> {
 
 #[test]
 fn replies_come_in_any_order_and_shape() {
-    let ok = &[(":status", "200")];
-    let sized = &[(":status", "200"), ("content-length", "5")];
     for (parts, expected) in [
-        (vec![head(1, END, ok)], vec![reply(0, 200, 10, 0)]),
+        (vec![head(1, END, OK)], vec![reply(0, 200, 10, 0)]),
         (
-            vec![head(3, END, ok), head(1, END, &[(":status", "404")])],
+            vec![head(3, END, OK), head(1, END, &[(":status", "404")])],
             vec![reply(1, 200, 10, 0), reply(0, 404, 10, 0)],
         ),
         (
-            vec![head(1, 0, sized), data(1, END, 5)],
-            vec![reply(0, 200, head(1, 0, sized).len(), 14)],
+            vec![head(1, 0, OK_OF_5), data(1, END, 5)],
+            vec![reply(0, 200, head(1, 0, OK_OF_5).len(), 14)],
         ),
         // DATA of two streams in turns, an empty frame among them, no length stated.
         (
             vec![
-                head(1, 0, ok),
-                head(3, 0, ok),
+                head(1, 0, OK),
+                head(3, 0, OK),
                 data(1, 0, 3),
                 data(3, 0, 100),
                 data(1, 0, 0),
@@ -185,14 +169,14 @@ fn replies_come_in_any_order_and_shape() {
         // Padding counts as bytes of the body, and not as its content.
         (
             vec![
-                head(1, 0, sized),
+                head(1, 0, OK_OF_5),
                 raw(Kind::Data, PADDED, 1, &[4, b'x', b'x', 0, 0, 0, 0]),
                 raw(Kind::Data, PADDED | END, 1, &[0, b'x', b'x', b'x']),
-                head(3, 0, ok),
+                head(3, 0, OK),
                 raw(Kind::Data, PADDED | END, 3, &[0]),
             ],
             vec![
-                reply(0, 200, head(1, 0, sized).len(), 16 + 13),
+                reply(0, 200, head(1, 0, OK_OF_5).len(), 16 + 13),
                 reply(1, 200, 10, 10),
             ],
         ),
@@ -209,34 +193,34 @@ fn replies_come_in_any_order_and_shape() {
         // Trailers belong to the body.
         (
             vec![
-                head(1, 0, sized),
+                head(1, 0, OK_OF_5),
                 data(1, 0, 5),
                 head(1, END, &[("checksum", "1")]),
             ],
             vec![reply(
                 0,
                 200,
-                head(1, 0, sized).len(),
+                head(1, 0, OK_OF_5).len(),
                 14 + head(1, 0, &[("checksum", "1")]).len(),
             )],
         ),
         // A field block in three frames, the last one empty.
         (
             vec![
-                raw(Kind::Headers, END, 1, &block(sized)[..4]),
-                raw(Kind::Continuation, 0, 1, &block(sized)[4..]),
+                raw(Kind::Headers, END, 1, &block(OK_OF_5)[..4]),
+                raw(Kind::Continuation, 0, 1, &block(OK_OF_5)[4..]),
                 raw(Kind::Continuation, WHOLE, 1, &[]),
             ],
             vec![failed(
                 0,
                 MalformedReply::ShortBody,
-                27 + block(sized).len(),
+                27 + block(OK_OF_5).len(),
             )],
         ),
         (
             vec![
                 raw(Kind::Headers, END, 1, &[]),
-                raw(Kind::Continuation, WHOLE, 1, &block(ok)),
+                raw(Kind::Continuation, WHOLE, 1, &block(OK)),
             ],
             vec![reply(0, 200, 19, 0)],
         ),
@@ -294,7 +278,7 @@ fn replies_without_a_body() {
 #[test]
 fn calls_succeed_by_their_last_field_block() {
     use FailedCall::{Code, NoStatus};
-    let ok = || head(1, 0, &[(":status", "200")]);
+    let ok = || head(1, 0, OK);
     let grpc = |status| head(1, END, &[("grpc-status", status)]);
     let at_once = |flags, status| head(1, flags, &[(":status", "200"), ("grpc-status", status)]);
     for (parts, failed) in [
@@ -307,7 +291,7 @@ fn calls_succeed_by_their_last_field_block() {
         ),
         (vec![at_once(END, "0")], None),
         (vec![at_once(END, "12")], Some(Code(12))),
-        (vec![head(1, END, &[(":status", "200")])], Some(NoStatus)),
+        (vec![head(1, END, OK)], Some(NoStatus)),
         (vec![ok(), data(1, END, 7)], Some(NoStatus)),
         // Nothing but a head that ends the stream stands for trailers.
         (vec![at_once(0, "0"), data(1, END, 7)], Some(NoStatus)),
@@ -318,11 +302,8 @@ fn calls_succeed_by_their_last_field_block() {
     ] {
         let call = Template::new(&Request {
             method: "POST",
-            scheme: "http",
-            authority: "example.org",
-            path: "/s/m",
             headers: &owned(&[("content-type", "application/grpc")]),
-            body: b"",
+            ..PLAIN
         });
         for (template, failed) in [(call.unwrap(), failed), (get("/"), None)] {
             let how = Use {
@@ -392,7 +373,6 @@ fn malformed_replies_fail_their_stream_alone() {
 #[test]
 fn faults_of_the_connection() {
     use ConnectionError::{Compression, FlowControl, FrameSize, HeadTooLarge, NotHttp2, Protocol};
-    let ok = &[(":status", "200")];
     let too_long = vec![0; frame::PAYLOAD_BYTES as usize + 1];
     let protocol = |violation| Protocol(violation);
     let idle = protocol(Violation::IdleStream);
@@ -403,21 +383,21 @@ fn faults_of_the_connection() {
     let behind = |part: Vec<u8>| [&open[..], &part].concat();
     let large = frame::WINDOW_BYTES_MAX;
     for (part, error) in [
-        (head(5, END, ok), idle),
-        (head(2, END, ok), idle),
+        (head(5, END, OK), idle),
+        (head(2, END, OK), idle),
         (data(5, 0, 1), idle),
         (rst(5, ErrorCode::Cancel), idle),
         (window(5, 1), idle),
-        (head(0, END, ok), wrong),
+        (head(0, END, OK), wrong),
         (data(0, 0, 1), wrong),
         (rst(0, ErrorCode::Cancel), wrong),
         (raw(Kind::Settings, 0, 1, &[]), wrong),
         (raw(Kind::Ping, 0, 1, &[0; 8]), wrong),
         (raw(Kind::GoAway, 0, 1, &[0; 8]), wrong),
-        (raw(Kind::Continuation, WHOLE, 1, &block(ok)), continuation),
+        (raw(Kind::Continuation, WHOLE, 1, &block(OK)), continuation),
         (behind(data(1, 0, 0)), continuation),
         (behind(settings(&[])), continuation),
-        (behind(head(1, 0, ok)), continuation),
+        (behind(head(1, 0, OK)), continuation),
         (behind(raw(Kind::Continuation, 0, 3, &[])), continuation),
         (behind(raw(Kind::Other(99), 0, 1, &[])), continuation),
         (
@@ -473,7 +453,7 @@ fn faults_of_the_connection() {
             Compression(HpackError::TableSize),
         ),
         (
-            [head(1, END, ok), raw(Kind::Headers, WHOLE, 1, &[0x40])].concat(),
+            [head(1, END, OK), raw(Kind::Headers, WHOLE, 1, &[0x40])].concat(),
             Compression(HpackError::Coding(CodingError::Truncated)),
         ),
         (
@@ -558,11 +538,7 @@ fn frames_that_belong_to_no_reply_are_overhead() {
         window(1, 5),
     ]
     .concat();
-    let parts = [
-        others.clone(),
-        head(1, END, &[(":status", "200")]),
-        window(1, 0),
-    ];
+    let parts = [others.clone(), head(1, END, OK), window(1, 0)];
     let outcome = talk_every_cut(&wire(&parts), &two_gets());
     assert_eq!(outcome.events, [Event::Ready, reply(0, 200, 10, 0)]);
     assert_eq!(outcome.overhead_bytes as usize, 9 + others.len() + 13);
@@ -585,7 +561,7 @@ fn settings_and_pings_are_answered() {
 
 #[test]
 fn resets_are_told_by_their_code() {
-    let ok = head(1, 0, &[(":status", "200")]);
+    let ok = head(1, 0, OK);
     for code in (0..=14).map(ErrorCode::of) {
         let found = events(&two_gets(), &[ok.clone(), data(1, 0, 4), rst(1, code)]);
         assert_eq!(found, [failed(0, StreamFailure::Reset(code), 10 + 13 + 13)]);
@@ -618,9 +594,9 @@ fn a_graceful_end_lets_streams_finish() {
     let code = ErrorCode::NoError;
     let parts = [
         go_away(frame::STREAM_MAX, code),
-        head(3, END, &[(":status", "200")]),
+        head(3, END, OK),
         go_away(3, code),
-        head(1, END, &[(":status", "200")]),
+        head(1, END, OK),
         go_away(1, code),
     ];
     let expected = [
@@ -791,7 +767,7 @@ fn stream_identifiers_are_used_up() {
     assert_eq!(open.client.depth(), 1);
     open.request();
     assert_eq!(open.sent()[0].2, frame::STREAM_MAX);
-    let last = head(frame::STREAM_MAX, END, &[(":status", "200")]);
+    let last = head(frame::STREAM_MAX, END, OK);
     assert_eq!(open.receive(&last).len(), 1);
     assert_eq!((open.client.depth(), open.client.in_flight()), (0, 0));
 }
@@ -799,7 +775,7 @@ fn stream_identifiers_are_used_up() {
 #[test]
 fn the_first_byte_is_that_of_the_first_frame() {
     let interim = head(1, 0, &[(":status", "100")]);
-    let last = head(1, END, &[(":status", "200")]);
+    let last = head(1, END, OK);
     let wire = [interim, last].concat();
     for cut in 1..wire.len() {
         let mut open = Open::new(1, get("/"), &[]);
@@ -824,7 +800,7 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
     let mut open = Open::new(1, get("/"), &[]);
     let place = open.request();
     open.sent();
-    let frames = [head(1, 0, &[(":status", "200")]), data(1, END, 100)].concat();
+    let frames = [head(1, 0, OK), data(1, END, 100)].concat();
     // Cut inside of DATA, of which the header came.
     assert!(open.receive(&frames[..30]).is_empty());
     assert_eq!(open.client.pending_bytes(), 30);
@@ -840,7 +816,7 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
 
     // Cut inside of a head.
     let place = open.request();
-    let head = head(3, END, &[(":status", "200")]);
+    let head = head(3, END, OK);
     open.receive(&head[..9]);
     assert_eq!(open.client.cancel(place, &mut open.out), 0);
     assert_eq!(open.client.pending_bytes(), 9);
@@ -907,7 +883,7 @@ fn small_windows_are_kept_and_opened_when_half_is_used() {
         open.request();
     }
     for stream in [1, 3, 5, 7] {
-        open.receive(&head(stream, 0, &[(":status", "200")]));
+        open.receive(&head(stream, 0, OK));
     }
     open.sent();
     open.receive(&data(1, 0, 499));
@@ -950,7 +926,7 @@ fn small_windows_are_kept_and_opened_when_half_is_used() {
     };
     let mut open = Open::with(1, get("/"), &[], wide);
     open.request();
-    open.receive(&head(1, 0, &[(":status", "200")]));
+    open.receive(&head(1, 0, OK));
     let events = open.receive(&data(1, END, 20_000));
     assert!(matches!(events[..], [Event::Reply { .. }]), "{events:?}");
 }
@@ -996,7 +972,7 @@ fn bodies_wait_for_the_windows() {
     open.receive(&window(5, 100_000));
     assert_eq!(open.sent_data(), [(5, 40_001, true)]);
     // The first two are done: what comes for the third goes on as usual.
-    open.receive(&head(1, END, &[(":status", "200")]));
+    open.receive(&head(1, END, OK));
     assert_eq!(open.sent(), []);
     assert_eq!(open.client.in_flight(), 1);
 }

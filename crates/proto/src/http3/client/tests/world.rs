@@ -1,7 +1,6 @@
-//! A server of HTTP/3, and a network that loses, repeats and holds back datagrams, in virtual time.
+//! A server of HTTP/3, and a network without faults, in virtual time.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{HashMap, VecDeque};
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -21,30 +20,10 @@ use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSid
 pub(super) const MS: u64 = 1_000_000;
 /// One way through the network.
 const WAY_NS: u64 = MS;
-/// So much longer where a datagram is held back.
-const HELD_BACK_NS: u64 = 3 * MS;
 /// A world that takes longer has come to a stop.
 const END_NS: u64 = 36_000_000 * MS;
 /// Where the client is.
 const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 7], 7);
-
-/// What happens to datagrams, by chance.
-#[derive(Clone, Copy)]
-pub(super) struct Faults {
-    pub(super) seed: u64,
-    pub(super) lost: f64,
-    pub(super) repeated: f64,
-    pub(super) held_back: f64,
-}
-
-impl Faults {
-    pub(super) const NONE: Self = Self {
-        seed: 0,
-        lost: 0.0,
-        repeated: 0.0,
-        held_back: 0.0,
-    };
-}
 
 /// How the server is set up.
 #[derive(Clone, Copy)]
@@ -71,56 +50,26 @@ impl Default for Behaviour {
 }
 
 /// A datagram on its way.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OnItsWay {
     at_ns: u64,
-    number: u64,
     is_for_server: bool,
     bytes: Vec<u8>,
 }
 
+/// Datagrams arrive in the order in which they were sent.
 #[derive(Default)]
 pub(super) struct Network {
-    on_their_way: BinaryHeap<Reverse<OnItsWay>>,
-    state: u64,
-    number: u64,
-    pub(super) lost: u64,
-    pub(super) repeated: u64,
-    pub(super) held_back: u64,
+    on_their_way: VecDeque<OnItsWay>,
     pub(super) delivered_to_client_bytes: u64,
-    /// Of all datagrams that were sent, in order.
-    pub(super) sizes: Vec<usize>,
 }
 
 impl Network {
-    /// A number from 0 to 1 (xorshift64*).
-    fn draw(&mut self) -> f64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn send(&mut self, faults: Faults, now_ns: u64, is_for_server: bool, bytes: &[u8]) {
-        self.sizes.push(bytes.len());
-        if self.draw() < faults.lost {
-            self.lost += 1;
-            return;
-        }
-        let is_repeated = self.draw() < faults.repeated;
-        self.repeated += u64::from(is_repeated);
-        for _ in 0..1 + u32::from(is_repeated) {
-            let is_held_back = self.draw() < faults.held_back;
-            self.held_back += u64::from(is_held_back);
-            self.number += 1;
-            let at_ns = now_ns + WAY_NS + if is_held_back { HELD_BACK_NS } else { 0 };
-            self.on_their_way.push(Reverse(OnItsWay {
-                at_ns,
-                number: self.number,
-                is_for_server,
-                bytes: bytes.to_vec(),
-            }));
-        }
+    fn send(&mut self, now_ns: u64, is_for_server: bool, bytes: &[u8]) {
+        self.on_their_way.push_back(OnItsWay {
+            at_ns: now_ns + WAY_NS,
+            is_for_server,
+            bytes: bytes.to_vec(),
+        });
     }
 }
 
@@ -154,7 +103,6 @@ pub(super) struct World {
     pub(super) ended: Option<Ended>,
     pub(super) overhead_bytes: u64,
     pub(super) now_ns: u64,
-    faults: Faults,
     known: KnownHead,
 }
 
@@ -195,9 +143,8 @@ fn of_client(behaviour: Behaviour, origin: Instant) -> ClientTransport {
     } else {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["other".to_owned()]).unwrap();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "somebody else");
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CommonName, "somebody else");
         vec![params.self_signed(&key).unwrap().der().clone()]
     };
     options.alpn = vec![ALPN_HTTP3.to_vec()];
@@ -206,7 +153,7 @@ fn of_client(behaviour: Behaviour, origin: Instant) -> ClientTransport {
 }
 
 impl World {
-    pub(super) fn new(depth: u32, faults: Faults, behaviour: Behaviour) -> Self {
+    pub(super) fn new(depth: u32, behaviour: Behaviour) -> Self {
         let origin = origin();
         let of_client = of_client(behaviour, origin);
         let of_server = of_server(behaviour, origin);
@@ -220,15 +167,11 @@ impl World {
                 stopped: Vec::new(),
                 closed_with: None,
             },
-            network: Network {
-                state: faults.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-                ..Network::default()
-            },
+            network: Network::default(),
             events: Vec::new(),
             ended: None,
             overhead_bytes: 0,
             now_ns: 0,
-            faults,
             known: KnownHead::default(),
         }
     }
@@ -261,8 +204,8 @@ impl World {
 
     fn next_ns(&mut self) -> u64 {
         self.transmit();
-        let arrival_ns = self.network.on_their_way.peek();
-        let arrival_ns = arrival_ns.map_or(u64::MAX, |Reverse(datagram)| datagram.at_ns);
+        let arrival_ns = self.network.on_their_way.front();
+        let arrival_ns = arrival_ns.map_or(u64::MAX, |datagram| datagram.at_ns);
         arrival_ns
             .min(self.client.deadline_ns())
             .min(self.server.server.deadline_ns(0))
@@ -273,25 +216,15 @@ impl World {
         let next_ns = self.next_ns();
         assert!(next_ns < END_NS, "something happens: {:?}", self.events);
         self.now_ns = self.now_ns.max(next_ns);
-        while let Some(Reverse(datagram)) = self.network.on_their_way.peek() {
-            if datagram.at_ns > self.now_ns {
-                break;
-            }
-            let Some(Reverse(datagram)) = self.network.on_their_way.pop() else {
-                break;
-            };
+        let now_ns = self.now_ns;
+        let is_there = |datagram: &mut OnItsWay| datagram.at_ns <= now_ns;
+        while let Some(datagram) = self.network.on_their_way.pop_front_if(is_there) {
             if datagram.is_for_server {
                 let mut answer = Vec::new();
-                let server = &mut self.server.server;
-                server.receive(
-                    CLIENT.into(),
-                    &datagram.bytes,
-                    None,
-                    self.now_ns,
-                    &mut answer,
-                );
+                let (server, from) = (&mut self.server.server, CLIENT.into());
+                server.receive(from, &datagram.bytes, None, now_ns, &mut answer);
                 if !answer.is_empty() {
-                    self.network.send(self.faults, self.now_ns, false, &answer);
+                    self.network.send(now_ns, false, &answer);
                 }
             } else {
                 self.network.delivered_to_client_bytes += datagram.bytes.len() as u64;
@@ -324,13 +257,13 @@ impl World {
         let mut out = Vec::new();
         while let Some(sent) = self.client.transmit(self.now_ns, &mut out) {
             for datagram in out.chunks(sent.segment_bytes.get().into()) {
-                self.network.send(self.faults, self.now_ns, true, datagram);
+                self.network.send(self.now_ns, true, datagram);
             }
             out.clear();
         }
         while let Some((_, sent)) = self.server.server.transmit(0, self.now_ns, &mut out) {
             for datagram in out.chunks(sent.segment_bytes.get().into()) {
-                self.network.send(self.faults, self.now_ns, false, datagram);
+                self.network.send(self.now_ns, false, datagram);
             }
             out.clear();
         }
