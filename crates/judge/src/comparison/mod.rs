@@ -469,7 +469,7 @@ impl Comparison {
                      not decide",
                     self.pairs - self.dropped.len()
                 ),
-                _ => "brunt was the limit of one, and that bound does not decide".to_owned(),
+                _ => "brunt was the limit of one side, so its rate is only a lower bound".to_owned(),
             });
         }
     }

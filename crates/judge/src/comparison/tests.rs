@@ -247,7 +247,7 @@ fn two_runs_are_compared_by_their_own_intervals() {
     assert_eq!(at_least.bound, Some(Bound::AtLeast), "{at_least:?}");
     let (slower, of_slower) = scaled(0.5);
     let nothing = compare(&limited(slower), &of_slower);
-    let reason = "brunt was the limit of one, and that bound does not decide".to_owned();
+    let reason = "brunt was the limit of one side, so its rate is only a lower bound".to_owned();
     assert_eq!(nothing.claim, Claim::Nothing(reason));
     // What does not count, or has no interval, decides nothing.
     let mut without = of_other;

@@ -325,7 +325,7 @@ fn rows(
     page.row("  medians", &medians, Tone::Plain);
     if let Some(noise) = comparison.noise {
         let noise = units::percent(noise);
-        let noise = format!("a side compared with itself differs by {noise} at most");
+        let noise = format!("two measurements of the same side differ by {noise} at most");
         page.row("  noise", &[noise], Tone::Plain);
     }
     for (pair, reason) in &comparison.dropped {

@@ -124,7 +124,7 @@ fn limits(bandwidth: &Bandwidth, page: &mut Page) {
     let server = share(window.receive_window_limited_ns);
     let buffers = share(window.send_buffer_limited_ns);
     let waited =
-        format!("waited {server} of the time for the server to read, {buffers} for our buffers");
+        format!("limited by the receive window {server} of the time, by our buffers {buffers}");
     page.row("sending", &[waited], Tone::Plain);
 }
 

@@ -73,7 +73,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         (all.idle_replies, "of these after a reply such as 408"),
         (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
-        (shut, "times the server's settings allowed no streams"),
+        (shut, "times the server set MAX_CONCURRENT_STREAMS to 0"),
     ];
     items.extend(counts(seldom, false));
     let is_usual = is_steady && !opened_beside && !is_short_set_up && items.len() == common;
@@ -158,7 +158,7 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
         (Ok(count), Some(own)) => {
             let [count, own] = [count, own].map(units::count);
-            format!("server counted {count}, ≤{own} by being asked")
+            format!("server counted {count}, up to {own} of them readings of brunt")
         }
     }));
     page.row("whole run", &items, Tone::Plain);

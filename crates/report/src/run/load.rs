@@ -466,7 +466,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, withheld: bool) -> Vec<String> {
     };
     let lost = [
         (skipped_full, "skipped, the queue was full"),
-        (skipped_late, "given up, too late"),
+        (skipped_late, "waited too long"),
         (unsent, "never sent"),
     ];
     items.extend(counts(lost, false));

@@ -65,7 +65,7 @@ fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
         || window.failures.iter().next().is_some()
         || window.sent_again > 0;
     if let Some(attempts) = summary.attempts_per_s.known().filter(|_| has_other_ends) {
-        items.push(format!("of {} sent/s", units::rate(attempts)));
+        items.push(format!("sent {}/s", units::rate(attempts)));
     }
     if let Some(rate) = summary.bytes_received_per_s.known() {
         items.push(format!("{} received", units::bytes_per_s(rate)));
@@ -140,7 +140,7 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
         (errors_count, errors),
         (population.failed, FAILED),
         (population.censored, "without a reply at the end"),
-        (from_warm_up, "from the warm-up unanswered throughout"),
+        (from_warm_up, "sent in the warm-up and never answered"),
         (summary.unsent, "never sent"),
         (summary.window.sent_again, SENT_AGAIN),
     ] {
@@ -153,6 +153,11 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     if !is_full && is_open && load::all_sent(run, summary) {
         items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
+    }
+    // The rate counts those that ended in the window.
+    if ok != summary.window.replies.successes() && population.censored == 0 {
+        let begun = if is_open { "due" } else { "sent" };
+        items.push(format!("{begun} in the window"));
     }
     page.row(
         run.unit().many,
@@ -391,14 +396,14 @@ fn failures_by_kind(run: &Run, summary: &Summary) -> Vec<String> {
 fn failure_times(times: &FailureTimes) -> [String; 2] {
     let from = units::duration(times.from_ns);
     let when = match (times.from_ns, times.until_ns.map(units::duration)) {
-        (0, None) => "throughout the window".to_owned(),
+        (0, None) => "all through the window".to_owned(),
         (0, Some(until)) => format!("up to {until} of the window"),
         (_, None) => format!("from {from} of the window on"),
         (_, Some(until)) => format!("from {from} to {until} of the window"),
     };
     let then = if times.is_throughout() { "" } else { " then" };
     let share = units::percent(times.share);
-    [when, format!("{share} of all outcomes{then}")]
+    [when, format!("{share} of what ended{then}")]
 }
 
 #[cfg(test)]

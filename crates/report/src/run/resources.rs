@@ -342,7 +342,7 @@ fn evidence_of(evidence: &Evidence, page: &mut Page) {
 fn observer(evidence: &Evidence) -> Vec<String> {
     let observer = &evidence.observer;
     if observer.readings == 0 {
-        return vec!["none was read".to_owned()];
+        return vec!["not read".to_owned()];
     }
     let readings = counted(observer.readings, "reading", "readings");
     let mut items = vec![format!(
