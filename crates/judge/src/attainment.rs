@@ -368,13 +368,13 @@ fn of_name(of: &NameRecord, asked: &Objective) -> Found {
             Found::unbounded(measured, is_met, "a mean by name has no interval")
         }
         Objective::Errors { .. } | Objective::NoErrors => {
-            let asked_for = of.population.issued;
-            let errors = asked_for.saturating_sub(response.count());
+            let issued = of.population.issued;
+            let errors = issued.saturating_sub(response.count());
             let below = match asked {
                 Objective::Errors { below } => Some(*below),
                 _ => None,
             };
-            of_errors(errors, asked_for, asked_for as f64, below)
+            of_errors(errors, issued, issued as f64, below)
         }
         Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
             Found::unknown(None, "this is asked of all requests together")

@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 3_700),
     ("fuzz", 406),
     ("io", 5_718),
-    ("judge", 10_933),
+    ("judge", 10_762),
     ("load", 5_002),
     ("probe", 3_750),
     ("proto", 10_927),

@@ -208,7 +208,9 @@ fn claims(planted: Planted, varies: Varies) -> f64 {
     let claims = (0..REPETITIONS).filter(|seed| {
         let found = comparison(&like, planted, &mut Machine::new(varies, *seed));
         let pairs = found.comparisons();
-        pairs.iter().any(|it| it.comparison.claim == Claim::Differs)
+        pairs
+            .iter()
+            .any(|pair| pair.comparison.claim == Claim::Differs)
     });
     claims.count() as f64 / REPETITIONS as f64
 }
@@ -298,7 +300,7 @@ fn bounds_claim_no_more_than_values() {
                 if machine.noise.even() < limited {
                     record.verdict = Verdict::ClientLimited;
                     let hidden = 1.0 - 0.05 * machine.noise.even();
-                    record.successes_per_s = record.successes_per_s.map(|it| it * hidden);
+                    record.successes_per_s = record.successes_per_s.map(|per_s| per_s * hidden);
                 }
             }
             let pairs = found.comparisons();

@@ -212,7 +212,7 @@ fn every_step_that_does_not_hold_says_why() {
     let plan = plan(ArrivalProcess::Poisson, 11);
     let (_, steps) = found(plan, &server(MS, 11), p99_below(10));
     for step in &steps {
-        let is_said = !step.because.is_empty() || step.objectives.iter().any(|it| !it.is_met);
+        let is_said = !step.because.is_empty() || step.objectives.iter().any(|found| !found.is_met);
         let is_met = step.outcome == CapacityOutcome::Met;
         assert!(is_met || is_said, "{:#?}", shown(&steps));
     }

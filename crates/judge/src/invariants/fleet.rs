@@ -7,7 +7,7 @@ use brunt_record::{AgreedClock, FleetAgent, Run};
 
 use super::windows::{OVERLAP_BROKEN, OVERLAP_FLAGGED, WAKE_UP_NS};
 use crate::facts::Facts;
-use crate::invariants::{Checked, Outcome, Problems, must, only_if};
+use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -39,7 +39,7 @@ pub(super) fn shares_are_of_the_plan(facts: &Facts<'_>) -> Checked {
     only_if(are_parts(run), "no plan is shared out")?;
     let amounts = run.plan.amounts();
     let whole = run.part_of.as_ref().unwrap_or(&amounts);
-    let none = || Outcome::broken("no plan has the amounts that are shared out");
+    let none = || CheckOutcome::broken("no plan has the amounts that are shared out");
     let plan = run.plan.with_amounts(whole).ok_or_else(none)?;
     let mut problems = Problems::default();
     for (agent, place) in run.agents.iter().zip(1..) {
@@ -114,7 +114,7 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
         let agents = plural(run.agents.len(), "agent");
         let workers = plural(numbers.len(), "worker");
         let words = format!("{agents} have the {workers} of the plan, each once");
-        return Ok(Outcome::held(words));
+        return Ok(CheckOutcome::held(words));
     };
     let missing = missing(&numbers, whole.workers);
     let shown = missing.iter().take(RANGES_SHOWN);
@@ -130,7 +130,7 @@ pub(super) fn parts_are_whole(facts: &Facts<'_>) -> Checked {
     let words = format!("{here} of {all} are here, without {shown}{more}");
     // A part by itself says nothing of the others.
     only_if(!run.is_plain(), &format!("a part of a plan: {words}"))?;
-    Err(Outcome::broken(words))
+    Err(CheckOutcome::broken(words))
 }
 
 fn workers_words(first: u32, last: u32) -> String {
@@ -147,11 +147,11 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Checked {
     only_if(of_fleet(facts).next().is_some(), "no clocks were agreed on")?;
     let Some(shared_ns) = run.agreed_overlap_ns() else {
         let unknown = of_fleet(facts).find(|agent| agent.clock.is_none());
-        let agent =
-            unknown.ok_or_else(|| Outcome::not_applicable("not all agents were of a fleet"))?;
+        let agent = unknown
+            .ok_or_else(|| CheckOutcome::not_applicable("not all agents were of a fleet"))?;
         let name = &agent.name;
         let words = format!("the clock of agent {name} contradicts itself: it was set, or drifts");
-        return Err(Outcome::broken(words));
+        return Err(CheckOutcome::broken(words));
     };
     let clocks = of_fleet(facts).filter_map(|agent| agent.clock);
     let bounds = clocks.map(|clock| clock.start_bound_ns.max(clock.end_bound_ns));
@@ -162,7 +162,7 @@ pub(super) fn windows_are_one(facts: &Facts<'_>) -> Checked {
     let is_short = run.window_ns.saturating_sub(shared_ns) <= WAKE_UP_NS;
     must(is_short || share >= OVERLAP_BROKEN, &words)?;
     let is_flagged = !is_short && share < OVERLAP_FLAGGED;
-    Ok(Outcome::held_or_flagged(is_flagged, words))
+    Ok(CheckOutcome::held_or_flagged(is_flagged, words))
 }
 
 /// F8.
@@ -190,7 +190,7 @@ pub(super) fn clocks_are_steady(facts: &Facts<'_>) -> Checked {
     let drifts = |limit: f64| sure_drift_ns as f64 > facts.run.window_ns as f64 * limit;
     must(!drifts(DRIFT_BROKEN), &words)?;
     let is_flagged = sure_skew_ns > WAKE_UP_NS || drifts(DRIFT_FLAGGED);
-    Ok(Outcome::held_or_flagged(is_flagged, words))
+    Ok(CheckOutcome::held_or_flagged(is_flagged, words))
 }
 
 /// The numbers below `all` that are not among these, which are in order.

@@ -6,7 +6,7 @@ use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns, coun
 use crate::Bandwidth;
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
-use crate::invariants::{Checked, Outcome, Problems, known, must, only_if, sums};
+use crate::invariants::{CheckOutcome, Checked, Problems, known, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -112,13 +112,13 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     let is_long = most <= room * LITTLE_OVER * (1.0 + LITTLE_EDGES);
     let short = format!("the window is too short against the service time: {words}");
     only_if(is_long, &short)?;
-    Ok(Outcome::held(words))
+    Ok(CheckOutcome::held(words))
 }
 
 /// Where requests count from their send, the integral of requests in flight must be, of those sent
 /// in the window, the sum of their times, less what lies after the window. What failed or was
 /// censored has no time on record, and was in flight for the window at most.
-fn integral_explained(facts: &Facts<'_>, words: &str) -> Result<(), Outcome> {
+fn integral_explained(facts: &Facts<'_>, words: &str) -> Result<(), CheckOutcome> {
     let recorded = facts.latencies().map(|(_, histogram)| histogram.sum_ns());
     if facts.is_open() || recorded.contains(&u64::MAX) {
         return Ok(());
@@ -243,7 +243,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
         plural(sampled, "connection")
     );
     if min_ns.saturating_add(RTT_ROUNDING_NS) >= rtt_ns {
-        return Ok(Outcome::held(words));
+        return Ok(CheckOutcome::held(words));
     }
     let forgotten = format!("the kernel forgets after 300 s; {words}");
     only_if(lasted_ns <= RTT_KEPT_NS, &forgotten)?;
@@ -253,7 +253,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
     } else {
         "the server sent before it was asked, or another connection had a shorter way"
     };
-    Ok(Outcome::flagged(format!("{words}: {why}")))
+    Ok(CheckOutcome::flagged(format!("{words}: {why}")))
 }
 
 /// I4.
@@ -316,7 +316,7 @@ pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Checked {
     only_if(connections > 0, none)?;
     let bytes = facts.sum(|worker| worker.kernel.kernel_bytes_received);
     let sampled = plural(connections, "connection");
-    Ok(Outcome::held(format!(
+    Ok(CheckOutcome::held(format!(
         "the kernel counted {bytes} bytes on {sampled}, as did brunt"
     )))
 }
@@ -349,7 +349,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
         words = format!("{words}; {} per reply", time(per_reply_ns as u64));
         must(per_reply_ns >= CPU_PER_REPLY_LEAST_NS, &words)?;
     }
-    Ok(Outcome::held_or_flagged(used > cpus, words))
+    Ok(CheckOutcome::held_or_flagged(used > cpus, words))
 }
 
 /// Each worker's thread against the time between its two readings.
@@ -385,7 +385,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     let streams = "streams have no requests: T1 has the receiver's count";
     only_if(!run.is_streams(), streams)?;
-    let count = run.server_count().map_err(Outcome::not_applicable)?;
+    let count = run.server_count().map_err(CheckOutcome::not_applicable)?;
     let unread = "the server's own count was not read (--verify-url)";
     let ServerCount {
         url,
@@ -413,13 +413,13 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
         let connections = facts.summary.live.max.max(run.plan.connections.get());
         let places = u64::from(connections) * u64::from(run.depth().max(1));
         must(too_few <= places, &words)?;
-        return Ok(Outcome::flagged(format!(
+        return Ok(CheckOutcome::flagged(format!(
             "{words}, no more than can be in flight: they may be counted later"
         )));
     }
     let others = counted.saturating_sub(sent.saturating_add(*own_reads));
     if others == 0 {
-        return Ok(Outcome::held(words));
+        return Ok(CheckOutcome::held(words));
     }
     let share = percent(others as f64 / sent.max(1) as f64);
     let words = format!("{words}: {others} more than can be brunt's ({share})");
@@ -428,7 +428,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let foreign = format!("{words}; it is another server's count, or of something else");
     must(is_others, &foreign)?;
     let words = format!("{words}; somebody else uses the server");
-    Ok(Outcome::flagged(words))
+    Ok(CheckOutcome::flagged(words))
 }
 
 /// Whether the kernel saw others send to the server.
@@ -485,8 +485,8 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
             )
         });
     }
-    let read = run.server_count().map_err(Outcome::not_applicable)?;
-    let sent = run.server_sent().map_err(Outcome::not_applicable)?;
+    let read = run.server_count().map_err(CheckOutcome::not_applicable)?;
+    let sent = run.server_sent().map_err(CheckOutcome::not_applicable)?;
     let buffers = Buffers::of(facts);
     let held = buffers.words();
     if one_way.sends {
@@ -524,8 +524,8 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
 }
 
 /// What the server counted, which cannot become less.
-fn not_back(count: &ServerCount, whose: &str, words: &str) -> Result<u64, Outcome> {
-    let broken = || Outcome::broken(format!("the {whose}'s count went back: {words}"));
+fn not_back(count: &ServerCount, whose: &str, words: &str) -> Result<u64, CheckOutcome> {
+    let broken = || CheckOutcome::broken(format!("the {whose}'s count went back: {words}"));
     count.counted().ok_or_else(broken)
 }
 
@@ -604,5 +604,5 @@ pub(super) fn kernel_received(facts: &Facts<'_>) -> Checked {
     let not_looked_at = u128::from(streams).saturating_sub(in_order) * u128::from(TAKEN_AT_ONCE);
     let slack = u128::from(streams) + not_looked_at;
     must(own <= kernel && kernel <= own + waiting + slack, &words)?;
-    Ok(Outcome::held(words))
+    Ok(CheckOutcome::held(words))
 }

@@ -9,7 +9,7 @@ use brunt_record::{ArrivalCounts, FailureKind, StageRecord, after_ns};
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
 use crate::invariants::windows::WAKE_UP_NS;
-use crate::invariants::{Checked, Outcome, Problems, must, only_if, sums};
+use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 use crate::{Quantile, ResponseQuantiles};
@@ -65,7 +65,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
     let unasked = unasked_ns as f64 / window_ns;
     if mean + unasked >= needed {
-        return Ok(Outcome::held(words));
+        return Ok(CheckOutcome::held(words));
     }
     let opened = facts.summary.window.connections_opened;
     if facts.ended_by_count() {
@@ -79,7 +79,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
             must(facts.summary.window.replies.total() == 0, &words)?;
             "nothing was answered"
         };
-        return Ok(Outcome::flagged(format!("{why}; {words}")));
+        return Ok(CheckOutcome::flagged(format!("{why}; {words}")));
     }
     let [opening, retrying] =
         [missing.opening_ns, missing.retrying_ns].map(|ns| ns as f64 / window_ns);
@@ -91,7 +91,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     let late = f64::from(asked) * WAKE_UP_NS as f64 / window_ns;
     let accounted = mean + opening + retrying + unasked + late;
     must(accounted >= needed, &words)?;
-    Ok(Outcome::flagged(words))
+    Ok(CheckOutcome::flagged(words))
 }
 
 /// L7. In an open loop the time runs from the planned instant. That a timed-out request is not also
@@ -141,7 +141,7 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
     let (timed_out, longest) = (plural(count, "time-out"), time(facts.longest_ns()));
     let words = format!("{timed_out} of {of}; longest latency {longest}");
     let is_over = facts.longest_ns() > timeout_ns;
-    Ok(Outcome::held_or_flagged(is_over, words))
+    Ok(CheckOutcome::held_or_flagged(is_over, words))
 }
 
 /// How far a Poisson count may be from its mean, in standard deviations.
@@ -180,7 +180,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
         });
         problems.none()?;
         let words = "a closed loop plans no arrivals";
-        return Err(Outcome::not_applicable(words));
+        return Err(CheckOutcome::not_applicable(words));
     };
     if facts.is_sessions() {
         let opened = summary.lifetime.connections_opened;
@@ -301,14 +301,14 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
     } else {
         format!("{words}; {bounds}")
     };
-    Ok(Outcome::held(held))
+    Ok(CheckOutcome::held(held))
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
 pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
     let is_planned = facts.run.plan.model.schedule().is_some();
     only_if(is_planned, "a closed loop waits for the server")?;
-    let held = || Outcome::held("what waited did not grow in number");
+    let held = || CheckOutcome::held("what waited did not grow in number");
     let overload = facts.overload.ok_or_else(held)?;
     let per_s = overload.capacity_per_s;
     let mut words = format!("overloaded: about {per_s:.1} per second were answered");
@@ -317,7 +317,7 @@ pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
         words = format!("{words}, latency grows by {growth} per second");
     }
     let words = format!("{words}; quantiles depend on the duration");
-    Ok(Outcome::flagged(words))
+    Ok(CheckOutcome::flagged(words))
 }
 
 #[cfg(test)]

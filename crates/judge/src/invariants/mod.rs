@@ -153,7 +153,7 @@ pub(crate) fn check_facts(facts: &Facts<'_>) -> Vec<Finding> {
         let outcomes = checked.iter().map(|facts| match check(facts) {
             Ok(outcome) | Err(outcome) => outcome,
         });
-        let Outcome { status, detail } = Outcome::worst(outcomes.collect());
+        let CheckOutcome { status, detail } = CheckOutcome::worst(outcomes.collect());
         Finding { id, status, detail }
     };
     INVARIANTS.iter().map(finding).collect()
@@ -171,15 +171,15 @@ const PROBLEMS_SHOWN: usize = 3;
 
 /// How an invariant stands, with its inputs in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct CheckOutcome {
     pub(super) status: InvariantStatus,
     pub(super) detail: String,
 }
 
 /// What a check comes to; `Err` where something ended it early.
-pub(crate) type Checked = Result<Outcome, Outcome>;
+pub(crate) type Checked = Result<CheckOutcome, CheckOutcome>;
 
-impl Outcome {
+impl CheckOutcome {
     fn new(status: InvariantStatus, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         Self { status, detail }
@@ -241,18 +241,18 @@ fn first_of(words: &[String]) -> String {
 }
 
 /// An invariant that says nothing about this run, for the reason in `words`, unless `applies`.
-pub(super) fn only_if(applies: bool, words: &str) -> Result<(), Outcome> {
+pub(super) fn only_if(applies: bool, words: &str) -> Result<(), CheckOutcome> {
     known(applies.then_some(()), words)
 }
 
 /// The value; or an invariant that says nothing about this run, for the reason in `words`.
-pub(super) fn known<T>(value: Option<T>, words: &str) -> Result<T, Outcome> {
-    value.ok_or_else(|| Outcome::not_applicable(words))
+pub(super) fn known<T>(value: Option<T>, words: &str) -> Result<T, CheckOutcome> {
+    value.ok_or_else(|| CheckOutcome::not_applicable(words))
 }
 
 /// An invariant that is broken, as `words` say, unless it `holds`.
-pub(super) fn must(holds: bool, words: &str) -> Result<(), Outcome> {
-    let broken = || Outcome::broken(words);
+pub(super) fn must(holds: bool, words: &str) -> Result<(), CheckOutcome> {
+    let broken = || CheckOutcome::broken(words);
     holds.then_some(()).ok_or_else(broken)
 }
 
@@ -269,16 +269,16 @@ impl Problems {
     }
 
     /// `Broken` with the problems, where there are any.
-    pub(super) fn none(self) -> Result<(), Outcome> {
+    pub(super) fn none(self) -> Result<(), CheckOutcome> {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(Outcome::broken(first_of(&self.0)))
+            Err(CheckOutcome::broken(first_of(&self.0)))
         }
     }
 
     /// `Broken` with the problems, or `Held` with `detail`.
     pub(super) fn or_held(self, detail: impl Into<String>) -> Checked {
-        self.none().map(|()| Outcome::held(detail))
+        self.none().map(|()| CheckOutcome::held(detail))
     }
 }

@@ -2,7 +2,7 @@
 
 use brunt_record::{AgentRecord, Backend, LoggedRequest, Route};
 
-use super::{Checked, Outcome, Problems, known, must, only_if};
+use super::{CheckOutcome, Checked, Problems, known, must, only_if};
 use crate::Bandwidth;
 use crate::facts::Facts;
 use crate::units::exact::bytes_per_s;
@@ -150,7 +150,7 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Checked {
     let of_script = format!("a script holds what it wants: {words}");
     only_if(peak <= ordinary || !is_generated, &of_script)?;
     must(peak <= refused, &words)?;
-    Ok(Outcome::held_or_flagged(peak > ordinary, words))
+    Ok(CheckOutcome::held_or_flagged(peak > ordinary, words))
 }
 
 /// R2.
@@ -165,10 +165,10 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Checked {
     only_if(agent.backend != Backend::Sim, &simulated)?;
     only_if(usable > 0, &format!("usable CPUs were not read; {words}"))?;
     if workers <= usable {
-        return Ok(Outcome::held(words));
+        return Ok(CheckOutcome::held(words));
     }
     must(facts.run.plan.oversubscribe, &words)?;
-    Ok(Outcome::flagged(format!("{words}, as was asked for")))
+    Ok(CheckOutcome::flagged(format!("{words}, as was asked for")))
 }
 
 /// R3.
@@ -242,7 +242,7 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
         ..
     }) = route
     else {
-        return Err(Outcome::not_applicable(match route {
+        return Err(CheckOutcome::not_applicable(match route {
             Some(Route::UnixSocket) => "a Unix socket has no link",
             Some(Route::Loopback) => "loopback has no link",
             Some(_) => "the way to the server could not be found out",
@@ -284,5 +284,5 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
             bytes_per_s(counted_per_s)
         );
     }
-    Ok(Outcome::held_or_flagged(is_nominal, words))
+    Ok(CheckOutcome::held_or_flagged(is_nominal, words))
 }

@@ -10,7 +10,7 @@ use brunt_record::{
 use crate::facts::Facts;
 use crate::figures::Lost;
 use crate::invariants::windows::WAKE_UP_NS;
-use crate::invariants::{Checked, Outcome, Problems, must, only_if};
+use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -240,7 +240,7 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
         percent(off)
     );
     must(off <= tolerance, &words)?;
-    Ok(Outcome::held(words))
+    Ok(CheckOutcome::held(words))
 }
 
 /// W6.

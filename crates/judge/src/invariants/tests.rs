@@ -14,7 +14,7 @@ use crate::invariants::sample::{
     HELD, MS, US, WINDOW, answer, at, deal, held_open, http2_run, in_run, open_run, replaced_after,
     run, schedule_of, sessions_run, steady_run,
 };
-use crate::invariants::{INVARIANTS, InvariantStatus, Outcome, Problems, check, is_valid};
+use crate::invariants::{CheckOutcome, INVARIANTS, InvariantStatus, Problems, check, is_valid};
 use crate::{Figure, Held, Quantile, RunFigures, Summary};
 
 const IDS: [&str; 35] = [
@@ -102,7 +102,7 @@ fn verify(cases: impl IntoIterator<Item = Case>) {
 }
 
 /// The status and words of one invariant.
-fn outcome_of(id: &str, facts: &Facts<'_>) -> Outcome {
+fn outcome_of(id: &str, facts: &Facts<'_>) -> CheckOutcome {
     let invariant = INVARIANTS.iter().find(|invariant| invariant.0 == id);
     match invariant.expect("a known id").2(facts) {
         Ok(outcome) | Err(outcome) => outcome,
@@ -759,10 +759,10 @@ fn many_problems_are_counted_not_listed() {
     for number in 0..10 {
         problems.expect(number % 2 == 0, || format!("problem {number}"));
     }
-    let shown = Outcome::broken("problem 1; problem 3; problem 5; and 2 more");
+    let shown = CheckOutcome::broken("problem 1; problem 3; problem 5; and 2 more");
     assert_eq!(problems.or_held("fine"), Err(shown));
     let held = Problems::default().or_held("fine");
-    assert_eq!(held, Ok(Outcome::held("fine")));
+    assert_eq!(held, Ok(CheckOutcome::held("fine")));
 }
 
 /// The run whose server counted `more` than what was sent, or fewer than what was answered.

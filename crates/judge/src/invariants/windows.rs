@@ -3,7 +3,7 @@
 use brunt_record::{Backend, Once, WorkerEdges, after_ns};
 
 use crate::facts::Facts;
-use crate::invariants::{Checked, Outcome, Problems, known, must, only_if};
+use crate::invariants::{CheckOutcome, Checked, Problems, known, must, only_if};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
 
@@ -73,11 +73,11 @@ pub(super) fn one_clock(facts: &Facts<'_>) -> Checked {
         instant(clock.stepped_ns),
     );
     if clock.stepped_ns.unsigned_abs() > STEP_FLAGGED_NS {
-        return Ok(Outcome::flagged(format!(
+        return Ok(CheckOutcome::flagged(format!(
             "{words}: it was set; only the date of the run is affected"
         )));
     }
-    Ok(Outcome::held(words))
+    Ok(CheckOutcome::held(words))
 }
 
 /// W2.
@@ -165,7 +165,10 @@ pub(super) fn common_window(facts: &Facts<'_>) -> Checked {
     );
     problems.none()?;
     must(shared >= OVERLAP_BROKEN || lost_ns <= WAKE_UP_NS, &words)?;
-    Ok(Outcome::held_or_flagged(shared < OVERLAP_FLAGGED, words))
+    Ok(CheckOutcome::held_or_flagged(
+        shared < OVERLAP_FLAGGED,
+        words,
+    ))
 }
 
 /// W7.
@@ -188,7 +191,7 @@ pub(super) fn all_time_reported(facts: &Facts<'_>) -> Checked {
     let words = format!("{phases} make {sum} of the process's {all}");
     let is_all = sum_ns.abs_diff(process_ns) <= TIME_UNREPORTED_NS;
     must(is_all, &words)?;
-    Ok(Outcome::held(words))
+    Ok(CheckOutcome::held(words))
 }
 
 /// W8.
@@ -206,9 +209,10 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let most_ns = limit_ns.saturating_add(DRAIN_OVERRUN_NS);
     must(drain_ns <= most_ns, &drain)?;
     if facts.interrupted() {
-        return Ok(Outcome::held(format!("interrupted; {drain}")));
+        return Ok(CheckOutcome::held(format!("interrupted; {drain}")));
     }
-    let unplanned = || Outcome::broken(format!("a run by duration has no planned end; {drain}"));
+    let unplanned =
+        || CheckOutcome::broken(format!("a run by duration has no planned end; {drain}"));
     let planned_ns = edges.measure_end_planned.get().ok_or_else(unplanned)?;
     let off_ns = end_ns.abs_diff(planned_ns);
     let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.run.window_ns);
@@ -220,7 +224,7 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let off = time(off_ns);
     let words = format!("measure ended {off} {side} its planned end; {drain}");
     let is_late = off_ns > END_LATE_NS || off_ns as f64 > duration_ns as f64 * END_LATE_SHARE;
-    Ok(Outcome::held_or_flagged(is_late, words))
+    Ok(CheckOutcome::held_or_flagged(is_late, words))
 }
 
 /// Whether those that were written do not decrease.

@@ -89,7 +89,7 @@ impl fmt::Display for SignalId {
 }
 
 /// A signal, whom it accuses when it is not healthy, and the function that reads it.
-type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> Checked);
+type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> SignalReading);
 
 /// All signals, in the order in which they are listed, each with when it is healthy.
 pub(super) const SIGNALS: &[SignalRow] = &[
@@ -210,7 +210,7 @@ impl Reading {
 }
 
 /// What reading a signal comes to; `Err` where something ended it early.
-pub(super) type Checked = Result<Reading, Reading>;
+pub(super) type SignalReading = Result<Reading, Reading>;
 
 /// The value, or a signal that is not known for the reason in `words`.
 fn known<T>(value: Option<T>, words: &str) -> Result<T, Reading> {
@@ -297,7 +297,7 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 
 /// How much of the time in which something was to be sent it waited for `what`, of which the kernel
 /// kept account, graded by two shares.
-fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> Checked {
+fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> SignalReading {
     let is_upload = facts.run.request_bytes() >= UPLOAD_BYTES;
     only_if(is_upload || !facts.run.is_streams(), "nothing is sent")?;
     only_if(is_upload, "requests are small")?;
@@ -469,7 +469,7 @@ const ONE_AT_A_TIME: &str = "one request at a time waits for it";
 /// What brunt does late while its workers have time.
 const WAKING_UP: &str = "waking up, which does not limit throughput";
 
-fn worker_idle(facts: &RunFacts<'_>) -> Checked {
+fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
     let words = match facts.agent.workers.len() {
@@ -486,7 +486,7 @@ fn worker_idle(facts: &RunFacts<'_>) -> Checked {
     ))
 }
 
-fn own_share(facts: &RunFacts<'_>) -> Checked {
+fn own_share(facts: &RunFacts<'_>) -> SignalReading {
     let (run, split) = (facts.run, &facts.run.latencies.split);
     known(run.plan.stamps.every(), "no kernel stamps were taken")?;
     let is_pipelined = run.depth() > 1 && run.protocol().is_in_order;
@@ -516,7 +516,7 @@ fn own_share(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// The worse of how late brunt sent what was planned, and how much of it brunt did not send.
-fn schedule_lag(facts: &RunFacts<'_>) -> Checked {
+fn schedule_lag(facts: &RunFacts<'_>) -> SignalReading {
     only_if(!facts.is_closed(), "closed loop: nothing is planned")?;
     let (Ok(late) | Err(late)) = lateness(facts);
     Ok(match unsent(facts) {
@@ -525,7 +525,7 @@ fn schedule_lag(facts: &RunFacts<'_>) -> Checked {
     })
 }
 
-fn lateness(facts: &RunFacts<'_>) -> Checked {
+fn lateness(facts: &RunFacts<'_>) -> SignalReading {
     let is_part = facts.clean.is_some_and(|clean| clean.own_share.is_some());
     only_if(!is_part, "part of the own share, without CPU steal")?;
     let too_few = "too few arrivals for p99 of the schedule lag";
@@ -572,7 +572,7 @@ fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     (grade != Grade::Healthy).then(|| Reading::new(grade, words))
 }
 
-fn run_queue_wait(facts: &RunFacts<'_>) -> Checked {
+fn run_queue_wait(facts: &RunFacts<'_>) -> SignalReading {
     let wait = facts.threads.and_then(|threads| threads.run_wait);
     let unread = "the kernel does not say for how long workers wait for a CPU";
     let wait = known(wait, unread)?;
@@ -586,7 +586,7 @@ fn run_queue_wait(facts: &RunFacts<'_>) -> Checked {
 
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
-fn throttling(facts: &RunFacts<'_>) -> Checked {
+fn throttling(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "host", "nothing was read of the machine");
     facts.interval_ns().ok_or_else(unread)?;
     if facts.evidence().missing.contains_key("host.throttling") {
@@ -615,7 +615,7 @@ fn throttling(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::fail(words).accusing(side))
 }
 
-fn unread_data(facts: &RunFacts<'_>) -> Checked {
+fn unread_data(facts: &RunFacts<'_>) -> SignalReading {
     if facts.run.protocol().transport == Transport::Datagrams {
         return unread_datagrams(facts);
     }
@@ -632,7 +632,7 @@ fn unread_data(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// The same over datagrams, of which each socket says what it had no room for.
-fn unread_datagrams(facts: &RunFacts<'_>) -> Checked {
+fn unread_datagrams(facts: &RunFacts<'_>) -> SignalReading {
     let quic = &facts.summary.window.quic;
     let dropped = quic.datagrams_dropped;
     let came = quic.datagrams_received.saturating_add(dropped);
@@ -655,12 +655,12 @@ fn not_read(events: u64, share: f64, words: String) -> Reading {
     Reading::new(grade, words)
 }
 
-fn send_buffer(facts: &RunFacts<'_>) -> Checked {
+fn send_buffer(facts: &RunFacts<'_>) -> SignalReading {
     let limited_ns = facts.kernel.send_buffer_limited_ns;
     held_up(facts, limited_ns, "our buffer", SEND_BUFFER)
 }
 
-fn client_limits(facts: &RunFacts<'_>) -> Checked {
+fn client_limits(facts: &RunFacts<'_>) -> SignalReading {
     let (window, lifetime) = (&facts.summary.window, &facts.summary.lifetime);
     let (mut fails, mut warns) = (Vec::new(), Vec::new());
     for (kind, what) in [
@@ -697,7 +697,7 @@ fn client_limits(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::healthy("ports and descriptors sufficed"))
 }
 
-fn pauses(facts: &RunFacts<'_>) -> Checked {
+fn pauses(facts: &RunFacts<'_>) -> SignalReading {
     let paused_ns = facts.paused_ns();
     let share = ratio(paused_ns, facts.run.window_ns as f64);
     let share = known(share, "there is no window")?;
@@ -814,7 +814,7 @@ pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
 
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
 /// them does.
-fn lost_segments(facts: &RunFacts<'_>) -> Checked {
+fn lost_segments(facts: &RunFacts<'_>) -> SignalReading {
     if facts.run.protocol().transport == Transport::Datagrams {
         return lost_packets(facts);
     }
@@ -846,7 +846,7 @@ fn lost_segments(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// The same over datagrams: packets of brunt that it held for lost.
-fn lost_packets(facts: &RunFacts<'_>) -> Checked {
+fn lost_packets(facts: &RunFacts<'_>) -> SignalReading {
     let quic = &facts.summary.window.quic;
     let lost = Rare {
         events: quic.packets_lost,
@@ -876,7 +876,7 @@ fn queueing(facts: &RunFacts<'_>) -> Option<String> {
     })
 }
 
-fn link_use(facts: &RunFacts<'_>) -> Checked {
+fn link_use(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "network", "the way to the server was not read");
     let route = &facts.network().ok_or_else(unread)?.route;
     let is_local = matches!(route, Route::UnixSocket | Route::Loopback);
@@ -929,7 +929,7 @@ fn watched<'a>(facts: &RunFacts<'a>) -> Result<&'a ServerEvidence, Reading> {
     facts.server().ok_or_else(unwatched)
 }
 
-fn server_cpu(facts: &RunFacts<'_>) -> Checked {
+fn server_cpu(facts: &RunFacts<'_>) -> SignalReading {
     let server = watched(facts)?;
     let name = name(&server.name);
     let idle = cpus(server.idle_cpus_used.unwrap_or(0.0));
@@ -968,7 +968,7 @@ fn server_cpu(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
-fn server_throttling(facts: &RunFacts<'_>) -> Checked {
+fn server_throttling(facts: &RunFacts<'_>) -> SignalReading {
     let throttling = watched(facts)?.throttling;
     let throttling = throttling.filter(|found| found.throttled_ns > 0);
     let none = || Reading::healthy("no CPU quota held the server back");
@@ -983,7 +983,7 @@ fn server_throttling(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::new(grade, words))
 }
 
-fn accept_queue(facts: &RunFacts<'_>) -> Checked {
+fn accept_queue(facts: &RunFacts<'_>) -> SignalReading {
     let window = &facts.summary.window;
     let timed_out = window.failures.get(FailureKind::ConnectTimedOut);
     let tried = window.connections_opened.saturating_add(timed_out);
@@ -1037,13 +1037,13 @@ fn accept_queue(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::fail(words).warn_at_most(is_harmless, why))
 }
 
-fn receive_window(facts: &RunFacts<'_>) -> Checked {
+fn receive_window(facts: &RunFacts<'_>) -> SignalReading {
     let limited_ns = facts.kernel.receive_window_limited_ns;
     held_up(facts, limited_ns, "the server to read", RECEIVE_WINDOW)
 }
 
 /// A server at its end for several clients is not measured by one of them.
-fn other_clients(facts: &RunFacts<'_>) -> Checked {
+fn other_clients(facts: &RunFacts<'_>) -> SignalReading {
     let unknown = |reason| missing(facts, "server_connections", reason);
     let others = facts.others.map_err(unknown)?;
     let share = others.share;
@@ -1066,7 +1066,7 @@ fn other_clients(facts: &RunFacts<'_>) -> Checked {
 
 /// Client and server on the same CPUs, which are busy, and neither gets what it wants: a pair.
 /// Others who use those CPUs as well make it a crowd, of which the pair's own waits tell.
-fn shared_host(facts: &RunFacts<'_>) -> Checked {
+fn shared_host(facts: &RunFacts<'_>) -> SignalReading {
     let (client_list, server_list) = (&facts.client_cpus, &facts.server_cpus);
     let server = watched(facts)?;
     if server_list.is_empty() {
@@ -1156,7 +1156,7 @@ const UNQUEUED_RATIO: f64 = 1.25;
 /// The report states an elasticity as the throughput that a tenth more connections give.
 const MORE_CONNECTIONS: f64 = 1.1;
 
-fn refusals(facts: &RunFacts<'_>) -> Checked {
+fn refusals(facts: &RunFacts<'_>) -> SignalReading {
     let window = &facts.summary.window;
     let share = known(facts.refused_share(), "no reply in the window")?;
     if share == 0.0 {
@@ -1179,7 +1179,7 @@ fn refusals(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// Whether what was planned was also done, so that the plan is what limited.
-fn planned_rate(facts: &RunFacts<'_>) -> Checked {
+fn planned_rate(facts: &RunFacts<'_>) -> SignalReading {
     let (summary, arrivals) = (&facts.summary, &facts.summary.arrivals);
     if let Some((share, bits_per_s)) = facts.paced_share() {
         let (shown, asked) = (percent(share.min(1.0)), rate(bits_per_s));
@@ -1216,7 +1216,7 @@ fn planned_rate(facts: &RunFacts<'_>) -> Checked {
 }
 
 /// The backlog: more is planned than done. Which side has room left tells who causes it.
-fn backlog(facts: &RunFacts<'_>) -> Checked {
+fn backlog(facts: &RunFacts<'_>) -> SignalReading {
     only_if(!facts.is_closed(), "closed loop: nothing is planned")?;
     let overload = facts.overload;
     let overload = overload.ok_or_else(|| Reading::healthy("no backlog"))?;
@@ -1242,7 +1242,7 @@ fn backlog(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::warn(words))
 }
 
-fn connections(facts: &RunFacts<'_>) -> Checked {
+fn connections(facts: &RunFacts<'_>) -> SignalReading {
     let places = facts.places_words();
     let unknown = "how busy the connections were is not known";
     let busy = known(facts.connections_busy(), unknown)?;
@@ -1273,7 +1273,7 @@ fn connections(facts: &RunFacts<'_>) -> Checked {
     })
 }
 
-fn elasticity(facts: &RunFacts<'_>) -> Checked {
+fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
     let mut workers = facts.run.workers();
     let was_tried = facts.elasticity.is_some() || workers.any(|worker| worker.halving.is_some());
     only_if(was_tried, "no other number of connections was tried")?;
@@ -1303,7 +1303,7 @@ fn elasticity(facts: &RunFacts<'_>) -> Checked {
     })
 }
 
-fn steal(facts: &RunFacts<'_>) -> Checked {
+fn steal(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "host.cpus", UNREAD_CPUS);
     let (share, steal_ns) = facts.steal().ok_or_else(unread)?;
     let mut words = format!("steal {}", percent(share));
@@ -1324,7 +1324,7 @@ fn steal(facts: &RunFacts<'_>) -> Checked {
     Ok(Reading::new(grade, words))
 }
 
-fn drift(facts: &RunFacts<'_>) -> Checked {
+fn drift(facts: &RunFacts<'_>) -> SignalReading {
     let found = facts.steadiness();
     let by_halves = found.halves_differ.map(compared);
     let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
@@ -1349,7 +1349,7 @@ fn compared(change: f64) -> String {
     format!("{} {word}", percent(change.abs()))
 }
 
-fn samples(facts: &RunFacts<'_>) -> Checked {
+fn samples(facts: &RunFacts<'_>) -> SignalReading {
     let (replies, window_ns) = match facts.clean {
         Some(clean) => (clean.replies, clean.clean_ns),
         None => (facts.replies(), facts.run.window_ns),
@@ -1370,7 +1370,7 @@ const TAKEN_BY_OTHERS_FAIL: f64 = 0.05;
 
 /// What other programs used of the CPUs that brunt or the server may use. A server on this machine
 /// that was not watched is one of those programs: then nobody knows who took what from whom.
-fn other_programs(facts: &RunFacts<'_>) -> Checked {
+fn other_programs(facts: &RunFacts<'_>) -> SignalReading {
     let is_seen = !facts.is_local() || facts.server().is_some() || facts.run.is_simulated();
     let unseen = "the server was not watched, and would count as another program";
     only_if(is_seen, unseen)?;

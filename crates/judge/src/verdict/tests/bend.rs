@@ -482,14 +482,21 @@ fn watched() -> ServerEvidence {
     }
 }
 
-/// Makes brunt's own share of each response time so many thousandths.
-pub(super) fn own_of(run: &mut Run, thousandths: u64) {
+/// Gives the run so many response times, each of which has a part of brunt's own and the server's.
+pub(super) fn split(run: &mut Run, responses: u64, parts: impl Fn(u64) -> (u64, u64)) {
     run.latencies.split = Split::default();
-    for _ in 0..4_000 {
+    for number in 0..responses {
+        let (lag_receive_ns, server_ns) = parts(number);
         run.latencies.split.record(&Parts {
-            lag_receive_ns: thousandths * 100,
-            server_ns: (1_000 - thousandths) * 100,
+            lag_receive_ns,
+            server_ns,
             ..Parts::default()
         });
     }
+}
+
+/// Makes brunt's own share of each response time so many thousandths.
+pub(super) fn own_of(run: &mut Run, thousandths: u64) {
+    let parts_ns = (thousandths * 100, (1_000 - thousandths) * 100);
+    split(run, 4_000, |_| parts_ns);
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use brunt_load::{Spoken, Stage, Stamps};
 use brunt_record::{
-    FailureKind, GeneratorUse, MissingConnections, Parts, Run, ServerScope, Split, StreamRecord,
+    FailureKind, GeneratorUse, MissingConnections, Run, ServerScope, Split, StreamRecord,
 };
 
 use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, set_stages, streamed};
@@ -422,7 +422,6 @@ fn the_connections_limit() {
         situation(ConcurrencyLimited, |run| {
             streams(run, 1);
             run.plan.reuse = replaced_after(1);
-            run.plan.reuse = replaced_after(1);
         })
         .says("connections_busy | would give more | -c 16; make sure"),
         // All of the streams that the server allows.
@@ -535,15 +534,10 @@ fn nothing_but_a_client_with_time_is_called_anything_else() {
 
 /// Response times, of which so much is brunt's own: in most of them, and in one of twenty.
 fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
-    run.latencies.split = Split::default();
-    for number in 0..4_000 {
-        let own_ns = if number % 20 == 0 { some_ns } else { most_ns };
-        run.latencies.split.record(&Parts {
-            lag_send_ns: own_ns,
-            server_ns: 300 * US,
-            ..Parts::default()
-        });
-    }
+    split(run, 4_000, |number| match number % 20 {
+        0 => (some_ns, 300 * US),
+        _ => (most_ns, 300 * US),
+    });
 }
 
 /// A closed loop of one connection by one worker, which is busy for so many of 2,000 ms.

@@ -580,33 +580,25 @@ fn the_workers() {
             thread(run).cpu_system_ns = 1_500 * MS;
             thread(run).run_queue_wait_ns = Some(280 * MS);
         }),
+        bent(UNKNOWN, "does not say", |run| {
+            each(run, |worker| {
+                worker.thread.as_mut().expect("a thread").run_queue_wait_ns = None
+            })
+        }),
         // Idle all the same: brunt was not the limit.
         bent(WARN, "waking up", |run| {
             own_of(run, 300);
             thread(run).run_queue_wait_ns = Some(200 * MS);
         }),
     ]);
-    signal("own_share").verify([bent(WARN, "30 % of those above p99: waking up", |run| {
-        own_of(run, 300);
-        thread(run).run_queue_wait_ns = Some(200 * MS);
-    })]);
-    signal("run_queue_wait").verify([bent(UNKNOWN, "does not say", |run| {
-        run.agents[0]
-            .workers
-            .iter_mut()
-            .flat_map(|worker| &mut worker.thread)
-            .for_each(|thread| thread.run_queue_wait_ns = None);
-    })]);
 }
 
 #[test]
 fn the_time_that_brunt_takes() {
     signal("own_share").verify([
         bent(HEALTHY, "brunt added 0.4 % of the response time", |_| ()),
-        bent(WARN, "brunt added 5.0 % of the response time", |run| {
-            own_of(run, 50)
-        }),
-        bent(WARN, "waking up", |run| own_of(run, 300)),
+        bent(WARN, "brunt added 5.0 %", |run| own_of(run, 50)),
+        bent(WARN, "above p99: waking up", |run| own_of(run, 300)),
         bent(FAIL, "brunt added 30 % of the response time", |run| {
             own_of(run, 300);
             busy_for(run, 1_800);
@@ -617,9 +609,7 @@ fn the_time_that_brunt_takes() {
             busy_for(run, 1_800);
         }),
         // Of a few slow ones nothing is told.
-        bent(HEALTHY, "brunt added 1.5 % of the response time", |run| {
-            own_share_of_tail(run, 2_999)
-        }),
+        bent(HEALTHY, "added 1.5 %", |run| own_share_of_tail(run, 2_999)),
         bent(UNKNOWN, "no kernel stamps", |run| {
             run.plan.stamps = Stamps::Off
         }),
@@ -686,20 +676,10 @@ fn the_time_that_brunt_takes() {
 
 /// One response in 200 is brunt's alone, and three times as long as the others.
 fn own_share_of_tail(run: &mut Run, responses: u64) {
-    let mut split = brunt_record::Split::default();
-    for number in 0..responses {
-        let (server_ns, lag_receive_ns) = if number % 200 == 0 {
-            (0, 3_000 * US)
-        } else {
-            (1_000 * US, 0)
-        };
-        split.record(&brunt_record::Parts {
-            server_ns,
-            lag_receive_ns,
-            ..brunt_record::Parts::default()
-        });
-    }
-    run.latencies.split = split;
+    split(run, responses, |number| match number % 200 {
+        0 => (3_000 * US, 0),
+        _ => (0, 1_000 * US),
+    });
 }
 
 /// Lets so many arrivals of 8,000 never be sent.
