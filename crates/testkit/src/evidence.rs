@@ -76,8 +76,9 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
         return Vec::new();
     };
     let places = u64::from(places.get());
-    let of_server = |(cpu, it): (u32, &Ledger)| {
-        times(cpu, it, it.served_ns / places, it.server_stolen_ns / places)
+    let of_server = |(cpu, ledger): (u32, &Ledger)| {
+        let stolen_ns = ledger.server_stolen_ns / places;
+        times(cpu, ledger, ledger.served_ns / places, stolen_ns)
     };
     let cpus = (first_server_cpu(ledgers)..).zip(ledgers);
     cpus.map(of_server).collect()
@@ -87,13 +88,13 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
 fn stolen(ledgers: &[Ledger]) -> Vec<Stolen> {
     let of_workers = (0..)
         .zip(ledgers)
-        .flat_map(|(cpu, it)| it.stolen.stretches(cpu));
+        .flat_map(|(cpu, ledger)| ledger.stolen.stretches(cpu));
     let first = first_server_cpu(ledgers);
     let of_servers = (first..)
         .zip(ledgers)
-        .flat_map(|(cpu, it)| it.server_stolen.stretches(cpu));
+        .flat_map(|(cpu, ledger)| ledger.server_stolen.stretches(cpu));
     let mut stolen: Vec<_> = of_workers.chain(of_servers).collect();
-    stolen.sort_by_key(|it| it.from_ns);
+    stolen.sort_by_key(|stretch| stretch.from_ns);
     stolen
 }
 
@@ -106,10 +107,7 @@ fn programs(host: SimHost, ledgers: &[Ledger]) -> OtherPrograms {
     };
     OtherPrograms {
         cpu_ns,
-        largest: Some(program)
-            .filter(|it| it.cpu_ns > 0)
-            .into_iter()
-            .collect(),
+        largest: Vec::from_iter((cpu_ns > 0).then_some(program)),
     }
 }
 
