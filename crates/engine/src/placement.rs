@@ -167,63 +167,18 @@ mod tests {
         const FOUR: &[u32] = &[0, 1, 2, 3];
         let anywhere = || here(&[FOUR, FOUR]);
         let bound = || here(&[&[0, 1], &[1]]);
-        // (wish, workers at most, CPUs, server, reason, workers, their CPUs)
-        type Case<'a> = (
-            Choice,
-            u32,
-            &'a [u32],
-            ServerMachine,
-            Placement,
-            u32,
-            &'a [u32],
-        );
         let elsewhere = ServerMachine::Other;
-        let cases: [Case<'_>; 15] = [
-            (Choice::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]),
-            (Choice::Given, 3, FOUR, anywhere(), Given, 3, &[]),
-            (
-                Choice::Bound(vec![2, 3]),
-                2,
-                FOUR,
-                anywhere(),
-                OwnServer,
-                2,
-                &[2, 3],
-            ),
-            (Choice::Auto, 4, FOUR, elsewhere, ServerElsewhere, 4, &[]),
-            (Choice::Auto, 1, &[5], anywhere(), OneCpu, 1, &[]),
-            (
-                Choice::Auto,
-                2,
-                &[0, 1],
-                here(&[&[0, 1]]),
-                ServerAnywhere,
-                1,
-                &[1],
-            ),
-            (
-                Choice::Auto,
-                3,
-                &[0, 1, 2],
-                anywhere(),
-                ServerAnywhere,
-                1,
-                &[2],
-            ),
-            (
-                Choice::Auto,
-                4,
-                FOUR,
-                anywhere(),
-                ServerAnywhere,
-                2,
-                &[3, 2],
-            ),
+        // (workers at most, CPUs, server, reason, workers, their CPUs)
+        let placed_alone: [(u32, &[u32], _, _, u32, &[u32]); 12] = [
+            (4, FOUR, elsewhere, ServerElsewhere, 4, &[]),
+            (1, &[5], anywhere(), OneCpu, 1, &[]),
+            (2, &[0, 1], here(&[&[0, 1]]), ServerAnywhere, 1, &[1]),
+            (3, &[0, 1, 2], anywhere(), ServerAnywhere, 1, &[2]),
+            (4, FOUR, anywhere(), ServerAnywhere, 2, &[3, 2]),
             // Its threads are another user's.
-            (Choice::Auto, 4, FOUR, here(&[]), ServerAnywhere, 2, &[3, 2]),
+            (4, FOUR, here(&[]), ServerAnywhere, 2, &[3, 2]),
             // A master that is free, and workers that are bound to one CPU each.
             (
-                Choice::Auto,
                 4,
                 FOUR,
                 here(&[FOUR, &[3], &[2]]),
@@ -231,48 +186,38 @@ mod tests {
                 2,
                 &[1, 0],
             ),
-            (Choice::Auto, 4, FOUR, bound(), ServerBound, 2, &[3, 2]),
+            (4, FOUR, bound(), ServerBound, 2, &[3, 2]),
             // No more than there are connections.
-            (Choice::Auto, 1, FOUR, bound(), ServerBound, 1, &[3]),
+            (1, FOUR, bound(), ServerBound, 1, &[3]),
             // The server leaves one CPU.
-            (
-                Choice::Auto,
-                4,
-                FOUR,
-                here(&[&[0, 1, 3]]),
-                ServerBound,
-                1,
-                &[2],
-            ),
+            (4, FOUR, here(&[&[0, 1, 3]]), ServerBound, 1, &[2]),
             // Bound to CPUs that brunt may not use.
-            (
-                Choice::Auto,
-                2,
-                &[0, 1],
-                here(&[&[7]]),
-                ServerBound,
-                1,
-                &[1],
-            ),
-            (
-                Choice::Auto,
-                2,
-                &[4, 6],
-                here(&[&[4, 5, 6]]),
-                ServerAnywhere,
-                1,
-                &[6],
-            ),
+            (2, &[0, 1], here(&[&[7]]), ServerBound, 1, &[1]),
+            (2, &[4, 6], here(&[&[4, 5, 6]]), ServerAnywhere, 1, &[6]),
         ];
-        for (wish, workers, allowed, server, reason, expected, cpus) in cases {
+        let expect = |wish, workers, allowed, server, reason, expected: u32, cpus: &[u32]| {
             let plan = plan(wish, workers);
             let surroundings = surroundings(allowed, server);
             let placed = Placed::among(&plan, &surroundings);
-            let found = placed.record;
             let context = format!("{:?}, {surroundings:?}", plan.placement);
-            assert_eq!(found, Some(reason), "{context}");
+            assert_eq!(placed.record, Some(reason), "{context}");
             assert_eq!(placed.workers.get(), expected, "{context}");
             assert_eq!(placed.cpus, cpus, "{context}");
+        };
+        expect(Choice::Scheduler, 4, FOUR, anywhere(), Off, 4, &[]);
+        expect(Choice::Given, 3, FOUR, anywhere(), Given, 3, &[]);
+        let bound_here = Choice::Bound(vec![2, 3]);
+        expect(bound_here, 2, FOUR, anywhere(), OwnServer, 2, &[2, 3]);
+        for (workers, allowed, server, reason, expected, cpus) in placed_alone {
+            expect(
+                Choice::Auto,
+                workers,
+                allowed,
+                server,
+                reason,
+                expected,
+                cpus,
+            );
         }
         let mut confined = surroundings(FOUR, anywhere());
         confined.cpus.is_confined = true;

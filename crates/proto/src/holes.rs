@@ -534,17 +534,11 @@ mod tests {
             let parsed = TextWithHoles::parse_body(body.as_bytes()).expect(body);
             assert_eq!(filled(&parsed, &mut Numbers::new(1, 0, 0, 1)), expected);
         }
-        for body in [
-            "[-{{seq}}]",
-            "[1{{seq}}]",
-            "[{{seq}}.5]",
-            "[{{seq}}{{rand 1 2}}]",
-        ] {
+        let bodies = "[-{{seq}}]|[1{{seq}}]|[{{seq}}.5]|[{{seq}}{{rand 1 2}}]";
+        for body in bodies.split('|') {
             let refused = TextWithHoles::parse_body(body.as_bytes());
-            assert!(
-                matches!(refused, Err(PlaceholderError::InNumber(_))),
-                "{body}: {refused:?}"
-            );
+            let in_number = matches!(refused, Err(PlaceholderError::InNumber(_)));
+            assert!(in_number, "{body}: {refused:?}");
         }
     }
 
@@ -555,10 +549,8 @@ mod tests {
         assert_eq!(parsed.bytes, b"a{{x}}b00c0");
         let places = (0..=parsed.bytes.len()).map(|at| parsed.written_at(at));
         let expected = [0, 1, 3, 4, 5, 6, 7, 8].map(Some);
-        let expected = expected
-            .into_iter()
-            .chain([None, Some(21), Some(22), Some(34)]);
-        assert!(places.eq(expected));
+        let last = [None, Some(21), Some(22), Some(34)];
+        assert!(places.eq(expected.into_iter().chain(last)));
     }
 
     #[test]
@@ -602,9 +594,7 @@ mod tests {
         };
         assert_eq!(drawn(7, 3), drawn(7, 3));
         let workers = (1..9).flat_map(|seed| (0..8).map(move |worker| (seed, worker)));
-        let all: Vec<String> = workers
-            .flat_map(|(seed, worker)| drawn(seed, worker))
-            .collect();
+        let all: Vec<String> = workers.flat_map(|(seed, at)| drawn(seed, at)).collect();
         let mut digits = std::collections::BTreeMap::<(usize, char), u32>::new();
         for uuid in &all {
             assert_eq!(uuid.len(), 36);
@@ -650,7 +640,7 @@ mod tests {
         assert_eq!(one, drawn(7, 0));
         assert!(one != drawn(7, 1) && one != drawn(8, 0));
         for number in ["08", "09", "10", "11", "12"] {
-            let count = one.iter().filter(|other| *other == number).count();
+            let count = one.iter().filter(|drawn| *drawn == number).count();
             // Five standard deviations.
             assert!((9_553..10_447).contains(&count), "{number}: {count}");
         }

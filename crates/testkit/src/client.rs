@@ -17,7 +17,7 @@ use crate::outside::Outside;
 use crate::piece::Piece;
 use crate::reference::Reference;
 use crate::side::Received;
-use crate::world::{Happening, Notice, World};
+use crate::world::{Notice, SimEvent, World};
 
 /// Bytes given out at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -102,14 +102,14 @@ impl World {
 
 impl Outside for World {
     type Transport = Stream;
-    type Happening = Happening;
+    type Scheduled = SimEvent;
 
-    fn agenda(&mut self) -> &mut Timers<Happening> {
+    fn agenda(&mut self) -> &mut Timers<SimEvent> {
         &mut self.agenda
     }
 
-    fn happen(&mut self, at_ns: u64, happening: Happening) {
-        self.let_happen(at_ns, happening);
+    fn handle(&mut self, at_ns: u64, event: SimEvent) {
+        self.handle_event(at_ns, event);
     }
 
     fn random(&mut self) -> &mut Pcg64 {

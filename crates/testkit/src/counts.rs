@@ -1,6 +1,5 @@
 //! What the simulated server and network counted.
 
-use super::datagrams::DatagramCounts;
 use super::piece::Completes;
 
 /// What the simulated server and network counted, to set beside what brunt counted. Exact: taken
@@ -63,8 +62,6 @@ pub struct SimCounts {
     pub bytes_sent: u64,
     /// Bytes that brunt took, with those of TLS.
     pub bytes_delivered: u64,
-    /// Datagrams, where connections are sockets of such.
-    pub datagrams: DatagramCounts,
     /// Wake-ups that were delayed.
     pub late_wake_ups: u64,
 }

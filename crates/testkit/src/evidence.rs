@@ -77,12 +77,8 @@ fn server_cpus(settings: &SimSettings, ledgers: &[Ledger]) -> Vec<CpuTimes> {
     };
     let places = u64::from(places.get());
     let of_server = |(cpu, ledger): (u32, &Ledger)| {
-        times(
-            cpu,
-            ledger,
-            ledger.served_ns / places,
-            ledger.server_stolen_ns / places,
-        )
+        let stolen_ns = ledger.server_stolen_ns / places;
+        times(cpu, ledger, ledger.served_ns / places, stolen_ns)
     };
     let cpus = (first_server_cpu(ledgers)..).zip(ledgers);
     cpus.map(of_server).collect()
@@ -98,7 +94,7 @@ fn stolen(ledgers: &[Ledger]) -> Vec<Stolen> {
         .zip(ledgers)
         .flat_map(|(cpu, ledger)| ledger.server_stolen.stretches(cpu));
     let mut stolen: Vec<_> = of_workers.chain(of_servers).collect();
-    stolen.sort_by_key(|steal| steal.from_ns);
+    stolen.sort_by_key(|stretch| stretch.from_ns);
     stolen
 }
 
@@ -111,10 +107,7 @@ fn programs(host: SimHost, ledgers: &[Ledger]) -> OtherPrograms {
     };
     OtherPrograms {
         cpu_ns,
-        largest: Some(program)
-            .filter(|program| program.cpu_ns > 0)
-            .into_iter()
-            .collect(),
+        largest: Vec::from_iter((cpu_ns > 0).then_some(program)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::link::LinkId;
 use super::piece::{Completes, Piece};
 use super::reply::Template;
 use super::request::Request;
-use super::service::Fate;
+use super::service::Outcome;
 use super::settings::{AfterMalformed, Framing};
 use super::world::World;
 
@@ -18,11 +18,19 @@ const STATUS_LINE_BYTES: u32 = 15;
 const EXTRA: &[u8] = b"boo!";
 
 impl World {
-    /// A request meets its fate.
-    pub(super) fn answer_http1(&mut self, at_ns: u64, id: LinkId, request: Request, fate: Fate) {
-        match fate {
-            Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
-            Fate::Truncated => {
+    /// A request has its outcome.
+    pub(super) fn answer_http1(
+        &mut self,
+        at_ns: u64,
+        id: LinkId,
+        request: Request,
+        outcome: Outcome,
+    ) {
+        match outcome {
+            Outcome::Silent | Outcome::Reset | Outcome::Closed => {
+                self.answer_with_nothing(at_ns, id, outcome)
+            }
+            Outcome::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
                 let template = Template {
                     status: 200,
@@ -40,27 +48,27 @@ impl World {
                 self.deliver(at_ns, id, part, Completes::Nothing);
                 self.end(at_ns, id, Piece::END);
             }
-            Fate::Malformed => {
+            Outcome::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
                 let bytes = self.settings.server.malformed.as_slice().into();
                 self.deliver(at_ns, id, bytes, Completes::Nothing);
                 self.after_malformed(at_ns, id);
             }
             _ => {
-                let status = Self::status_of(fate);
-                self.reply(at_ns, id, request, status, fate == Fate::ExtraBytes);
+                let status = Self::status_of(outcome);
+                self.reply(at_ns, id, request, status, outcome == Outcome::ExtraBytes);
             }
         }
     }
 
     /// Gives no answer: the server falls silent, or ends the connection.
-    pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, fate: Fate) {
-        match fate {
-            Fate::Reset => {
+    pub(super) fn answer_with_nothing(&mut self, at_ns: u64, id: LinkId, outcome: Outcome) {
+        match outcome {
+            Outcome::Reset => {
                 self.counts.borrow_mut().reset += 1;
                 self.end(at_ns, id, Piece::Reset);
             }
-            Fate::Closed => {
+            Outcome::Closed => {
                 self.counts.borrow_mut().closed += 1;
                 self.end(at_ns, id, Piece::END);
             }

@@ -32,7 +32,7 @@ mod tls;
 mod world;
 
 pub use counts::SimCounts;
-pub use datagrams::{DatagramCounts, DatagramFault, DatagramNetwork, PlannedFault, WayCounts};
+pub use datagrams::DatagramNetwork;
 pub use machine::SimMachine;
 pub use settings::{
     AfterMalformed, Bursts, Costs, Framing, IdleLimit, LateWakeUps, Limiter, Outage, ServiceTime,

@@ -22,15 +22,15 @@ use crate::ledger::Ledger;
 use crate::served_protocol::ServedProtocol;
 use crate::settings::SimSettings;
 use crate::sim::{Sim, SimDatagrams};
-use crate::tls::{self, Spoken};
+use crate::tls::{self, Wire};
 use crate::world::World;
 
 /// A simulated machine. What happens on it follows from its settings and from what workers do.
 #[derive(Debug)]
 pub struct SimMachine {
     settings: SimSettings,
-    spoken: Spoken,
-    /// Present where HTTP/3 is spoken.
+    wire: Wire,
+    /// Present where HTTP/3 is served.
     http3: Option<ServerSide>,
     /// By their numbers.
     workers: BTreeMap<u32, SimHandle>,
@@ -43,7 +43,7 @@ impl SimMachine {
     pub fn new(settings: SimSettings) -> Self {
         Self {
             settings,
-            spoken: Spoken::default(),
+            wire: Wire::default(),
             http3: None,
             workers: BTreeMap::new(),
             counts: Rc::default(),
@@ -96,7 +96,7 @@ impl VirtualMachine for SimMachine {
         self.http3 = None;
         let Some(client) = client else {
             let tls = None;
-            self.spoken = Spoken {
+            self.wire = Wire {
                 served_protocol,
                 tls,
             };
@@ -110,8 +110,8 @@ impl VirtualMachine for SimMachine {
                 Some(side)
             }
             _ => {
-                self.spoken = Spoken::secure(served_protocol).map_err(broken)?;
-                self.spoken.tls.clone()
+                self.wire = Wire::secure(served_protocol).map_err(broken)?;
+                self.wire.tls.clone()
             }
         };
         side.map(|side| tls::negotiate(client, &side)).transpose()
@@ -128,7 +128,7 @@ impl VirtualMachine for SimMachine {
 
     fn start_worker(&mut self, worker: u32, begin_ns: u64) -> Sim {
         let handle = self.begin(worker, begin_ns);
-        let world = World::new(&self.settings, &self.spoken, worker, &handle);
+        let world = World::new(&self.settings, &self.wire, worker, &handle);
         Sim::new(&self.settings, world, &handle)
     }
 

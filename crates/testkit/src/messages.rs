@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::link::LinkId;
 use super::piece::{Completes, Piece};
-use super::service::Fate;
+use super::service::Outcome;
 use super::world::World;
 
 impl World {
@@ -25,8 +25,8 @@ impl World {
         reply.map_or(message, Rc::from)
     }
 
-    /// A message meets its fate.
-    pub(super) fn answer_message(&mut self, at_ns: u64, id: LinkId, fate: Fate) {
+    /// A message has its outcome.
+    pub(super) fn answer_message(&mut self, at_ns: u64, id: LinkId, outcome: Outcome) {
         let Some(message) = self
             .links
             .get_mut(id)
@@ -35,9 +35,11 @@ impl World {
             return;
         };
         let whole = self.reply_to(Rc::clone(&message));
-        match fate {
-            Fate::Silent | Fate::Reset | Fate::Closed => self.answer_with_nothing(at_ns, id, fate),
-            Fate::Truncated => {
+        match outcome {
+            Outcome::Silent | Outcome::Reset | Outcome::Closed => {
+                self.answer_with_nothing(at_ns, id, outcome)
+            }
+            Outcome::Truncated => {
                 self.counts.borrow_mut().truncated += 1;
                 if whole.len() > 1 {
                     let cut = self.random.random_range(1..whole.len());
@@ -46,7 +48,7 @@ impl World {
                 self.end(at_ns, id, Piece::END);
             }
             // A wrong echo; no other answer can be told from a right one.
-            Fate::Malformed => {
+            Outcome::Malformed => {
                 self.counts.borrow_mut().malformed += 1;
                 if Rc::ptr_eq(&whole, &message) {
                     let mut wrong = whole.to_vec();
@@ -57,7 +59,7 @@ impl World {
                     self.end(at_ns, id, Piece::END);
                 }
             }
-            _ => self.reply_by_message(at_ns, id, whole, fate == Fate::ExtraBytes),
+            _ => self.reply_by_message(at_ns, id, whole, outcome == Outcome::ExtraBytes),
         }
     }
 

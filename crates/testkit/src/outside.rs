@@ -17,14 +17,14 @@ use crate::counts::SimCounts;
 pub trait Outside {
     /// What connections are.
     type Transport: Transport;
-    /// What can happen.
-    type Happening;
+    /// Something that happens at its instant.
+    type Scheduled;
 
     /// What is going to happen.
-    fn agenda(&mut self) -> &mut Timers<Self::Happening>;
+    fn agenda(&mut self) -> &mut Timers<Self::Scheduled>;
 
-    /// Lets something happen.
-    fn happen(&mut self, at_ns: u64, happening: Self::Happening);
+    /// Does what an event brings about.
+    fn handle(&mut self, at_ns: u64, event: Self::Scheduled);
 
     /// Where random numbers come from.
     fn random(&mut self) -> &mut Pcg64;
@@ -76,11 +76,11 @@ pub trait Outside {
     /// the reference server counted, where there is one.
     fn leave(&mut self, now_ns: u64) -> Option<Counters>;
 
-    /// Lets everything happen that happens up to `until_ns`.
+    /// Does all that happens up to `until_ns`.
     fn pass(&mut self, until_ns: u64) {
         while let Some(at_ns) = self.agenda().next_ns().filter(|&at_ns| at_ns <= until_ns) {
-            if let Some(happening) = self.agenda().pop_due(at_ns) {
-                self.happen(at_ns, happening);
+            if let Some(event) = self.agenda().pop_due(at_ns) {
+                self.handle(at_ns, event);
             }
         }
     }

@@ -7,7 +7,7 @@ use brunt_io::backend::{Event, Slot};
 use crate::link::{LinkId, Server};
 use crate::piece::{Completes, Piece};
 use crate::reference::Order;
-use crate::world::{Happening, World};
+use crate::world::{SimEvent, World};
 
 impl World {
     /// Carries what brunt sends to the reference server, part after part.
@@ -21,9 +21,9 @@ impl World {
         let mut taken_ns = now_ns;
         for (number, part) in (0..).zip(bytes.chunks(part_bytes)) {
             taken_ns = now_ns + number * 2 * self.settings.network_ns;
-            self.after_network(taken_ns, Happening::Carried(id, part.into()));
+            self.after_network(taken_ns, SimEvent::Carried(id, part.into()));
         }
-        self.agenda.push(taken_ns, Happening::Taken(id));
+        self.agenda.push(taken_ns, SimEvent::Taken(id));
     }
 
     /// Has the reference server accept a connection.
@@ -42,9 +42,9 @@ impl World {
         link.turns += 1;
         if link.server == Server::Closed {
             // A peer that sends to a closed socket gets a reset.
-            return self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
+            return self.after_network(at_ns, SimEvent::Arrives(id, Piece::Reset));
         }
-        self.tell_reference(at_ns, id, Event::Received, bytes);
+        self.notify_reference(at_ns, id, Event::Received, bytes);
         self.limit_idle(at_ns, id);
     }
 
@@ -61,7 +61,7 @@ impl World {
                 Event::Ended(slot)
             }
         };
-        self.tell_reference(at_ns, id, event, Rc::default());
+        self.notify_reference(at_ns, id, event, Rc::default());
     }
 
     /// Brunt took bytes: where a send of the reference server waits for that, it goes on.
@@ -69,7 +69,7 @@ impl World {
         let most = u64::from(self.settings.send_buffer_bytes.get());
         let link = self.links.get(id);
         if link.is_some_and(|link| link.holds_server && link.bytes_on_their_way() <= most) {
-            self.after_network(now_ns, Happening::Drained(id));
+            self.after_network(now_ns, SimEvent::Drained(id));
         }
     }
 
@@ -78,12 +78,12 @@ impl World {
         if let Some(link) = self.links.get_mut(id)
             && std::mem::take(&mut link.holds_server)
         {
-            self.tell_reference(at_ns, id, Event::Sent, Rc::default());
+            self.notify_reference(at_ns, id, Event::Sent, Rc::default());
         }
     }
 
     /// Something happens on a connection to the reference server, which deals with it.
-    pub(crate) fn tell_reference(
+    pub(crate) fn notify_reference(
         &mut self,
         at_ns: u64,
         id: LinkId,
@@ -101,7 +101,7 @@ impl World {
         while let Some(reference) = &mut self.reference {
             let (orders, wakes_ns) = reference.settle(at_ns);
             if let Some(wakes_ns) = wakes_ns {
-                self.agenda.push(wakes_ns, Happening::ReferenceWakes);
+                self.agenda.push(wakes_ns, SimEvent::ReferenceWakes);
             }
             if orders.is_empty() {
                 return;

@@ -9,15 +9,15 @@ use super::link::{Link, LinkId, Server};
 use super::piece::{Completes, Piece};
 use super::served_protocol::ServedProtocol;
 use super::settings::Limiter;
-use super::world::{Happening, World};
+use super::world::{SimEvent, World};
 
 /// What comes on a connection that has been idle for too long (RFC 9110 section 15.5.9).
 const TIMED_OUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlate";
 
-/// What a request meets.
+/// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     Silent,
     Reset,
     Closed,
@@ -61,7 +61,7 @@ impl World {
             Some(bursts) => bursts.done_ns(at_ns, service_ns),
             None => at_ns + service_ns,
         };
-        let served = Happening::Served {
+        let served = SimEvent::Served {
             link,
             from_ns: at_ns,
             to_ns,
@@ -129,24 +129,24 @@ impl World {
     }
 
     fn answer_at(&mut self, at_ns: u64, link: LinkId, is_limited: bool) {
-        let answers = Happening::Answers { link, is_limited };
+        let answers = SimEvent::Answers { link, is_limited };
         self.agenda.push(at_ns, answers);
     }
 
-    /// A request meets its fate, if it can still be answered, and the turn is the next one's.
+    /// A request has its outcome, if it can still be answered, and the turn is the next one's.
     pub(super) fn answer(&mut self, at_ns: u64, id: LinkId, is_limited: bool) {
         let link = self.links.get_mut(id).filter(|link| !link.is_silent);
         let Some(request) = link.and_then(|link| link.serving.take()) else {
             return;
         };
-        let fate = if is_limited {
-            Fate::Limited
+        let outcome = if is_limited {
+            Outcome::Limited
         } else {
-            self.fate()
+            self.outcome()
         };
         match self.served_protocol() {
-            ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, fate),
-            ServedProtocol::Messages => self.answer_message(at_ns, id, fate),
+            ServedProtocol::Http1 => self.answer_http1(at_ns, id, request, outcome),
+            ServedProtocol::Messages => self.answer_message(at_ns, id, outcome),
             // They have no requests, or the reference server has them.
             ServedProtocol::Http2 | ServedProtocol::Streams | ServedProtocol::WebSocket => {}
         }
@@ -159,7 +159,7 @@ impl World {
         if let Some(idle) = self.settings.server.idle
             && let Some(link) = self.links.get(id)
         {
-            let over = Happening::IdlesOut(id, link.turns);
+            let over = SimEvent::IdlesOut(id, link.turns);
             self.agenda.push(at_ns + idle.after_ns, over);
         }
     }
@@ -174,19 +174,19 @@ impl World {
             return;
         }
         self.counts.borrow_mut().closed_idle += 1;
-        if idle.says_408 {
+        if idle.sends_408 {
             self.deliver(at_ns, id, TIMED_OUT.into(), Completes::Nothing);
         }
         self.end(at_ns, id, Piece::END);
         let lost = |slot| Event::ReceiveFailed(slot, libc::ECONNRESET);
-        self.tell_reference(at_ns, id, lost, Rc::default());
+        self.notify_reference(at_ns, id, lost, Rc::default());
     }
 
     /// The status of an answer that is whole.
-    pub(super) fn status_of(fate: Fate) -> u16 {
-        match fate {
-            Fate::ErrorStatus => 503,
-            Fate::Limited => 429,
+    pub(super) fn status_of(outcome: Outcome) -> u16 {
+        match outcome {
+            Outcome::ErrorStatus => 503,
+            Outcome::Limited => 429,
             _ => 200,
         }
     }
@@ -198,27 +198,27 @@ impl World {
         self.counts.borrow_mut().replies_limited += u64::from(status == 429);
     }
 
-    fn fate(&mut self) -> Fate {
+    fn outcome(&mut self) -> Outcome {
         let faults = &self.settings.server.faults;
-        let fates = [
-            (faults.silent, Fate::Silent),
-            (faults.reset, Fate::Reset),
-            (faults.closed, Fate::Closed),
-            (faults.truncated, Fate::Truncated),
-            (faults.malformed, Fate::Malformed),
-            (faults.extra_bytes, Fate::ExtraBytes),
-            (faults.error_status, Fate::ErrorStatus),
+        let outcomes = [
+            (faults.silent, Outcome::Silent),
+            (faults.reset, Outcome::Reset),
+            (faults.closed, Outcome::Closed),
+            (faults.truncated, Outcome::Truncated),
+            (faults.malformed, Outcome::Malformed),
+            (faults.extra_bytes, Outcome::ExtraBytes),
+            (faults.error_status, Outcome::ErrorStatus),
         ];
-        if fates.iter().all(|&(probability, _)| probability <= 0.0) {
-            return Fate::Answered;
+        if outcomes.iter().all(|&(probability, _)| probability <= 0.0) {
+            return Outcome::Answered;
         }
         let mut even: f64 = self.random.random();
-        for (probability, fate) in fates {
+        for (probability, outcome) in outcomes {
             if even < probability {
-                return fate;
+                return outcome;
             }
             even -= probability;
         }
-        Fate::Answered
+        Outcome::Answered
     }
 }

@@ -29,8 +29,8 @@ pub struct SimSettings {
     /// to connect, idle connections, outages and pieces of answers holds then. What it counts is
     /// [`crate::SimMachine::reference_counters`].
     pub reference: Option<Http2Options>,
-    /// How the network treats datagrams, which the server sends back as they are. Of `server` its
-    /// times of service and its outage hold then, and that this machine has no socket.
+    /// How the network treats datagrams. Of `server` its outage holds then, and that this machine
+    /// has no socket.
     pub datagrams: DatagramNetwork,
     /// One way through the network, nanoseconds. A connection takes a round trip to open.
     pub network_ns: u64,
@@ -275,7 +275,7 @@ pub struct IdleLimit {
     /// Nanoseconds, from its opening or its last answer on.
     pub after_ns: u64,
     /// A reply with status 408 comes before the end.
-    pub says_408: bool,
+    pub sends_408: bool,
 }
 
 /// A time in which the server is gone: its connections are reset at the start, and attempts to

@@ -30,14 +30,14 @@ const CHANGE_CIPHER_SPEC: u8 = 20;
 
 /// What brunt and the simulated server speak.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct Wire {
     /// The protocol above TCP and TLS.
     pub(crate) served_protocol: ServedProtocol,
     /// What the server offers, over TLS.
     pub(crate) tls: Option<ServerSide>,
 }
 
-impl Spoken {
+impl Wire {
     /// The protocol over TLS: the only HTTP that the server offers (ALPN).
     ///
     /// # Errors

@@ -26,11 +26,11 @@ use super::served_protocol::ServedProtocol;
 use super::settings::SimSettings;
 use super::side::Side;
 use super::streams::stream::{self, Step};
-use super::tls::Spoken;
+use super::tls::Wire;
 
-/// What can happen.
+/// Something that happens at its instant.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum SimEvent {
     /// An attempt to connect reaches the server.
     Attempt(LinkId),
     /// The server's answer to it reaches brunt: it failed with this errno, or not.
@@ -84,12 +84,12 @@ pub(super) enum Notice {
 pub struct World {
     pub(super) settings: SimSettings,
     pub(super) random: Pcg64,
-    pub(super) agenda: Timers<Happening>,
+    pub(super) agenda: Timers<SimEvent>,
     pub(super) links: Links,
     pub(super) replies: Replies,
     pub(super) counts: Rc<RefCell<SimCounts>>,
     pub(super) notices: VecDeque<(LinkId, Notice)>,
-    spoken: Spoken,
+    wire: Wire,
     /// The reference server, where it takes the simulated one's place.
     pub(super) reference: Option<Reference>,
     pub(super) ledger: Rc<RefCell<Ledger>>,
@@ -110,13 +110,13 @@ impl World {
     /// A world of its own for `worker`.
     pub(super) fn new(
         settings: &SimSettings,
-        spoken: &Spoken,
+        wire: &Wire,
         worker: u32,
         handle: &SimHandle,
     ) -> Self {
         let mut agenda = Timers::default();
         if let Some(outage) = settings.server.outage {
-            agenda.push(outage.from_ns, Happening::OutageBegins);
+            agenda.push(outage.from_ns, SimEvent::OutageBegins);
         }
         Self {
             random: Pcg64::new(settings.seed.into(), worker.into()),
@@ -125,11 +125,11 @@ impl World {
             replies: Replies::default(),
             counts: Rc::clone(&handle.counts),
             notices: VecDeque::new(),
-            reference: spoken.served_protocol.is_of_reference(settings).then(|| {
+            reference: wire.served_protocol.is_of_reference(settings).then(|| {
                 let http2 = settings.reference.unwrap_or_default();
-                Reference::new(http2, spoken.tls.clone())
+                Reference::new(http2, wire.tls.clone())
             }),
-            spoken: spoken.clone(),
+            wire: wire.clone(),
             ledger: Rc::clone(&handle.ledger),
             in_service: 0,
             admits_ns: 0,
@@ -144,31 +144,31 @@ impl World {
     /// Starts an attempt to connect.
     pub(super) fn attempt(&mut self, now_ns: u64, slot: Slot) -> LinkId {
         let server = &self.settings.server;
-        let served_protocol = self.spoken.served_protocol;
+        let served_protocol = self.wire.served_protocol;
         let link = Link {
             slot: Some(slot),
             scanner: Scanner::of(served_protocol, server),
             tls: match self.reference {
-                None => self.spoken.server_tls().map(Box::new),
+                None => self.wire.server_tls().map(Box::new),
                 Some(_) => None,
             },
             stream: (served_protocol == ServedProtocol::Streams).then(Box::default),
             ..Link::default()
         };
         let id = self.links.add(link);
-        self.after_network(now_ns, Happening::Attempt(id));
+        self.after_network(now_ns, SimEvent::Attempt(id));
         id
     }
 
     /// The protocol above TCP and TLS.
     pub(super) fn served_protocol(&self) -> ServedProtocol {
-        self.spoken.served_protocol
+        self.wire.served_protocol
     }
 
     /// Whether nothing but TLS comes before the first request of a connection.
     fn opens_with_request(&self) -> bool {
         let messages = self.settings.server.messages.as_ref();
-        match self.spoken.served_protocol {
+        match self.wire.served_protocol {
             ServedProtocol::Http1 | ServedProtocol::Streams => true,
             ServedProtocol::Http2 | ServedProtocol::WebSocket => false,
             ServedProtocol::Messages => !messages.is_some_and(|messages| messages.has_opening),
@@ -177,7 +177,7 @@ impl World {
 
     /// Whether a connection is open for brunt when TCP has opened it.
     pub(super) fn opens_with_tcp(&self) -> bool {
-        self.opens_with_request() && self.spoken.tls.is_none()
+        self.opens_with_request() && self.wire.tls.is_none()
     }
 
     /// Sends on an open connection.
@@ -230,14 +230,14 @@ impl World {
         parts.extend((count > 0).then_some((part, count)));
         for (part, count) in parts {
             let taken_ns = taken_ns(part);
-            let messages = Happening::Messages {
+            let messages = SimEvent::Messages {
                 link: id,
                 taken_ns,
                 count,
             };
             self.after_network(taken_ns, messages);
         }
-        self.agenda.push(taken_ns(last_part), Happening::Taken(id));
+        self.agenda.push(taken_ns(last_part), SimEvent::Taken(id));
     }
 
     /// Ends brunt's side of a connection.
@@ -246,15 +246,15 @@ impl World {
             link.client = Client::Closed;
             link.closed_ns = Some(now_ns);
             link.arrivals.clear();
-            self.after_network(now_ns, Happening::ClientClosed(id));
+            self.after_network(now_ns, SimEvent::ClientClosed(id));
         }
     }
 
-    pub(super) fn let_happen(&mut self, at_ns: u64, happening: Happening) {
-        match happening {
-            Happening::Attempt(id) => self.answer_attempt(at_ns, id),
-            Happening::Answered(id, errno) => self.attempt_answered(id, errno),
-            Happening::Taken(id) => {
+    pub(super) fn handle_event(&mut self, at_ns: u64, event: SimEvent) {
+        match event {
+            SimEvent::Attempt(id) => self.answer_attempt(at_ns, id),
+            SimEvent::Answered(id, errno) => self.attempt_answered(id, errno),
+            SimEvent::Taken(id) => {
                 // A send that was reported as failed has no further event.
                 let link = self.links.get_mut(id);
                 if let Some(link) = link.filter(|link| link.sending) {
@@ -262,7 +262,7 @@ impl World {
                     self.notices.push_back((id, Notice::Sent));
                 }
             }
-            Happening::Messages {
+            SimEvent::Messages {
                 link,
                 taken_ns,
                 count,
@@ -271,7 +271,7 @@ impl World {
                     self.take_message(at_ns, link, taken_ns);
                 }
             }
-            Happening::Served {
+            SimEvent::Served {
                 link,
                 from_ns,
                 to_ns,
@@ -279,10 +279,10 @@ impl World {
                 self.note_service(from_ns, to_ns);
                 self.served(at_ns, link);
             }
-            Happening::Answers { link, is_limited } => self.answer(at_ns, link, is_limited),
-            Happening::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
-            Happening::Arrives(id, piece) => self.arrived(at_ns, id, piece),
-            Happening::ClientClosed(id) => {
+            SimEvent::Answers { link, is_limited } => self.answer(at_ns, link, is_limited),
+            SimEvent::IdlesOut(id, turns) => self.idled_out(at_ns, id, turns),
+            SimEvent::Arrives(id, piece) => self.arrived(at_ns, id, piece),
+            SimEvent::ClientClosed(id) => {
                 self.reference_left(at_ns, id);
                 self.abandon(id);
                 if let Some(link) = self.links.get_mut(id) {
@@ -291,15 +291,15 @@ impl World {
                 }
                 self.links.remove(id);
             }
-            Happening::Carried(id, bytes) => self.carried(at_ns, id, bytes),
-            Happening::Drained(id) => self.reference_drained(at_ns, id),
-            Happening::ReferenceWakes => self.move_reference(at_ns),
-            Happening::Stream(id, step) => self.step_stream(at_ns, id, step),
-            Happening::OutageBegins => {
+            SimEvent::Carried(id, bytes) => self.carried(at_ns, id, bytes),
+            SimEvent::Drained(id) => self.reference_drained(at_ns, id),
+            SimEvent::ReferenceWakes => self.move_reference(at_ns),
+            SimEvent::Stream(id, step) => self.step_stream(at_ns, id, step),
+            SimEvent::OutageBegins => {
                 for id in self.links.ids() {
                     self.end(at_ns, id, Piece::Reset);
                     let lost = |slot| Event::ReceiveFailed(slot, libc::ECONNRESET);
-                    self.tell_reference(at_ns, id, lost, Rc::default());
+                    self.notify_reference(at_ns, id, lost, Rc::default());
                 }
             }
         }
@@ -314,14 +314,14 @@ impl World {
         let is_out = server.outage.is_some_and(|outage| outage.holds(at_ns));
         if is_out || self.chance(faults.connect_refused) {
             self.counts.borrow_mut().connections_refused += 1;
-            let refused = Happening::Answered(id, Some(libc::ECONNREFUSED));
+            let refused = SimEvent::Answered(id, Some(libc::ECONNREFUSED));
             self.after_network(at_ns, refused);
         } else if takes_no_more || self.chance(faults.connect_unanswered) {
             self.counts.borrow_mut().connections_unanswered += 1;
         } else if let Some(link) = self.links.get_mut(id) {
             link.server = Server::Open;
             self.counts.borrow_mut().connections_accepted += 1;
-            self.after_network(at_ns, Happening::Answered(id, None));
+            self.after_network(at_ns, SimEvent::Answered(id, None));
             self.begin_stream(at_ns, id);
             self.reference_accepts(at_ns, id);
             self.limit_idle(at_ns, id);
@@ -355,7 +355,7 @@ impl World {
             self.counts.borrow_mut().requests_lost += message.requests();
             if !is_late {
                 // A peer that sends to a closed socket gets a reset.
-                self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
+                self.after_network(at_ns, SimEvent::Arrives(id, Piece::Reset));
             }
             return;
         }
@@ -501,7 +501,7 @@ impl World {
         if let Some(link) = self.links.get_mut(id) {
             link.last_arrival_ns = link.last_arrival_ns.max(sent_ns + network_ns);
             let at_ns = link.last_arrival_ns;
-            self.agenda.push(at_ns, Happening::Arrives(id, piece));
+            self.agenda.push(at_ns, SimEvent::Arrives(id, piece));
         }
     }
 
@@ -521,9 +521,8 @@ impl World {
         }
     }
 
-    pub(super) fn after_network(&mut self, from_ns: u64, happening: Happening) {
-        self.agenda
-            .push(from_ns + self.settings.network_ns, happening);
+    pub(super) fn after_network(&mut self, from_ns: u64, event: SimEvent) {
+        self.agenda.push(from_ns + self.settings.network_ns, event);
     }
 
     /// The connection, if brunt has not closed it.

@@ -8,11 +8,7 @@ use std::time::Duration;
 use brunt_io::backend::Peer;
 use brunt_io::tls_config;
 use brunt_io::tls_peer::{self, Authority, Identity, serve};
-use brunt_load::{
-    BackendChoice, ClientIdentity, HttpChoice, LoadModel, RequestSet, RequestSpec, Reuse,
-    SocketOptions, Spin, Stamps, Stop, Target, ThinkSpread, TlsSpec, TlsVersion, Watch,
-};
-use brunt_proto::http2::ClientSettings;
+use brunt_load::{ClientIdentity, HttpChoice, RequestSet, RequestSpec, Target, TlsVersion};
 use brunt_proto::tls::{ALPN_HTTP1, ALPN_HTTP2, ServerOptions, ServerSide};
 
 use super::*;
@@ -30,54 +26,14 @@ fn many(count: u32) -> NonZeroU32 {
 
 fn plan(url: &str, http: HttpChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
-    Plan {
-        further_targets: Vec::new(),
-        sockets: SocketOptions::default(),
-        requests: RequestSet::one(RequestSpec::get(&target.path)),
-        target,
-        is_generated: false,
-        model: LoadModel::Closed {
-            connect_per_s: None,
-        },
-        connections: many(1),
-        workers: many(1),
-        placement: brunt_load::Placement::Scheduler,
-        spoken: http.into(),
-        tls: TlsSpec::default(),
-        pipeline: many(1),
-        streams: many(1),
-        http2: ClientSettings::default(),
-        reuse: Reuse::Unlimited,
-        think_time_ns: 0,
-        think_spread: ThinkSpread::Fixed,
-        think_seed: 0,
-        held_beside_bytes: 0,
-        stop: Stop {
-            duration_ns: Some(1),
-            requests: None,
-        },
-        sequence_offset: 0,
-        has_equal_parts: false,
-        warmup_ns: 0,
-        halves_warmup: false,
-        sends_again: true,
-        keeps_errors: false,
-        logged_requests_max: 0,
-        logged_responses_max: 0,
-        timeout_ns: LONG_NS,
-        setup_timeout_ns: Some(LONG_NS),
-        connect_timeout_ns: LONG_NS,
-        drain_limit_ns: LONG_NS,
-        backend: BackendChoice::Auto,
-        source_addresses: Vec::new(),
-        stamps: Stamps::Off,
-        spin: Spin::Off,
-        oversubscribe: false,
-        observe: false,
-        watch: Watch::Off,
-        server_counter: None,
-        link_bits_per_s: None,
-    }
+    let requests = RequestSet::one(RequestSpec::get(&target.path));
+    let mut plan = Plan::bare(target, requests);
+    plan.connections = many(1);
+    plan.spoken = http.into();
+    plan.stop.duration_ns = Some(1);
+    plan.setup_timeout_ns = Some(LONG_NS);
+    plan.connect_timeout_ns = LONG_NS;
+    plan
 }
 
 /// The plan, carried out at this address.

@@ -1,15 +1,16 @@
 //! Plans to start from, and what every run must fulfil.
 
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Rounds, RunError, Session, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{
     ArrivalProcess, BackendChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Round,
-    Schedule, Target, Watch,
+    Schedule, Stage, Target, Watch,
 };
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
-use brunt_server::{Http2Options, ListenAddress, Options, Running};
+use brunt_server::{BackendKind, Http2Options, ListenAddress, Options, Running};
 use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;
@@ -80,13 +81,38 @@ pub(crate) fn rate(process: ArrivalProcess, rate_per_s: f64, seed: u64) -> Sched
     Schedule::constant_rate(process, rate_per_s, seed).expect("a rate")
 }
 
+/// An even rate for so long.
+pub(crate) fn rate_for(duration_ns: u64, rate_per_s: f64) -> Schedule {
+    staged(
+        ArrivalProcess::Constant,
+        &[(duration_ns, rate_per_s, rate_per_s)],
+    )
+}
+
+/// A schedule of stages: how long each lasts, and its rates per second at its start and end.
+pub(crate) fn staged(process: ArrivalProcess, stages: &[(u64, f64, f64)]) -> Schedule {
+    let stages = stages
+        .iter()
+        .map(|&(duration_ns, from_per_s, to_per_s)| Stage {
+            duration_ns,
+            from_per_s,
+            to_per_s,
+        });
+    Schedule::staged(process, stages.collect(), 1).expect("stages")
+}
+
 /// Has requests due as `schedule` says, on the connections that the plan has.
 pub(crate) fn requests_by_plan(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
-    plan.model = LoadModel::Open {
+    plan.model = requests_of(schedule, plan.connections.get(), queue_max);
+}
+
+/// Requests that are due as `schedule` says.
+pub(crate) fn requests_of(schedule: Schedule, connections_max: u32, queue_max: u32) -> LoadModel {
+    LoadModel::Open {
         schedule,
-        connections_max: plan.connections,
+        connections_max: many(connections_max),
         queue_max: many(queue_max),
-    };
+    }
 }
 
 /// Has connections due as `schedule` says.
@@ -145,6 +171,13 @@ pub(crate) fn expect_valid(run: &Run, what: &str) {
     assert!(broken.is_empty(), "{what}: {broken:#?}");
 }
 
+/// Refuses a run in which anything is broken or failed, or whose counts are not those of the server.
+pub(crate) fn expect_faultless(run: &Run, served: Served, what: &str) {
+    expect_valid(run, what);
+    expect_equal_counts(run, served, what);
+    assert_eq!(failures(run), [], "{what}");
+}
+
 /// Each response time is known together with opening its connection, or none is: where each
 /// connection `has_one` request.
 pub(crate) fn expect_connecting(run: &Run, has_one: bool) {
@@ -189,31 +222,31 @@ pub(crate) enum Kind {
     Sim,
 }
 
+/// Makes tests of each case: a module per name, with what the case runs on.
+macro_rules! on_each {
+    ([$($module:ident: $kind:ident),+] $cases:tt) => {
+        $(crate::common::on_each! { @one $module: $kind, $cases })+
+    };
+    (@one $module:ident: $kind:ident, { $($case:ident),+ $(,)? }) => {
+        mod $module {
+            $(#[test] fn $case() { super::$case(crate::common::Kind::$kind) })+
+        }
+    };
+}
+pub(crate) use on_each;
+
 /// Makes a test per backend of each case.
 macro_rules! on_every_backend {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
-        mod sim {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Sim) })+
-        }
+    ($($cases:tt)+) => {
+        crate::common::on_each! { [uring: Uring, epoll: Epoll, sim: Sim] { $($cases)+ } }
     };
 }
 pub(crate) use on_every_backend;
 
 /// Tests that run on both interfaces of the kernel.
 macro_rules! on_both_kernels {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
+    ($($cases:tt)+) => {
+        crate::common::on_each! { [uring: Uring, epoll: Epoll] { $($cases)+ } }
     };
 }
 pub(crate) use on_both_kernels;
@@ -275,6 +308,29 @@ impl Server {
     }
 }
 
+/// Carries out a plan on the kernel. Its server is in this process, too, whose memory is therefore
+/// not the run's alone.
+pub(crate) fn run(plan: Plan) -> Run {
+    let prepared = prepare(plan).expect("a plan that fits");
+    let control = prepared.control();
+    let run = prepared.run(&control, true, &mut |_, _: &_| {});
+    run.expect("a run")
+}
+
+/// A server that does this with each connection, in a thread of its own, and knows how many came
+/// before. It goes on until the test's process ends.
+pub(crate) fn serve_each(behave: impl Fn(u64, TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for (before, stream) in (0..).zip(listener.incoming().flatten()) {
+            let behave = behave.clone();
+            std::thread::spawn(move || behave(before, stream));
+        }
+    });
+    address
+}
+
 /// Runs against the reference server's `path`.
 pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
     let server = Server::reference(kind);
@@ -285,15 +341,17 @@ pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (R
     (run.expect("a run"), served)
 }
 
+/// A simulation whose server is changed so.
+pub(crate) fn serving(change: impl FnOnce(&mut SimServer)) -> SimSettings {
+    let mut settings = SimSettings::new(1);
+    change(&mut settings.server);
+    settings
+}
+
 /// Runs in simulation.
-pub(crate) fn simulated(
-    settings: SimSettings,
-    server: SimServer,
-    change: impl FnOnce(&mut Plan),
-) -> (Run, Served) {
+pub(crate) fn simulated(settings: SimSettings, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
     let mut plan = plan("http://simulated/", BackendChoice::Auto);
     change(&mut plan);
-    let settings = SimSettings { server, ..settings };
     let (run, counts) = simulate(plan, &settings).expect("a run");
     (run, served_in(&counts))
 }
@@ -304,13 +362,6 @@ pub(crate) fn reference(http2: Http2Options) -> SimSettings {
     settings.reference = Some(http2);
     settings.server.pieces_max = many(3);
     settings
-}
-
-/// Runs in simulation against the reference server.
-pub(crate) fn simulate_reference(plan: Plan, http2: Http2Options) -> (Run, Served) {
-    let mut machine = SimMachine::new(reference(http2));
-    let run = run_in(&mut machine, plan).expect("a run");
-    (run, served_on(&machine))
 }
 
 /// What the servers of a simulation counted, whichever they are.
@@ -363,6 +414,11 @@ pub(crate) fn choice(kind: Kind) -> BackendChoice {
     }
 }
 
+/// What a server beside such a run is to use.
+pub(crate) fn server_backend(kind: Kind) -> Option<BackendKind> {
+    (kind == Kind::Epoll).then_some(BackendKind::Epoll)
+}
+
 /// The reference server on a free port.
 pub(crate) fn serve(kind: Kind) -> Running {
     serve_at(kind, ListenAddress::Tcp(([127, 0, 0, 1], 0).into()))
@@ -371,15 +427,18 @@ pub(crate) fn serve(kind: Kind) -> Running {
 /// The reference server at `address`.
 pub(crate) fn serve_at(kind: Kind, address: ListenAddress) -> Running {
     let mut options = Options::new(address);
-    options.backend = match kind {
-        Kind::Epoll => Some(brunt_server::BackendKind::Epoll),
-        Kind::Uring | Kind::Sim => None,
-    };
+    options.backend = server_backend(kind);
     brunt_server::start(&options).expect("a server")
 }
 
 pub(crate) fn url(serving: &Running, path: &str) -> String {
     format!("http://{}{path}", serving.address())
+}
+
+/// Has the plan trust the server's certificate.
+pub(crate) fn trust(plan: &mut Plan, serving: &Running) {
+    let certificates = serving.certificates().iter();
+    plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
 }
 
 /// Stops the server and gives what it counted.

@@ -4,15 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-use brunt_engine::prepare;
 use brunt_judge::{RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, BackendChoice, Plan, RequestSet, Reuse, Spoken, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{Costs, SimFaults, SimServer, SimSettings};
+use brunt_testkit::{Costs, SimFaults, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, by_count, choice, expect_valid, failures, lifetime, many, many_long,
-    on_every_backend, plan, rate, requests_by_plan, simulate, simulated,
+    self, Kind, MS, S, by_count, choice, expect_valid, failures, lifetime, many, many_long,
+    on_every_backend, plan, rate, requests_by_plan, serving, simulate, simulated,
 };
 
 on_every_backend! {
@@ -49,7 +48,7 @@ fn counting() -> (SocketAddr, JoinHandle<u64>) {
 /// A run, and how many connections its server accepted, without the one before the run.
 fn counted(kind: Kind, change: impl Fn(&mut Plan)) -> (Run, u64) {
     if kind == Kind::Sim {
-        let (run, served) = simulated(SimSettings::new(1), SimServer::default(), |plan| {
+        let (run, served) = simulated(SimSettings::new(1), |plan| {
             connecting(plan);
             change(plan);
         });
@@ -60,12 +59,7 @@ fn counted(kind: Kind, change: impl Fn(&mut Plan)) -> (Run, u64) {
     plan.target = Target::parse_tcp(Some(&address.to_string()), false, None).expect("an address");
     connecting(&mut plan);
     change(&mut plan);
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    // The memory of this process is not the run's alone.
-    let has_server = true;
-    let run = prepared.run(&control, has_server, &mut |_, _: &_| {});
-    let run = run.expect("a run");
+    let run = common::run(plan);
     // It is accepted behind all others.
     let mut last = TcpStream::connect(address).expect("a connection");
     last.write_all(b"x").expect("it is taken");
@@ -116,11 +110,7 @@ fn far(faults: SimFaults) -> SimSettings {
     SimSettings {
         network_ns: 5 * MS,
         costs: Costs::NONE,
-        server: SimServer {
-            faults,
-            ..SimServer::default()
-        },
-        ..SimSettings::new(1)
+        ..serving(|server| server.faults = faults)
     }
 }
 
@@ -133,10 +123,8 @@ fn far_run(faults: SimFaults, change: impl FnOnce(&mut Plan)) -> Run {
     change(&mut plan);
     let (run, counts) = simulate(plan, &far(faults)).expect("a run");
     expect_valid(&run, "a server far away");
-    assert_eq!(
-        lifetime(&run).connections_opened,
-        counts.connections_accepted
-    );
+    let opened = lifetime(&run).connections_opened;
+    assert_eq!(opened, counts.connections_accepted);
     run
 }
 
@@ -157,10 +145,8 @@ fn the_latency_is_a_round_trip_and_counts_from_the_planned_instant() {
     });
     assert_eq!(late.latencies.response.count(), 200);
     let longest_ns = late.latencies.response.max_ns().expect("there are some");
-    assert!(
-        (990 * MS..=1_015 * MS).contains(&longest_ns),
-        "{longest_ns}"
-    );
+    let possible_ns = 990 * MS..=1_015 * MS;
+    assert!(possible_ns.contains(&longest_ns), "{longest_ns}");
     assert_eq!(late.latencies.connect.max_ns(), Some(10 * MS));
 }
 

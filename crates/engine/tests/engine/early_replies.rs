@@ -1,13 +1,13 @@
 //! A server that answers an upload before it has read it, and closes: the reply counts.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 
-use brunt_engine::prepare;
 use brunt_load::HttpChoice;
 
 use crate::common::{
-    Kind, by_count, change_request, choice, expect_valid, failures, lifetime, many, plan,
+    Kind, by_count, change_request, choice, expect_valid, failures, lifetime, many, plan, run,
+    serve_each,
 };
 
 /// More than sockets hold.
@@ -26,8 +26,6 @@ const HTTP2: &[u8] = b"\x00\x00\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0\
     \x00\x00\x04\x03\0\0\0\0\x01\0\0\0\0";
 
 fn serve(greeting: &'static [u8], reply: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
     let answer = move |mut peer: TcpStream| {
         peer.write_all(greeting)?;
         let mut head = (&mut peer).take(READ_BYTES);
@@ -38,12 +36,7 @@ fn serve(greeting: &'static [u8], reply: &'static [u8]) -> SocketAddr {
         // Unread bytes make it a reset.
         Ok::<(), std::io::Error>(())
     };
-    std::thread::spawn(move || {
-        for peer in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(peer));
-        }
-    });
-    address
+    serve_each(move |_, peer| drop(answer(peer)))
 }
 
 fn check(kind: Kind, http: HttpChoice) {
@@ -60,10 +53,7 @@ fn check(kind: Kind, http: HttpChoice) {
         request.method = "POST".to_owned();
         request.body = vec![b'x'; UPLOAD_BYTES];
     });
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _: &_| {});
-    let run = run.expect("a run");
+    let run = run(plan);
     let what = format!("{kind:?}, {http:?}");
     assert_eq!(failures(&run), [], "{what}");
     let lifetime = lifetime(&run);
@@ -76,14 +66,9 @@ fn check(kind: Kind, http: HttpChoice) {
     expect_valid(&run, &what);
 }
 
-#[test]
-fn epoll_sees_them() {
-    check(Kind::Epoll, HttpChoice::HTTP1);
-    check(Kind::Epoll, HttpChoice::HTTP2);
+fn they_are_seen(kind: Kind) {
+    check(kind, HttpChoice::HTTP1);
+    check(kind, HttpChoice::HTTP2);
 }
 
-#[test]
-fn uring_sees_them() {
-    check(Kind::Uring, HttpChoice::HTTP1);
-    check(Kind::Uring, HttpChoice::HTTP2);
-}
+crate::common::on_both_kernels![they_are_seen];

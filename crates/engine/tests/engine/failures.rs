@@ -1,20 +1,18 @@
 //! Every failure is counted once, under its kind, and the run goes on.
 
-use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use brunt_engine::{Phase, Progress, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, Plan};
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{Outage, SimServer, malformed};
+use brunt_testkit::{Outage, malformed};
 
 use crate::common::{
-    Kind, MS, broken, by_count, choice, expect_equal_connections, expect_equal_counts,
-    expect_valid, failed, failures, lifetime, load, many, on_every_backend, plan, rate,
-    requests_by_plan, serve, serve_at, served, simulated, status, url,
+    self, Kind, MS, by_count, choice, expect_equal_connections, expect_equal_counts, expect_valid,
+    failed, failures, lifetime, load, many, on_every_backend, plan, rate, requests_by_plan, serve,
+    serve_at, serve_each, served, serving, simulated, status, url,
 };
 
 on_every_backend! {
@@ -80,8 +78,7 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
                 plan.timeout_ns = 50 * MS;
             }
         });
-        let unexpected = broken(&run, &[]);
-        assert!(unexpected.is_empty(), "{name}: {unexpected:#?}");
+        expect_valid(&run, name);
         assert_eq!(failures(&run), [(failure, TRIES)], "{name}");
         let replies = if with_reply { TRIES } else { 0 };
         assert_eq!(lifetime(&run).replies.total(), replies, "{name}");
@@ -114,7 +111,7 @@ fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
         plan.workers = many(2);
         plan.has_equal_parts = true;
     });
-    assert!(broken(&run, &[]).is_empty(), "{:#?}", broken(&run, &[]));
+    expect_valid(&run, "equal parts");
     let lifetime = lifetime(&run);
     assert_eq!(lifetime.requests_sent, 3);
     assert_eq!(lifetime.failures.get(FailureKind::TimedOut), 3);
@@ -129,7 +126,7 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
         plan.pipeline = many(2);
         plan.drain_limit_ns = 500 * MS;
     });
-    assert!(broken(&run, &[]).is_empty(), "{:#?}", broken(&run, &[]));
+    expect_valid(&run, "time-outs");
     let lifetime = lifetime(&run);
     let timed_out = lifetime.failures.get(FailureKind::TimedOut);
     let unanswered = lifetime.failures.get(FailureKind::Unanswered);
@@ -149,7 +146,7 @@ fn an_answer_without_end_times_out_in_time(kind: Kind) {
         plan.drain_limit_ns = 100 * MS;
     });
     // W8 is the point: whoever sends without end must not keep brunt from looking at the clock.
-    assert!(broken(&run, &[]).is_empty(), "{:#?}", broken(&run, &[]));
+    expect_valid(&run, "time-outs");
     let lifetime = lifetime(&run);
     let timed_out = lifetime.failures.get(FailureKind::TimedOut);
     assert!(timed_out > 0);
@@ -173,8 +170,7 @@ fn resets_truncations_and_random_closes_are_accounted_for(kind: Kind) {
         let (run, served) = load(kind, path, |plan| {
             by_count(plan, 200);
         });
-        let unexpected = broken(&run, &[]);
-        assert!(unexpected.is_empty(), "{path}: {unexpected:#?}");
+        expect_valid(&run, path);
         expect_equal_counts(&run, served, path);
         assert_eq!(lifetime(&run).requests_sent, 200, "{path}");
         assert_eq!(failed(&run) + served.replies, 200, "{path}");
@@ -203,14 +199,11 @@ fn a_server_that_goes_away_and_comes_back_is_found_again(kind: Kind) {
 fn gone_and_back(kind: Kind) -> Run {
     let change = |plan: &mut Plan| plan.stop.duration_ns = Some(400 * MS);
     if kind == Kind::Sim {
-        let server = SimServer {
-            outage: Some(Outage {
-                from_ns: 100 * MS,
-                until_ns: 150 * MS,
-            }),
-            ..SimServer::default()
+        let outage = Outage {
+            from_ns: 100 * MS,
+            until_ns: 150 * MS,
         };
-        simulated(brunt_testkit::SimSettings::new(1), server, change).0
+        simulated(serving(|server| server.outage = Some(outage)), change).0
     } else {
         restarted(kind, change)
     }
@@ -245,61 +238,24 @@ fn restarted(kind: Kind, change: impl FnOnce(&mut Plan)) -> Run {
     run
 }
 
-/// A server on a free port that does the same with every connection, until it is dropped.
-struct Raw {
-    address: SocketAddr,
-    is_done: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Raw {
-    fn serve(mut each: impl FnMut(TcpStream) + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let is_done = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&is_done);
-        let thread = std::thread::spawn(move || {
-            for peer in listener.incoming() {
-                if until.load(Ordering::Relaxed) {
-                    return;
-                }
-                each(peer.expect("a connection"));
-            }
-        });
-        Self {
-            address,
-            is_done,
-            thread: Some(thread),
-        }
-    }
-
-    fn run(&self, change: impl FnOnce(&mut Plan)) -> Run {
-        let mut plan = plan(&format!("http://{}/", self.address), choice(Kind::Epoll));
-        change(&mut plan);
-        let prepared = prepare(plan).expect("a plan that fits");
-        let control = prepared.control();
-        prepared
-            .run(&control, true, &mut |_, _: &_| {})
-            .expect("a run")
-    }
-}
-
-impl Drop for Raw {
-    fn drop(&mut self) {
-        self.is_done.store(true, Ordering::Relaxed);
-        drop(TcpStream::connect(self.address));
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
-    }
+/// A run on epoll, against a peer of the test's own.
+fn against(
+    behave: impl Fn(u64, TcpStream) + Clone + Send + 'static,
+    change: impl FnOnce(&mut Plan),
+) -> Run {
+    let url = format!("http://{}/", serve_each(behave));
+    let mut plan = plan(&url, choice(Kind::Epoll));
+    change(&mut plan);
+    common::run(plan)
 }
 
 /// A proxy at its limit.
 #[test]
 fn a_server_that_closes_at_once_is_not_run_over() {
-    let run = Raw::serve(drop).run(|plan| {
-        requests_by_plan(plan, rate(ArrivalProcess::Constant, 0.5, 0), 10);
-    });
+    let run = against(
+        |_, peer| drop(peer),
+        |plan| requests_by_plan(plan, rate(ArrivalProcess::Constant, 0.5, 0), 10),
+    );
     let closed = lifetime(&run).connections_closed_idle;
     // The four connections are opened anew at once, then after 20 ms, 40 ms, 80 ms, 160 ms.
     // Without pauses they would be thousands.
@@ -309,17 +265,16 @@ fn a_server_that_closes_at_once_is_not_run_over() {
 /// Before they are complete no stream is allowed, which is not the server's doing.
 #[test]
 fn settings_that_come_in_pieces_shut_no_connection() {
-    let mut peers = Vec::new();
-    let server = Raw::serve(move |mut peer| {
+    let in_pieces = |_, mut peer: TcpStream| {
         peer.set_nodelay(true).expect("an option");
         // SETTINGS_MAX_CONCURRENT_STREAMS = 10.
         for piece in [&[0, 0, 6, 4, 0, 0, 0, 0, 0][..], &[0, 3, 0, 0, 0, 10]] {
             peer.write_all(piece).expect("a write");
             brunt_io::threads::sleep(2 * MS);
         }
-        peers.push(peer);
-    });
-    let run = server.run(|plan| {
+        let _ = peer.read_to_end(&mut Vec::new());
+    };
+    let run = against(in_pieces, |plan| {
         plan.spoken = HttpChoice::HTTP2.into();
         plan.timeout_ns = 50 * MS;
         plan.connections = many(2);

@@ -2,34 +2,22 @@
 //! same worker keep being answered, and what is sent to a server that does not read is bounded.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brunt_engine::prepare;
 use brunt_load::{HttpChoice, Plan};
 use brunt_record::Run;
 
-use crate::common::{Kind, MS, S, change_request, choice, lifetime, many, plan};
+use crate::common::{self, Kind, MS, S, change_request, choice, lifetime, many, plan, serve_each};
 
-macro_rules! on_both {
-    ($($case:ident),+ $(,)?) => {
-        mod on_uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod on_epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
-    };
-}
-
-on_both! {
+crate::common::on_both_kernels![
     an_endless_body_leaves_the_other_connections_their_answers,
     endless_pings_leave_the_other_connections_their_answers,
     streams_allowed_and_forbidden_without_end_break_nothing,
     sends_to_a_server_that_answers_without_reading_are_bounded,
-}
+];
 
 /// How long a connection of these servers waits for anything at most.
 const LIFE: Duration = Duration::from_secs(20);
@@ -47,70 +35,34 @@ type Serve = fn(&mut TcpStream) -> io::Result<()>;
 
 /// A server whose connections are quiet but for one at a time, which is hostile. The first one,
 /// with which the run finds out what is there, is quiet.
-struct Server {
-    address: SocketAddr,
-    is_over: Arc<AtomicBool>,
-}
-
-impl Server {
-    fn start(quiet: Serve, hostile: Option<Serve>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let server = Self {
-            address: listener.local_addr().expect("it is bound"),
-            is_over: Arc::default(),
-        };
-        let is_over = Arc::clone(&server.is_over);
-        let is_taken = Arc::new(AtomicBool::new(false));
-        std::thread::spawn(move || {
-            for (accepted, stream) in listener.incoming().flatten().enumerate() {
-                if is_over.load(Ordering::Relaxed) {
-                    return;
-                }
-                let hostile =
-                    hostile.filter(|_| accepted > 0 && !is_taken.swap(true, Ordering::Relaxed));
-                let is_taken = Arc::clone(&is_taken);
-                std::thread::spawn(move || {
-                    let mut stream = stream;
-                    let limits = stream
-                        .set_read_timeout(Some(LIFE))
-                        .and_then(|()| stream.set_write_timeout(Some(LIFE)))
-                        .and_then(|()| stream.set_nodelay(true));
-                    limits.expect("a socket");
-                    // However it ended, the client has seen it.
-                    let _ = hostile.unwrap_or(quiet)(&mut stream);
-                    drop(stream);
-                    if hostile.is_some() {
-                        is_taken.store(false, Ordering::Relaxed);
-                    }
-                });
-            }
-        });
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the listener.
-        let _ = TcpStream::connect(self.address);
-    }
+fn server(quiet: Serve, hostile: Option<Serve>) -> SocketAddr {
+    let is_taken = Arc::new(AtomicBool::new(false));
+    serve_each(move |before, mut stream| {
+        let is_free = || before > 0 && !is_taken.swap(true, Ordering::Relaxed);
+        let hostile = hostile.filter(|_| is_free());
+        stream.set_read_timeout(Some(LIFE)).expect("an option");
+        stream.set_write_timeout(Some(LIFE)).expect("an option");
+        stream.set_nodelay(true).expect("an option");
+        // However it ended, the client has seen it.
+        let _ = hostile.unwrap_or(quiet)(&mut stream);
+        drop(stream);
+        if hostile.is_some() {
+            is_taken.store(false, Ordering::Relaxed);
+        }
+    })
 }
 
 /// A run of a second whose connections think between two requests, so that it is their number and
 /// not the CPU that bounds the answers.
-fn run(kind: Kind, server: &Server, change: impl FnOnce(&mut Plan)) -> Run {
-    let mut plan = plan(&format!("http://{}/", server.address), choice(kind));
+fn run(kind: Kind, server: SocketAddr, change: impl FnOnce(&mut Plan)) -> Run {
+    let mut plan = plan(&format!("http://{server}/"), choice(kind));
     plan.connections = many(CONNECTIONS);
     plan.think_time_ns = 10 * MS;
     plan.warmup_ns = 0;
     plan.stop.duration_ns = Some(S);
     plan.drain_limit_ns = 300 * MS;
     change(&mut plan);
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _: &_| {});
-    run.expect("a run")
+    common::run(plan)
 }
 
 fn answers(run: &Run) -> u64 {
@@ -119,11 +71,10 @@ fn answers(run: &Run) -> u64 {
 
 /// Compares the answers beside one hostile connection with those without it.
 fn expect_answers(kind: Kind, http: HttpChoice, quiet: Serve, hostile: Serve) -> Run {
-    let alone = run(kind, &Server::start(quiet, None), |plan| {
-        plan.spoken = http.into()
-    });
-    let beside = run(kind, &Server::start(quiet, Some(hostile)), |plan| {
-        plan.spoken = http.into();
+    let [alone, beside] = [None, Some(hostile)].map(|hostile| {
+        run(kind, server(quiet, hostile), |plan| {
+            plan.spoken = http.into()
+        })
     });
     let (alone, answered) = (answers(&alone), answers(&beside));
     assert!(alone >= 2 * ANSWERS_PART, "{alone} answers");
@@ -228,7 +179,7 @@ fn streams_allowed_and_forbidden_without_end_break_nothing(kind: Kind) {
     });
     // The window is as long as planned, and nothing is waited for beyond the drain.
     assert_eq!(run.window_ns, S);
-    let broken = crate::common::broken(&run, &[]);
+    let broken = common::broken(&run, &[]);
     assert!(
         broken.iter().all(|finding| finding.id != "L1"),
         "{broken:#?}"
@@ -241,7 +192,7 @@ const REQUEST_BYTES: u64 = 15 << 10;
 /// What the server's socket is to hold; the kernel takes twice as much.
 const RECEIVE_BYTES: usize = 64 << 10;
 
-/// Answers each request without reading it: what has come is told by how much waits, until the
+/// Answers each request without reading it: what has come is known by how much waits, until the
 /// socket takes no more, and from then on by the time.
 fn answer_without_reading(stream: &mut TcpStream) -> io::Result<()> {
     rustix::net::sockopt::set_socket_recv_buffer_size(&*stream, RECEIVE_BYTES)?;
@@ -267,8 +218,7 @@ fn send_buffer_bytes_max() -> u64 {
 }
 
 fn sends_to_a_server_that_answers_without_reading_are_bounded(kind: Kind) {
-    let server = Server::start(answer_without_reading, None);
-    let run = run(kind, &server, |plan| {
+    let run = run(kind, server(answer_without_reading, None), |plan| {
         plan.think_time_ns = 0;
         plan.connections = many(1);
         change_request(plan, |request| request.method = "POST".to_owned());

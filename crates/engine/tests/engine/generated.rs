@@ -1,5 +1,5 @@
 //! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
-//! order, what it is told, and how it ends a run.
+//! order, what it is given, and how it ends a run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use std::time::Duration;
 use brunt_engine::{GeneratorsError, Rounds, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{
-    ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, LoadModel, Plan, RequestGenerator,
-    ResponseParts, Reuse, Round, Schedule,
+    ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, Plan, RequestGenerator,
+    ResponseParts, Reuse, Round,
 };
 use brunt_record::{GeneratorUse, Run};
 use brunt_server::{Http2Options, ListenAddress};
 use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, Served, Server, choice, connections_by_plan, expect_equal_counts, expect_valid,
-    failures, lifetime, many, many_long, on_every_backend, plan, rate, reference, serve, serve_at,
-    served, url,
+    Kind, MS, S, Served, Server, by_count, choice, connections_by_plan, expect_equal_counts,
+    expect_valid, failures, lifetime, many, many_long, on_every_backend, plan, rate, reference,
+    requests_by_plan, serve, serve_at, served, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
@@ -35,7 +35,7 @@ on_every_backend! {
     planned_requests_are_made_when_they_are_due,
     planned_requests_find_no_parked_connection,
     sessions_end_when_there_is_no_request,
-    responses_are_told_as_far_as_wanted,
+    responses_are_given_as_far_as_wanted,
     what_is_wanted_may_change,
     responses_are_shown_as_long_as_they_are_counted,
     heads_have_no_bodies,
@@ -149,11 +149,6 @@ fn rounds_in(
     }
 }
 
-pub(crate) fn by_count(plan: &mut Plan, requests: u64) {
-    plan.stop.requests = Some(requests);
-    plan.stop.duration_ns = None;
-}
-
 fn used(run: &Run) -> GeneratorUse {
     run.agents[0].workers[0].generator.clone().expect("stored")
 }
@@ -183,43 +178,32 @@ fn an_unchanged_text_is_sent_over_and_over(kind: Kind) {
         let calls = log.calls_of(connection);
         assert_eq!(calls[..2], [Call::Opened, Call::Next]);
         let ended = Call::Ended(BatchOutcome::Answered);
-        assert!(
-            calls[2..]
-                .chunks(2)
-                .all(|pair| pair[0] == ended || pair.len() == 1)
-        );
+        let mut pairs = calls[2..].chunks(2);
+        assert!(pairs.all(|pair| pair[0] == ended || pair.len() == 1));
     }
     assert!(log.calls.iter().all(|call| call.0 < 4));
 }
 
 fn requests_come_in_order_with_their_tags(kind: Kind) {
     let maker = Maker::new(|made| {
-        let path = if made % 3 == 0 {
-            "/status/404"
-        } else {
-            "/bytes/1"
-        };
-        Ok(Some(format!(
-            "GET {path} HTTP/1.1\r\nHost: x\r\nN: {made}\r\n\r\n"
-        )))
+        let path = ["/status/404", "/bytes/1", "/bytes/1"][made as usize % 3];
+        let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nN: {made}\r\n\r\n");
+        Ok(Some(head))
     });
-    let outcome = load(
-        kind,
-        |plan| {
-            plan.connections = many(1);
-            by_count(plan, 60);
-        },
-        maker.wanting(ResponseParts::Status),
-    );
-    let (run, log) = outcome.faultless("in order");
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        by_count(plan, 60);
+    };
+    let maker = maker.wanting(ResponseParts::Status);
+    let (run, log) = load(kind, change, maker).faultless("in order");
     assert_eq!((log.made, lifetime(&run).replies.total()), (60, 60));
-    let tags: Vec<u32> = log.reported.iter().map(|told| told.tag).collect();
+    let tags: Vec<u32> = log.reported.iter().map(|response| response.tag).collect();
     assert_eq!(tags, (0..60).collect::<Vec<_>>());
     assert_eq!(log.ended, tags);
-    for told in &log.reported {
-        let is_found = told.tag % 3 > 0;
-        assert_eq!(told.status, if is_found { 200 } else { 404 });
-        assert!(told.headers.is_empty() && told.body_bytes == 0);
+    for response in &log.reported {
+        let is_found = response.tag % 3 > 0;
+        assert_eq!(response.status, if is_found { 200 } else { 404 });
+        assert!(response.headers.is_empty() && response.body_bytes == 0);
     }
     assert_eq!(used(&run).reported, 60);
 }
@@ -247,15 +231,12 @@ fn a_generator_that_stops_sends_no_more(kind: Kind) {
 fn batches_go_out_whole(kind: Kind) {
     let head = "HEAD /bytes/5 HTTP/1.1\r\nHost: x\r\n\r\n";
     let batch = format!("{GET}{head}{GET}");
-    let outcome = load(
-        kind,
-        |plan| {
-            plan.pipeline = many(3);
-            by_count(plan, 99);
-        },
-        Maker::of(&batch).wanting(ResponseParts::Body),
-    );
-    let (run, log) = outcome.faultless("batches");
+    let change = |plan: &mut Plan| {
+        plan.pipeline = many(3);
+        by_count(plan, 99);
+    };
+    let maker = Maker::of(&batch).wanting(ResponseParts::Body);
+    let (run, log) = load(kind, change, maker).faultless("batches");
     assert_eq!((log.made, lifetime(&run).requests_sent), (33, 99));
     assert_eq!(lifetime(&run).bytes_sent, 33 * batch.len() as u64);
     expect_all_ended(&log);
@@ -265,12 +246,9 @@ fn batches_go_out_whole(kind: Kind) {
 fn batches_of_any_size_are_sent(kind: Kind) {
     // The connections carry three at once.
     let maker = Maker::new(|made| Ok((made < 20).then(|| GET.repeat(1 + made as usize % 8))));
-    let outcome = load(
-        kind,
-        |plan| plan.pipeline = many(3),
-        maker.wanting(ResponseParts::Status),
-    );
-    let (run, log) = outcome.faultless("sizes");
+    let change = |plan: &mut Plan| plan.pipeline = many(3);
+    let maker = maker.wanting(ResponseParts::Status);
+    let (run, log) = load(kind, change, maker).faultless("sizes");
     let sizes: u64 = (0..20).map(|made| 1 + made % 8).sum();
     assert_eq!((log.made, lifetime(&run).requests_sent), (20, sizes));
     assert_eq!(lifetime(&run).bytes_sent, sizes * GET.len() as u64);
@@ -280,20 +258,14 @@ fn batches_of_any_size_are_sent(kind: Kind) {
 
 fn a_count_of_requests_is_kept(kind: Kind) {
     for (requests, depth) in [(1, 1), (101, 1), (100, 3), (101, 4)] {
-        let outcome = load(
-            kind,
-            |plan| {
-                plan.pipeline = many(depth);
-                by_count(plan, requests);
-            },
-            Maker::of(&GET.repeat(depth as usize)),
-        );
-        let (run, _) = outcome.faultless("count");
-        assert_eq!(
-            lifetime(&run).replies.total(),
-            requests,
-            "{requests} {depth}"
-        );
+        let change = |plan: &mut Plan| {
+            plan.pipeline = many(depth);
+            by_count(plan, requests);
+        };
+        let maker = Maker::of(&GET.repeat(depth as usize));
+        let (run, _) = load(kind, change, maker).faultless("count");
+        let replies = lifetime(&run).replies.total();
+        assert_eq!(replies, requests, "{requests} {depth}");
         assert_eq!(run.summary().unsent, 0);
     }
 }
@@ -307,12 +279,7 @@ fn a_count_that_nobody_sends_ends_the_run(kind: Kind) {
 }
 
 fn open_loop(plan: &mut Plan, rate_per_s: f64) {
-    let process = ArrivalProcess::Constant;
-    plan.model = LoadModel::Open {
-        schedule: Schedule::constant_rate(process, rate_per_s, 1).expect("a rate"),
-        connections_max: many(4),
-        queue_max: many(1_000),
-    };
+    requests_by_plan(plan, rate(ArrivalProcess::Constant, rate_per_s, 1), 1_000);
 }
 
 fn planned_requests_are_made_when_they_are_due(kind: Kind) {
@@ -321,23 +288,18 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
             let text = format!("GET /bytes/3 HTTP/1.1\r\nHost: x\r\nN: {made}\r\n\r\n");
             Ok(Some(text.repeat(batch)))
         });
-        let outcome = load(
-            kind,
-            |plan| {
-                plan.pipeline = many(batch as u32);
-                open_loop(plan, 500.0);
-            },
-            maker.wanting(ResponseParts::Status),
-        );
-        let (run, log) = outcome.faultless("planned");
+        let change = |plan: &mut Plan| {
+            plan.pipeline = many(batch as u32);
+            open_loop(plan, 500.0);
+        };
+        let maker = maker.wanting(ResponseParts::Status);
+        let (run, log) = load(kind, change, maker).faultless("planned");
         let arrivals = run.summary().arrivals;
         assert_eq!((arrivals.planned, arrivals.sent), (100, 100));
         assert_eq!(lifetime(&run).requests_sent, 100);
         // The last response may come behind the window, where none is shown.
-        assert_eq!(
-            log.reported.len() as u64,
-            run.summary().window.replies.total()
-        );
+        let shown = run.summary().window.replies.total();
+        assert_eq!(log.reported.len() as u64, shown);
         if batch == 1 {
             expect_all_ended(&log);
         }
@@ -346,15 +308,11 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
 
 fn planned_requests_find_no_parked_connection(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 10).then(|| GET.to_owned())));
-    let outcome = load(
-        kind,
-        |plan| {
-            open_loop(plan, 500.0);
-            plan.drain_limit_ns = 200 * MS;
-        },
-        maker,
-    );
-    let (run, log) = outcome.faultless("planned and parked");
+    let change = |plan: &mut Plan| {
+        open_loop(plan, 500.0);
+        plan.drain_limit_ns = 200 * MS;
+    };
+    let (run, log) = load(kind, change, maker).faultless("planned and parked");
     let arrivals = run.summary().arrivals;
     assert_eq!((log.made, arrivals.sent), (10, 10));
     assert_eq!((arrivals.planned, arrivals.unsent), (100, 90));
@@ -367,15 +325,12 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
         calls += 1;
         Ok((calls % 3 > 0).then(|| GET.to_owned()))
     });
-    let outcome = load(
-        kind,
-        |plan| {
-            plan.connections = many(1);
-            connections_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 1), 1_000);
-            plan.reuse = Reuse::Requests(many_long(1_000));
-        },
-        maker,
-    );
+    let change = |plan: &mut Plan| {
+        plan.connections = many(1);
+        connections_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 1), 1_000);
+        plan.reuse = Reuse::Requests(many_long(1_000));
+    };
+    let outcome = load(kind, change, maker);
     let run = outcome.run.expect("a run");
     expect_valid(&run, "sessions");
     let lifetime = lifetime(&run);
@@ -389,7 +344,7 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
     );
 }
 
-fn responses_are_told_as_far_as_wanted(kind: Kind) {
+fn responses_are_given_as_far_as_wanted(kind: Kind) {
     let (length, chunked) = ("content-length", "transfer-encoding");
     for (wanted, field, path) in [
         (ResponseParts::Headers, length, "/bytes/1000"),
@@ -397,32 +352,21 @@ fn responses_are_told_as_far_as_wanted(kind: Kind) {
         (ResponseParts::Body, chunked, "/chunked/1000"),
         (ResponseParts::Body, length, "/bytes/100000"),
     ] {
-        let bytes: usize = path
-            .rsplit('/')
-            .next()
-            .and_then(|it| it.parse().ok())
-            .expect("bytes");
+        let bytes = path.rsplit('/').next().and_then(|bytes| bytes.parse().ok());
         let text = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
-        let outcome = load(
-            kind,
-            |plan| by_count(plan, 40),
-            Maker::of(&text).wanting(wanted),
-        );
-        let (_, log) = outcome.faultless(path);
+        let change = |plan: &mut Plan| by_count(plan, 40);
+        let maker = Maker::of(&text).wanting(wanted);
+        let (_, log) = load(kind, change, maker).faultless(path);
         assert_eq!(log.reported.len(), 40);
-        for told in &log.reported {
+        for response in &log.reported {
             let has_field = |name: &String| name.eq_ignore_ascii_case(field);
-            assert!(told.headers.iter().any(has_field), "{path}: {told:?}");
-            let expected = if wanted == ResponseParts::Body {
-                bytes
-            } else {
-                0
-            };
-            assert_eq!(
-                (told.body_bytes, told.is_truncated),
-                (expected, false),
-                "{path}"
+            assert!(
+                response.headers.iter().any(has_field),
+                "{path}: {response:?}"
             );
+            let expected = bytes.filter(|_| wanted == ResponseParts::Body).unwrap_or(0);
+            let body = (response.body_bytes, response.is_truncated);
+            assert_eq!(body, (expected, false), "{path}");
         }
     }
 }
@@ -437,11 +381,12 @@ fn what_is_wanted_may_change(kind: Kind) {
         by_count(plan, 20);
     };
     let (_, log) = load(kind, change, maker).faultless("changed");
-    let bodies: Vec<usize> = log.reported.iter().map(|told| told.body_bytes).collect();
-    assert_eq!(
-        (&bodies[..10], &bodies[10..]),
-        (&[0; 10][..], &[10; 10][..])
-    );
+    let bodies: Vec<usize> = log
+        .reported
+        .iter()
+        .map(|response| response.body_bytes)
+        .collect();
+    assert_eq!(bodies, [[0; 10], [10; 10]].concat());
 }
 
 /// Whoever counts the responses comes to the count of the run's window.
@@ -459,15 +404,17 @@ fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
 fn heads_have_no_bodies(kind: Kind) {
     let maker = Maker::new(|made| {
         let method = if made % 2 == 0 { "HEAD" } else { "GET" };
-        Ok(Some(format!(
-            "{method} /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n"
-        )))
+        let head = format!("{method} /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n");
+        Ok(Some(head))
     });
     let change = |plan: &mut Plan| by_count(plan, 40);
     let maker = maker.wanting(ResponseParts::Body);
     let (_, log) = load(kind, change, maker).faultless("heads");
-    for told in &log.reported {
-        assert_eq!(told.body_bytes, if told.tag % 2 == 0 { 0 } else { 10 });
+    for response in &log.reported {
+        assert_eq!(
+            response.body_bytes,
+            if response.tag % 2 == 0 { 0 } else { 10 }
+        );
     }
 }
 
@@ -477,9 +424,8 @@ fn names_are_those_of_the_generator(kind: Kind) {
         ..Maker::of(GET)
     };
     let (run, _) = load(kind, |plan| by_count(plan, 60), maker).faultless("names");
-    let names: Vec<(&str, u64)> = run
-        .names
-        .iter()
+    let names = run.names.iter();
+    let names: Vec<_> = names
         .map(|name| (&*name.name, name.requests_sent))
         .collect();
     assert_eq!(names, [("first", 40), ("second", 20)]);
@@ -516,19 +462,13 @@ fn a_text_that_is_none_ends_the_run(kind: Kind) {
     ] {
         let mut text = Some(text.to_owned());
         let maker = Maker::new(move |made| {
-            let next = if made < 10 {
-                Some(GET.to_owned())
-            } else {
-                text.take()
-            };
-            Ok(next)
+            let next = (made < 10).then(|| GET.to_owned());
+            Ok(next.or_else(|| text.take()))
         });
         let outcome = load(kind, |_| {}, maker);
         let error = outcome.error.expect("it failed");
-        assert_eq!(
-            error.message,
-            format!("the text of a request cannot be sent: {message}")
-        );
+        let expected = format!("the text of a request cannot be sent: {message}");
+        assert_eq!(error.message, expected);
         assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 10);
     }
 }
@@ -578,9 +518,9 @@ fn large_bodies_are_bounded() {
     };
     let maker = Maker::of(&text).wanting(ResponseParts::Body);
     let (run, log) = load(Kind::Epoll, change, maker).faultless("large");
-    for told in &log.reported {
+    for response in &log.reported {
         let kept = GeneratorUse::BODY_BYTES_MAX as usize;
-        assert_eq!((told.body_bytes, told.is_truncated), (kept, true));
+        assert_eq!((response.body_bytes, response.is_truncated), (kept, true));
     }
     assert_eq!((log.reported.len(), used(&run).truncated), (2, 2));
 }
@@ -626,10 +566,8 @@ fn a_call_that_never_returns_is_left_behind() {
     });
     let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
     let outcome = load(Kind::Epoll, change, maker);
-    assert!(matches!(
-        outcome.run,
-        Err(RunError::LeftBehind { worker: 0 })
-    ));
+    let left_behind = matches!(outcome.run, Err(RunError::LeftBehind { worker: 0 }));
+    assert!(left_behind);
 }
 
 /// Connections go where the generator says.

@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use brunt_load::{BatchOutcome, Plan, RequestFailure, ResponseParts};
 use brunt_testkit::{ServiceTime, SimFaults, SimServer};
 
-use crate::common::{Kind, MS, S, lifetime, many, on_every_backend};
-use crate::generated::{GET, by_count, load, load_over_unix, load_scripted};
+use crate::common::{Kind, MS, S, by_count, lifetime, many, on_every_backend};
+use crate::generated::{GET, load, load_over_unix, load_scripted};
 use crate::makers::{Call, Maker};
 
 on_every_backend! {
@@ -18,10 +18,10 @@ on_every_backend! {
 /// Where it is, another one is opened in its place, and asked for anew.
 fn a_connection_may_be_closed(kind: Kind) {
     // Each second call gives nothing.
-    let mut asked = 0;
+    let mut calls = 0;
     let maker = Maker::new(move |_| {
-        asked += 1;
-        Ok((asked % 2 == 1).then(|| GET.to_owned()))
+        calls += 1;
+        Ok((calls % 2 == 1).then(|| GET.to_owned()))
     });
     let maker = Maker {
         closes: true,

@@ -1,19 +1,18 @@
 //! Connections that are only kept open: nothing is sent on them, and each end is counted.
 
-use std::io::Read;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
-use brunt_engine::prepare;
 use brunt_judge::{Held, RunFigures, Verdict};
 use brunt_load::{LoadModel, MessageExchange, OpeningMessage, Plan, RequestSet, Spoken, Target};
 use brunt_proto::messages::{Framing, Template};
 use brunt_record::Run;
-use brunt_testkit::{SimMessages, SimServer, SimSettings};
+use brunt_testkit::SimMessages;
 
 use crate::common::{
-    Kind, MS, choice, expect_valid, failures, lifetime, load, many, on_every_backend, plan,
-    simulated,
+    Kind, MS, choice, expect_valid, failures, lifetime, load, many, on_every_backend, plan, run,
+    serve_each, serving, simulated,
 };
 
 on_every_backend! {
@@ -69,20 +68,18 @@ fn greeting(plan: &mut Plan) {
 fn the_first_message_and_its_reply_belong_to_opening(kind: Kind) {
     let run = match kind {
         Kind::Sim => {
-            let server = SimServer {
-                messages: Some(SimMessages {
-                    has_opening: true,
-                    ..SimMessages::default()
-                }),
-                ..SimServer::default()
+            let opened = SimMessages {
+                has_opening: true,
+                ..SimMessages::default()
             };
-            let (run, _) = simulated(SimSettings::new(1), server, |plan| {
+            let settings = serving(|server| server.messages = Some(opened));
+            let (run, _) = simulated(settings, |plan| {
                 plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("one");
                 greeting(plan);
             });
             run
         }
-        Kind::Uring | Kind::Epoll => against(kind, Does::Greets, greeting),
+        Kind::Uring | Kind::Epoll => against(kind, greets, greeting),
     };
     expect_valid(&run, "greeted");
     assert_eq!(run.latencies.greeting.count(), 4);
@@ -90,46 +87,35 @@ fn the_first_message_and_its_reply_belong_to_opening(kind: Kind) {
     assert_eq!(lifetime(&run).requests_sent, 0);
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
-    /// Sends a line, and holds.
-    Greets,
-    /// Closes after 20 ms.
-    Closes,
-}
-
 /// A run against a peer of the test's own.
-fn against(kind: Kind, does: Does, change: impl FnOnce(&mut Plan)) -> Run {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            std::thread::spawn(move || match does {
-                Does::Greets => {
-                    use std::io::Write;
-                    let _ = socket.write_all(b"welcome\n");
-                    let _ = socket.read_to_end(&mut Vec::new());
-                }
-                Does::Closes => std::thread::sleep(Duration::from_millis(20)),
-            });
-        }
-    });
+fn against(
+    kind: Kind,
+    behave: impl Fn(u64, TcpStream) + Clone + Send + 'static,
+    change: impl FnOnce(&mut Plan),
+) -> Run {
+    let address = serve_each(behave);
     let mut plan = plan("http://127.0.0.1/", choice(kind));
     plan.target = Target::parse_tcp(Some(&address.to_string()), false, None).expect("an address");
     change(&mut plan);
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    // The memory of this process is not the run's alone.
-    let has_server = true;
-    let run = prepared.run(&control, has_server, &mut |_, _: &_| {});
-    run.expect("a run")
+    run(plan)
+}
+
+/// Sends a line, and holds.
+fn greets(_: u64, mut peer: TcpStream) {
+    let _ = peer.write_all(b"welcome\n");
+    let _ = peer.read_to_end(&mut Vec::new());
+}
+
+fn closes_after_20_ms(_: u64, peer: TcpStream) {
+    std::thread::sleep(Duration::from_millis(20));
+    drop(peer);
 }
 
 /// What the server closes is replaced, and counted: opened = closed + open at the end (L1).
 #[test]
 fn connections_that_the_server_closes_are_replaced_and_counted() {
     for kind in [Kind::Uring, Kind::Epoll] {
-        let run = against(kind, Does::Closes, |plan| {
+        let run = against(kind, closes_after_20_ms, |plan| {
             greeting(plan);
             if let Spoken::Messages(exchange) = &mut plan.spoken {
                 exchange.opening = None;

@@ -2,70 +2,21 @@
 
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::num::NonZeroU32;
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brunt_io::backend::{ClientBackend, Event, Outgoing, PayloadId, Peer, Slot};
+use brunt_io::backend::{Event, Outgoing, PayloadId, Peer, Slot};
 use brunt_io::clock;
-use brunt_io::epoll::Epoll;
-use brunt_io::transport::Stream;
-use brunt_io::uring::Uring;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::common::{MS, S};
+use crate::kernels::{Kernel, LIMIT_NS, Rig, event_within, on_every_kernel};
 
-/// A backend of the kernel, with kernel stamps on one slot in `every`.
-type Make = fn(every: u32) -> Box<dyn ClientBackend<Transport = Stream>>;
-
-fn uring(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
-    let mut backend = Uring::new(4).expect("io_uring");
-    backend.set_stamps(NonZeroU32::new(every));
-    Box::new(backend)
-}
-
-fn rings(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
-    let mut backend = Uring::with_ring_files(4, 1).expect("io_uring");
-    backend.set_stamps(NonZeroU32::new(every));
-    Box::new(backend)
-}
-
-fn epoll(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
-    let mut backend = Epoll::new().expect("epoll");
-    backend.set_stamps(NonZeroU32::new(every));
-    Box::new(backend)
-}
-
-fn old_epoll(every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
-    let mut backend = Epoll::new().expect("epoll").without_pwait2();
-    backend.set_stamps(NonZeroU32::new(every));
-    Box::new(backend)
-}
-
-macro_rules! on_all {
-    ($($case:ident),+ $(,)?) => {
-        mod on_uring {
-            $(#[test] fn $case() { super::$case(super::uring) })+
-        }
-        /// With a ring per connection.
-        mod on_rings {
-            $(#[test] fn $case() { super::$case(super::rings) })+
-        }
-        mod on_epoll {
-            $(#[test] fn $case() { super::$case(super::epoll) })+
-        }
-        /// On a kernel without epoll_pwait2.
-        mod on_old_epoll {
-            $(#[test] fn $case() { super::$case(super::old_epoll) })+
-        }
-    };
-}
-
-on_all! {
+on_every_kernel! {
     sends_to_a_slow_reader_are_bounded_and_in_order,
     closing_gives_up_what_the_peer_did_not_read,
     a_flooding_peer_leaves_room_for_the_others,
@@ -74,9 +25,6 @@ on_all! {
 }
 
 const SLOT: Slot = Slot(0);
-/// How long anything may take that is sure to come.
-const LIMIT_NS: u64 = 30 * S;
-const LIMIT: Duration = Duration::from_nanos(LIMIT_NS);
 /// More than the sockets of both sides hold.
 const SENT_BYTES_MAX: usize = 64 << 20;
 /// Bytes of the payload: the largest that is sent without a completion.
@@ -84,40 +32,9 @@ const PAYLOAD_BYTES: usize = 16 << 10;
 /// Sizes of sends, used in turn.
 const SIZES: [usize; 4] = [PAYLOAD_BYTES, 40, 5_000, 1];
 
-fn event_within(
-    backend: &mut dyn ClientBackend<Transport = Stream>,
-    limit_ns: u64,
-) -> Option<Event> {
-    let until_ns = clock::now_ns() + limit_ns;
-    loop {
-        if let Some(event) = backend.next_event() {
-            return Some(event);
-        }
-        if clock::now_ns() >= until_ns {
-            return None;
-        }
-        backend.wait(Some(until_ns)).expect("a backend");
-    }
-}
-
-fn connect(
-    backend: &mut dyn ClientBackend<Transport = Stream>,
-    slot: Slot,
-    listener: &TcpListener,
-) -> TcpStream {
-    let address: SocketAddr = listener.local_addr().expect("an address");
-    let opened = backend.open(slot, &Peer::Tcp(address), None);
-    opened.expect("a connection attempt");
-    let event = event_within(backend, LIMIT_NS);
-    assert_eq!(event, Some(Event::Connected(slot)));
-    let (peer, _) = listener.accept().expect("a connection");
-    peer.set_read_timeout(Some(LIMIT)).expect("a limit");
-    peer
-}
-
 /// Sends parts of one payload on [`SLOT`], and keeps what was sent.
 struct Sender {
-    backend: Box<dyn ClientBackend<Transport = Stream>>,
+    rig: Rig,
     payload: PayloadId,
     bytes: Vec<u8>,
     sent: Vec<u8>,
@@ -125,13 +42,13 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(mut backend: Box<dyn ClientBackend<Transport = Stream>>) -> Self {
+    fn new(mut rig: Rig) -> Self {
         let bytes: Vec<u8> = (0..PAYLOAD_BYTES as u32)
             .map(|at| (at ^ at >> 8) as u8)
             .collect();
         Self {
-            payload: backend.add_payload(bytes.clone().into()),
-            backend,
+            payload: rig.backend.add_payload(bytes.clone().into()),
+            rig,
             bytes,
             sent: Vec::new(),
             sends: 0,
@@ -150,11 +67,11 @@ impl Sender {
             start,
             end,
         };
-        self.backend.send(SLOT, part);
+        self.rig.backend.send(SLOT, part);
     }
 
     fn is_sent_within(&mut self, limit_ns: u64) -> bool {
-        match event_within(&mut *self.backend, limit_ns) {
+        match event_within(&mut *self.rig.backend, limit_ns, Some(limit_ns)) {
             Some(Event::Sent(SLOT)) => true,
             None => false,
             other => panic!("{other:?}"),
@@ -173,11 +90,10 @@ impl Sender {
     }
 }
 
-fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
+fn sends_to_a_slow_reader_are_bounded_and_in_order(kernel: Kernel) {
     for every in [0, 1] {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let mut sender = Sender::new(make(every));
-        let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+        let mut sender = Sender::new(Rig::new(kernel, every));
+        let mut peer = sender.rig.connect(SLOT);
         sender.fill();
         let reader = std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -189,35 +105,35 @@ fn sends_to_a_slow_reader_are_bounded_and_in_order(make: Make) {
             assert!(sender.is_sent_within(LIMIT_NS));
         }
         // What the kernel took is sent after the close.
-        sender.backend.close(SLOT);
-        sender.backend.wait(Some(0)).expect("a backend");
+        sender.rig.backend.close(SLOT);
+        sender.rig.backend.wait(Some(0)).expect("a backend");
         let bytes = reader.join().expect("a reader").expect("all bytes");
         assert_eq!(bytes.len(), sender.sent.len());
         assert!(bytes == sender.sent, "in another order");
     }
 }
 
-fn closing_gives_up_what_the_peer_did_not_read(make: Make) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut sender = Sender::new(make(0));
-    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+fn closing_gives_up_what_the_peer_did_not_read(kernel: Kernel) {
+    let mut sender = Sender::new(Rig::new(kernel, 0));
+    let mut peer = sender.rig.connect(SLOT);
     sender.fill();
-    sender.backend.close(SLOT);
-    assert_eq!(event_within(&mut *sender.backend, 50 * MS), None);
+    sender.rig.backend.close(SLOT);
+    let event = event_within(&mut *sender.rig.backend, 50 * MS, Some(S));
+    assert_eq!(event, None);
     // The socket is gone, with what was in it: or the peer would wait here.
     let mut bytes = Vec::new();
     let end = peer.read_to_end(&mut bytes).expect_err("a reset");
     assert_eq!(end.kind(), std::io::ErrorKind::ConnectionReset);
     assert!(bytes.len() < sender.sent.len());
     // The slot is as good as new.
-    let mut peer = connect(&mut *sender.backend, SLOT, &listener);
+    let mut peer = sender.rig.connect(SLOT);
     sender.send();
     assert!(sender.is_sent_within(LIMIT_NS));
-    sender.backend.wait(Some(0)).expect("a backend");
+    sender.rig.backend.wait(Some(0)).expect("a backend");
     peer.read_exact(&mut [0]).expect("what was sent");
 }
 
-/// Writes to `peer` until told to stop.
+/// Writes to peers until it is ended.
 struct Flood {
     ends: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -257,13 +173,10 @@ const TURN_BYTES_MAX: usize = 8 << 20;
 /// Turns after which what had come before must have been seen.
 const TURNS_MAX: u32 = 4;
 
-fn a_flooding_peer_leaves_room_for_the_others(make: Make) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut backend = make(0);
-    let backend = &mut *backend;
-    let mut peers: Vec<TcpStream> = (0..4)
-        .map(|number| connect(backend, Slot(number), &listener))
-        .collect();
+fn a_flooding_peer_leaves_room_for_the_others(kernel: Kernel) {
+    let mut rig = Rig::new(kernel, 0);
+    let mut peers: Vec<TcpStream> = (0..4).map(|number| rig.connect(Slot(number))).collect();
+    let backend = &mut *rig.backend;
     let flood = Flood::start(vec![peers.remove(0)]);
     std::thread::sleep(Duration::from_millis(20));
     for round in 0..300 {
@@ -293,20 +206,17 @@ fn a_flooding_peer_leaves_room_for_the_others(make: Make) {
 /// Each ring has buffers of its own: what one turn takes is bounded where there is one.
 #[test]
 fn every_flooding_peer_has_its_turn() {
-    for make in [uring, epoll] {
-        floods_take_turns(make);
+    for kernel in [Kernel::Uring, Kernel::Epoll] {
+        floods_take_turns(kernel);
     }
 }
 
-fn floods_take_turns(make: Make) {
+fn floods_take_turns(kernel: Kernel) {
     const PEERS: u32 = 12;
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mut backend = make(0);
-    let backend = &mut *backend;
-    let peers = (0..PEERS)
-        .map(|number| connect(backend, Slot(number), &listener))
-        .collect();
-    let flood = Flood::start(peers);
+    let mut rig = Rig::new(kernel, 0);
+    let peers = (0..PEERS).map(|number| rig.connect(Slot(number)));
+    let flood = Flood::start(peers.collect());
+    let backend = &mut *rig.backend;
     std::thread::sleep(Duration::from_millis(50));
     let mut bytes = [0; PEERS as usize];
     let limit_ns = clock::now_ns() + LIMIT_NS;
@@ -327,30 +237,25 @@ fn floods_take_turns(make: Make) {
     flood.end();
 }
 
-fn a_reset_right_after_the_accept_is_no_failed_attempt(make: Make) {
+fn a_reset_right_after_the_accept_is_no_failed_attempt(kernel: Kernel) {
     for every in [0, 1] {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let mut backend = make(every);
+        let mut rig = Rig::new(kernel, every);
         for _ in 0..20 {
-            let opened = backend.open(SLOT, &Peer::Tcp(address), None);
-            opened.expect("a connection attempt");
-            backend.wait(Some(0)).expect("a backend");
-            let (peer, _) = listener.accept().expect("a connection");
+            rig.open(SLOT);
+            rig.backend.wait(Some(0)).expect("a backend");
+            let peer = rig.accept();
             let linger = rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO));
             linger.expect("a socket lingers");
             drop(peer);
-            let event = event_within(&mut *backend, LIMIT_NS);
-            assert_eq!(event, Some(Event::Connected(SLOT)));
-            let event = event_within(&mut *backend, LIMIT_NS);
+            assert_eq!(rig.event(), Event::Connected(SLOT));
             let reset = Event::ReceiveFailed(SLOT, rustix::io::Errno::CONNRESET.raw_os_error());
-            assert_eq!(event, Some(reset));
-            backend.close(SLOT);
+            assert_eq!(rig.event(), reset);
+            rig.backend.close(SLOT);
         }
     }
 }
 
-fn descriptors_from_a_unix_peer_are_closed(make: Make) {
+fn descriptors_from_a_unix_peer_are_closed(kernel: Kernel) {
     for every in [0, 1] {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
@@ -358,11 +263,10 @@ fn descriptors_from_a_unix_peer_are_closed(make: Make) {
         let sent = directory.path().join("sent");
         let file = std::fs::File::create(&sent).expect("a file");
         let sent = sent.canonicalize().expect("it is there");
-        let mut backend = make(every);
-        let opened = backend.open(SLOT, &Peer::Unix(path), None);
+        let mut rig = Rig::new(kernel, every);
+        let opened = rig.backend.open(SLOT, &Peer::Unix(path), None);
         opened.expect("a connection attempt");
-        let event = event_within(&mut *backend, LIMIT_NS);
-        assert_eq!(event, Some(Event::Connected(SLOT)));
+        assert_eq!(rig.event(), Event::Connected(SLOT));
         let (peer, _) = listener.accept().expect("a connection");
         for count in 1..=40 {
             let descriptors = vec![file.as_fd(); count % 20 + 1];
@@ -372,9 +276,8 @@ fn descriptors_from_a_unix_peer_are_closed(make: Make) {
             let parts = [IoSlice::new(b"hello")];
             let outcome = rustix::net::sendmsg(&peer, &parts, &mut control, SendFlags::empty());
             outcome.expect("a message with descriptors");
-            let event = event_within(&mut *backend, LIMIT_NS);
-            assert_eq!(event, Some(Event::Received(SLOT)));
-            assert_eq!(backend.received(), b"hello");
+            assert_eq!(rig.event(), Event::Received(SLOT));
+            assert_eq!(rig.backend.received(), b"hello");
             assert_eq!(open_descriptors(&sent), 1, "after {count}");
         }
     }

@@ -2,7 +2,6 @@
 #![expect(clippy::disallowed_methods, reason = "peers of a test run beside it")]
 
 mod bandwidth;
-mod bandwidth_counts;
 mod common;
 mod connects;
 mod counts;
@@ -13,6 +12,7 @@ mod generated;
 mod generated_connections;
 mod held;
 mod hostile_peers;
+mod kernels;
 mod library;
 mod makers;
 mod open_loop;
@@ -22,7 +22,6 @@ mod protocols;
 mod refused;
 mod replays;
 mod rounds;
-mod sessions;
 mod set_up;
 mod simulation;
 mod stamps;

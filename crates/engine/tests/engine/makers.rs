@@ -14,7 +14,7 @@ use brunt_load::{
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) made: u32,
-    pub(crate) reported: Vec<Told>,
+    pub(crate) reported: Vec<Reported>,
     pub(crate) ended: Vec<u32>,
     /// Connections by the calls about them, in order; without responses.
     pub(crate) calls: Vec<(u32, Call)>,
@@ -40,7 +40,7 @@ impl Log {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     pub(crate) tag: u32,
     pub(crate) status: u16,
     pub(crate) headers: Vec<String>,
@@ -159,7 +159,7 @@ impl RequestGenerator for Maker {
     fn response(&mut self, response: &GeneratorResponse<'_>) -> Result<(), GeneratorError> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut log = self.log.lock().expect("whole");
-        log.reported.push(Told {
+        log.reported.push(Reported {
             tag: response.tag.0,
             status: response.status,
             headers: response

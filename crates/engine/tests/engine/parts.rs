@@ -15,19 +15,7 @@ use crate::common::{
     requests_by_plan, serve, served, status, url,
 };
 
-/// Makes a test per kernel interface of each case.
-macro_rules! on_every_kernel {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Uring) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(crate::common::Kind::Epoll) })+
-        }
-    };
-}
-
-on_every_kernel! {
+crate::common::on_both_kernels! {
     parts_make_the_load_of_the_plan,
     a_start_that_has_passed_is_missed,
     an_interrupt_ends_the_wait_for_the_start,

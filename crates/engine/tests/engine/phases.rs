@@ -4,12 +4,12 @@ use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{ServiceTime, SimFaults, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, at_ns, change_request, choice, expect_equal_counts, expect_valid,
-    lifetime, load, many, on_every_backend, plan, rate, requests_by_plan, serve, served, simulate,
-    simulated, url, window_start_ns,
+    lifetime, load, many, on_every_backend, plan, rate, requests_by_plan, serve, served, serving,
+    simulate, simulated, url, window_start_ns,
 };
 
 on_every_backend! {
@@ -35,23 +35,14 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
     });
     expect_valid(&run, "a late worker");
     expect_equal_counts(&run, served, "a late worker");
-    let edge = |edge: brunt_record::Once| at_ns(&run, edge);
-    let setup_ns =
-        edge(run.agents[0].clock.edges.warmup_start) - edge(run.agents[0].clock.edges.setup_start);
-    assert!(setup_ns >= 900 * MS, "{setup_ns}");
-    assert_eq!(
-        edge(run.agents[0].clock.edges.measure_start)
-            - edge(run.agents[0].clock.edges.warmup_start),
-        30 * MS
-    );
+    let edges = &run.agents[0].clock.edges;
+    let [setup_ns, warmup_ns, measure_ns] =
+        [edges.setup_start, edges.warmup_start, edges.measure_start].map(|edge| at_ns(&run, edge));
+    assert!(warmup_ns - setup_ns >= 900 * MS, "{setup_ns} {warmup_ns}");
+    assert_eq!(measure_ns - warmup_ns, 30 * MS);
     assert_eq!(run.window_ns, 200 * MS);
     assert_eq!(lifetime(&run).failures.get(FailureKind::TimedOut), 0);
-    assert!(
-        run.agents[0]
-            .workers
-            .iter()
-            .all(|worker| worker.population.recorded > 0)
-    );
+    assert!(run.workers().all(|worker| worker.population.recorded > 0));
 }
 
 /// A start that is late by several windows leaves no trace in the rate.
@@ -66,10 +57,8 @@ fn a_late_worker_changes_no_rate_in_simulated_time() {
         run.summary().window.replies.successes()
     };
     let late = successes(opening(1.0));
-    assert_eq!(
-        late,
-        successes(plan("http://simulated/", BackendChoice::Auto).model)
-    );
+    let punctual = plan("http://simulated/", BackendChoice::Auto);
+    assert_eq!(late, successes(punctual.model));
     // Four connections, each with a reply every 10 ms for 200 ms.
     assert!((76..=80).contains(&late), "{late}");
 }
@@ -111,13 +100,8 @@ fn an_interrupt_in_the_window_ends_it(kind: Kind) {
         Kind::Sim => {
             let mut settings = SimSettings::new(1);
             settings.interrupt_ns = Some(S);
-            let server = SimServer {
-                service: ServiceTime::Constant(MS),
-                ..SimServer::default()
-            };
-            simulated(settings, server, |plan| {
-                plan.stop.duration_ns = Some(20 * S)
-            })
+            settings.server.service = ServiceTime::Constant(MS);
+            simulated(settings, |plan| plan.stop.duration_ns = Some(20 * S))
         }
         Kind::Uring | Kind::Epoll => {
             let (run, served) = interrupted_in(kind, Phase::Measure);
@@ -170,13 +154,6 @@ fn a_hurried_run_waits_for_nothing(kind: Kind) {
 
 #[test]
 fn after_an_interrupt_drain_lasts_a_second_at_most() {
-    let server = SimServer {
-        faults: SimFaults {
-            silent: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
     let open = |plan: &mut Plan| {
         requests_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 0), 100_000);
     };
@@ -186,11 +163,8 @@ fn after_an_interrupt_drain_lasts_a_second_at_most() {
         let changes: [&dyn Fn(&mut Plan); 2] = [&closed, &open];
         for change in changes {
             let plan = never_answered(Kind::Sim, change);
-            let settings = SimSettings {
-                interrupt_ns: Some(interrupt_ns),
-                server: server.clone(),
-                ..SimSettings::new(1)
-            };
+            let mut settings = serving(|server| server.faults.silent = 1.0);
+            settings.interrupt_ns = Some(interrupt_ns);
             let (run, _) = simulate(plan, &settings).expect("a run");
             expect_valid(&run, "interrupted");
             assert!(run.agents[0].interrupted);
@@ -199,10 +173,8 @@ fn after_an_interrupt_drain_lasts_a_second_at_most() {
             assert_eq!(start_ns + run.window_ns, end_ns);
             let worker = &run.agents[0].workers[0];
             let drained_ns = at_ns(&run, worker.edges.drained);
-            assert!(
-                (interrupt_ns + S..interrupt_ns + S + MS).contains(&drained_ns),
-                "{drained_ns}"
-            );
+            let second_ns = interrupt_ns + S..interrupt_ns + S + MS;
+            assert!(second_ns.contains(&drained_ns), "{drained_ns}");
             assert_eq!(worker.in_flight_at_end, 4);
             let arrivals = worker.arrivals;
             assert_eq!(arrivals.planned, arrivals.sent + arrivals.unsent);

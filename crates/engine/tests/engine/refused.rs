@@ -7,16 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use brunt_engine::prepare;
 use brunt_load::{HttpChoice, Plan, Target};
 use brunt_proto::http3::Server;
 use brunt_proto::quic::{ServerTransport, TransportOptions};
 use brunt_proto::tls::{ServerOptions, ServerSide};
 use brunt_record::{FailureKind, Run};
-use brunt_server::{ListenAddress, Options, TlsOptions};
+use brunt_server::{ListenAddress, Options, Running, TlsOptions};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::common::{Kind, choice, expect_valid, failures, lifetime, many, plan};
+use crate::common::{Kind, choice, expect_valid, failures, lifetime, many, plan, run, trust};
 
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// How often those who forward datagrams look whether they are still wanted.
@@ -112,31 +111,33 @@ fn stand(front: &UdpSocket, server: SocketAddr, refused: &AtomicU64, is_over: &A
     });
 }
 
-/// Loads `address`, which is to be `serving` or to stand before it.
-fn load(kind: Kind, address: SocketAddr, roots_der: Vec<Vec<u8>>) -> Run {
-    let mut plan: Plan = plan("http://127.0.0.1/", choice(kind));
-    plan.target = Target::parse(&format!("https://{address}/"), None).expect("a URL");
-    plan.spoken = HttpChoice::HTTP3.into();
-    plan.tls.roots_der = roots_der;
-    plan.connections = many(4);
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _: &_| {});
-    run.expect("a run")
-}
-
-fn one_refusal_is_no_failure(kind: Kind) {
+/// A server of HTTP/3 as `change` has it, and its address.
+fn serve(change: impl FnOnce(&mut Options)) -> (Running, SocketAddr) {
     let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.tls = Some(TlsOptions::default());
     options.http3 = true;
+    change(&mut options);
     let serving = brunt_server::start(&options).expect("a server");
-    let ListenAddress::Tcp(server) = *serving.address() else {
+    let ListenAddress::Tcp(address) = *serving.address() else {
         panic!("it has a port");
     };
-    let certificates = serving.certificates().iter();
-    let roots_der = certificates.map(|it| it.to_vec()).collect();
+    (serving, address)
+}
+
+/// Loads `address`, which is that of `serving` or of what stands before it.
+fn load(kind: Kind, address: SocketAddr, serving: &Running) -> Run {
+    let mut plan: Plan = plan("http://127.0.0.1/", choice(kind));
+    plan.target = Target::parse(&format!("https://{address}/"), None).expect("a URL");
+    plan.spoken = HttpChoice::HTTP3.into();
+    trust(&mut plan, serving);
+    plan.connections = many(4);
+    run(plan)
+}
+
+fn one_refusal_is_no_failure(kind: Kind) {
+    let (serving, server) = serve(|_| {});
     let gate = Gate::before(server);
-    let run = load(kind, gate.address, roots_der);
+    let run = load(kind, gate.address, &serving);
     expect_valid(&run, "a refusal each");
     assert_eq!(failures(&run), []);
     let quic = lifetime(&run).quic;
@@ -149,17 +150,8 @@ fn one_refusal_is_no_failure(kind: Kind) {
 }
 
 fn what_is_refused_again_is_a_failure(kind: Kind) {
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-    options.tls = Some(TlsOptions::default());
-    options.http3 = true;
-    options.connections_max = 2;
-    let serving = brunt_server::start(&options).expect("a server");
-    let ListenAddress::Tcp(server) = *serving.address() else {
-        panic!("it has a port");
-    };
-    let certificates = serving.certificates().iter();
-    let roots_der = certificates.map(|it| it.to_vec()).collect();
-    let run = load(kind, server, roots_der);
+    let (serving, server) = serve(|options| options.connections_max = 2);
+    let run = load(kind, server, &serving);
     expect_valid(&run, "refused for good");
     let (counts, failed) = (lifetime(&run), failures(&run));
     let [(FailureKind::QuicRefused, refused)] = failed[..] else {
@@ -171,22 +163,7 @@ fn what_is_refused_again_is_a_failure(kind: Kind) {
     serving.stop().expect("it stops");
 }
 
-#[test]
-fn one_refusal_is_no_failure_on_uring() {
-    one_refusal_is_no_failure(Kind::Uring);
-}
-
-#[test]
-fn one_refusal_is_no_failure_on_epoll() {
-    one_refusal_is_no_failure(Kind::Epoll);
-}
-
-#[test]
-fn what_is_refused_again_is_a_failure_on_uring() {
-    what_is_refused_again_is_a_failure(Kind::Uring);
-}
-
-#[test]
-fn what_is_refused_again_is_a_failure_on_epoll() {
-    what_is_refused_again_is_a_failure(Kind::Epoll);
-}
+crate::common::on_both_kernels![
+    one_refusal_is_no_failure,
+    what_is_refused_again_is_a_failure
+];

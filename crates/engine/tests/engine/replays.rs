@@ -8,15 +8,16 @@ use brunt_load::sessions::{
     LoggedSteps, Replay, SessionFigures, SessionLog, SessionReplay, SessionTexts,
 };
 use brunt_load::{
-    ArrivalProcess, Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError,
-    GeneratorResponse, Plan, RequestGenerator, ResponseParts, Round, Schedule, Stage,
+    Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Plan,
+    RequestGenerator, ResponseParts, Round,
 };
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::ServiceTime;
 
 use crate::common::{
     Kind, MS, S, Served, Server, choice, connections_by_plan, expect_equal_connections,
-    expect_equal_counts, expect_valid, failures, lifetime, many, on_every_backend, plan,
+    expect_equal_counts, expect_valid, failures, lifetime, many, on_every_backend, plan, rate_for,
+    serving,
 };
 
 on_every_backend! {
@@ -154,16 +155,8 @@ fn replay_of(
 
 /// Plans so many sessions per second, until there are `sessions`.
 fn planned(plan: &mut Plan, rate_per_s: f64, sessions: u64) {
-    let stage = Stage {
-        duration_ns: ((sessions as f64 - 0.5) / rate_per_s * 1e9) as u64,
-        from_per_s: rate_per_s,
-        to_per_s: rate_per_s,
-    };
-    connections_by_plan(
-        plan,
-        Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages"),
-        1_000,
-    );
+    let duration_ns = ((sessions as f64 - 0.5) / rate_per_s * 1e9) as u64;
+    connections_by_plan(plan, rate_for(duration_ns, rate_per_s), 1_000);
     plan.connections = many(100);
     plan.stop.duration_ns = None;
 }
@@ -184,11 +177,7 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
         sent: Arc::default(),
     };
     let sent = Arc::clone(&noting.sent);
-    let mut settings = SimSettings::new(1);
-    settings.server = SimServer {
-        service: ServiceTime::Constant(20 * MS),
-        ..SimServer::default()
-    };
+    let settings = serving(|server| server.service = ServiceTime::Constant(20 * MS));
     let mut plan = plan("http://simulated/", choice(Kind::Sim));
     planned(&mut plan, 10.0, 20);
     plan.warmup_ns = 0;

@@ -2,11 +2,12 @@
 
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot};
 use brunt_judge::RunFigures;
-use brunt_load::{LoadModel, Plan, Round, Schedule, Stop};
+use brunt_load::{Plan, Round, Stop};
 use brunt_record::{Run, SparseHistogram};
 
 use crate::common::{
-    Kind, MS, Served, Server, choice, expect_valid, lifetime, many, on_every_backend, plan,
+    Kind, MS, Served, Server, choice, expect_valid, lifetime, many, on_every_backend, plan, rate,
+    requests_of,
 };
 
 on_every_backend! {
@@ -88,12 +89,7 @@ fn a_round_may_have_another_load(kind: Kind) {
             for per_s in [None, Some(500.0), Some(1_000.0), None] {
                 let mut round = Round::of(plan);
                 if let Some(per_s) = per_s {
-                    round.model = LoadModel::Open {
-                        schedule: Schedule::constant_rate(Default::default(), per_s, 0)
-                            .expect("a rate"),
-                        connections_max: many(4),
-                        queue_max: many(1_000),
-                    };
+                    round.model = requests_of(rate(Default::default(), per_s, 0), 4, 1_000);
                 }
                 let run = measure(&round, &mut Nobody);
                 expect_valid(&run, "a round");

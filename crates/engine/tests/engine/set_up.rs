@@ -6,11 +6,12 @@ use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{BackendChoice, HttpChoice, LoadModel, Plan, Target};
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{SimCounts, SimFaults, SimServer, SimSettings};
+use brunt_testkit::SimSettings;
 use socket2::{Domain, Socket, Type};
 
 use crate::common::{
-    Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, simulate, status,
+    Kind, MS, S, at_ns, choice, lifetime, many, many_long, on_every_backend, plan, serving,
+    simulate, status,
 };
 
 /// Attempts in flight at once.
@@ -19,7 +20,7 @@ const DIALLING_MAX: u64 = 128;
 on_every_backend! {
     a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit,
     without_a_connection_there_is_no_run,
-    an_interrupt_is_told_apart_from_a_server_that_takes_no_connections,
+    an_interrupt_is_distinguished_from_a_server_that_takes_no_connections,
 }
 
 /// A listening socket that accepts no connection, and whose queue holds one and `more`.
@@ -110,19 +111,11 @@ fn without_a_connection_there_is_no_run(kind: Kind) {
     assert!(message.contains("use fewer (-c)"), "{message}");
 }
 
-fn an_interrupt_is_told_apart_from_a_server_that_takes_no_connections(kind: Kind) {
+fn an_interrupt_is_distinguished_from_a_server_that_takes_no_connections(kind: Kind) {
     let outcome = against_few_until(kind, 0, true, |plan| {
         plan.setup_timeout_ns = Some(600 * S);
     });
     assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
-}
-
-fn simulated(plan: Plan, server: SimServer) -> Result<(Run, SimCounts), RunError> {
-    let settings = SimSettings {
-        server,
-        ..SimSettings::new(1)
-    };
-    simulate(plan, &settings)
 }
 
 /// A plan of many connections, with the defaults of the program.
@@ -138,11 +131,8 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
     for connections in [100, 400, 1_000, 20_000] {
         let mut plan = many_connections(connections);
         plan.stop.duration_ns = Some(20 * S);
-        let server = SimServer {
-            accepts_max: Some(many_long(2)),
-            ..SimServer::default()
-        };
-        let (run, counts) = simulated(plan, server).expect("a run with what there is");
+        let settings = serving(|server| server.accepts_max = Some(many_long(2)));
+        let (run, counts) = simulate(plan, &settings).expect("a run with what there is");
         let set_up = run.set_up().expect("it is recorded");
         assert_eq!((set_up.asked, set_up.open), (connections, 2));
         let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
@@ -156,21 +146,15 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
         let failed = set_up.failures.get(FailureKind::ConnectTimedOut);
         let unopened = u64::from(connections) - 2;
         assert!(failed <= rounds * DIALLING_MAX, "{connections}: {failed}");
-        assert!(
-            failed >= unopened.min((rounds - 1) * (DIALLING_MAX - 2)),
-            "{failed}"
-        );
+        let least = unopened.min((rounds - 1) * (DIALLING_MAX - 2));
+        assert!(failed >= least, "{failed}");
         // The same bound holds in the load.
         let rounds = at_ns(&run, run.agents[0].workers[0].edges.drained) / (5 * S) + 1;
         let unanswered = counts.connections_unanswered;
-        assert!(
-            unanswered <= rounds * DIALLING_MAX,
-            "{connections}: {unanswered}"
-        );
-        assert!(
-            unanswered > failed + DIALLING_MAX.min(unopened),
-            "it goes on"
-        );
+        let bound = rounds * DIALLING_MAX;
+        assert!(unanswered <= bound, "{connections}: {unanswered}");
+        // It goes on.
+        assert!(unanswered > failed + DIALLING_MAX.min(unopened));
         let replies = run.summary().window.replies.successes();
         assert!(replies > 1_000, "{replies}");
     }
@@ -182,14 +166,8 @@ fn handshakes_that_stall_end_set_up_with_their_name() {
     plan.target = Target::parse("https://simulated/", None).expect("a URL");
     plan.spoken = HttpChoice::HTTP1.into();
     plan.connect_timeout_ns = S;
-    let server = SimServer {
-        faults: SimFaults {
-            handshake_silent: 1.0,
-            ..SimFaults::default()
-        },
-        ..SimServer::default()
-    };
-    let outcome = simulated(plan, server);
+    let settings = serving(|server| server.faults.handshake_silent = 1.0);
+    let outcome = simulate(plan, &settings);
     let error = outcome.map(drop).expect_err("nothing to run with");
     // 128 in each second, until none was opened for ten.
     assert!(
@@ -208,7 +186,7 @@ fn a_planned_ramp_is_not_cut_short() {
         connect_per_s: Some(1.0),
     };
     plan.setup_timeout_ns = Some(S);
-    let (run, _) = simulated(plan, SimServer::default()).expect("a run");
+    let (run, _) = simulate(plan, &SimSettings::new(1)).expect("a run");
     let set_up = run.set_up().expect("it is recorded");
     assert_eq!((set_up.open, set_up.timed_out), (100, false));
     let ready_ns = at_ns(&run, run.agents[0].workers[0].edges.ready);
@@ -266,11 +244,8 @@ fn a_set_up_that_gets_no_further_ends_ten_seconds_after_the_last_connection() {
 }
 
 #[test]
-fn connections_that_are_replaced_are_not_said_to_be_missing() {
-    let server = SimServer {
-        close_after: Some(many_long(1)),
-        ..SimServer::default()
-    };
-    let (run, _) = simulated(many_connections(50), server).expect("a run");
+fn connections_that_are_replaced_are_not_missing() {
+    let settings = serving(|server| server.close_after = Some(many_long(1)));
+    let (run, _) = simulate(many_connections(50), &settings).expect("a run");
     assert_eq!(run.summary().live.unopened_at_start, Some(0));
 }

@@ -1,53 +1,22 @@
 //! Kernel receive time stamps and send call times, through the `Backend` trait, and polling.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::num::NonZeroU32;
 use std::os::unix::net::UnixListener;
 
-use brunt_engine::prepare;
 use brunt_io::backend::{Backend, ClientBackend, Event, Outgoing, Peer, SendCall, Slot};
-use brunt_io::epoll::Epoll;
-use brunt_io::transport::Stream;
-use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_io::{clock, threads};
 use brunt_judge::RunFigures;
-use brunt_load::{Stamps, Target};
+use brunt_load::Stamps;
 use brunt_server::ListenAddress;
 use brunt_testkit::{Costs, LateWakeUps, ServiceTime, Sim, SimMachine, SimServer, SimSettings};
 
-use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, serve_at, served};
+use crate::common::{Kind, MS, S, US, choice, expect_valid, plan, run, serve_at, served};
+use crate::kernels::{Kernel, LIMIT_NS, Rig, event_within, on_every_kernel};
 
-/// On what the cases about sockets run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kernel {
-    Uring,
-    /// With a ring per connection.
-    Rings,
-    Epoll,
-    /// On a kernel without epoll_pwait2.
-    OldEpoll,
-}
-
-macro_rules! on_all {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(super::Kernel::Uring) })+
-        }
-        mod rings {
-            $(#[test] fn $case() { super::$case(super::Kernel::Rings) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
-        }
-        mod old_epoll {
-            $(#[test] fn $case() { super::$case(super::Kernel::OldEpoll) })+
-        }
-    };
-}
-
-on_all! {
+on_every_kernel! {
     stamps_lie_between_the_send_of_the_peer_and_our_receive,
     bytes_that_waited_are_stamped_with_their_arrival,
     only_stamped_slots_have_stamps,
@@ -60,88 +29,35 @@ on_all! {
     polling_misses_nothing,
 }
 
-/// How long anything may take that is sure to come.
-const LIMIT_NS: u64 = 30 * S;
 /// How exactly wall time is known on the run's clock: half of the quickest of several readings of
 /// both clocks, with room for a machine that is busy.
 const OFFSET_NS: u64 = 2 * MS;
 /// Exchanges before the first stamp: the kernel takes none until it has patched its own code.
 const UNSTAMPED_MAX: u32 = 2_000;
 
-/// A backend and a listening socket.
-struct Rig {
-    backend: Box<dyn ClientBackend<Transport = Stream>>,
-    listener: TcpListener,
-}
-
-impl Rig {
-    fn new(kernel: Kernel, every: u32) -> Self {
-        Self {
-            backend: backend(kernel, every),
-            listener: TcpListener::bind("127.0.0.1:0").expect("a port"),
+/// Has the peer write until the kernel stamps what it writes.
+fn until_stamped(rig: &mut Rig, slot: Slot, peer: &mut TcpStream) {
+    for _ in 0..UNSTAMPED_MAX {
+        peer.write_all(b"x").expect("a write");
+        assert_eq!(rig.event(), Event::Received(slot));
+        if rig.backend.received_stamp_ns().is_some() {
+            return;
         }
+        std::thread::yield_now();
     }
-
-    /// Connects a slot; gives the other side.
-    fn connect(&mut self, slot: Slot) -> TcpStream {
-        let address = self.listener.local_addr().expect("an address");
-        let opened = self.backend.open(slot, &Peer::Tcp(address), None);
-        opened.expect("a connection attempt");
-        assert_eq!(self.event(), Event::Connected(slot));
-        let (peer, _) = self.listener.accept().expect("a connection");
-        peer.set_nodelay(true).expect("an option");
-        peer
-    }
-
-    /// The next event.
-    fn event(&mut self) -> Event {
-        event(&mut *self.backend, Some(S))
-    }
-
-    /// Has the peer write until the kernel stamps what it writes.
-    fn until_stamped(&mut self, slot: Slot, peer: &mut TcpStream) {
-        for _ in 0..UNSTAMPED_MAX {
-            peer.write_all(b"x").expect("a write");
-            assert_eq!(self.event(), Event::Received(slot));
-            if self.backend.received_stamp_ns().is_some() {
-                return;
-            }
-            std::thread::yield_now();
-        }
-        panic!("the kernel gives no stamps");
-    }
-}
-
-fn backend(kernel: Kernel, every: u32) -> Box<dyn ClientBackend<Transport = Stream>> {
-    let mut backend: Box<dyn ClientBackend<Transport = Stream>> = match kernel {
-        Kernel::Uring => Box::new(Uring::new(4).expect("io_uring")),
-        Kernel::Rings => Box::new(Uring::with_ring_files(4, 1).expect("io_uring")),
-        Kernel::Epoll => Box::new(Epoll::new().expect("epoll")),
-        Kernel::OldEpoll => Box::new(Epoll::new().expect("epoll").without_pwait2()),
-    };
-    backend.set_stamps(NonZeroU32::new(every));
-    backend
+    panic!("the kernel gives no stamps");
 }
 
 /// The next event; each wait for it is at most `wait_ns`, or a poll.
-fn event(backend: &mut dyn ClientBackend<Transport = Stream>, wait_ns: Option<u64>) -> Event {
-    let limit_ns = clock::now_ns() + LIMIT_NS;
-    loop {
-        if let Some(event) = backend.next_event() {
-            return event;
-        }
-        let now_ns = clock::now_ns();
-        assert!(now_ns < limit_ns, "nothing happens");
-        let until_ns = wait_ns.map_or(0, |wait_ns| now_ns + wait_ns);
-        backend.wait(Some(until_ns)).expect("a backend");
-    }
+fn event(rig: &mut Rig, wait_ns: Option<u64>) -> Event {
+    event_within(&mut *rig.backend, LIMIT_NS, wait_ns).expect("something happens")
 }
 
 fn stamps_lie_between_the_send_of_the_peer_and_our_receive(kernel: Kernel) {
     let mut rig = Rig::new(kernel, 1);
     let slot = Slot(0);
     let mut peer = rig.connect(slot);
-    rig.until_stamped(slot, &mut peer);
+    until_stamped(&mut rig, slot, &mut peer);
     for _ in 0..100 {
         let before_ns = clock::now_ns();
         peer.write_all(b"hello").expect("a write");
@@ -161,7 +77,7 @@ fn bytes_that_waited_are_stamped_with_their_arrival(kernel: Kernel) {
     let mut rig = Rig::new(kernel, 1);
     let slot = Slot(0);
     let mut peer = rig.connect(slot);
-    rig.until_stamped(slot, &mut peer);
+    until_stamped(&mut rig, slot, &mut peer);
     let before_ns = clock::now_ns();
     peer.write_all(b"first, ").expect("a write");
     threads::sleep(10 * MS);
@@ -217,7 +133,7 @@ fn only_stamped_slots_have_stamps(kernel: Kernel) {
             assert_eq!(rig.backend.send_call(slot), None);
             let is_stamped = stamped.contains(&number);
             if is_stamped {
-                rig.until_stamped(slot, &mut peer);
+                until_stamped(&mut rig, slot, &mut peer);
             }
             peer.write_all(b"x").expect("a write");
             assert_eq!(rig.event(), Event::Received(slot));
@@ -250,26 +166,25 @@ fn only_stamped_slots_have_stamps(kernel: Kernel) {
 }
 
 fn unix_sockets_have_none(kernel: Kernel) {
-    let name = format!("brunt-stamps-{kernel:?}-{}", std::process::id());
-    let path = std::env::temp_dir().join(name);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
     let listener = UnixListener::bind(&path).expect("a socket");
-    let mut backend = backend(kernel, 1);
-    let opened = backend.open(Slot(0), &Peer::Unix(path.clone()), None);
+    let mut rig = Rig::new(kernel, 1);
+    let opened = rig.backend.open(Slot(0), &Peer::Unix(path), None);
     opened.expect("a connection attempt");
-    assert_eq!(event(&mut *backend, Some(S)), Event::Connected(Slot(0)));
+    assert_eq!(rig.event(), Event::Connected(Slot(0)));
     let (mut peer, _) = listener.accept().expect("a connection");
-    std::fs::remove_file(&path).expect("the socket");
     for _ in 0..10 {
         peer.write_all(b"hello").expect("a write");
-        assert_eq!(event(&mut *backend, Some(S)), Event::Received(Slot(0)));
-        assert_eq!(backend.received(), b"hello");
-        assert_eq!(backend.received_stamp_ns(), None);
+        assert_eq!(rig.event(), Event::Received(Slot(0)));
+        assert_eq!(rig.backend.received(), b"hello");
+        assert_eq!(rig.backend.received_stamp_ns(), None);
     }
-    backend.send(Slot(0), Outgoing::Owned(b"ping".to_vec()));
-    assert_eq!(event(&mut *backend, Some(S)), Event::Sent(Slot(0)));
-    assert!(backend.send_call(Slot(0)).is_some());
+    rig.backend.send(Slot(0), Outgoing::Owned(b"ping".to_vec()));
+    assert_eq!(rig.event(), Event::Sent(Slot(0)));
+    assert!(rig.backend.send_call(Slot(0)).is_some());
     drop(peer);
-    let end = event(&mut *backend, Some(S));
+    let end = rig.event();
     // What the peer has not read makes its close a reset.
     let reset = Event::ReceiveFailed(Slot(0), libc::ECONNRESET);
     assert!(end == reset || end == Event::Ended(Slot(0)), "{end:?}");
@@ -287,7 +202,7 @@ fn large_replies_arrive_intact(kernel: Kernel) {
     let mut rig = Rig::new(kernel, 1);
     let slot = Slot(0);
     let mut peer = rig.connect(slot);
-    rig.until_stamped(slot, &mut peer);
+    until_stamped(&mut rig, slot, &mut peer);
     let before_ns = clock::now_ns();
     let bytes = expected.clone();
     let writer = std::thread::spawn(move || peer.write_all(&bytes).expect("a write"));
@@ -371,14 +286,12 @@ fn what_came_with_the_connection_is_seen(kernel: Kernel) {
     for text in ["first words", ""] {
         let mut rig = Rig::new(kernel, 1);
         let slot = Slot(0);
-        let address = rig.listener.local_addr().expect("an address");
-        let opened = rig.backend.open(slot, &Peer::Tcp(address), None);
-        opened.expect("a connection attempt");
-        if matches!(kernel, Kernel::Uring | Kernel::Rings) {
+        rig.open(slot);
+        if matches!(kernel, Kernel::Uring | Kernel::Rings(_)) {
             // It connects with the first wait.
             rig.backend.wait(Some(0)).expect("a backend");
         }
-        let (mut peer, _) = rig.listener.accept().expect("a connection");
+        let mut peer = rig.accept();
         peer.write_all(text.as_bytes()).expect("a write");
         peer.shutdown(Shutdown::Write).expect("a close");
         assert_eq!(rig.event(), Event::Connected(slot));
@@ -440,7 +353,7 @@ fn polling_misses_nothing(kernel: Kernel) {
             let mut answered = false;
             let mut sent = false;
             while !answered || !sent {
-                match event(&mut *rig.backend, wait_ns) {
+                match event(&mut rig, wait_ns) {
                     Event::Sent(_) => sent = true,
                     Event::Received(_) => {
                         assert_eq!(rig.backend.received(), &[start as u8]);
@@ -469,7 +382,7 @@ fn far_apart(kernel: Kernel) {
     let mut rig = Rig::new(kernel, 8);
     let mut peers = slots.map(|slot| rig.connect(slot));
     for (slot, peer) in slots.iter().zip(&mut peers) {
-        rig.until_stamped(*slot, peer);
+        until_stamped(&mut rig, *slot, peer);
     }
     for _ in 0..20 {
         for slot in slots {
@@ -486,7 +399,7 @@ fn far_apart(kernel: Kernel) {
             peer.read_exact(&mut bytes).expect("a request");
             peer.write_all(&bytes).expect("a write");
             // By polls alone.
-            assert_eq!(event(&mut *rig.backend, None), Event::Received(slot));
+            assert_eq!(event(&mut rig, None), Event::Received(slot));
             let stamp_ns = rig.backend.received_stamp_ns().expect("a stamp");
             assert!(stamp_ns + OFFSET_NS >= before_ns);
             let send_call = rig.backend.send_call(slot).expect("a send call");
@@ -605,26 +518,17 @@ fn a_simulated_read_is_stamped_with_its_last_piece() {
 #[test]
 fn a_closed_loop_over_a_unix_socket_has_no_lag() {
     for kind in [Kind::Uring, Kind::Epoll] {
-        let path = std::env::temp_dir().join(format!(
-            "brunt-lag-{}-{}.sock",
-            std::process::id(),
-            kind as u32
-        ));
-        let _ = std::fs::remove_file(&path);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
         let serving = serve_at(kind, ListenAddress::Unix(path.clone()));
         let mut plan = plan("http://localhost/", choice(kind));
-        plan.target = Target::parse("http://localhost/", Some(path.clone())).expect("a URL");
+        plan.target.unix_socket = Some(path);
         plan.stamps = Stamps::Full;
-        let prepared = prepare(plan).expect("a plan that fits");
-        let control = prepared.control();
-        let run = prepared
-            .run(&control, true, &mut |_, _: &_| {})
-            .expect("a run");
+        let run = run(plan);
         served(serving);
         expect_valid(&run, "a Unix socket");
         assert!(run.summary().population.recorded > 0);
         assert_eq!(run.latencies.split.count(), 0);
         assert_eq!(run.latencies.lag.count(), 0);
-        let _ = std::fs::remove_file(&path);
     }
 }

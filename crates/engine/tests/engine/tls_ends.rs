@@ -3,16 +3,15 @@
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use brunt_engine::prepare;
 use brunt_io::tls_peer::{Authority, Peer, serve_all};
 use brunt_proto::tls::ServerSide;
 
-use crate::common::{Kind, choice, expect_valid, lifetime, plan};
+use crate::common::{Kind, choice, expect_valid, lifetime, plan, run};
 
 /// Beyond any delay of a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn check(kind: Kind) {
+fn they_end_with_close_notify(kind: Kind) {
     let identity = Authority::new("any").identity("127.0.0.1");
     let side = Arc::new(ServerSide::new(identity.options(&[])).expect("an identity"));
     let (ends, ended) = mpsc::channel();
@@ -31,10 +30,7 @@ fn check(kind: Kind) {
     });
     let mut plan = plan(&format!("https://{address}/"), choice(kind));
     plan.tls.insecure = true;
-    let prepared = prepare(plan).expect("a plan that fits");
-    let control = prepared.control();
-    let run = prepared.run(&control, true, &mut |_, _: &_| {});
-    let run = run.expect("a run");
+    let run = run(plan);
     expect_valid(&run, "over TLS");
     // One was there before the run.
     for number in 0..=lifetime(&run).connections_opened {
@@ -43,12 +39,4 @@ fn check(kind: Kind) {
     }
 }
 
-#[test]
-fn epoll_says_so() {
-    check(Kind::Epoll);
-}
-
-#[test]
-fn uring_says_so() {
-    check(Kind::Uring);
-}
+crate::common::on_both_kernels![they_end_with_close_notify];

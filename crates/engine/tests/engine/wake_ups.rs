@@ -6,12 +6,11 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use brunt_io::backend::{ClientBackend, Event, Peer, ServerBackend, Slot};
-use brunt_io::epoll::Epoll;
-use brunt_io::uring::Uring;
+use brunt_io::backend::{Event, Peer, Slot};
 use brunt_io::{clock, threads};
 
 use crate::common::{MS, S};
+use crate::kernels::{BothSides, Kernel, on_every_kernel};
 
 /// Connections, which are more than the rings with little room hold.
 const CONNECTIONS: u32 = 7;
@@ -20,32 +19,10 @@ const SLEEP_NS: u64 = 20 * S;
 /// A sleep that is ended lasts less, on the busiest of machines.
 const ENDED_NS: u64 = SLEEP_NS / 2;
 
-/// Connects and accepts.
-trait BothSides: ClientBackend + ServerBackend {}
-
-impl<B: ClientBackend + ServerBackend> BothSides for B {}
-
-fn one_ring() -> Box<dyn BothSides> {
-    Box::new(Uring::new(CONNECTIONS).expect("io_uring"))
-}
-
-fn several_rings() -> Box<dyn BothSides> {
-    Box::new(Uring::with_ring_files(CONNECTIONS, 2).expect("io_uring"))
-}
-
-fn gathering_rings() -> Box<dyn BothSides> {
-    let mut backend = several_rings();
-    backend.set_gathering(MS);
-    backend
-}
-
-fn epoll() -> Box<dyn BothSides> {
-    Box::new(Epoll::new().expect("epoll"))
-}
-
-/// On a kernel without epoll_pwait2.
-fn old_epoll() -> Box<dyn BothSides> {
-    Box::new(Epoll::new().expect("epoll").without_pwait2())
+on_every_kernel! {
+    an_event_ends_a_sleep,
+    a_connection_ends_a_sleep,
+    a_sleep_ends_with_its_deadline,
 }
 
 /// Sleeps until there is an event.
@@ -69,6 +46,26 @@ fn sleeps(thread: i32) -> bool {
         .is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
 }
 
+/// Of rings, several with room for two connections each.
+fn backend(kernel: Kernel) -> Box<dyn BothSides> {
+    let kernel = match kernel {
+        Kernel::Rings(_) => Kernel::Rings(2),
+        other => other,
+    };
+    kernel.backend(CONNECTIONS, 0)
+}
+
+fn an_event_ends_a_sleep(kernel: Kernel) {
+    ends_sleeps(backend(kernel));
+}
+
+#[test]
+fn an_event_ends_a_sleep_that_gathers_on_several_rings() {
+    let mut gathering = backend(Kernel::Rings(2));
+    gathering.set_gathering(MS);
+    ends_sleeps(gathering);
+}
+
 fn ends_sleeps(mut backend: Box<dyn BothSides>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -84,11 +81,8 @@ fn ends_sleeps(mut backend: Box<dyn BothSides>) {
     for round in 0..3 {
         // The rings' order, and against it.
         for number in 0..CONNECTIONS {
-            let index = if round == 1 {
-                CONNECTIONS - 1 - number
-            } else {
-                number
-            };
+            let against = CONNECTIONS - 1 - number;
+            let index = if round == 1 { against } else { number };
             let mut peer = peers[index as usize].try_clone().expect("a descriptor");
             let writer = threads::spawn("writer", move || {
                 while !sleeps(sleeper) {
@@ -104,33 +98,9 @@ fn ends_sleeps(mut backend: Box<dyn BothSides>) {
     }
 }
 
-#[test]
-fn an_event_ends_a_sleep_on_epoll() {
-    ends_sleeps(epoll());
-}
-
-#[test]
-fn an_event_ends_a_sleep_on_epoll_without_pwait2() {
-    ends_sleeps(old_epoll());
-}
-
-#[test]
-fn an_event_ends_a_sleep_on_one_ring() {
-    ends_sleeps(one_ring());
-}
-
-#[test]
-fn an_event_ends_a_sleep_on_several_rings() {
-    ends_sleeps(several_rings());
-}
-
-#[test]
-fn an_event_ends_a_sleep_that_gathers_on_several_rings() {
-    ends_sleeps(gathering_rings());
-}
-
 /// Offers in another ring than the first are taken while the worker sleeps.
-fn accepts_in_its_sleep(mut backend: Box<dyn BothSides>) {
+fn a_connection_ends_a_sleep(kernel: Kernel) {
+    let mut backend = backend(kernel);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("an option");
     let address = listener.local_addr().expect("an address");
@@ -150,24 +120,10 @@ fn accepts_in_its_sleep(mut backend: Box<dyn BothSides>) {
     }
 }
 
-#[test]
-fn a_connection_ends_a_sleep_on_epoll() {
-    accepts_in_its_sleep(epoll());
-}
-
-#[test]
-fn a_connection_ends_a_sleep_on_epoll_without_pwait2() {
-    accepts_in_its_sleep(old_epoll());
-}
-
-#[test]
-fn a_connection_ends_a_sleep_on_several_rings() {
-    accepts_in_its_sleep(several_rings());
-}
-
 /// A sleep never ends before its deadline, nor a millisecond after it each time. On a busy machine
 /// one may end late, but not all.
-fn ends_with_its_deadline(mut backend: Box<dyn BothSides>) {
+fn a_sleep_ends_with_its_deadline(kernel: Kernel) {
+    let mut backend = backend(kernel);
     let limit_ns = clock::now_ns() + S * 30;
     loop {
         let until_ns = clock::now_ns() + MS + MS / 10;
@@ -180,19 +136,4 @@ fn ends_with_its_deadline(mut backend: Box<dyn BothSides>) {
         }
         assert!(now_ns < limit_ns, "each sleep ends with a millisecond");
     }
-}
-
-#[test]
-fn a_sleep_ends_with_its_deadline_on_epoll() {
-    ends_with_its_deadline(epoll());
-}
-
-#[test]
-fn a_sleep_ends_with_its_deadline_on_epoll_without_pwait2() {
-    ends_with_its_deadline(old_epoll());
-}
-
-#[test]
-fn a_sleep_ends_with_its_deadline_on_one_ring() {
-    ends_with_its_deadline(one_ring());
 }

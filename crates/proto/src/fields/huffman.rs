@@ -371,21 +371,12 @@ mod tests {
     fn what_is_not_well_formed_is_refused() {
         for (string, what) in [
             (&[0xff_u8][..], "a byte of padding only"),
-            (
-                &[0b0000_0111, 0xff],
-                "a symbol, and more than seven bits of padding",
-            ),
+            (&[0b0000_0111, 0xff], "over seven bits of padding"),
             (&[0b0000_0000], "padding of zeros"),
             (&[0b0000_0110], "padding with a zero at its end"),
             (&[0xff, 0xff, 0xff, 0xff], "the end of string"),
-            (
-                &[0xff, 0xff, 0xff, 0xfc, 0x07],
-                "the end of string, then a symbol",
-            ),
-            (
-                &[0x07, 0xff, 0xff, 0xff, 0xff],
-                "a symbol, then the end of string",
-            ),
+            (&[0xff, 0xff, 0xff, 0xfc, 0x07], "a symbol behind it"),
+            (&[0x07, 0xff, 0xff, 0xff, 0xff], "a symbol before it"),
         ] {
             assert_eq!(decoded(string), Err(Malformed), "{what}");
         }

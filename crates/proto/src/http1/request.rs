@@ -295,8 +295,7 @@ mod tests {
     }
 
     encoding_cases! {
-        plain: {} []
-            => "GET / HTTP/1.1|Host: example.org||";
+        plain: {} [] => "GET / HTTP/1.1|Host: example.org||";
         path_and_query: { path: "/a%20b?c=d&e={}|" } []
             => "GET /a%20b?c=d&e={}| HTTP/1.1|Host: example.org||";
         options_of_the_server: { method: "OPTIONS", path: "*" } []
@@ -305,28 +304,24 @@ mod tests {
             => "GET / HTTP/1.1|Host: example.org|B: 1|A: 2|B: 3|Empty: ||";
         users_fields_replace: {} [("ACCEPT", "a"), ("host", "h"), ("user-agent", "u")]
             => "GET / HTTP/1.1|ACCEPT: a|host: h|user-agent: u||";
-        own_host_field_needs_no_host: { host: "" } [("Host", "h")]
-            => "GET / HTTP/1.1|Host: h||";
+        own_host_field_needs_no_host: { host: "" } [("Host", "h")] => "GET / HTTP/1.1|Host: h||";
         body_with_length: { method: "POST", body: b"hello" } []
             => "POST / HTTP/1.1|Host: example.org|Content-Length: 5||hello";
         body_with_get: { body: b"hello" } []
             => "GET / HTTP/1.1|Host: example.org|Content-Length: 5||hello";
         put_without_body: { method: "PUT" } []
             => "PUT / HTTP/1.1|Host: example.org|Content-Length: 0||";
-        methods_are_case_sensitive: { method: "post" } []
-            => "post / HTTP/1.1|Host: example.org||";
+        methods_are_case_sensitive: { method: "post" } [] => "post / HTTP/1.1|Host: example.org||";
         own_length: { method: "PATCH", body: b"hi" } [("content-length", "2")]
             => "PATCH / HTTP/1.1|Host: example.org|content-length: 2||hi";
         own_coding: { method: "POST", body: b"0\r\n\r\n" } [("Transfer-Encoding", "chunked")]
             => "POST / HTTP/1.1|Host: example.org|Transfer-Encoding: chunked||0||";
-        close: { close: true } []
-            => "GET / HTTP/1.1|Host: example.org|Connection: close||";
+        close: { close: true } [] => "GET / HTTP/1.1|Host: example.org|Connection: close||";
         close_already_there: { close: true } [("connection", "TE, Close")]
             => "GET / HTTP/1.1|Host: example.org|connection: TE, Close||";
         close_beside_keep_alive: { close: true } [("Connection", "keep-alive")]
             => "GET / HTTP/1.1|Host: example.org|Connection: keep-alive|Connection: close||";
-        value_beyond_ascii: {} [("X", "a\tä")]
-            => "GET / HTTP/1.1|Host: example.org|X: a\tä||";
+        value_beyond_ascii: {} [("X", "a\tä")] => "GET / HTTP/1.1|Host: example.org|X: a\tä||";
     }
 
     macro_rules! refusal_cases {
@@ -376,8 +371,7 @@ mod tests {
             => RequestError::ContentLength { stated: "".into(), actual: 0 };
         length_and_coding: {} [("Content-Length", "0"), ("Transfer-Encoding", "chunked")]
             => RequestError::TwoFramings;
-        coding_without_a_body: {} [("Transfer-Encoding", "chunked")]
-            => RequestError::NoLastChunk;
+        coding_without_a_body: {} [("Transfer-Encoding", "chunked")] => RequestError::NoLastChunk;
     }
 
     #[test]

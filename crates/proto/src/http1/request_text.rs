@@ -534,7 +534,7 @@ mod tests {
         }
     }
 
-    fn said(text: &str) -> String {
+    fn refused(text: &str) -> String {
         match scan_requests(text.as_bytes()) {
             Ok(found) => panic!("{text:?}: {found:?}"),
             Err(error) => error.to_string(),
@@ -555,18 +555,11 @@ mod tests {
         let last = "\r\nHEAD /c HTTP/1.0\nConnection: Keep-Alive\n\n";
         let text = format!("{one}{post}{chunked}{last}\r\n");
         let requests = found(&text);
-        let texts: Vec<&str> = requests
-            .iter()
-            .map(|request| &text[request.range.clone()])
-            .collect();
-        assert_eq!(texts, [one, post, chunked, &format!("{last}\r\n")]);
-        assert_eq!(
-            requests[3].kind,
-            RequestKind {
-                method: MethodKind::Head,
-                is_http_1_0: true,
-            }
-        );
+        let texts = requests.iter().map(|request| &text[request.range.clone()]);
+        let last = &format!("{last}\r\n");
+        assert_eq!(texts.collect::<Vec<_>>(), [one, post, chunked, last]);
+        let kind = &requests[3].kind;
+        assert_eq!((kind.method, kind.is_http_1_0), (MethodKind::Head, true));
         assert!(!requests[3].closes);
         assert_eq!(&text[requests[1].body_start..requests[1].range.end], "abc");
     }
@@ -590,7 +583,8 @@ mod tests {
 
     /// The first two of each table are what wrk 4.1.0 says to these texts.
     #[test]
-    fn faults_are_said_with_their_places() {
+    fn faults_have_their_places() {
+        let two = "GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n";
         for (text, message) in [
             ("", "incomplete request at 1:1"),
             ("42", "invalid HTTP method at 1:1"),
@@ -604,16 +598,18 @@ mod tests {
             ("GET / HTTP/1.1 \r\n\r\n", "invalid HTTP version at 1:15"),
             ("GET / HTTP/1.1\rX", "LF character expected at 1:16"),
             (
-                "GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+                two,
                 "data received after completed connection: close message at 3:1",
             ),
         ] {
-            assert_eq!(said(text), message, "{text:?}");
+            assert_eq!(refused(text), message, "{text:?}");
         }
         let (header, length) = ("invalid character in header", "content-length header");
+        let (unexpected, size) = ("unexpected content-length", "chunk size header");
+        let cut = "incomplete request";
         for (rest, message, place) in [
             ("Foo bar\r\n\r\n", header, "2:4"),
-            ("Host: x\r\n", "incomplete request", "3:1"),
+            ("Host: x\r\n", cut, "3:1"),
             (": x\r\n\r\n", header, "2:1"),
             ("A: \0\r\n\r\n", header, "2:4"),
             ("Content-Length: 1x\r\n\r\n", length, "2:18"),
@@ -625,34 +621,30 @@ mod tests {
             ),
             (
                 "Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
-                "unexpected content-length",
+                unexpected,
                 "3:16",
             ),
             (
                 "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n",
-                "unexpected content-length",
+                unexpected,
                 "5:1",
             ),
-            ("Content-Length: 5\r\n\r\nabc", "incomplete request", "4:4"),
-            (
-                "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-                "chunk size header",
-                "4:1",
-            ),
+            ("Content-Length: 5\r\n\r\nabc", cut, "4:4"),
+            ("Transfer-Encoding: chunked\r\n\r\nzz\r\n", size, "4:1"),
             (
                 "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
-                "chunk size header",
+                size,
                 "5:4",
             ),
             (
                 "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-                "incomplete request",
+                cut,
                 "5:1",
             ),
         ] {
-            let said = said(&format!("GET / HTTP/1.1\r\n{rest}"));
-            let is_right = said.contains(message) && said.ends_with(&format!(" at {place}"));
-            assert!(is_right, "{rest:?}: {said}");
+            let error = refused(&format!("GET / HTTP/1.1\r\n{rest}"));
+            let is_right = error.contains(message) && error.ends_with(&format!(" at {place}"));
+            assert!(is_right, "{rest:?}: {error}");
         }
     }
 
@@ -672,34 +664,26 @@ mod tests {
         let head = format!("POST / HTTP/1.1\r\nContent-Length: {TEXT_BYTES_MAX}\r\n\r\n");
         let long = [head.as_bytes(), &vec![b'a'; TEXT_BYTES_MAX]].concat();
         // A list holds it once for all connections.
-        assert_eq!(
-            scan_requests(&long).expect("one")[0].range.len(),
-            long.len()
-        );
+        let whole = scan_requests(&long).expect("one")[0].range.len();
+        assert_eq!(whole, long.len());
         let error = scan_requests_into(&long, &mut Vec::new()).expect_err("too long");
-        assert_eq!(
-            error.to_string(),
-            "more than 16 MiB of requests at once at 1:1"
-        );
+        let message = "more than 16 MiB of requests at once at 1:1";
+        assert_eq!(error.to_string(), message);
         let one = "GET / HTTP/1.1\r\n\r\n";
-        assert_eq!(
-            found(&one.repeat(TEXT_REQUESTS_MAX)).len(),
-            TEXT_REQUESTS_MAX
-        );
-        let message = said(&one.repeat(TEXT_REQUESTS_MAX + 1));
+        let most = found(&one.repeat(TEXT_REQUESTS_MAX)).len();
+        assert_eq!(most, TEXT_REQUESTS_MAX);
+        let message = refused(&one.repeat(TEXT_REQUESTS_MAX + 1));
         assert_eq!(message, "more than 4096 requests at once at 8193:1");
     }
 
     #[test]
-    fn parts_are_told_apart() {
+    fn parts_are_found() {
         let text = "\r\nPOST  http://h/p?q HTTP/1.1\r\nHost:h\r\nA:  b c \r\nContent-Length: 2\r\n\
                     \r\nxy";
         let requests = found(text);
         let parts = TextParts::of(text.as_bytes(), &requests[0]);
-        assert_eq!(
-            (parts.method, parts.url),
-            (&b"POST"[..], &b"http://h/p?q"[..])
-        );
+        assert_eq!(parts.method, b"POST");
+        assert_eq!(parts.url, b"http://h/p?q");
         let fields: Vec<(&[u8], &[u8])> = parts.fields().collect();
         let expected: [(&[u8], &[u8]); 3] =
             [(b"Host", b"h"), (b"A", b"b c"), (b"Content-Length", b"2")];

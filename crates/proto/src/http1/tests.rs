@@ -239,8 +239,7 @@ reply_cases! {
     old_version_closes: GET b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi"
         => [reply(200, 2).closing()] Ok(());
     old_version_kept: GET b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\
-        Content-Length: 2\r\n\r\nhi"
-        => [reply(200, 2)] Ok(());
+        Content-Length: 2\r\n\r\nhi" => [reply(200, 2)] Ok(());
     old_version_kept_and_close: GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive, close\r\n\
         Content-Length: 2\r\n\r\nhi" => [reply(200, 2).closing()] Ok(());
     old_version_until_close: GET b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhello"
@@ -325,8 +324,7 @@ reply_cases! {
         0\r\nA: b\nC: d\n\nHTTP/1.1 204 N\r\n\r\n") => [reply(200, 14), reply(204, 0)] Ok(());
     chunked_closing: GET ok!("Transfer-Encoding: chunked\r\nConnection: close\r\n\
         \r\n0\r\n\r\n") => [reply(200, 5).closing()] Ok(());
-    chunked_after_coding: GET ok!("Transfer-Encoding: gzip, chunked\r\n\r\n\
-        0\r\n\r\n")
+    chunked_after_coding: GET ok!("Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
         => [reply(200, 5)] Ok(());
     chunked_in_second_field: GET ok!("Transfer-Encoding: gzip,\r\n\
         Transfer-Encoding: , chunked\r\n\r\n0\r\n\r\n") => [reply(200, 5)] Ok(());

@@ -108,10 +108,8 @@ pub(super) fn talk<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, how: &Use) ->
         streams += 1;
         abandoned_bytes += bytes;
     }
-    assert_eq!(
-        (streams, client.in_flight(), client.depth()),
-        (in_flight, 0, 0)
-    );
+    assert_eq!(streams, in_flight);
+    assert_eq!((client.in_flight(), client.depth()), (0, 0));
     assert_eq!(client.pending_bytes() + abandoned_bytes, pending_bytes);
     Outcome {
         events,
@@ -166,10 +164,8 @@ pub fn fuzz_http2(data: &[u8]) {
     wire.extend_from_slice(rest);
     let whole = talk([&wire[..]], &how);
     let cut = talk(wire.chunks(step), &how);
-    assert_eq!(
-        (whole.events, whole.ending, whole.sent),
-        (cut.events, cut.ending, cut.sent)
-    );
+    assert_eq!((whole.events, whole.ending), (cut.events, cut.ending));
+    assert_eq!(whole.sent, cut.sent);
 }
 
 /// Field blocks, each with a length before it: both ways of keeping fields agree, though one passes

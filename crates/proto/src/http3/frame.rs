@@ -241,16 +241,12 @@ mod tests {
             (Setting::MaxFieldSectionSize, 65_536),
             (Setting::of(0x21), 1),
         ];
-        assert_eq!(
-            written(|out| write_control_opening(out, &settings)),
-            [0x00, 0x04, 0x07, 0x06, 0x80, 0x01, 0x00, 0x00, 0x21, 0x01]
-        );
+        let opening = written(|out| write_control_opening(out, &settings));
+        assert_eq!(opening, [0, 4, 7, 6, 0x80, 1, 0, 0, 0x21, 1]);
         assert_eq!(written(|out| write_control_opening(out, &[])), [0, 4, 0]);
         assert_eq!(written(|out| write_go_away(out, 400)), [7, 2, 0x41, 0x90]);
-        assert_eq!(
-            written(|out| write_header(out, Kind::Data, 70)),
-            [0, 0x40, 70]
-        );
+        let header = written(|out| write_header(out, Kind::Data, 70));
+        assert_eq!(header, [0, 0x40, 70]);
     }
 
     #[test]

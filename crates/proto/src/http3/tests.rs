@@ -90,33 +90,24 @@ fn broken(error: ConnectionError) -> Result<Reply, ReplyError> {
 
 #[test]
 fn replies_are_counted() {
-    let plain = head(OK);
-    let sized = head(&[(":status", "404"), ("content-length", "5")]);
-    let trailers = head(&[("checksum", "x")]);
-    let early = head(&[(":status", "103"), ("link", "</x>")]);
+    let plain = || head(OK);
+    let sized = || head(&[(":status", "404"), ("content-length", "5")]);
+    let trailers = || head(&[("checksum", "x")]);
+    let early = || head(&[(":status", "103"), ("link", "</x>")]);
+    let ok = |body_bytes| reply(200, plain().len(), body_bytes);
+    let of_sized = reply(404, sized().len(), 11);
+    let third = Reply {
+        interim: 2,
+        ..reply(404, 2 * early().len() + sized().len(), 7)
+    };
     for (parts, expected) in [
-        (vec![plain.clone()], reply(200, plain.len(), 0)),
-        (vec![plain.clone(), data(0)], reply(200, plain.len(), 2)),
-        (vec![plain.clone(), data(70)], reply(200, plain.len(), 73)),
-        (
-            vec![sized.clone(), data(2), data(0), data(3)],
-            reply(404, sized.len(), 11),
-        ),
-        (
-            vec![plain.clone(), data(1), trailers.clone()],
-            reply(200, plain.len(), 3 + trailers.len()),
-        ),
-        (
-            vec![plain.clone(), trailers.clone()],
-            reply(200, plain.len(), trailers.len()),
-        ),
-        (
-            vec![early.clone(), early.clone(), sized.clone(), data(5)],
-            Reply {
-                interim: 2,
-                ..reply(404, 2 * early.len() + sized.len(), 7)
-            },
-        ),
+        (vec![plain()], ok(0)),
+        (vec![plain(), data(0)], ok(2)),
+        (vec![plain(), data(70)], ok(73)),
+        (vec![sized(), data(2), data(0), data(3)], of_sized),
+        (vec![plain(), data(1), trailers()], ok(3 + trailers().len())),
+        (vec![plain(), trailers()], ok(trailers().len())),
+        (vec![early(), early(), sized(), data(5)], third),
     ] {
         assert_eq!(ending(&parts), Ok(expected));
     }
@@ -203,7 +194,8 @@ fn malformed_replies_fail_their_stream() {
 #[test]
 fn what_breaks_the_protocol_ends_the_connection() {
     use ConnectionError::{Compression, FrameSize, FrameUnexpected, Push};
-    let plain = head(OK);
+    let (plain, far) = (head(OK), raw(1, &[0, 0, 0xff, 0x24]));
+    let truncated = QpackError::Coding(CodingError::Truncated);
     let mut cases = vec![
         (vec![data(1)], FrameUnexpected),
         (vec![head(&[(":status", "100")]), data(0)], FrameUnexpected),
@@ -218,15 +210,9 @@ fn what_breaks_the_protocol_ends_the_connection() {
         (vec![plain.clone(), data(5)[..2].to_vec()], FrameSize),
         (vec![plain.clone(), unknown(5)[..4].to_vec()], FrameSize),
         (vec![plain.clone(), unknown(5)[..8].to_vec()], FrameSize),
-        (
-            vec![raw(1, &[])],
-            Compression(QpackError::Coding(CodingError::Truncated)),
-        ),
+        (vec![raw(1, &[])], Compression(truncated)),
         (vec![raw(1, &[2, 0])], Compression(QpackError::Dynamic)),
-        (
-            vec![plain.clone(), raw(1, &[0, 0, 0xff, 0x24])],
-            Compression(QpackError::Index),
-        ),
+        (vec![plain.clone(), far], Compression(QpackError::Index)),
     ];
     // Frames of the control stream, and of HTTP/2.
     for kind in [2, 3, 4, 6, 7, 8, 9, 0xd] {
@@ -316,16 +302,10 @@ fn first_bytes_are_those_of_a_head() {
     let limits = Limits::default();
     let mut known = KnownHead::default();
     let (unknown, plain) = (unknown(3), head(OK));
+    let across = [&unknown[5..], &plain[..1]].concat();
     for (pieces, expected) in [
         (vec![&unknown[..], &plain], 2),
-        (
-            vec![
-                &unknown[..5],
-                &[&unknown[5..], &plain[..1]].concat(),
-                &plain[1..],
-            ],
-            2,
-        ),
+        (vec![&unknown[..5], &across, &plain[1..]], 2),
         (vec![&plain[..1], &plain[1..]], 1),
         (vec![&[&unknown[..], &plain[..1]].concat(), &plain[1..]], 1),
     ] {

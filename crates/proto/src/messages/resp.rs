@@ -384,6 +384,7 @@ mod tests {
     #[test]
     fn each_type_is_one_message() {
         use RespKind::{Error, Push, Reply};
+        let streamed = "*?\r\n:1\r\n*2\r\n:2\r\n:3\r\n$?\r\n;1\r\na\r\n;0\r\n.\r\n";
         let cases: &[(&str, RespKind)] = &[
             ("+OK\r\n", Reply),
             ("+\r\n", Reply),
@@ -415,10 +416,7 @@ mod tests {
             ("|1\r\n+a\r\n+b\r\n|0\r\n>1\r\n+c\r\n", Push),
             ("$?\r\n;4\r\nHell\r\n;1\r\no\r\n;0\r\n", Reply),
             ("$?\r\n;0\r\n", Reply),
-            (
-                "*?\r\n:1\r\n*2\r\n:2\r\n:3\r\n$?\r\n;1\r\na\r\n;0\r\n.\r\n",
-                Reply,
-            ),
+            (streamed, Reply),
             ("%?\r\n+a\r\n~?\r\n:1\r\n.\r\n.\r\n", Reply),
             ("*2\r\n*?\r\n.\r\n:1\r\n", Reply),
             ("*?\r\n*?\r\n*?\r\n*?\r\n.\r\n.\r\n.\r\n.\r\n", Reply),
@@ -436,10 +434,8 @@ mod tests {
         }
         let all: String = cases.iter().map(|(text, _)| *text).collect();
         let expected = cases.iter().map(|(text, kind)| (text.len() as u64, *kind));
-        assert_eq!(
-            at_every_cut(all.as_bytes(), read),
-            (expected.collect(), Ok(0))
-        );
+        let found = at_every_cut(all.as_bytes(), read);
+        assert_eq!(found, (expected.collect(), Ok(0)));
     }
 
     #[test]
@@ -476,11 +472,8 @@ mod tests {
             ("*?\r\n*?\r\n*?\r\n*?\r\n*?\r\n", Place),
             ("$?\r\n+a\r\n", Type(b'+')),
         ] {
-            assert_eq!(
-                at_every_cut(text.as_bytes(), read),
-                (vec![], Err(error)),
-                "{text:?}"
-            );
+            let found = at_every_cut(text.as_bytes(), read);
+            assert_eq!(found, (vec![], Err(error)), "{text:?}");
         }
         let long = format!("+{}\r\n", "a".repeat(LINE_BYTES_MAX as usize));
         assert_eq!(read(&[long.as_bytes()]).1, Err(TooLarge));

@@ -277,6 +277,7 @@ mod tests {
         type Case<'a> = (&'a str, &'a [u8], &'a [u64], Result<u64, ScanError>);
         let wrong = |at| Err(ScanError::WrongEcho { at });
         let not_resp = Err(ScanError::Resp(RespError::Type(b'P')));
+        let short = Err(ScanError::Length { value: 3 });
         let cases: [Case<'_>; 27] = [
             ("line", b"+PONG\r\n\n+x", &[7, 1], Ok(2)),
             ("delim=\\r\\n", b"a\n\r\r\nb\r\n\r", &[5, 3], Ok(1)),
@@ -294,20 +295,10 @@ mod tests {
             ("len32be", b"\0\0\0\x02ab\0\0\0", &[6], Ok(3)),
             ("len32le", b"\x02\0\0\0ab\xff\xff\xff\xff", &[6], Ok(4)),
             ("len32be-4", b"\0\0\0\x05a\0\0\0\x04", &[5, 4], Ok(0)),
-            (
-                "len32be-4",
-                b"\0\0\0\x05a\0\0\0\x03",
-                &[5],
-                Err(ScanError::Length { value: 3 }),
-            ),
+            ("len32be-4", b"\0\0\0\x05a\0\0\0\x03", &[5], short),
             ("len32be@1-4", b"R\0\0\0\x04Z\0\0\0\x05I", &[5, 6], Ok(0)),
             ("len8@2+1", b"..\x01ab..\x00c.", &[5, 4], Ok(1)),
-            (
-                "marker=OK",
-                b"200 OK more 200 OKOK rest",
-                &[6, 12, 2],
-                Ok(5),
-            ),
+            ("marker=OK", b"20 OK more 200 OKOK rest", &[5, 12, 2], Ok(5)),
             ("marker=OK*2", b"1 OK 2 OK 3 OK", &[9], Ok(5)),
             ("marker=aa*2", b"aaaaaaa", &[4], Ok(3)),
             ("until-close", b"anything\n", &[], Ok(9)),
@@ -382,13 +373,10 @@ mod tests {
                 let before = scanner.pending_bytes();
                 scanner.discarded(unread);
                 assert_eq!(scanner.unread_bytes(&framing), 0);
-                let rest = if framing == Framing::Resp {
-                    b"z\r"
-                } else {
-                    b"za"
-                };
+                let is_resp = framing == Framing::Resp;
+                let rest = if is_resp { b"z\r" } else { b"za" };
                 let scanned = scanner.receive(&framing, rest, &sent).expect("framed");
-                if framing == Framing::Resp {
+                if is_resp {
                     assert_eq!((scanned.consumed, scanned.message_bytes), (2, None));
                     continue;
                 }

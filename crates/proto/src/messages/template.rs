@@ -426,11 +426,8 @@ mod tests {
     fn random_digits_follow_from_the_seed() {
         let digits = rendered("{rand:33}");
         assert_eq!(digits.len(), 33);
-        assert!(
-            digits
-                .bytes()
-                .all(|byte| b"0123456789abcdef".contains(&byte))
-        );
+        let is_digit = |byte| b"0123456789abcdef".contains(&byte);
+        assert!(digits.bytes().all(is_digit));
         assert_eq!(digits, rendered("{rand:33}"));
         let twice = rendered("{rand:16}{rand:16}");
         assert_ne!(twice[..16], twice[16..], "each place has its own");

@@ -44,16 +44,14 @@ fn good_frames() {
         let wire_bytes = 2 + payload.len() as u64;
         (Event::Ping { wire_bytes }, payload.to_vec())
     };
+    let text = |payload: &[u8], wire_bytes| message(Kind::Text, payload, wire_bytes);
+    let euro = text("€".as_bytes(), 9);
+    let gone = closed(Some(1001), 8, b"\x03\xe9gone");
+    let own_code = closed(Some(4000), 4, b"\x0f\xa0");
     for (bytes, events) in [
         // The examples of RFC 6455 section 5.7.
-        (
-            &b"\x81\x05Hello"[..],
-            vec![message(Kind::Text, b"Hello", 7)],
-        ),
-        (
-            b"\x01\x03Hel\x80\x02lo",
-            vec![message(Kind::Text, b"Hello", 9)],
-        ),
+        (&b"\x81\x05Hello"[..], vec![text(b"Hello", 7)]),
+        (b"\x01\x03Hel\x80\x02lo", vec![text(b"Hello", 9)]),
         (b"\x89\x05Hello", vec![ping(b"Hello")]),
         // Control frames between the parts of a message, and parts without a byte.
         (
@@ -62,23 +60,14 @@ fn good_frames() {
                 ping(b"x"),
                 (Event::Pong { wire_bytes: 2 }, Vec::new()),
                 message(Kind::Binary, b"ab", 8),
-                message(Kind::Text, b"", 2),
+                text(b"", 2),
             ],
         ),
         // A character that is cut by frames.
-        (
-            b"\x01\x01\xe2\x00\x01\x82\x80\x01\xac",
-            vec![message(Kind::Text, "€".as_bytes(), 9)],
-        ),
+        (b"\x01\x01\xe2\x00\x01\x82\x80\x01\xac", vec![euro]),
         (b"\x88\x00", vec![closed(None, 2, b"")]),
-        (
-            b"\x88\x06\x03\xe9gone",
-            vec![closed(Some(1001), 8, b"\x03\xe9gone")],
-        ),
-        (
-            b"\x88\x02\x0f\xa0",
-            vec![closed(Some(4000), 4, b"\x0f\xa0")],
-        ),
+        (b"\x88\x06\x03\xe9gone", vec![gone]),
+        (b"\x88\x02\x0f\xa0", vec![own_code]),
     ] {
         let found = outcome(bytes, CLIENT);
         assert_eq!((found.events, found.ending), (events, Ok(())), "{bytes:x?}");
@@ -86,7 +75,7 @@ fn good_frames() {
     }
     // The masked one of the RFC.
     let found = outcome(b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58", SERVER);
-    assert_eq!(found.events, [message(Kind::Text, b"Hello", 11)]);
+    assert_eq!(found.events, [text(b"Hello", 11)]);
 }
 
 #[test]
@@ -95,12 +84,9 @@ fn lengths_of_16_and_64_bits() {
         let mut wire = Vec::new();
         put_frame(&mut wire, Opcode::Binary, &vec![b'x'; length], None);
         assert_eq!(wire.len(), length + head_bytes);
-        assert_eq!(
-            frame_head_bytes(length as u64, false),
-            head_bytes as u64,
-            "{length}"
-        );
-        assert_eq!(frame_head_bytes(length as u64, true), head_bytes as u64 + 4);
+        let expected = head_bytes as u64;
+        assert_eq!(frame_head_bytes(length as u64, false), expected, "{length}");
+        assert_eq!(frame_head_bytes(length as u64, true), expected + 4);
         // Cut around the head, since there are many bytes.
         for cut in 0..16 {
             let (a, b) = wire.split_at(cut);
@@ -142,6 +128,7 @@ fn discarded_bytes_keep_the_place_in_the_key() {
 
 #[test]
 fn bad_frames() {
+    let not_shortest = Fault::LengthNotShortest;
     for (bytes, rules, fault) in [
         (&b"\xc1\x00"[..], CLIENT, Fault::ReservedBits),
         (b"\x91\x00", CLIENT, Fault::ReservedBits),
@@ -161,12 +148,8 @@ fn bad_frames() {
         (b"\x81\x00", SERVER, Fault::NotMasked),
         (b"\x89\x01x", SERVER, Fault::NotMasked),
         (b"\x82\x7f\x80\0\0\0\0\0\0\0", CLIENT, Fault::LengthTooLarge),
-        (b"\x82\x7e\x00\x7d", CLIENT, Fault::LengthNotShortest),
-        (
-            b"\x82\x7f\0\0\0\0\0\0\xff\xff",
-            CLIENT,
-            Fault::LengthNotShortest,
-        ),
+        (b"\x82\x7e\x00\x7d", CLIENT, not_shortest),
+        (b"\x82\x7f\0\0\0\0\0\0\xff\xff", CLIENT, not_shortest),
         (b"\x81\x03a\xc3(", CLIENT, Fault::NotUtf8),
         (b"\x81\x02\xe2\x82", CLIENT, Fault::NotUtf8),
         (b"\x01\x01\xc3\x80\x01(", CLIENT, Fault::NotUtf8),
@@ -340,6 +323,7 @@ fn answers_to_an_upgrade() {
     let h2c = answer("Upgrade: websocket", "Upgrade: h2c");
     let closing = answer(connection, "Connection: close");
     let x = "Sec-WebSocket-Accept: x";
+    let not_http = refused(NotHttp(ReplyError::MalformedHead));
     for (bytes, names, expected) in [
         (answer(end, end), none, open.clone()),
         (answer("websocket", "WebSocket"), none, open.clone()),
@@ -359,11 +343,7 @@ fn answers_to_an_upgrade() {
         (wants("chat"), none, other("chat")),
         (wants("chat, v2"), both, other("chat, v2")),
         (answer(end, end), chat, refused(NoSubprotocol)),
-        (
-            b"SSH-2.0-OpenSSH_9\r\n".to_vec(),
-            none,
-            refused(NotHttp(ReplyError::MalformedHead)),
-        ),
+        (b"SSH-2.0-OpenSSH_9\r\n".to_vec(), none, not_http),
         (b"HTTP/1.1 101 ".to_vec(), none, Ok(None)),
     ] {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -390,11 +370,8 @@ fn open_client(offer: &Offer, settings: Settings<'_>) -> Client {
     client.open(offer, [7; 16], &mut out);
     let answer = answer_to(&out);
     let progress = client.receive(&answer, settings, [0; 4], &mut out, |_| {});
-    assert_eq!(
-        progress.expect("good").event,
-        Some(ClientEvent::Open),
-        "it agrees"
-    );
+    let event = progress.expect("good").event;
+    assert_eq!(event, Some(ClientEvent::Open), "it agrees");
     assert_eq!(client.take_overhead(), answer.len() as u64);
     client
 }
@@ -440,24 +417,18 @@ fn a_client_answers_and_closes_once() {
     assert_eq!(wire, frame(Opcode::Close, b"\x03\xe8"));
     let (event, sent) = receive(&mut client, b"\x81\x01a");
     let kind = Kind::Text;
-    assert_eq!(
-        event,
-        Ok(Some(ClientEvent::Message {
-            kind,
-            payload_bytes: 1,
-            wire_bytes: 3
-        }))
-    );
+    let message = ClientEvent::Message {
+        kind,
+        payload_bytes: 1,
+        wire_bytes: 3,
+    };
+    assert_eq!(event, Ok(Some(message)));
     assert_eq!(sent, b"");
-    assert_eq!(
-        receive(&mut client, b"\x89\x00"),
-        (Ok(Some(ClientEvent::Ping)), vec![])
-    );
+    let (event, bytes) = receive(&mut client, b"\x89\x00");
+    assert_eq!((event, bytes.len()), (Ok(Some(ClientEvent::Ping)), 0));
     let code = Some(CloseCode::NORMAL);
-    assert_eq!(
-        receive(&mut client, b"\x88\x02\x03\xe8"),
-        (Ok(Some(ClientEvent::Closed { code })), vec![])
-    );
+    let closed = (Ok(Some(ClientEvent::Closed { code })), vec![]);
+    assert_eq!(receive(&mut client, b"\x88\x02\x03\xe8"), closed);
 
     // A fault is answered by a Close frame with the reason.
     let mut client = open_client(&offer, settings);

@@ -11,7 +11,7 @@ use brunt_server::Counters;
 use rand_pcg::Pcg64;
 
 use super::datagram::Datagram;
-use super::network::{Happening, Network, Notice, SocketId};
+use super::network::{Network, NetworkEvent, Notice, SocketId};
 use crate::counts::SimCounts;
 use crate::outside::Outside;
 
@@ -52,9 +52,7 @@ impl Network {
         if !socket.arrivals.is_empty() {
             self.notices.push_front((id, Notice::Arrived));
         }
-        let mut counts = self.counts.borrow_mut();
-        counts.datagrams.delivered += taken as u64;
-        counts.bytes_delivered += received.bytes.len() as u64;
+        self.counts.borrow_mut().bytes_delivered += received.bytes.len() as u64;
         self.received = received;
         (!self.received.bytes.is_empty()).then_some(Event::Received(slot))
     }
@@ -62,14 +60,14 @@ impl Network {
 
 impl Outside for Network {
     type Transport = transport::Datagram;
-    type Happening = Happening;
+    type Scheduled = NetworkEvent;
 
-    fn agenda(&mut self) -> &mut Timers<Happening> {
+    fn agenda(&mut self) -> &mut Timers<NetworkEvent> {
         &mut self.agenda
     }
 
-    fn happen(&mut self, at_ns: u64, happening: Happening) {
-        self.let_happen(at_ns, happening);
+    fn handle(&mut self, at_ns: u64, event: NetworkEvent) {
+        self.handle_event(at_ns, event);
     }
 
     fn random(&mut self) -> &mut Pcg64 {
@@ -95,7 +93,7 @@ impl Outside for Network {
                 bytes: bytes.into(),
                 ecn: outgoing.ecn,
             };
-            self.send_from(now_ns, slot, &datagram);
+            self.send_from(now_ns, slot, datagram);
         }
         self.notice(slot, Notice::Sent);
     }
@@ -149,6 +147,3 @@ impl Outside for Network {
         Some(counters)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,6 @@
-//! The simulated network between datagram sockets and a server: the reference server, or one that
-//! sends back what comes.
+//! The simulated network between datagram sockets and the reference server of HTTP/3.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -13,13 +12,10 @@ use brunt_proto::tls::ServerSide;
 use brunt_server::Counters;
 use rand_pcg::Pcg64;
 
-use super::counts::WayCounts;
 use super::datagram::{Datagram, Received};
 use super::reference::Reference;
-use super::settings::DatagramFault;
 use crate::counts::SimCounts;
 use crate::handle::SimHandle;
-use crate::ledger::Ledger;
 use crate::outside::Outside;
 use crate::settings::SimSettings;
 
@@ -40,13 +36,11 @@ pub(super) struct Socket {
     pub(super) dropped: u32,
 }
 
-/// What can happen.
+/// Something that happens at its instant.
 #[derive(Debug)]
-pub enum Happening {
+pub enum NetworkEvent {
     /// A datagram reaches the server.
     AtServer(SocketId, Datagram),
-    /// The server, which had it from `from_ns` on, sends it back.
-    Answered(SocketId, Datagram, u64),
     /// A datagram reaches a socket.
     AtClient(SocketId, Datagram),
     /// A socket learns that nobody listens (ICMP).
@@ -64,34 +58,24 @@ pub(super) enum Notice {
     Refused,
 }
 
-/// A way through the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    ToServer,
-    ToClient,
-}
-
 /// Everything outside of brunt.
 #[derive(Debug)]
 pub struct Network {
     settings: SimSettings,
     pub(super) random: Pcg64,
-    pub(super) agenda: Timers<Happening>,
+    pub(super) agenda: Timers<NetworkEvent>,
     /// All that there ever were, by their names.
     sockets: Vec<Option<Box<Socket>>>,
     /// The latest in each slot.
     slots: Vec<SocketId>,
-    /// Present where it takes the place of the server that sends back what comes.
+    /// Absent where the TLS library is broken: then nothing is answered.
     reference: Option<Reference>,
     /// Brunt is gone: the reference server does nothing more by itself, or it would repeat what is
     /// not acknowledged for ever.
     is_over: bool,
-    /// Of the planned faults, those that have happened.
-    planned_done: usize,
     pub(super) notices: VecDeque<(SocketId, Notice)>,
     pub(super) received: Received,
     pub(super) counts: Rc<RefCell<SimCounts>>,
-    ledger: Rc<RefCell<Ledger>>,
 }
 
 impl Network {
@@ -103,8 +87,6 @@ impl Network {
     ) -> Self {
         let http2 = settings.reference.unwrap_or_default();
         Self {
-            // None, unless the TLS library is broken: then nothing is answered that a client
-            // understands.
             reference: http3.and_then(|side| Reference::new(http2, side).ok()),
             random: Pcg64::new(settings.seed.into(), worker.into()),
             settings: settings.clone(),
@@ -112,11 +94,9 @@ impl Network {
             sockets: Vec::new(),
             slots: Vec::new(),
             is_over: false,
-            planned_done: 0,
             notices: VecDeque::new(),
             received: Received::default(),
             counts: Rc::clone(&handle.counts),
-            ledger: Rc::clone(&handle.ledger),
         }
     }
 
@@ -158,9 +138,9 @@ impl Network {
     }
 
     /// Sends a datagram from the socket in a slot.
-    pub(super) fn send_from(&mut self, now_ns: u64, slot: Slot, datagram: &Datagram) {
+    pub(super) fn send_from(&mut self, now_ns: u64, slot: Slot, datagram: Datagram) {
         let id = self.slots[slot.0 as usize];
-        self.carry(now_ns, Way::ToServer, id, datagram);
+        self.carry(now_ns, id, datagram, NetworkEvent::AtServer);
     }
 
     /// Has brunt's side look at the socket in a slot.
@@ -176,91 +156,41 @@ impl Network {
 
     /// A socket is over, or learned that nobody listens: it receives nothing more.
     pub(super) fn end(&mut self, id: SocketId) {
-        if let Some(socket) = self.sockets[id.0 as usize].take() {
-            self.counts.borrow_mut().datagrams.unclaimed += socket.arrivals.len() as u64;
-        }
+        self.sockets[id.0 as usize] = None;
     }
 
-    fn way_counts(&self, way: Way) -> RefMut<'_, WayCounts> {
-        RefMut::map(self.counts.borrow_mut(), |counts| match way {
-            Way::ToServer => &mut counts.datagrams.to_server,
-            Way::ToClient => &mut counts.datagrams.to_client,
-        })
-    }
-
-    /// Lets the network do with a datagram what it does.
-    fn carry(&mut self, now_ns: u64, way: Way, id: SocketId, datagram: &Datagram) {
-        self.way_counts(way).sent += 1;
-        let bytes_max = self.settings.datagrams.bytes_max;
-        if bytes_max.is_some_and(|most| datagram.bytes.len() > most.get().into()) {
-            self.way_counts(way).too_large += 1;
+    /// Lets the network do with a datagram what it does; `arrives` is what its arrival is.
+    fn carry(
+        &mut self,
+        now_ns: u64,
+        id: SocketId,
+        mut datagram: Datagram,
+        arrives: fn(SocketId, Datagram) -> NetworkEvent,
+    ) {
+        let faults = self.settings.datagrams;
+        if self.chance(faults.lost) {
             return;
         }
-        let planned = self.planned(now_ns);
-        if self.meets(DatagramFault::Lost, planned) {
-            self.way_counts(way).lost += 1;
-            return;
-        }
-        let is_repeated = self.meets(DatagramFault::Repeated, planned);
-        let is_held_back = self.meets(DatagramFault::HeldBack, planned);
-        let is_marked = datagram.ecn.is_some() && self.meets(DatagramFault::Marked, planned);
-        let mut counts = self.way_counts(way);
-        counts.repeated += u64::from(is_repeated);
-        counts.held_back += u64::from(is_held_back);
-        counts.marked += u64::from(is_marked);
-        drop(counts);
-        let mut datagram = datagram.clone();
-        if is_marked {
+        let is_repeated = self.chance(faults.repeated);
+        let is_held_back = self.chance(faults.held_back);
+        if datagram.ecn.is_some() && self.chance(faults.marked) {
             datagram.ecn = Some(Ecn::CongestionExperienced);
         }
-        let held_ns = if is_held_back {
-            self.settings.datagrams.held_back_ns
-        } else {
-            0
-        };
+        let held_ns = if is_held_back { faults.held_back_ns } else { 0 };
         let at_ns = now_ns + self.settings.network_ns + held_ns;
-        for _ in 0..1 + u8::from(is_repeated) {
-            let datagram = datagram.clone();
-            let arrives = match way {
-                Way::ToServer => Happening::AtServer(id, datagram),
-                Way::ToClient => Happening::AtClient(id, datagram),
-            };
-            self.agenda.push(at_ns, arrives);
+        if is_repeated {
+            self.agenda.push(at_ns, arrives(id, datagram.clone()));
         }
+        self.agenda.push(at_ns, arrives(id, datagram));
     }
 
-    /// Whether this happens to a datagram, for which something may be `planned`.
-    fn meets(&mut self, fault: DatagramFault, planned: Option<DatagramFault>) -> bool {
-        let network = &self.settings.datagrams;
-        let probability = match fault {
-            DatagramFault::Lost => network.lost,
-            DatagramFault::Repeated => network.repeated,
-            DatagramFault::HeldBack => network.held_back,
-            DatagramFault::Marked => network.marked,
-        };
-        planned == Some(fault) || self.chance(probability)
-    }
-
-    /// What is planned for a datagram that is sent now, if anything.
-    fn planned(&mut self, now_ns: u64) -> Option<DatagramFault> {
-        let next = self.settings.datagrams.planned.get(self.planned_done)?;
-        let is_due = next.at_ns <= now_ns;
-        self.planned_done += usize::from(is_due);
-        is_due.then_some(next.fault)
-    }
-
-    pub(super) fn let_happen(&mut self, at_ns: u64, happening: Happening) {
-        match happening {
-            Happening::AtServer(id, datagram) => self.serve(at_ns, id, datagram),
-            Happening::Answered(id, datagram, from_ns) => {
-                self.ledger.borrow_mut().served(from_ns, at_ns);
-                self.counts.borrow_mut().datagrams.served += 1;
-                self.carry(at_ns, Way::ToClient, id, &datagram);
-            }
-            Happening::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
-            Happening::ReferenceWakes if self.is_over => {}
-            Happening::ReferenceWakes => self.move_reference(at_ns),
-            Happening::Refused(id) => {
+    pub(super) fn handle_event(&mut self, at_ns: u64, event: NetworkEvent) {
+        match event {
+            NetworkEvent::AtServer(id, datagram) => self.serve(at_ns, id, datagram),
+            NetworkEvent::AtClient(id, datagram) => self.arrive(at_ns, id, datagram),
+            NetworkEvent::ReferenceWakes if self.is_over => {}
+            NetworkEvent::ReferenceWakes => self.move_reference(at_ns),
+            NetworkEvent::Refused(id) => {
                 if self.socket(id).is_some() {
                     self.notices.push_back((id, Notice::Refused));
                 }
@@ -269,21 +199,14 @@ impl Network {
     }
 
     fn serve(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
-        self.counts.borrow_mut().datagrams.to_server.arrived += 1;
-        let server = &self.settings.server;
-        if server.outage.is_some_and(|outage| outage.holds(at_ns)) {
-            self.counts.borrow_mut().datagrams.refused += 1;
+        let outage = self.settings.server.outage;
+        if outage.is_some_and(|outage| outage.holds(at_ns)) {
             let refused_ns = at_ns + self.settings.network_ns;
-            self.agenda.push(refused_ns, Happening::Refused(id));
-            return;
-        }
-        if let Some(reference) = &self.reference {
+            self.agenda.push(refused_ns, NetworkEvent::Refused(id));
+        } else if let Some(reference) = &self.reference {
             reference.arrived(address_of(id), datagram);
-            return self.move_reference(at_ns);
+            self.move_reference(at_ns);
         }
-        let service_ns = server.service.draw(&mut self.random) + server.delay_ns;
-        let answered = Happening::Answered(id, datagram, at_ns);
-        self.agenda.push(at_ns + service_ns, answered);
     }
 
     /// Has the reference server do what there is to do.
@@ -293,27 +216,23 @@ impl Network {
         };
         let (sent, wakes_ns) = reference.settle(at_ns);
         if let Some(wakes_ns) = wakes_ns.filter(|_| !self.is_over) {
-            self.agenda.push(wakes_ns, Happening::ReferenceWakes);
+            self.agenda.push(wakes_ns, NetworkEvent::ReferenceWakes);
         }
         for (to, datagram) in sent {
-            self.counts.borrow_mut().datagrams.served += 1;
             if let Some(id) = socket_at(to) {
-                self.carry(at_ns, Way::ToClient, id, &datagram);
+                self.carry(at_ns, id, datagram, NetworkEvent::AtClient);
             }
         }
     }
 
     fn arrive(&mut self, at_ns: u64, id: SocketId, datagram: Datagram) {
-        self.counts.borrow_mut().datagrams.to_client.arrived += 1;
         let most = self.settings.datagrams.socket_bytes_max;
         let Some(socket) = self.socket(id) else {
-            self.counts.borrow_mut().datagrams.unclaimed += 1;
             return;
         };
         let bytes = datagram.bytes.len() as u32;
         if socket.arrived_bytes + bytes > most {
             socket.dropped += 1;
-            self.counts.borrow_mut().datagrams.dropped += 1;
             return;
         }
         socket.arrived_bytes += bytes;

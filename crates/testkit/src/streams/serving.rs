@@ -9,7 +9,7 @@ use brunt_io::tcp_info::TcpInfo;
 use crate::link::{LinkId, Server};
 use crate::outside::Outside;
 use crate::piece::{Completes, Piece};
-use crate::world::{Happening, World};
+use crate::world::{SimEvent, World};
 
 use super::settings::SimReads;
 use super::stream::{PIECE_BYTES, Step, Stream};
@@ -29,7 +29,7 @@ impl World {
         // What brunt's side learns with the answer to its attempt.
         stream.edge = streams.buffer_bytes.get();
         if streams.sends_per_s.is_some() {
-            self.agenda.push(at_ns, Happening::Stream(id, Step::Sends));
+            self.agenda.push(at_ns, SimEvent::Stream(id, Step::Sends));
         }
     }
 
@@ -112,12 +112,12 @@ impl World {
             let has_more = bytes > 0 && stream.queued > 0 && room > bytes;
             stream.note(at_ns);
             if is_taken {
-                self.agenda.push(at_ns, Happening::Taken(id));
+                self.agenda.push(at_ns, SimEvent::Taken(id));
             }
             let arrives = (bytes > 0).then_some(Step::Arrives(bytes));
             let finishes = finishes.then_some(Step::Finishes);
             for step in arrives.into_iter().chain(finishes) {
-                self.agenda.push(arrival_ns, Happening::Stream(id, step));
+                self.agenda.push(arrival_ns, SimEvent::Stream(id, step));
             }
             if !has_more {
                 return;
@@ -138,7 +138,7 @@ impl World {
             }
             Step::Arrives(_) if is_closed => {
                 // A peer that sends to a closed socket gets a reset.
-                self.after_network(at_ns, Happening::Arrives(id, Piece::Reset));
+                self.after_network(at_ns, SimEvent::Arrives(id, Piece::Reset));
             }
             _ if is_closed => {}
             Step::Arrives(bytes) => {
@@ -176,7 +176,7 @@ impl World {
         if let Some(stream) = self.stream(id) {
             let (bytes, edge) = (stream.read + stream.unread, stream.read + room);
             let step = Step::Acknowledges { bytes, edge };
-            self.after_network(at_ns, Happening::Stream(id, step));
+            self.after_network(at_ns, SimEvent::Stream(id, step));
         }
     }
 
@@ -206,7 +206,7 @@ impl World {
             stream.is_reading = true;
             let step = Step::Reads(bytes);
             self.agenda
-                .push(at_ns + pause_ns, Happening::Stream(id, step));
+                .push(at_ns + pause_ns, SimEvent::Stream(id, step));
         }
     }
 
@@ -254,7 +254,6 @@ impl World {
             self.arrive_in_order(at_ns, id, piece);
         }
         let next_ns = at_ns + (PIECE_BYTES * 1_000_000_000 / rate).max(1);
-        self.agenda
-            .push(next_ns, Happening::Stream(id, Step::Sends));
+        self.agenda.push(next_ns, SimEvent::Stream(id, Step::Sends));
     }
 }

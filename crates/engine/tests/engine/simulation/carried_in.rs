@@ -78,7 +78,7 @@ fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
     }
     let mut settings = SimSettings {
         seed: 5,
-        ..at_the_door(Default::default())
+        ..at_the_door(|_| {})
     };
     settings.server.service = ServiceTime::Constant(MS);
     settings.server.faults.silent = 0.001;

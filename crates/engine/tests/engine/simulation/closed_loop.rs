@@ -1,22 +1,17 @@
 //! The closed loop, where the figures are known beforehand.
 
-use brunt_engine::RunError;
 use brunt_judge::{Grade, InvariantStatus, RunFigures, SignalId};
-use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, ThinkSpread};
-use brunt_testkit::{Costs, LateWakeUps, Outage, ServiceTime, SimServer, SimSettings};
+use brunt_load::{Plan, RequestOrder, RequestSet, RequestSpec, Reuse, ThinkSpread};
+use brunt_testkit::{Costs, LateWakeUps, Outage, ServiceTime, SimSettings};
 
-use super::{at_the_door, plan, run, textbook};
-use crate::common::{
-    MS, S, US, by_count, expect_valid, lifetime, many, simulate, status, window_start_ns,
-};
+use super::{at_the_door, closed, plan, run, textbook};
+use crate::common::{MS, S, US, by_count, expect_valid, lifetime, many, many_long, status};
 
 #[test]
 fn n_connections_give_n_replies_per_service_time() {
     for (connections, workers) in [(1, 1), (7, 1), (7, 3), (100, 2)] {
-        let mut plan = plan();
-        plan.connections = many(connections);
+        let mut plan = closed(connections, 1);
         plan.workers = many(workers);
-        plan.stop.duration_ns = Some(S);
         let (run, _) = run(plan, &textbook(800 * US));
         expect_valid(&run, "textbook");
         let expected = u64::from(connections) * 1_000;
@@ -71,37 +66,33 @@ fn requests_have_the_shares_of_their_weights() {
 #[test]
 fn a_server_with_one_place_gives_one_reply_per_service_time() {
     for connections in [1, 2, 50] {
-        let mut plan = plan();
-        plan.connections = many(connections);
-        plan.stop.duration_ns = Some(S);
         let mut settings = textbook(MS);
         settings.network_ns = 0;
         settings.server.concurrency = Some(many(1));
-        let (run, _) = run(plan, &settings);
+        let (run, _) = run(closed(connections, 1), &settings);
         expect_valid(&run, "one place");
         let replies = run.summary().window.replies.successes();
         assert!(replies.abs_diff(1_000) <= 1, "{connections}: {replies}");
         // Little's law: each waits until all others were served.
-        assert_eq!(
-            run.latencies.response.max_ns(),
-            Some(u64::from(connections) * MS)
-        );
+        let max_ns = u64::from(connections) * MS;
+        assert_eq!(run.latencies.response.max_ns(), Some(max_ns));
     }
 }
 
 #[test]
 fn users_that_think_do_not_move_in_lockstep() {
     const USERS: u32 = 1_000;
-    for (spread, replies_of_all) in [
-        // Each sends once per second, as often as in lockstep.
-        (ThinkSpread::Fixed, 10_000),
-        (ThinkSpread::Uniform, 10_000),
-        (ThinkSpread::Exponential, 10_000),
+    // Each sends once per second, as often as in lockstep.
+    let replies_of_all = 10_000;
+    for spread in [
+        ThinkSpread::Fixed,
+        ThinkSpread::Uniform,
+        ThinkSpread::Exponential,
     ] {
-        for workers in [1, 3] {
-            let mut plan = plan();
-            plan.connections = many(USERS);
+        for (workers, reuse) in [(1, Reuse::Unlimited), (3, Reuse::Requests(many_long(1)))] {
+            let mut plan = closed(USERS, 1);
             plan.workers = many(workers);
+            plan.reuse = reuse;
             plan.think_time_ns = S;
             plan.think_spread = spread;
             plan.think_seed = 17;
@@ -131,23 +122,15 @@ fn users_that_think_do_not_move_in_lockstep() {
 
 #[test]
 fn the_cost_of_work_is_part_of_every_latency() {
-    let mut plan = plan();
-    plan.connections = many(1);
-    plan.stop.duration_ns = Some(S);
     let mut settings = textbook(800 * US);
     settings.costs = Costs::default();
-    let (run, _) = run(plan, &settings);
+    let (run, _) = run(closed(1, 1), &settings);
     expect_valid(&run, "costs");
-    let (min_ns, max_ns) = (
-        run.latencies.response.min_ns(),
-        run.latencies.response.max_ns(),
-    );
-    assert_eq!(min_ns, max_ns);
-    let latency_ns = min_ns.expect("latencies");
-    assert!(
-        (MS + US..MS + 10 * US).contains(&latency_ns),
-        "{latency_ns}"
-    );
+    let response = &run.latencies.response;
+    assert_eq!(response.min_ns(), response.max_ns());
+    let latency_ns = response.min_ns().expect("latencies");
+    let expected_ns = MS + US..MS + 10 * US;
+    assert!(expected_ns.contains(&latency_ns), "{latency_ns}");
     // A closed loop sends when it receives: the rate is the inverse of the latency.
     let replies = run.summary().window.replies.successes();
     assert!(replies.abs_diff(S / latency_ns) <= 1, "{replies}");
@@ -157,15 +140,11 @@ fn the_cost_of_work_is_part_of_every_latency() {
 /// replies that come meanwhile.
 #[test]
 fn a_window_may_begin_before_the_last_first_request() {
-    let mut plan = plan();
-    plan.connections = many(4_000);
+    let mut plan = closed(4_000, 1);
     plan.warmup_ns = 500 * MS;
     plan.stop.duration_ns = Some(4 * S);
     let mut settings = textbook(S);
-    settings.costs = Costs {
-        send_ns: 500 * US,
-        ..Costs::NONE
-    };
+    settings.costs.send_ns = 500 * US;
     let (mut run, _) = run(plan, &settings);
     expect_valid(&run, "first requests");
     assert_eq!(run.agents[0].workers[0].pauses, []);
@@ -173,7 +152,11 @@ fn a_window_may_begin_before_the_last_first_request() {
     assert!((400.0..2_500.0).contains(&waited), "{waited}");
     // Replies were read while they were sent.
     let points = &run.agents[0].workers[0].series.points;
-    assert!(points[..points.len() / 2].iter().any(|it| it.successes > 0));
+    assert!(
+        points[..points.len() / 2]
+            .iter()
+            .any(|point| point.successes > 0)
+    );
     // Without that knowledge connections would seem to be lost.
     run.agents[0].workers[0].live.not_begun_ns = 0;
     assert_eq!(status(&run, "I1"), InvariantStatus::Broken);
@@ -182,15 +165,11 @@ fn a_window_may_begin_before_the_last_first_request() {
 /// More time-outs at once than one turn sees to are no pause of the worker.
 #[test]
 fn deadlines_that_wait_for_their_turn_are_no_pause() {
-    let mut plan = plan();
-    plan.connections = many(6_000);
+    let mut plan = closed(6_000, 1);
     plan.timeout_ns = S;
     plan.stop.duration_ns = Some(2 * S);
     let mut settings = textbook(10 * S);
-    settings.costs = Costs {
-        open_ns: 50 * US,
-        ..Costs::NONE
-    };
+    settings.costs.open_ns = 50 * US;
     let (run, _) = run(plan, &settings);
     assert!(run.summary().window.failures.iter().next().is_some());
     assert_eq!(run.agents[0].workers[0].pauses, []);
@@ -198,12 +177,8 @@ fn deadlines_that_wait_for_their_turn_are_no_pause() {
 
 #[test]
 fn pipelined_requests_share_the_round_trip() {
-    let mut plan = plan();
-    plan.connections = many(1);
-    plan.pipeline = many(4);
-    plan.stop.duration_ns = Some(S);
     // One request after the other is served while the others are on their way.
-    let (run, counts) = run(plan, &textbook(MS));
+    let (run, counts) = run(closed(1, 4), &textbook(MS));
     expect_valid(&run, "pipelined");
     let replies = run.summary().window.replies.successes();
     assert!(replies.abs_diff(1_000) <= 4, "{replies}");
@@ -212,15 +187,12 @@ fn pipelined_requests_share_the_round_trip() {
 
 #[test]
 fn late_wake_ups_raise_latencies_by_the_delay() {
-    let mut plan = plan();
-    plan.connections = many(1);
-    plan.stop.duration_ns = Some(S);
     let mut settings = textbook(800 * US);
     settings.late_wake_ups = Some(LateWakeUps {
         probability: 0.1,
         delay_ns: 3 * MS,
     });
-    let (run, counts) = run(plan, &settings);
+    let (run, counts) = run(closed(1, 1), &settings);
     expect_valid(&run, "late");
     assert_eq!(run.latencies.response.min_ns(), Some(MS));
     assert_eq!(run.latencies.response.max_ns(), Some(4 * MS));
@@ -229,8 +201,7 @@ fn late_wake_ups_raise_latencies_by_the_delay() {
 
 #[test]
 fn an_hour_of_load_is_a_unit_test() {
-    let mut plan = plan();
-    plan.connections = many(10);
+    let mut plan = closed(10, 1);
     plan.workers = many(2);
     plan.warmup_ns = 10 * S;
     plan.stop.duration_ns = Some(3_600 * S);
@@ -241,19 +212,6 @@ fn an_hour_of_load_is_a_unit_test() {
     assert!(replies.abs_diff(360_000) <= 10, "{replies}");
     assert_eq!(run.latencies.response.max_ns(), Some(100 * MS));
     assert_eq!(counts.requests, lifetime(&run).requests_sent);
-}
-
-#[test]
-fn a_silent_server_ends_the_run_on_time() {
-    let mut plan = plan();
-    plan.drain_limit_ns = 300 * MS;
-    let mut settings = SimSettings::new(1);
-    settings.server.faults.silent = 1.0;
-    let (run, counts) = run(plan, &settings);
-    expect_valid(&run, "silent");
-    assert!(run.window_ns + run.drain_ns_most() <= (200 + 300 + 100) * MS);
-    assert_eq!(run.summary().in_flight_at_end, 4);
-    assert_eq!((counts.requests, counts.silent), (4, 4));
 }
 
 #[test]
@@ -276,21 +234,6 @@ fn a_run_by_count_without_a_connection_gives_up() {
     expect_valid(&run, "no connection");
 }
 
-#[test]
-fn an_interrupt_before_the_window_leaves_no_run_and_one_in_it_a_shorter_one() {
-    let mut settings = SimSettings::new(1);
-    settings.interrupt_ns = Some(10 * MS);
-    let outcome = simulate(plan(), &settings);
-    assert!(matches!(outcome, Err(RunError::Interrupted)));
-    settings.interrupt_ns = Some(100 * MS);
-    let (run, counts) = run(plan(), &settings);
-    expect_valid(&run, "interrupted");
-    assert!(run.agents[0].interrupted);
-    let end_ns = window_start_ns(&run) + run.window_ns;
-    assert!((100 * MS..200 * MS).contains(&end_ns), "{end_ns}");
-    assert_eq!(counts.requests, lifetime(&run).requests_sent);
-}
-
 /// What the experiment within the warm-up shows of a server, as its signal says it.
 fn elasticity_of(mut plan: Plan, settings: &SimSettings) -> (Grade, String) {
     plan.warmup_ns = S;
@@ -306,10 +249,6 @@ fn elasticity_of(mut plan: Plan, settings: &SimSettings) -> (Grade, String) {
 
 #[test]
 fn half_of_the_connections_in_the_warm_up_show_what_they_give() {
-    let sleeping = SimServer {
-        service: ServiceTime::Exponential { mean_ns: 5 * MS },
-        ..SimServer::default()
-    };
     // (places at the server, connections, what follows)
     for (places, connections, grade) in [
         (None, 64, Grade::Fail),
@@ -319,13 +258,11 @@ fn half_of_the_connections_in_the_warm_up_show_what_they_give() {
         (Some(many(45)), 64, Grade::Warn),
         (Some(many(1)), 2, Grade::Healthy),
     ] {
-        let mut plan = plan();
-        plan.connections = many(connections);
-        let settings = at_the_door(SimServer {
-            concurrency: places,
-            ..sleeping.clone()
+        let settings = at_the_door(|server| {
+            server.service = ServiceTime::Exponential { mean_ns: 5 * MS };
+            server.concurrency = places;
         });
-        let (found, detail) = elasticity_of(plan, &settings);
+        let (found, detail) = elasticity_of(closed(connections, 1), &settings);
         let found = if detail.contains("in the warm-up") {
             found
         } else {
@@ -337,20 +274,16 @@ fn half_of_the_connections_in_the_warm_up_show_what_they_give() {
 
 #[test]
 fn replies_slower_than_the_stretches_say_nothing_of_halves() {
-    let settings = at_the_door(SimServer {
-        service: ServiceTime::Constant(200 * MS),
-        ..SimServer::default()
-    });
+    let settings = at_the_door(|server| server.service = ServiceTime::Constant(200 * MS));
     let (grade, detail) = elasticity_of(plan(), &settings);
     assert_eq!(grade, Grade::Unknown, "{detail}");
 }
 
 #[test]
 fn connections_that_paused_go_on() {
-    let mut plan = plan();
-    (plan.connections, plan.workers) = (many(7), many(2));
+    let mut plan = closed(7, 1);
+    plan.workers = many(2);
     plan.warmup_ns = S;
-    plan.stop.duration_ns = Some(S);
     plan.halves_warmup = true;
     let (halved, counts) = run(plan.clone(), &textbook(800 * US));
     expect_valid(&halved, "halved");

@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use brunt_judge::{RunFigures, Verdict};
-use brunt_load::{ArrivalProcess, LoadModel, Plan};
+use brunt_load::{ArrivalProcess, Plan};
 use brunt_record::Run;
 use brunt_testkit::{Costs, ServiceTime, SimHost, SimSettings, Taken};
 use rand::Rng;
@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 
 use super::seeds::part_of;
 use super::{plan, rate, run};
-use crate::common::{MS, S, broken, many, many_long};
+use crate::common::{MS, S, broken, many, many_long, requests_by_plan};
 
 /// Random situations, and the parts of them, of which each check makes one.
 const SEEDS: u64 = 150;
@@ -83,11 +83,8 @@ impl Situation {
     /// Has the schedule, if there is one, go with the connections.
     fn schedule(&mut self) {
         if let Some(rate_per_s) = self.planned_per_s {
-            self.plan.model = LoadModel::Open {
-                schedule: rate(ArrivalProcess::Poisson, rate_per_s, self.settings.seed),
-                connections_max: self.plan.connections,
-                queue_max: many(1_000_000),
-            };
+            let schedule = rate(ArrivalProcess::Poisson, rate_per_s, self.settings.seed);
+            requests_by_plan(&mut self.plan, schedule, 1_000_000);
         }
     }
 

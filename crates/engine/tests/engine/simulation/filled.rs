@@ -3,24 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use brunt_engine::{Rounds, RunObserver, prepare_simulated, prepare_simulated_part, raw_requests};
+use brunt_engine::{Rounds, prepare_simulated, prepare_simulated_part, raw_requests};
 use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
-use brunt_record::{LoggedEnd, ReplyOutcome, RequestLog, Run};
+use brunt_record::{LoggedEnd, ReplyOutcome, Run};
 use brunt_server::Http2Options;
 use brunt_testkit::SimMachine;
 
-use super::{even_rate, plan};
+use super::{KeepLog, even_rate, plan};
 use crate::common::{
     by_count, expect_valid, failures, lifetime, many, many_long, reference, requests_by_plan,
 };
-
-struct Keeping(Option<RequestLog>);
-
-impl RunObserver for Keeping {
-    fn request_log(&mut self, log: RequestLog) {
-        self.0 = Some(log);
-    }
-}
 
 /// Runs the plan, or a part of it. Gives the numbers that the requests of the window had, in order,
 /// by the number of the request in its set.
@@ -32,7 +24,7 @@ fn numbers(plan: &Plan, part: Option<Part>) -> (Run, BTreeMap<u32, Vec<u64>>) {
     };
     let prepared = prepared.expect("it fits");
     let control = prepared.control();
-    let mut keeping = Keeping(None);
+    let mut keeping = KeepLog(None);
     let mut session = prepared.open_in(&mut machine, &control);
     let run = session
         .round(&Round::of(plan), &mut keeping)
@@ -42,14 +34,12 @@ fn numbers(plan: &Plan, part: Option<Part>) -> (Run, BTreeMap<u32, Vec<u64>>) {
     let mut numbers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for request in keeping.0.expect("it was asked for").requests() {
         assert_eq!(request.end, LoggedEnd::Reply(ReplyOutcome::of_status(200)));
-        numbers
-            .entry(request.request)
-            .or_default()
-            .push(request.body_bytes);
+        let of_one = numbers.entry(request.request).or_default();
+        of_one.push(request.body_bytes);
     }
     numbers
         .values_mut()
-        .for_each(|numbers| numbers.sort_unstable());
+        .for_each(|of_one| of_one.sort_unstable());
     (run, numbers)
 }
 
@@ -134,7 +124,7 @@ fn fixed_requests_of_a_list_take_no_number() {
     let list = asking(&["/bytes/7000", "/bytes/{{seq}}", "/bytes/{{rand 3000 3004}}"]);
     let (run, numbers) = numbers(&counted(3, list), None);
     assert_eq!(numbers[&0], [7_000; 200]);
-    let names: Vec<&str> = run.names.iter().map(|it| &*it.name).collect();
+    let names: Vec<&str> = run.names.iter().map(|name| &*name.name).collect();
     assert_eq!(names[1..], ["/bytes/{{seq}}", "/bytes/{{rand 3000 3004}}"]);
     let sequence = &numbers[&1];
     assert_eq!(sequence.len(), 200);
@@ -144,11 +134,8 @@ fn fixed_requests_of_a_list_take_no_number() {
     for number in 3_000..3_005 {
         assert!(numbers[&2].contains(&number), "{number}: {numbers:?}");
     }
-    assert!(
-        numbers[&2]
-            .iter()
-            .all(|number| (3_000..3_005).contains(number))
-    );
+    let between = |number| (3_000..3_005).contains(number);
+    assert!(numbers[&2].iter().all(between));
 }
 
 #[test]

@@ -1,28 +1,22 @@
-//! HTTP/2, in clear text and over TLS, and HTTP/1.1 over TLS, where the figures are known
+//! HTTP/2, in clear text and over TLS, HTTP/3, and HTTP/1.1 over TLS, where the figures are known
 //! beforehand.
 
 use brunt_judge::RunFigures;
-use brunt_load::{HttpChoice, Plan, Reuse, Target};
+use brunt_load::{HttpChoice, Plan, Reuse, Target, TlsVersion};
 use brunt_record::{FailureKind, Protocol};
 use brunt_server::Http2Options;
-use brunt_testkit::{SimServer, SimSettings};
+use brunt_testkit::SimSettings;
 
 use super::reference::{exact, run_in, sum};
-use super::{faithful, plan, reconcile, run, textbook};
+use super::{closed as closed_loop, faithful, run, textbook};
 use crate::common::{
-    MS, S, US, ask, broken, by_count, change_request, failed, failures, lifetime, many, many_long,
+    MS, S, US, ask, by_count, change_request, expect_valid, failed, failures, lifetime, many,
+    many_long,
 };
 
 /// Kinds of malformed answers that fail their stream, and that fail the connection.
 const OF_STREAM: [&str; 3] = ["no-status", "short-body", "short-length"];
-const OF_CONNECTION: [&str; 6] = [
-    "bad-hpack",
-    "large-frame",
-    "stream-zero",
-    "idle-stream",
-    "window-overflow",
-    "garbage",
-];
+const OF_CONNECTION: &str = "bad-hpack large-frame stream-zero idle-stream window-overflow garbage";
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +24,12 @@ enum Wire {
     Http2,
     TlsHttp1,
     TlsHttp2,
+    Http3,
 }
 
 const WIRES: [Wire; 3] = [Wire::Http2, Wire::TlsHttp1, Wire::TlsHttp2];
+/// Those that carry several requests at once on a connection.
+const OF_STREAMS: [Wire; 3] = [Wire::Http2, Wire::TlsHttp2, Wire::Http3];
 
 /// The kinds of reset streams, by their code (RFC 9113 section 7); the last one is of others.
 const OF_RESETS: [FailureKind; 15] = [
@@ -53,26 +50,23 @@ const OF_RESETS: [FailureKind; 15] = [
     FailureKind::StreamOtherCode,
 ];
 
-/// The plan, spoken so; in HTTP/2 with so many streams per connection.
+/// The plan, spoken so; in HTTP/2 and HTTP/3 with so many streams per connection.
 fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
     if wire != Wire::Http2 {
         plan.target = Target::parse("https://simulated/", None).expect("a URL");
     }
-    if wire == Wire::TlsHttp1 {
-        plan.spoken = HttpChoice::HTTP1.into();
-    } else {
-        plan.spoken = HttpChoice::HTTP2.into();
-        plan.streams = many(streams);
-    }
+    let http = match wire {
+        Wire::TlsHttp1 => HttpChoice::HTTP1,
+        Wire::Http2 | Wire::TlsHttp2 => HttpChoice::HTTP2,
+        Wire::Http3 => HttpChoice::HTTP3,
+    };
+    plan.spoken = http.into();
+    plan.streams = many(streams);
     plan
 }
 
-/// A closed loop for a second.
 fn closed(connections: u32) -> Plan {
-    let mut plan = plan();
-    plan.connections = many(connections);
-    plan.stop.duration_ns = Some(S);
-    plan
+    closed_loop(connections, 1)
 }
 
 fn http2(connections: u32, streams: u32) -> Plan {
@@ -99,13 +93,6 @@ fn reference(change: impl FnOnce(&mut Http2Options)) -> SimSettings {
         reference: Some(http2),
         ..textbook(0)
     }
-}
-
-/// A textbook server that also does this.
-fn server(change: impl FnOnce(&mut SimServer)) -> SimSettings {
-    let mut settings = textbook(800 * US);
-    change(&mut settings.server);
-    settings
 }
 
 #[test]
@@ -142,20 +129,20 @@ fn each_stream_gives_a_reply_per_service_time() {
 fn after_a_goaway_the_server_has_answered_what_it_took() {
     for (connections, streams, after) in [(1, 1, 10), (1, 100, 1_000), (5, 20, 7), (10, 10, 1_000)]
     {
-        for wire in [Wire::Http2, Wire::TlsHttp2] {
+        for wire in OF_STREAMS {
             let what = format!("{wire:?}: {connections} x {streams}, {after}");
             let settings = reference(|http2| http2.requests_max = Some(many_long(after)));
             let plan = to("/delay/800us", over(wire, streams, closed(connections)));
             let (run, counters) = exact(plan, &settings, &what);
             let lifetime = lifetime(&run);
             let not_processed = lifetime.failures.get(FailureKind::NotProcessed);
-            let ignored = sum(&counters, |it| it.streams_ignored);
+            let ignored = sum(&counters, |server| server.streams_ignored);
             assert_eq!(failed(&run), not_processed, "{what}: {:?}", failures(&run));
             assert_eq!(not_processed, ignored, "{what}");
-            let requests = sum(&counters, |it| it.requests);
+            let requests = sum(&counters, |server| server.requests);
             assert_eq!(lifetime.replies.total(), requests, "{what}");
             assert_eq!(lifetime.requests_sent, requests + ignored, "{what}");
-            let goaways = sum(&counters, |it| it.goaways);
+            let goaways = sum(&counters, |server| server.goaways);
             assert_eq!(lifetime.goaways, goaways, "{what}");
             assert!(goaways > 0, "{what}");
         }
@@ -174,20 +161,29 @@ fn resets_are_counted_by_their_code() {
         let plan = to(&path, counted(200, http2(4, 10)));
         let (run, counters) = exact(plan, &reference(|_| {}), &path);
         assert_eq!(failures(&run), [(kind, 200)], "{path}");
-        assert_eq!(sum(&counters, |it| it.faults), 200, "{path}");
+        assert_eq!(sum(&counters, |server| server.faults), 200, "{path}");
         // The connections went on.
-        assert_eq!(sum(&counters, |it| it.connections_accepted), 4, "{path}");
+        assert_eq!(
+            sum(&counters, |server| server.connections_accepted),
+            4,
+            "{path}"
+        );
     }
 }
 
 #[test]
 fn refused_streams_are_counted() {
-    for wire in [Wire::Http2, Wire::TlsHttp2] {
+    for wire in OF_STREAMS {
         let plan = to("/random-refuse/10", over(wire, 10, closed(4)));
         let (run, counters) = exact(plan, &reference(|_| {}), "refused");
-        let refused = lifetime(&run).failures.get(FailureKind::StreamRefused);
+        // HTTP/3 has one way to say this, be it by a reset or by GOAWAY.
+        let kind = match wire {
+            Wire::Http3 => FailureKind::NotProcessed,
+            _ => FailureKind::StreamRefused,
+        };
+        let refused = lifetime(&run).failures.get(kind);
         assert_eq!(failed(&run), refused, "{:?}", failures(&run));
-        assert_eq!(refused, sum(&counters, |it| it.faults));
+        assert_eq!(refused, sum(&counters, |server| server.faults));
         assert!(refused > 1_000, "{refused}");
     }
 }
@@ -200,12 +196,15 @@ fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
     let (run, counters) = exact(plan, &reference(|_| {}), "silent streams");
     let timed_out = lifetime(&run).failures.get(FailureKind::TimedOut);
     let in_flight = run.summary().in_flight_at_end;
-    assert_eq!(timed_out + in_flight, sum(&counters, |it| it.faults));
+    assert_eq!(
+        timed_out + in_flight,
+        sum(&counters, |server| server.faults)
+    );
     assert_eq!(failed(&run), timed_out, "{:?}", failures(&run));
     assert!(timed_out > 50, "{timed_out}");
     // Nobody else was hurt.
-    assert_eq!(sum(&counters, |it| it.connections_accepted), 2);
-    let cancelled = sum(&counters, |it| it.streams_cancelled);
+    assert_eq!(sum(&counters, |server| server.connections_accepted), 2);
+    let cancelled = sum(&counters, |server| server.streams_cancelled);
     assert!(
         timed_out.abs_diff(cancelled) <= 20,
         "{timed_out}, {cancelled}"
@@ -219,29 +218,31 @@ fn a_silent_connection_is_replaced() {
     plan.timeout_ns = 20 * MS;
     let (run, counters) = exact(plan, &reference(|_| {}), "silent connections");
     assert_eq!(failed(&run), 200);
-    let accepted = sum(&counters, |it| it.connections_accepted);
+    let accepted = sum(&counters, |server| server.connections_accepted);
     assert!(accepted > 2 * 5, "{accepted}");
 }
 
 #[test]
 fn the_server_s_limit_of_streams_is_kept() {
-    for (streams_max, path, later) in [
-        (10, "/", 10),
-        (100, "/", 100),
-        (5, "/malformed/one-stream", 1),
+    for (wire, streams_max, path, later) in [
+        (Wire::Http2, 10, "/", 10),
+        (Wire::Http2, 100, "/", 100),
+        (Wire::Http2, 5, "/malformed/one-stream", 1),
+        (Wire::Http3, 3, "/", 3),
     ] {
-        let what = format!("{streams_max}, {path}");
+        let what = format!("{wire:?}, {streams_max}, {path}");
         let settings = reference(|http2| http2.streams_max = many(streams_max));
-        let (run, counters) = exact(to(path, http2(2, 100)), &settings, &what);
+        let plan = to(path, over(wire, 100, closed(2)));
+        let (run, counters) = exact(plan, &settings, &what);
         assert_eq!(run.agents[0].negotiated.depth, streams_max, "{what}");
         assert_eq!(failures(&run), [], "{what}");
-        assert_eq!(sum(&counters, |it| it.streams_refused), 0, "{what}");
+        assert_eq!(sum(&counters, |server| server.streams_refused), 0, "{what}");
         let in_flight = run.summary().in_flight_mean.known().expect("a mean");
-        let expected = f64::from(2 * later);
-        assert!(
-            (in_flight - expected).abs() <= 0.1,
-            "{what}: {in_flight}, not {expected}"
-        );
+        // Over QUIC, credit for another stream comes behind the reply.
+        if wire != Wire::Http3 {
+            let expected = f64::from(2 * later);
+            assert!((in_flight - expected).abs() <= 0.1, "{what}: {in_flight}");
+        }
     }
 }
 
@@ -288,10 +289,8 @@ fn large_bodies_pass_the_windows_both_ways() {
             assert_eq!(failures(&run), [], "{what}");
             let replies = lifetime(&run).replies.total();
             assert!(replies >= 2, "{what}: {replies}");
-            let (requests, received) = (
-                sum(&counters, |it| it.requests),
-                sum(&counters, |it| it.bytes_received),
-            );
+            let requests = sum(&counters, |server| server.requests);
+            let received = sum(&counters, |server| server.bytes_received);
             assert!(received >= 300_000 * requests, "{what}");
         }
     }
@@ -300,16 +299,16 @@ fn large_bodies_pass_the_windows_both_ways() {
 #[test]
 fn a_malformed_reply_hurts_its_stream_and_a_malformed_frame_the_connection() {
     let of_stream = OF_STREAM.map(|kind| (kind, true));
-    let of_connection = OF_CONNECTION.map(|kind| (kind, false));
+    let of_connection = OF_CONNECTION.split(' ').map(|kind| (kind, false));
     for (malformed, is_of_stream) in of_stream.into_iter().chain(of_connection) {
         let mut plan = http2(2, 10);
         let path = format!("/malformed/{malformed}");
         ask(&mut plan, &[("/delay/800us", 999), (&path, 1)]);
         let (run, counters) = run_in(reference(|_| {}), plan).expect("a run");
-        assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
-        let faults = sum(&counters, |it| it.faults);
+        expect_valid(&run, malformed);
+        let faults = sum(&counters, |server| server.faults);
         assert!(faults >= 5, "{malformed}: {counters:?}");
-        let accepted = sum(&counters, |it| it.connections_accepted);
+        let accepted = sum(&counters, |server| server.connections_accepted);
         if is_of_stream {
             assert_eq!(accepted, 2, "{malformed}");
             assert_eq!(failed(&run), faults, "{malformed}");
@@ -327,29 +326,23 @@ fn an_error_told_by_goaway_fails_what_was_in_flight() {
     let mut plan = http2(2, 10);
     ask(&mut plan, &[("/delay/800us", 999), ("/goaway/2", 1)]);
     let (run, counters) = run_in(reference(|_| {}), plan).expect("a run");
-    assert_eq!(broken(&run, &[]), Vec::<brunt_judge::Finding>::new());
-    let goaways = sum(&counters, |it| it.goaways);
+    expect_valid(&run, "an error");
+    let goaways = sum(&counters, |server| server.goaways);
     assert!(goaways > 5, "{counters:?}");
     assert_eq!(lifetime(&run).goaways, goaways);
-    let replies = sum(&counters, |it| it.replies);
+    let replies = sum(&counters, |server| server.replies);
     assert_eq!(lifetime(&run).replies.total(), replies);
     assert!(failed(&run) >= goaways, "{:?}", failures(&run));
 }
 
 #[test]
 fn handshakes_that_fail_are_failed_attempts() {
-    let settings = server(|server| {
-        server.faults.handshake_cut = 0.2;
-        server.faults.handshake_silent = 0.1;
-        server.faults.reset = 0.01;
-    });
+    let mut settings = textbook(800 * US);
+    let faults = &mut settings.server.faults;
+    (faults.handshake_cut, faults.handshake_silent, faults.reset) = (0.2, 0.1, 0.01);
     let mut plan = over(Wire::TlsHttp1, 4, closed(5));
     plan.connect_timeout_ns = 20 * MS;
-    let (run, counts) = run(plan.clone(), &settings);
-    let problems = broken(&run, &[]);
-    assert!(problems.is_empty(), "{problems:?}");
-    let wrong = reconcile::mismatches(&plan, &run, &counts);
-    assert_eq!(wrong, Vec::<String>::new());
+    let (run, counts) = faithful(&plan, &settings, "handshakes");
     let lifetime = lifetime(&run);
     let cut = lifetime.failures.get(FailureKind::HandshakeCut);
     let silent = lifetime.failures.get(FailureKind::HandshakeTimedOut);
@@ -361,15 +354,20 @@ fn handshakes_that_fail_are_failed_attempts() {
 
 #[test]
 fn sessions_of_tls_are_resumed_when_that_is_asked_for() {
-    for (wire, resumption) in [
-        (Wire::TlsHttp1, false),
-        (Wire::TlsHttp1, true),
-        (Wire::TlsHttp2, true),
+    let (tls12, tls13) = (TlsVersion::Tls12, TlsVersion::Tls13);
+    for (wire, version, resumption) in [
+        (Wire::TlsHttp1, tls12, false),
+        (Wire::TlsHttp1, tls13, false),
+        (Wire::TlsHttp1, tls12, true),
+        (Wire::TlsHttp1, tls13, true),
+        (Wire::TlsHttp2, tls12, true),
+        (Wire::TlsHttp2, tls13, true),
     ] {
         let mut plan = over(wire, 1, closed(1));
+        (plan.tls.version_min, plan.tls.version_max) = (version, version);
         plan.tls.resumption = resumption;
         plan.reuse = Reuse::Requests(many_long(10));
-        let (run, _) = run(plan, &server(|_| {}));
+        let (run, _) = run(plan, &textbook(800 * US));
         let lifetime = lifetime(&run);
         let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;
         assert_eq!(handshakes, lifetime.connections_opened);

@@ -4,7 +4,7 @@
 use brunt_judge::{InvariantStatus, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, Plan, Reuse, Target};
 use brunt_record::Run;
-use brunt_testkit::{IdleLimit, Outage, ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{IdleLimit, Outage, ServiceTime, SimSettings};
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
 use crate::common::{
@@ -13,9 +13,12 @@ use crate::common::{
 };
 
 /// A server that takes 1 ms, and closes what is idle for so long.
-fn closing(after_ns: u64, says_408: bool) -> SimSettings {
+fn closing(after_ns: u64, sends_408: bool) -> SimSettings {
     let mut settings = textbook(MS);
-    settings.server.idle = Some(IdleLimit { after_ns, says_408 });
+    settings.server.idle = Some(IdleLimit {
+        after_ns,
+        sends_408,
+    });
     settings
 }
 
@@ -57,11 +60,8 @@ fn an_open_loop_opens_again_what_it_needs() {
             let (run, _) = faithful(&plan, &closing(idle_ms * MS, false), &what);
             assert_eq!(connections(&run), expected, "{what}");
             assert_eq!(failures(&run), [], "{what}");
-            assert_eq!(
-                run.latencies.response.max_ns(),
-                Some(MS + 200 * US),
-                "{what}"
-            );
+            let max_ns = run.latencies.response.max_ns();
+            assert_eq!(max_ns, Some(MS + 200 * US), "{what}");
             assert_eq!(status(&run, "L1"), InvariantStatus::Held, "{what}");
         }
     }
@@ -161,25 +161,12 @@ fn connections_that_end_just_before_a_short_run_break_nothing() {
         let mut plan = plan();
         plan.connections = many(2);
         by_count(&mut plan, 1);
-        let server = SimServer {
-            service: ServiceTime::Constant(20 * US),
-            idle: Some(IdleLimit {
-                after_ns: after_us * US,
-                says_408: false,
-            }),
-            ..SimServer::default()
-        };
-        let settings = SimSettings {
-            network_ns: 10 * US,
-            server,
-            ..SimSettings::new(1)
-        };
+        let mut settings = SimSettings::new(1);
+        settings.network_ns = 10 * US;
+        settings.server.service = ServiceTime::Constant(20 * US);
+        settings.server.idle = closing(after_us * US, false).server.idle;
         let (run, _) = run(plan, &settings);
-        assert_ne!(
-            status(&run, "L1"),
-            InvariantStatus::Broken,
-            "{after_us} us: {} ns",
-            run.window_ns
-        );
+        let what = format!("{after_us} us: {} ns", run.window_ns);
+        assert_ne!(status(&run, "L1"), InvariantStatus::Broken, "{what}");
     }
 }

@@ -5,10 +5,10 @@
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::ArrivalProcess;
 use brunt_record::Run;
-use brunt_testkit::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::ServiceTime;
 
-use super::{at_the_door, open_loop, plan, rate, run};
-use crate::common::{MS, S, expect_valid, many};
+use super::{at_the_door, closed, open_loop, rate, run};
+use crate::common::{MS, S, expect_valid};
 
 /// Simulated runs of each kind.
 const RUNS: u64 = 40;
@@ -51,28 +51,22 @@ impl Kind {
     fn run(self, seed: u64) -> Run {
         let length_ns = self.length_s * S;
         let plan = match self.load {
-            Loop::Open => open_loop(
-                rate(ArrivalProcess::Poisson, RATE_PER_S, seed),
-                PLENTY,
-                length_ns,
-            ),
+            Loop::Open => {
+                let schedule = rate(ArrivalProcess::Poisson, RATE_PER_S, seed);
+                open_loop(schedule, PLENTY, length_ns)
+            }
             Loop::Closed => {
-                let mut plan = plan();
-                plan.connections = many(CONNECTIONS);
+                let mut plan = closed(CONNECTIONS, 1);
                 plan.warmup_ns = 0;
                 plan.stop.duration_ns = Some(length_ns);
                 plan
             }
         };
-        let server = SimServer {
-            service: ServiceTime::Exponential { mean_ns: MS },
-            drift_per_s: self.drift_per_s,
-            ..SimServer::default()
-        };
-        let settings = SimSettings {
-            seed,
-            ..at_the_door(server)
-        };
+        let mut settings = at_the_door(|server| {
+            server.service = ServiceTime::Exponential { mean_ns: MS };
+            server.drift_per_s = self.drift_per_s;
+        });
+        settings.seed = seed;
         let (run, _) = run(plan, &settings);
         expect_valid(&run, &format!("{self:?}, seed {seed}"));
         run

@@ -1,10 +1,10 @@
 //! The simulated machine and server: read as exactly as they are simulated.
 
 use brunt_judge::RunFigures;
-use brunt_record::{CpuTimes, Run};
-use brunt_testkit::{Costs, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
+use brunt_record::{CpuTimes, Run, ServerEvidence};
+use brunt_testkit::{Limiter, ServiceTime, SimHost, SimSettings, Taken};
 
-use super::{at_the_door, even_rate, faithful, open_loop, plan, run, textbook};
+use super::{at_the_door, closed, even_rate, faithful, open_loop, plan, run, textbook};
 use crate::common::{MS, S, US, expect_valid, lifetime, many, many_long, simulate};
 
 /// Everything else is read.
@@ -28,47 +28,32 @@ fn cpu(run: &Run, worker: usize) -> CpuTimes {
     run.agents[0].evidence.host.cpus[worker]
 }
 
+fn server_of(run: &Run) -> &ServerEvidence {
+    let server = run.agents[0].evidence.server.as_ref();
+    server.expect("it has a limit")
+}
+
 #[test]
 fn without_a_machine_nothing_is_read() {
     let (run, _) = run(plan(), &textbook(MS));
     let evidence = &run.agents[0].evidence;
     assert_eq!(evidence.interval_ns, 0);
     assert!(evidence.server.is_none() && evidence.host.cpus.is_empty());
-    let missing: Vec<(&str, &str)> = evidence
-        .missing
-        .iter()
-        .map(|(field, why)| (field.as_str(), why.as_str()))
-        .collect();
+    let missing = evidence.missing.iter();
+    let missing: Vec<_> = missing.map(|(field, why)| (&**field, &**why)).collect();
     let nothing = "simulation: nothing of a machine was read";
-    assert_eq!(
-        missing,
-        [
-            ("host", nothing),
-            ("network", "simulation: there is no network interface"),
-            ("server", nothing)
-        ]
-    );
-    assert!(
-        run.agents[0]
-            .workers
-            .iter()
-            .all(|worker| worker.thread.is_none())
-    );
+    let network = "simulation: there is no network interface";
+    let expected = [("host", nothing), ("network", network), ("server", nothing)];
+    assert_eq!(missing, expected);
+    assert!(run.workers().all(|worker| worker.thread.is_none()));
 }
 
 #[test]
 fn work_is_cpu_time() {
     let mut plan = open_loop(even_rate(1_000.0), 10, 5 * S);
     plan.workers = many(2);
-    let costs = Costs {
-        send_ns: 52 * US,
-        ..Costs::NONE
-    };
-    let settings = SimSettings {
-        costs,
-        ..textbook(MS)
-    };
-    let settings = watched(settings, None, None);
+    let mut settings = watched(textbook(MS), None, None);
+    settings.costs.send_ns = 52 * US;
     let (run, _) = simulate(plan, &settings).expect("a run");
     expect_valid(&run, "work");
     assert_eq!(run.agents[0].evidence.interval_ns, 5 * S);
@@ -78,10 +63,8 @@ fn work_is_cpu_time() {
         assert_eq!(thread.run_queue_wait_ns, Some(0));
         assert_eq!(thread.involuntary_switches, 0);
         assert_eq!(cpu(&run, worker).busy_ns, thread.cpu_user_ns);
-        assert_eq!(
-            run.agents[0].workers[worker].cpu_user_ns,
-            thread.cpu_user_ns
-        );
+        let of_worker = &run.agents[0].workers[worker];
+        assert_eq!(of_worker.cpu_user_ns, thread.cpu_user_ns);
     }
 }
 
@@ -116,14 +99,10 @@ fn who_sleeps_loses_nothing_and_who_is_woken_waits() {
 
 #[test]
 fn a_busy_worker_loses_all_that_is_taken() {
-    let mut plan = plan();
-    plan.connections = many(64);
+    let mut plan = closed(64, 1);
     plan.stop.duration_ns = Some(2 * S);
     // It has always something to do.
-    let mut settings = at_the_door(SimServer {
-        service: ServiceTime::Constant(10 * US),
-        ..SimServer::default()
-    });
+    let mut settings = at_the_door(|server| server.service = ServiceTime::Constant(10 * US));
     settings.costs.send_ns = 20 * US;
     settings.network_ns = US;
     let (free, _) = faithful(&plan, &watched(settings.clone(), None, None), "free");
@@ -132,11 +111,8 @@ fn a_busy_worker_loses_all_that_is_taken() {
             / free.summary().window.replies.successes() as f64
     };
     assert!(cpu(&free, 0).idle_ns < 10 * MS, "{:?}", cpu(&free, 0));
-    let (stolen, _) = faithful(
-        &plan,
-        &watched(settings.clone(), taken(2 * MS, 20 * MS), None),
-        "steal",
-    );
+    let steal = taken(2 * MS, 20 * MS);
+    let (stolen, _) = faithful(&plan, &watched(settings.clone(), steal, None), "steal");
     assert!(cpu(&stolen, 0).steal_ns.abs_diff(200 * MS) <= 2 * MS);
     assert!((of_rate(&stolen) - 0.9).abs() < 0.01);
     let contention = taken(3 * MS, 10 * MS);
@@ -160,11 +136,7 @@ fn a_server_is_busy_while_it_serves() {
         settings.server.concurrency = Some(many(places));
         settings.server.delay_ns = 7 * MS;
         let (run, _) = faithful(&plan, &settings, "a server");
-        let server = run.agents[0]
-            .evidence
-            .server
-            .as_ref()
-            .expect("it has a limit");
+        let server = server_of(&run);
         assert_eq!(server.cpus, Some(f64::from(places * workers)));
         assert_eq!(server.interval_ns, 2 * S);
         let used = server.cpus_used().expect("an interval");
@@ -188,18 +160,13 @@ fn accounts_of_a_run_by_count_end_with_it() {
     let (run, _) = faithful(&plan, &settings, "by count");
     let length_ns = run.window_ns;
     assert!(run.agents[0].evidence.interval_ns.abs_diff(length_ns) <= MS);
-    let server = run.agents[0]
-        .evidence
-        .server
-        .as_ref()
-        .expect("it has a limit");
+    let server = server_of(&run);
     assert!(server.cpus_used().expect("an interval") > 0.99);
 }
 
 #[test]
 fn a_limiter_admits_its_rate_and_says_when_to_come_again() {
-    let mut plan = plan();
-    plan.connections = many(50);
+    let mut plan = closed(50, 1);
     plan.stop.duration_ns = Some(5 * S);
     let mut settings = textbook(MS);
     settings.server.limiter = Some(Limiter {
@@ -213,13 +180,9 @@ fn a_limiter_admits_its_rate_and_says_when_to_come_again() {
     assert_eq!(window.retry_afters, window.replies.errors());
     assert!(window.retry_afters > 10_000, "{}", window.retry_afters);
     let all = lifetime(&run);
-    assert_eq!(
-        all.retry_afters,
-        all.replies
-            .iter()
-            .map(|(status, count)| { if status == 429 { count } else { 0 } })
-            .sum::<u64>()
-    );
+    let limited = all.replies.iter().filter(|&(status, _)| status == 429);
+    let limited: u64 = limited.map(|(_, count)| count).sum();
+    assert_eq!(all.retry_afters, limited);
     assert!(counts.replies_limited >= all.retry_afters);
     // Below its rate nobody is refused.
     let (run, _) = faithful(&open_loop(even_rate(999.0), 50, 5 * S), &settings, "below");
@@ -228,8 +191,7 @@ fn a_limiter_admits_its_rate_and_says_when_to_come_again() {
 
 #[test]
 fn a_server_that_drifts_becomes_slower_as_computed() {
-    let mut plan = plan();
-    plan.connections = many(1);
+    let mut plan = closed(1, 1);
     plan.warmup_ns = 0;
     plan.stop.duration_ns = Some(10 * S);
     let mut settings = textbook(MS);
@@ -242,9 +204,6 @@ fn a_server_that_drifts_becomes_slower_as_computed() {
         (replies / (10_000.0 * 2.0_f64.ln()) - 1.0).abs() < 0.01,
         "{replies}"
     );
-    let (min_ns, max_ns) = (
-        run.latencies.response.min_ns(),
-        run.latencies.response.max_ns(),
-    );
-    assert!(min_ns < Some(1_010 * US) && max_ns > Some(1_990 * US));
+    let response = &run.latencies.response;
+    assert!(response.min_ns() < Some(1_010 * US) && response.max_ns() > Some(1_990 * US));
 }

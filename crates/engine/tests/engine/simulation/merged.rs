@@ -12,7 +12,9 @@ use brunt_record::{AgentRecord, MergeError, Run};
 use brunt_testkit::{ServiceTime, SimFaults, SimMachine, SimServer, SimSettings};
 
 use super::plan;
-use crate::common::{MS, S, US, connections_by_plan, many, many_long, simulate};
+use crate::common::{
+    MS, S, US, connections_by_plan, many, many_long, requests_of, serving, simulate,
+};
 
 const WORKERS: u32 = 4;
 
@@ -53,11 +55,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     listed.requests = RequestSet::of(requests, order).expect("a list");
     let open = |schedule: Schedule| {
         let mut open = closed.clone();
-        open.model = LoadModel::Open {
-            schedule,
-            connections_max: many(12 * WORKERS),
-            queue_max: many(1_000 * WORKERS),
-        };
+        open.model = requests_of(schedule, 12 * WORKERS, 1_000 * WORKERS);
         open
     };
     let rate = |process| Schedule::constant_rate(process, 8_000.0, 7).expect("a rate");
@@ -290,16 +288,12 @@ fn parts_of_other_plans_are_refused() {
         let rate = Schedule::constant_rate(ArrivalProcess::Poisson, 8_000.0, 8);
         *schedule = rate.expect("a rate");
     }
+    let [faster, of_other_seed] =
+        [faster, of_other_seed].map(|plan| part_of(&plan, 1..2, settings()));
     for (other, what) in [
         (whole(&plan), "the plan that it is a part of"),
-        (
-            part_of(&faster, 1..2, settings()),
-            "the plan that it is a part of",
-        ),
-        (
-            part_of(&of_other_seed, 1..2, settings()),
-            "the seed of a part",
-        ),
+        (faster, "the plan that it is a part of"),
+        (of_other_seed, "the seed of a part"),
     ] {
         match Run::merge(vec![first.clone(), other]) {
             Err(MergeError::Differs { field, .. }) => assert_eq!(field, what),
@@ -317,23 +311,15 @@ fn quantiles_are_those_of_all_requests() {
     plan.connections = many(8);
     plan.stop.duration_ns = Some(4 * S);
     plan.timeout_ns = S;
-    let at = |ns| {
-        let mut settings = SimSettings::new(3);
-        settings.server.service = ServiceTime::Constant(ns);
-        settings
-    };
-    let runs = vec![
-        part_of(&plan, 0..1, at(MS)),
-        part_of(&plan, 1..2, at(200 * MS)),
-    ];
+    let at = |ns| serving(|server| server.service = ServiceTime::Constant(ns));
+    let slow = part_of(&plan, 1..2, at(200 * MS));
+    let runs = vec![part_of(&plan, 0..1, at(MS)), slow];
     let p99 = |run: &Run| match run.response_quantile(0.99) {
         Quantile::Known { ns, .. } => ns as f64,
         other => panic!("{other:?}"),
     };
-    let each = [
-        p99(&runs[0]),
-        runs[1].latencies.response.max_ns().unwrap_or(0) as f64,
-    ];
+    let slow_ns = runs[1].latencies.response.max_ns().unwrap_or(0);
+    let each = [p99(&runs[0]), slow_ns as f64];
     let averaged = (each[0] + each[1]) / 2.0;
     let all = p99(&Run::merge(runs).expect("runs of one plan"));
     assert!((all / each[0] - 1.0).abs() < 0.02, "{all} {each:?}");

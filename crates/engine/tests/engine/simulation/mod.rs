@@ -33,15 +33,17 @@ mod verdict;
 mod websocket;
 mod with_connect;
 
+use std::num::NonZeroU64;
+
+use brunt_engine::RunObserver;
 use brunt_load::{
-    ArrivalProcess, BackendChoice, LoadModel, MessageSpec, Plan, RequestOrder, RequestSet,
-    Schedule, Stamps,
+    ArrivalProcess, BackendChoice, MessageSpec, Plan, RequestOrder, RequestSet, Schedule, Stamps,
 };
 use brunt_proto::messages::Template;
-use brunt_record::Run;
-use brunt_testkit::{Costs, ServiceTime, SimCounts, SimServer, SimSettings};
+use brunt_record::{RequestLog, Run};
+use brunt_testkit::{Costs, ServiceTime, SimCounts, SimServer, SimSettings, Stall};
 
-use crate::common::{S, US, expect_valid, many, rate, simulate};
+use crate::common::{MS, S, US, expect_valid, many, rate, requests_by_plan, serving, simulate};
 
 fn plan() -> Plan {
     crate::common::plan("http://simulated/", BackendChoice::Auto)
@@ -71,11 +73,7 @@ fn messages_of(texts: &[&str]) -> RequestSet {
 fn open_loop(schedule: Schedule, connections: u32, duration_ns: u64) -> Plan {
     let mut plan = plan();
     plan.connections = many(connections);
-    plan.model = LoadModel::Open {
-        schedule,
-        connections_max: plan.connections,
-        queue_max: many(10_000_000),
-    };
+    requests_by_plan(&mut plan, schedule, 10_000_000);
     plan.stamps = Stamps::Full;
     plan.warmup_ns = 0;
     plan.stop.duration_ns = Some(duration_ns);
@@ -105,21 +103,43 @@ fn faithful(plan: &Plan, settings: &SimSettings, what: &str) -> (Run, SimCounts)
 /// A server with a constant service time, 100 µs away, loaded by a client whose work takes no
 /// time.
 fn textbook(service_ns: u64) -> SimSettings {
-    SimSettings {
-        network_ns: 100 * US,
-        ..at_the_door(SimServer {
-            service: ServiceTime::Constant(service_ns),
-            ..SimServer::default()
-        })
-    }
+    let mut settings = at_the_door(|server| server.service = ServiceTime::Constant(service_ns));
+    settings.network_ns = 100 * US;
+    settings
 }
 
 /// A server without a network before it, loaded by a client whose work takes no time.
-fn at_the_door(server: SimServer) -> SimSettings {
+fn at_the_door(change: impl FnOnce(&mut SimServer)) -> SimSettings {
     SimSettings {
         network_ns: 0,
         costs: Costs::NONE,
-        server,
-        ..SimSettings::new(1)
+        ..serving(change)
+    }
+}
+
+/// Keeps the log of single requests.
+struct KeepLog(Option<RequestLog>);
+
+impl RunObserver for KeepLog {
+    fn request_log(&mut self, log: RequestLog) {
+        self.0 = Some(log);
+    }
+}
+
+/// A silence of 100 ms in each second.
+const SILENCES: Stall = Stall {
+    silence_ns: 100 * MS,
+    period_ns: NonZeroU64::new(S).expect("not 0"),
+};
+
+/// Refuses a run of an even rate, or one like it, that does not show [`SILENCES`]: the q-quantile
+/// is 100 ms - (1 - q) s.
+fn expect_silences(run: &Run, tolerance_ns: u64, what: &str) {
+    for (q, truth_ns) in [(0.95, 50 * MS), (0.99, 90 * MS), (0.999, 99 * MS)] {
+        let quantile_ns = run.latencies.response.quantile_ns(q).expect("latencies");
+        assert!(
+            quantile_ns.abs_diff(truth_ns) <= tolerance_ns,
+            "{what}: the {q}-quantile is {quantile_ns}, not {truth_ns}"
+        );
     }
 }

@@ -6,19 +6,19 @@ use std::num::NonZeroU64;
 use brunt_judge::{InvariantStatus, RunFigures, ServerFailure, Verdict};
 use brunt_load::{ArrivalProcess, HttpChoice, LoadModel, Plan, Reuse};
 use brunt_record::Run;
-use brunt_testkit::{LateWakeUps, Outage, ServiceTime, SimServer, SimSettings, Stall};
+use brunt_testkit::{LateWakeUps, Outage, ServiceTime, SimSettings, Stall};
 
-use super::{plan, rate, run};
+use super::{rate, run};
 use crate::common::{
-    MS, S, change_request, expect_valid, many, many_long, status, window_start_ns,
+    MS, S, change_request, expect_valid, many, many_long, requests_of, serving, status,
+    window_start_ns,
 };
 
 /// Load begins some milliseconds after the start of the simulation.
 const WARMUP_NS: u64 = 200 * MS;
 
 fn closed(connections: u32) -> Plan {
-    let mut plan = plan();
-    plan.connections = many(connections);
+    let mut plan = super::closed(connections, 1);
     plan.warmup_ns = WARMUP_NS;
     plan.stop.duration_ns = Some(4 * S);
     plan.timeout_ns = 10 * S;
@@ -27,15 +27,15 @@ fn closed(connections: u32) -> Plan {
 
 /// A server that takes 1 ms and is gone in this time.
 fn gone(from_ns: u64, until_ns: u64) -> SimSettings {
-    let server = SimServer {
-        service: ServiceTime::Constant(MS),
-        outage: Some(Outage { from_ns, until_ns }),
-        ..SimServer::default()
-    };
-    SimSettings {
-        server,
-        ..SimSettings::new(1)
-    }
+    serving(|server| {
+        server.service = ServiceTime::Constant(MS);
+        server.outage = Some(Outage { from_ns, until_ns });
+    })
+}
+
+/// Requests at random on eight connections.
+fn poisson(rate_per_s: f64, queue_max: u32) -> LoadModel {
+    requests_of(rate(ArrivalProcess::Poisson, rate_per_s, 1), 8, queue_max)
 }
 
 /// Every way to load it.
@@ -63,13 +63,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
         ),
         (
             "open",
-            change(|plan| {
-                plan.model = LoadModel::Open {
-                    schedule: rate(ArrivalProcess::Poisson, 2_000.0, 1),
-                    connections_max: many(8),
-                    queue_max: many(100_000),
-                };
-            }),
+            change(|plan| plan.model = poisson(2_000.0, 100_000)),
         ),
     ]
 }
@@ -107,30 +101,19 @@ fn an_outage_is_found_when_it_was_and_for_as_long() {
                 "{what}: {found_ns}"
             );
             // As much before as after; the first and the last connections are not all there.
-            let (before, after) = (
+            let sides = (
                 failure.before.expect("before"),
                 failure.after.expect("after"),
             );
-            assert!(
-                before.length_ns >= 1_300 * MS && after.length_ns >= 700 * MS,
-                "{what}"
-            );
-            assert!(
-                before.response_ns_p50.is_some_and(|ns| ns >= MS),
-                "{what}: {before:?}"
-            );
-            assert!(
-                after.response_ns_p50.is_some_and(|ns| ns >= MS),
-                "{what}: {after:?}"
-            );
-            assert!(
-                after.successes_per_s > before.successes_per_s * 0.5,
-                "{what}"
-            );
-            assert!(
-                failure.attempts_failed > 0 && failure.connections_opened > 0,
-                "{what}"
-            );
+            let (before, after) = &sides;
+            assert!(before.length_ns >= 1_300 * MS, "{what}: {sides:?}");
+            assert!(after.length_ns >= 700 * MS, "{what}: {sides:?}");
+            assert!(before.response_ns_p50 >= Some(MS), "{what}: {sides:?}");
+            assert!(after.response_ns_p50 >= Some(MS), "{what}: {sides:?}");
+            let least_per_s = before.successes_per_s * 0.5;
+            assert!(after.successes_per_s > least_per_s, "{what}: {sides:?}");
+            let after_it = (failure.attempts_failed, failure.connections_opened);
+            assert!(after_it.0 > 0 && after_it.1 > 0, "{what}: {after_it:?}");
         }
     }
 }
@@ -276,11 +259,7 @@ fn slow_and_rare_replies_are_no_silence() {
     slow.server.outage = None;
     slow.server.service = ServiceTime::Constant(1_100 * MS);
     let mut rare = closed(8);
-    rare.model = LoadModel::Open {
-        schedule: rate(ArrivalProcess::Poisson, 2.0, 1),
-        connections_max: many(8),
-        queue_max: many(100),
-    };
+    rare.model = poisson(2.0, 100);
     rare.stop.duration_ns = Some(20 * S);
     let mut quick = gone(0, 0);
     quick.server.outage = None;

@@ -7,7 +7,7 @@
 use brunt_judge::RunFigures;
 use brunt_load::ArrivalProcess;
 use brunt_record::Run;
-use brunt_testkit::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimSettings};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, run, textbook};
 use crate::common::{MS, S, US, many};
@@ -58,15 +58,12 @@ impl Estimates {
 
 /// A server that serves one request after the other.
 fn one_at_a_time(service: ServiceTime, seed: u64) -> SimSettings {
-    let server = SimServer {
-        service,
-        concurrency: Some(many(1)),
-        ..SimServer::default()
-    };
-    SimSettings {
-        seed,
-        ..at_the_door(server)
-    }
+    let mut settings = at_the_door(|server| {
+        server.service = service;
+        server.concurrency = Some(many(1));
+    });
+    settings.seed = seed;
+    settings
 }
 
 /// Runs with Poisson arrivals, whose rate makes the server busy for this share of the time.
@@ -192,10 +189,7 @@ fn without_a_queue_response_times_are_the_service_times() {
         max_ns: 10 * S,
         shape,
     };
-    let settings = at_the_door(SimServer {
-        service,
-        ..SimServer::default()
-    });
+    let settings = at_the_door(|server| server.service = service);
     for process in ArrivalProcess::ALL {
         let plan = open_loop(rate(*process, 1_000.0, 7), PLENTY, 200 * S);
         let (run, _) = faithful(&plan, &settings, "a heavy tail");

@@ -1,19 +1,16 @@
 //! What is due when: low and fractional rates, stages, warm-up, and runs by count.
 
 use brunt_judge::RunFigures;
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule, Stage};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Schedule};
 use brunt_record::{FailureKind, Run};
-use brunt_testkit::{ServiceTime, SimServer, SimSettings, Stall};
+use brunt_testkit::{ServiceTime, SimSettings, Stall};
 
 use super::{at_the_door, even_rate, faithful, open_loop, rate, textbook};
-use crate::common::{MS, S, US, lifetime, many, many_long};
+use crate::common::{MS, S, US, lifetime, many, many_long, rate_for, staged};
 
 /// Answers at once.
 fn instant() -> SimSettings {
-    at_the_door(SimServer {
-        service: ServiceTime::Constant(0),
-        ..SimServer::default()
-    })
+    at_the_door(|server| server.service = ServiceTime::Constant(0))
 }
 
 #[test]
@@ -62,17 +59,12 @@ fn any_rate_is_kept() {
 }
 
 fn ramps(process: ArrivalProcess) -> Schedule {
-    let stage = |seconds, from_per_s, to_per_s| Stage {
-        duration_ns: seconds * S,
-        from_per_s,
-        to_per_s,
-    };
-    let stages = vec![
-        stage(10, 0.0, 1_000.0),
-        stage(10, 1_000.0, 0.0),
-        stage(3, 77.0, 77.0),
+    let ramps = [
+        (10 * S, 0.0, 1_000.0),
+        (10 * S, 1_000.0, 0.0),
+        (3 * S, 77.0, 77.0),
     ];
-    Schedule::staged(process, stages, 4).expect("stages")
+    staged(process, &ramps)
 }
 
 /// Replies of each second of the window.
@@ -180,14 +172,8 @@ fn a_duration_ends_a_run_by_count_that_is_too_slow() {
 
 #[test]
 fn stages_that_end_before_the_count_end_the_run() {
-    let stage = Stage {
-        duration_ns: S,
-        from_per_s: 100.0,
-        to_per_s: 100.0,
-    };
-    let schedule = Schedule::staged(ArrivalProcess::Constant, vec![stage], 1).expect("stages");
     for workers in [1, 3] {
-        let mut plan = by_count(schedule.clone(), 1_000);
+        let mut plan = by_count(rate_for(S, 100.0), 1_000);
         plan.workers = many(workers);
         let (run, _) = faithful(&plan, &textbook(300 * US), "stages by count");
         assert_eq!(run.summary().population.recorded, 100);

@@ -1,25 +1,17 @@
 //! The log of single requests beside the record: the same sums, and the same instants.
 
-use brunt_engine::{Rounds, RunObserver};
+use brunt_engine::Rounds;
 use brunt_judge::RunFigures;
 use brunt_load::{Plan, Reuse, Round};
 use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
-use brunt_testkit::{SimFaults, SimServer, SimSettings};
+use brunt_testkit::SimSettings;
 
-use super::{plan, textbook};
+use super::{KeepLog, plan, textbook};
 use crate::common::{MS, Server, US, by_count, many, many_long};
-
-struct Keeping(Option<RequestLog>);
-
-impl RunObserver for Keeping {
-    fn request_log(&mut self, log: RequestLog) {
-        self.0 = Some(log);
-    }
-}
 
 fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
     let round = Round::of(&plan);
-    let mut keeping = Keeping(None);
+    let mut keeping = KeepLog(None);
     let server = Server::Simulated(Box::new(settings.clone()));
     let (run, _) = server.session(&plan, |session| session.round(&round, &mut keeping));
     (run.expect("a run"), keeping.0)
@@ -27,16 +19,8 @@ fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
 
 #[test]
 fn every_request_of_the_window_that_ends_is_logged_once() {
-    let settings = SimSettings {
-        server: SimServer {
-            faults: SimFaults {
-                reset: 0.05,
-                ..SimFaults::default()
-            },
-            ..SimServer::default()
-        },
-        ..SimSettings::new(7)
-    };
+    let mut settings = SimSettings::new(7);
+    settings.server.faults.reset = 0.05;
     for (workers, reuse) in [
         (1, Reuse::Unlimited),
         (3, Reuse::Unlimited),
@@ -60,13 +44,15 @@ fn every_request_of_the_window_that_ends_is_logged_once() {
         assert!(requests.is_sorted_by_key(|request| request.done_ns));
         assert!(requests.iter().all(|request| request.connection < 9));
         // The same response times, to the last nanosecond.
-        let sum: u64 = replies.iter().map(|it| it.done_ns - it.due_ns).sum();
-        let latencies = &run.latencies;
-        assert_eq!(
-            sum,
-            latencies.response.sum_ns() + latencies.response_error.sum_ns()
-        );
-        let opened = requests.iter().filter(|it| it.opening_us().is_some());
+        let sum: u64 = replies
+            .iter()
+            .map(|reply| reply.done_ns - reply.due_ns)
+            .sum();
+        let (response, errors) = (&run.latencies.response, &run.latencies.response_error);
+        assert_eq!(sum, response.sum_ns() + errors.sum_ns());
+        let opened = requests
+            .iter()
+            .filter(|request| request.opening_us().is_some());
         assert!(opened.count() > 9);
         let responses = log.responses();
         assert_eq!(responses.len(), 2 * workers as usize);
@@ -94,10 +80,8 @@ fn instants_are_those_of_the_server() {
     assert_eq!(third.sent_ns, second.done_ns + 200 * US);
     let openings = requests.iter().map(LoggedRequest::opening_us);
     assert_eq!(openings.collect::<Vec<_>>(), [Some(200), None, Some(200)]);
-    assert_eq!(
-        [first, second, third].map(|it| it.closes),
-        [false, true, false]
-    );
+    let closes = [first, second, third].map(|request| request.closes);
+    assert_eq!(closes, [false, true, false]);
     assert_eq!(run.summary().population.recorded, 3);
 }
 

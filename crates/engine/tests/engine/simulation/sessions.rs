@@ -1,12 +1,14 @@
 //! Planned connections: opened on a schedule, each with its requests one after the other.
 
 use brunt_judge::{InvariantStatus, RunFigures};
-use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule, Stage};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, Reuse, Schedule};
 use brunt_record::FailureKind;
 use brunt_testkit::SimSettings;
 
 use super::{even_rate, faithful, open_loop, plan, rate, run, textbook};
-use crate::common::{MS, S, US, at_ns, connections_by_plan, lifetime, many, many_long, status};
+use crate::common::{
+    MS, S, US, at_ns, connections_by_plan, lifetime, many, many_long, staged, status,
+};
 
 /// One way through the network, nanoseconds.
 const NETWORK_NS: u64 = 100 * US;
@@ -14,22 +16,14 @@ const NETWORK_NS: u64 = 100 * US;
 /// Connections on a schedule with `requests` each, at most `most` at once.
 fn sessions(schedule: Schedule, requests: u64, most: u32, duration_ns: u64) -> Plan {
     let mut plan = open_loop(even_rate(1.0), most, duration_ns);
-    plan.model = LoadModel::Sessions {
-        schedule,
-        queue_max: many(1_000_000),
-    };
+    connections_by_plan(&mut plan, schedule, 1_000_000);
     plan.reuse = Reuse::Requests(many_long(requests));
     plan
 }
 
 /// A rate that ends so early that all of its connections are done by the end of the run.
 fn for_a_second(process: ArrivalProcess, rate_per_s: f64) -> Schedule {
-    let stage = Stage {
-        duration_ns: S,
-        from_per_s: rate_per_s,
-        to_per_s: rate_per_s,
-    };
-    Schedule::staged(process, vec![stage], 5).expect("stages")
+    staged(process, &[(S, rate_per_s, rate_per_s)])
 }
 
 #[test]
@@ -66,11 +60,8 @@ fn each_connection_carries_its_requests() {
         assert_eq!(latencies.response.max_ns(), Some(MS), "{what}");
         // By Little's law: as many are open as are opened in the time that one lasts.
         let lasts_ns = requests * MS + (requests - 1) * think_time_ns;
-        assert_eq!(
-            summary.live.connection_ns,
-            opened * lasts_ns,
-            "{what}: open for {lasts_ns} ns each"
-        );
+        let open_ns = summary.live.connection_ns;
+        assert_eq!(open_ns, opened * lasts_ns, "{what}: open for {lasts_ns} ns");
     }
 }
 
@@ -99,11 +90,8 @@ fn connections_beyond_the_most_at_once_wait_from_their_planned_instant() {
         let first = &run.latencies.first_reply;
         let alone_ns = 4 * NETWORK_NS + 800 * US;
         assert_eq!(first.min_ns(), Some(alone_ns), "{what}");
-        assert_eq!(
-            first.sum_ns(),
-            first.count() * alone_ns + waits_ns,
-            "{what}"
-        );
+        let sum_ns = first.count() * alone_ns + waits_ns;
+        assert_eq!(first.sum_ns(), sum_ns, "{what}");
         // 2.2 at once at 1,000 per second, of which 0.2 are being opened.
         assert!(summary.live.max <= 3 && (rate_per_s < 2e3 || summary.live.max == 3));
         assert_eq!(run.latencies.lag.max_ns(), Some(0), "{what}");
@@ -183,10 +171,8 @@ fn attempts_without_a_socket_are_counted_however_many_wait() {
     let (run, counts) = faithful(&plan, &settings, "no socket");
     let arrivals = run.summary().arrivals;
     assert_eq!(arrivals.planned, 300_000);
-    assert_eq!(
-        arrivals.sent,
-        counts.connections_impossible + counts.connections_accepted
-    );
+    let attempts = counts.connections_impossible + counts.connections_accepted;
+    assert_eq!(arrivals.sent, attempts);
     assert!(arrivals.waited > 20_000, "{arrivals:?}");
     // A machine without sockets fails every one of them.
     settings.server.faults.no_socket = 1.0;

@@ -1,32 +1,28 @@
 //! Results per stage of a schedule: each stage shows what its own requests met.
 
-use std::num::NonZeroU32;
-
 use brunt_judge::{Quantile, ResponseQuantiles};
-use brunt_load::{ArrivalProcess, Schedule, Stage};
+use brunt_load::{ArrivalProcess, Schedule};
 use brunt_record::{Run, STAGES_RECORDED_MAX, StageRecord};
-use brunt_testkit::{ServiceTime, SimServer, SimSettings};
+use brunt_testkit::{ServiceTime, SimSettings};
 
 use super::{at_the_door, faithful, open_loop};
-use crate::common::{MS, S, US, many};
+use crate::common::{MS, S, US, many, staged};
 
 /// One request after the other, 1 ms each.
 fn one_by_one() -> SimSettings {
-    at_the_door(SimServer {
-        service: ServiceTime::Constant(MS),
-        concurrency: Some(NonZeroU32::MIN),
-        ..SimServer::default()
+    at_the_door(|server| {
+        server.service = ServiceTime::Constant(MS);
+        server.concurrency = Some(many(1));
     })
 }
 
 /// Whole seconds at a rate each.
 fn steps(stages: &[(u64, f64)]) -> Schedule {
-    let stages = stages.iter().map(|&(seconds, per_s)| Stage {
-        duration_ns: seconds * S,
-        from_per_s: per_s,
-        to_per_s: per_s,
-    });
-    Schedule::staged(ArrivalProcess::Constant, stages.collect(), 1).expect("stages")
+    let stages = stages.iter();
+    let stages: Vec<_> = stages
+        .map(|&(seconds, per_s)| (seconds * S, per_s, per_s))
+        .collect();
+    staged(ArrivalProcess::Constant, &stages)
 }
 
 fn p99(stage: &StageRecord) -> Quantile {

@@ -4,10 +4,12 @@
 use brunt_judge::{Judged, Quantile, ResponseQuantiles, RunFigures, SignalId, Verdict};
 use brunt_load::{ArrivalProcess, Plan};
 use brunt_record::Run;
-use brunt_testkit::{Bursts, ServiceTime, SimHost, SimServer, SimSettings, Stall};
+use brunt_testkit::{Bursts, ServiceTime, SimHost, SimSettings, Stall};
 
-use super::{plan, rate};
-use crate::common::{MS, S, US, expect_valid, many, many_long, requests_by_plan, simulate};
+use super::rate;
+use crate::common::{
+    MS, S, US, expect_valid, many, many_long, requests_by_plan, serving, simulate,
+};
 
 /// Seeds that are tried; `BRUNT_STEAL_SEEDS` says another number.
 const SEEDS: u64 = 4;
@@ -15,8 +17,8 @@ const SEEDS: u64 = 4;
 const BURST_MEAN_NS: u64 = 45 * MS;
 
 fn seeds() -> std::ops::RangeInclusive<u64> {
-    let asked = std::env::var("BRUNT_STEAL_SEEDS").ok();
-    1..=asked.and_then(|text| text.parse().ok()).unwrap_or(SEEDS)
+    let wished = std::env::var("BRUNT_STEAL_SEEDS").ok();
+    1..=wished.and_then(|text| text.parse().ok()).unwrap_or(SEEDS)
 }
 
 /// Bursts of 10 to 80 ms that take so many hundredths of the time.
@@ -31,26 +33,23 @@ fn bursts(percent: u64, seed: u64) -> Option<Bursts> {
 
 /// A server with one place that takes 400 µs, more or less.
 fn settings(percent: u64, seed: u64) -> SimSettings {
-    SimSettings {
-        server: SimServer {
-            service: ServiceTime::Uniform {
-                min_ns: 200 * US,
-                max_ns: 600 * US,
-            },
-            concurrency: Some(many(1)),
-            ..SimServer::default()
-        },
-        host: Some(SimHost {
-            bursts: bursts(percent, seed),
-            ..SimHost::default()
-        }),
-        ..SimSettings::new(seed)
-    }
+    let mut settings = serving(|server| {
+        server.service = ServiceTime::Uniform {
+            min_ns: 200 * US,
+            max_ns: 600 * US,
+        };
+        server.concurrency = Some(many(1));
+    });
+    settings.host = Some(SimHost {
+        bursts: bursts(percent, seed),
+        ..SimHost::default()
+    });
+    settings.seed = seed;
+    settings
 }
 
 fn closed() -> Plan {
-    let mut plan = plan();
-    plan.connections = many(16);
+    let mut plan = super::closed(16, 1);
     plan.warmup_ns = 200 * MS;
     plan.stop.duration_ns = Some(10 * S);
     plan
@@ -116,9 +115,13 @@ fn bursts_of_steal_do_not_move_the_figures_of_the_rest() {
                 }
             }
             let tried = seeds().count();
-            let most = |moves: &[f64]| moves.iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+            let most = |moves: &[f64]| {
+                moves
+                    .iter()
+                    .fold(0.0, |most: f64, moved| most.max(moved.abs()))
+            };
             let mean = |moves: &[f64]| (moves.iter().sum::<f64>() / moves.len() as f64).abs();
-            let told = format!(
+            let figures = format!(
                 "{what}, {percent} %: throughput moved by {:.2} % at most ({:.2} % on average), \
                  p99 by {:.2} % ({:.2} %); enough time in {} of {tried}",
                 100.0 * most(&rates),
@@ -127,14 +130,14 @@ fn bursts_of_steal_do_not_move_the_figures_of_the_rest() {
                 100.0 * mean(&p99s),
                 rates.len()
             );
-            println!("{told}");
+            println!("{figures}");
             // How many of 12,500 random arrivals lie in a part of the window is chance, too.
             let chance = if is_random { 3.0 } else { 1.0 };
-            assert!(most(&rates) <= 0.01 * chance, "{told}");
-            assert!(most(&p99s) <= 0.05 * chance, "{told}");
-            assert!(mean(&rates) <= 0.01 && mean(&p99s) <= 0.05, "{told}");
+            assert!(most(&rates) <= 0.01 * chance, "{figures}");
+            assert!(most(&p99s) <= 0.05 * chance, "{figures}");
+            assert!(mean(&rates) <= 0.01 && mean(&p99s) <= 0.05, "{figures}");
             let needed = if percent < 10 { tried } else { tried / 4 };
-            assert!(rates.len() >= needed, "{told}");
+            assert!(rates.len() >= needed, "{figures}");
         }
     }
 }
@@ -148,11 +151,9 @@ fn a_third_of_the_time_leaves_too_little() {
         let judgement = &judged.judgement;
         assert_eq!(judgement.verdict, Verdict::Disturbed);
         assert_eq!(judgement.decisive, [SignalId::Steal]);
-        let told = judgement
-            .signals
-            .iter()
-            .any(|it| it.detail.contains("only"));
-        assert!(told, "{judgement:#?}");
+        let mut signals = judgement.signals.iter();
+        let names_it = signals.any(|signal| signal.detail.contains("only"));
+        assert!(names_it, "{judgement:#?}");
     }
 }
 
@@ -161,8 +162,8 @@ fn the_verdict_is_found_on_the_rest_and_says_so() {
     for seed in seeds() {
         let judgement = run(&closed(), &settings(5, seed)).judge();
         assert_eq!(judgement.verdict, Verdict::ServerLimited, "{judgement:#?}");
-        let told = "s of 10 s without CPU steal)";
-        assert!(judgement.because.ends_with(told), "{judgement:#?}");
+        let ending = "s of 10 s without CPU steal)";
+        assert!(judgement.because.ends_with(ending), "{judgement:#?}");
         // A rate that was met was met.
         for percent in [5, 30] {
             let met = run(&open(ArrivalProcess::Constant), &settings(percent, seed)).judge();

@@ -6,7 +6,7 @@ use brunt_record::{Histogram, Run};
 use brunt_testkit::{Costs, LateWakeUps, ServiceTime, SimHost, SimSettings, Stall, Taken};
 
 use super::{even_rate, faithful, open_loop, rate, textbook};
-use crate::common::{MS, S, US, change_request, many, many_long};
+use crate::common::{MS, S, US, change_request, many, many_long, requests_by_plan};
 
 /// A host on which others have the CPU for 80 ms of every 100 ms.
 fn throttled(settings: &SimSettings) -> SimSettings {
@@ -14,13 +14,12 @@ fn throttled(settings: &SimSettings) -> SimSettings {
         part_ns: 80 * MS,
         period_ns: many_long(100 * MS),
     });
-    let steal = None;
+    let host = SimHost {
+        contention,
+        ..SimHost::default()
+    };
     SimSettings {
-        host: Some(SimHost {
-            steal,
-            contention,
-            bursts: None,
-        }),
+        host: Some(host),
         ..settings.clone()
     }
 }
@@ -52,7 +51,14 @@ fn the_rest_is_to_the_nanosecond_what_a_punctual_brunt_measures() {
             let (punctual, _) = faithful(&plan, &settings, &what);
             let (stopped, _) = faithful(&plan, &throttled(&settings), &what);
             let (truth, found) = (&punctual.latencies.response, rest(&stopped));
-            let of = |it: &Histogram| (it.count(), it.sum_ns(), it.min_ns(), it.max_ns());
+            let of = |found: &Histogram| {
+                (
+                    found.count(),
+                    found.sum_ns(),
+                    found.min_ns(),
+                    found.max_ns(),
+                )
+            };
             assert_eq!(of(found), of(truth), "{what}");
             for q in [0.5, 0.9, 0.99, 0.999] {
                 assert_eq!(found.quantile_ns(q), truth.quantile_ns(q), "{what}, {q}");
@@ -72,12 +78,7 @@ fn busy(http: HttpChoice) -> (Plan, SimSettings) {
         plan.streams = many(4);
         plan.connections = many(4);
         change_request(&mut plan, |request| request.path = "/delay/50us".to_owned());
-        if let brunt_load::LoadModel::Open {
-            connections_max, ..
-        } = &mut plan.model
-        {
-            *connections_max = plan.connections;
-        }
+        requests_by_plan(&mut plan, even_rate(40_000.0), 10_000_000);
     }
     let mut settings = textbook(0);
     settings.server.service = ServiceTime::Exponential { mean_ns: 50 * US };

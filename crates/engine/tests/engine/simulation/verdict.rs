@@ -3,15 +3,15 @@
 //! The server has one place and takes 100 µs on average (exponential), unless a case says
 //! otherwise: it can do 10,000 requests per second. Brunt could do about 200,000.
 
-use std::num::NonZeroU32;
-
 use brunt_judge::{Judgement, RunFigures, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan};
 use brunt_record::Run;
-use brunt_testkit::{LateWakeUps, Limiter, ServiceTime, SimHost, SimServer, SimSettings, Taken};
+use brunt_testkit::{LateWakeUps, Limiter, ServiceTime, SimHost, SimSettings, Taken};
 
-use super::{plan, rate};
-use crate::common::{MS, S, US, expect_valid, many, many_long, simulate};
+use super::rate;
+use crate::common::{
+    MS, S, US, expect_valid, many, many_long, requests_by_plan, serving, simulate,
+};
 
 /// Runs of each situation, with different random numbers.
 const SEEDS: u64 = 4;
@@ -25,31 +25,22 @@ struct Situation {
 impl Situation {
     /// A closed loop of so many connections.
     fn closed(connections: u32) -> Self {
-        let mut plan = plan();
-        plan.connections = many(connections);
+        let mut plan = super::closed(connections, 1);
         plan.warmup_ns = 200 * MS;
         plan.stop.duration_ns = Some(3 * S);
-        let server = SimServer {
-            service: ServiceTime::Exponential { mean_ns: 100 * US },
-            concurrency: Some(NonZeroU32::MIN),
-            ..SimServer::default()
-        };
-        let settings = SimSettings {
-            server,
-            host: Some(SimHost::default()),
-            ..SimSettings::new(1)
-        };
+        let mut settings = serving(|server| {
+            server.service = ServiceTime::Exponential { mean_ns: 100 * US };
+            server.concurrency = Some(many(1));
+        });
+        settings.host = Some(SimHost::default());
         Self { plan, settings }
     }
 
     /// An open loop of Poisson arrivals, so many per second.
     fn open(rate_per_s: f64) -> Self {
         let mut situation = Self::closed(64);
-        situation.plan.model = LoadModel::Open {
-            schedule: rate(ArrivalProcess::Poisson, rate_per_s, 1),
-            connections_max: many(64),
-            queue_max: many(1_000_000),
-        };
+        let schedule = rate(ArrivalProcess::Poisson, rate_per_s, 1);
+        requests_by_plan(&mut situation.plan, schedule, 1_000_000);
         situation
     }
 

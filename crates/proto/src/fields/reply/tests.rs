@@ -71,17 +71,15 @@ fn well_formed_heads_say_what_matters() {
         retry_after: true,
         ..head(503, Absent)
     };
+    let most = "18446744073709551615";
+    let spaces = &[("a", " b"), ("c", "d\t"), ("e", " ")][..];
     for (status, fields, expected) in [
         ("200", &[][..], head(200, Absent)),
         ("999", &[], head(999, Absent)),
         ("100", &[("a", "")], head(100, Absent)),
         ("200", &[(name, "7")], head(200, Bytes(7))),
         ("200", &[(name, "7, 7"), (name, "7")], head(200, Bytes(7))),
-        (
-            "200",
-            &[(name, "18446744073709551615")],
-            head(200, Bytes(u64::MAX)),
-        ),
+        ("200", &[(name, most)], head(200, Bytes(u64::MAX))),
         ("200", &[(name, "18446744073709551616")], head(200, Bad)),
         ("200", &[(name, "7, 8")], head(200, Bad)),
         ("200", &[(name, "7"), (name, "8")], head(200, Bad)),
@@ -93,19 +91,12 @@ fn well_formed_heads_say_what_matters() {
         ("503", &[("retry-after", "")], later),
         ("200", &[("x", "a\tb\u{e4}\u{1}")], head(200, Absent)),
         // Spaces around a value are accepted.
-        (
-            "200",
-            &[("a", " b"), ("c", "d\t"), ("e", " ")],
-            head(200, Absent),
-        ),
+        ("200", spaces, head(200, Absent)),
         ("200", &[(name, "\t7 , 7 ")], head(200, Bytes(7))),
     ] {
         let fields = [&[(":status", status)], fields].concat();
-        assert_eq!(
-            read(&fields, &Limits::default()),
-            Ok(expected),
-            "{fields:?}"
-        );
+        let found = read(&fields, &Limits::default());
+        assert_eq!(found, Ok(expected), "{fields:?}");
     }
 }
 
@@ -252,10 +243,8 @@ fn the_first_message_of_a_failed_call_is_kept() {
     }
     assert!(reader.known.take_call_message().is_some());
     let fields = [("grpc-status", "2"), ("grpc-message", &long)];
-    assert_eq!(
-        reader.trailers(&block(&fields, Indexing::Insert)),
-        Ok(Some(2))
-    );
+    let trailers = block(&fields, Indexing::Insert);
+    assert_eq!(reader.trailers(&trailers), Ok(Some(2)));
     let kept = reader.known.take_call_message();
     assert_eq!(kept.map(|text| text.len()), Some(CALL_MESSAGE_BYTES_MAX));
 }
@@ -294,10 +283,8 @@ fn what_no_table_keeps_is_known_there() {
     for block in [&[&[0x20][..], &insert].concat(), &insert] {
         reader.head(block, &limits).unwrap().unwrap();
     }
-    assert_eq!(
-        (&reader.known.block, reader.known.needs_closed),
-        (&insert, true)
-    );
+    assert_eq!(reader.known.block, insert);
+    assert!(reader.known.needs_closed);
     assert!(reader.decoder.is_closed());
 
     reader.decoder = Decoder::new(TABLE_BYTES);

@@ -143,15 +143,24 @@ fn events(how: &Use, parts: &[Vec<u8>]) -> Vec<Event> {
 
 #[test]
 fn replies_come_in_any_order_and_shape() {
+    let missing = head(1, END, &[(":status", "404")]);
+    let of_5 = || head(1, 0, OK_OF_5);
+    let bytes_of_5 = of_5().len();
+    let checksum = head(1, END, &[("checksum", "1")]);
+    let with_checksum = 14 + checksum.len();
+    let fields = block(OK_OF_5);
+    let all_flags = WHOLE | END | PADDED | flags::PRIORITY;
+    let prioritized = raw(Kind::Headers, all_flags, 1, &[2, 0, 0, 0, 0, 9, 0x88, 0, 0]);
+    let short = failed(0, MalformedReply::ShortBody, 27 + fields.len());
     for (parts, expected) in [
         (vec![head(1, END, OK)], vec![reply(0, 200, 10, 0)]),
         (
-            vec![head(3, END, OK), head(1, END, &[(":status", "404")])],
+            vec![head(3, END, OK), missing],
             vec![reply(1, 200, 10, 0), reply(0, 404, 10, 0)],
         ),
         (
-            vec![head(1, 0, OK_OF_5), data(1, END, 5)],
-            vec![reply(0, 200, head(1, 0, OK_OF_5).len(), 14)],
+            vec![of_5(), data(1, END, 5)],
+            vec![reply(0, 200, bytes_of_5, 14)],
         ),
         // DATA of two streams in turns, an empty frame among them, no length stated.
         (
@@ -169,53 +178,29 @@ fn replies_come_in_any_order_and_shape() {
         // Padding counts as bytes of the body, and not as its content.
         (
             vec![
-                head(1, 0, OK_OF_5),
+                of_5(),
                 raw(Kind::Data, PADDED, 1, &[4, b'x', b'x', 0, 0, 0, 0]),
                 raw(Kind::Data, PADDED | END, 1, &[0, b'x', b'x', b'x']),
                 head(3, 0, OK),
                 raw(Kind::Data, PADDED | END, 3, &[0]),
             ],
-            vec![
-                reply(0, 200, head(1, 0, OK_OF_5).len(), 16 + 13),
-                reply(1, 200, 10, 10),
-            ],
+            vec![reply(0, 200, bytes_of_5, 16 + 13), reply(1, 200, 10, 10)],
         ),
         // A padded head with priority.
-        (
-            vec![raw(
-                Kind::Headers,
-                WHOLE | END | PADDED | flags::PRIORITY,
-                1,
-                &[2, 0, 0, 0, 0, 9, 0x88, 0, 0],
-            )],
-            vec![reply(0, 200, 18, 0)],
-        ),
+        (vec![prioritized], vec![reply(0, 200, 18, 0)]),
         // Trailers belong to the body.
         (
-            vec![
-                head(1, 0, OK_OF_5),
-                data(1, 0, 5),
-                head(1, END, &[("checksum", "1")]),
-            ],
-            vec![reply(
-                0,
-                200,
-                head(1, 0, OK_OF_5).len(),
-                14 + head(1, 0, &[("checksum", "1")]).len(),
-            )],
+            vec![of_5(), data(1, 0, 5), checksum],
+            vec![reply(0, 200, bytes_of_5, with_checksum)],
         ),
         // A field block in three frames, the last one empty.
         (
             vec![
-                raw(Kind::Headers, END, 1, &block(OK_OF_5)[..4]),
-                raw(Kind::Continuation, 0, 1, &block(OK_OF_5)[4..]),
+                raw(Kind::Headers, END, 1, &fields[..4]),
+                raw(Kind::Continuation, 0, 1, &fields[4..]),
                 raw(Kind::Continuation, WHOLE, 1, &[]),
             ],
-            vec![failed(
-                0,
-                MalformedReply::ShortBody,
-                27 + block(OK_OF_5).len(),
-            )],
+            vec![short],
         ),
         (
             vec![
@@ -233,10 +218,8 @@ fn replies_come_in_any_order_and_shape() {
 fn interim_replies_come_before_the_final_one() {
     let interim = head(1, 0, &[(":status", "103"), ("link", "x")]);
     let last = head(1, END, &[(":status", "503"), ("retry-after", "1")]);
-    let found = events(
-        &two_gets(),
-        &[interim.clone(), interim.clone(), last.clone()],
-    );
+    let two = [interim.clone(), interim.clone()];
+    let found = events(&two_gets(), &[&two[..], from_ref(&last)].concat());
     let reply = Reply {
         retry_after: true,
         interim: 2,
@@ -244,15 +227,9 @@ fn interim_replies_come_before_the_final_one() {
     };
     assert_eq!(found, [Event::Reply { place: 0, reply }]);
 
-    let limits = Limits {
-        interim_replies: 1,
-        ..Limits::default()
-    };
-    let how = Use {
-        limits,
-        ..two_gets()
-    };
-    let found = events(&how, &[interim.clone(), interim.clone()]);
+    let mut how = two_gets();
+    how.limits.interim_replies = 1;
+    let found = events(&how, &two);
     let bytes = 2 * interim.len();
     assert_eq!(found, [failed(0, MalformedReply::BadInterim, bytes)]);
 }
@@ -262,10 +239,8 @@ fn replies_without_a_body() {
     let sized = |status| head(1, END, &[(":status", status), ("content-length", "5")]);
     let with_data = |status| [head(1, 0, &[(":status", status)]), data(1, END, 1)];
     for (method, status) in [("HEAD", "200"), ("GET", "204"), ("GET", "304")] {
-        let how = Use {
-            template: request(method, "/", b""),
-            ..two_gets()
-        };
+        let mut how = two_gets();
+        how.template = request(method, "/", b"");
         let expected = reply(0, status.parse().unwrap(), sized(status).len(), 0);
         assert_eq!(events(&how, &[sized(status)]), [expected]);
         let found = events(&how, &with_data(status));
@@ -280,15 +255,13 @@ fn calls_succeed_by_their_last_field_block() {
     use FailedCall::{Code, NoStatus};
     let ok = || head(1, 0, OK);
     let grpc = |status| head(1, END, &[("grpc-status", status)]);
+    let other = head(1, END, &[("a", "b")]);
     let at_once = |flags, status| head(1, flags, &[(":status", "200"), ("grpc-status", status)]);
     for (parts, failed) in [
         (vec![ok(), grpc("0")], None),
         (vec![ok(), data(1, 0, 7), grpc("0")], None),
         (vec![ok(), data(1, 0, 7), grpc("13")], Some(Code(13))),
-        (
-            vec![ok(), data(1, 0, 7), head(1, END, &[("a", "b")])],
-            Some(NoStatus),
-        ),
+        (vec![ok(), data(1, 0, 7), other], Some(NoStatus)),
         (vec![at_once(END, "0")], None),
         (vec![at_once(END, "12")], Some(Code(12))),
         (vec![head(1, END, OK)], Some(NoStatus)),
@@ -306,10 +279,8 @@ fn calls_succeed_by_their_last_field_block() {
             ..PLAIN
         });
         for (template, failed) in [(call.unwrap(), failed), (get("/"), None)] {
-            let how = Use {
-                template,
-                ..two_gets()
-            };
+            let mut how = two_gets();
+            how.template = template;
             let outcome = talk_every_cut(&wire(&parts), &how);
             let [Event::Ready, Event::Reply { reply, .. }] = outcome.events[..] else {
                 panic!("{parts:x?}: {outcome:?}");
@@ -324,6 +295,7 @@ fn malformed_replies_fail_their_stream_alone() {
     use MalformedReply::{BadContentLength, BadInterim, Head, LongBody, ShortBody};
     let status = |flags, status| head(1, flags, &[(":status", status)]);
     let length = |flags, length| head(1, flags, &[(":status", "200"), ("content-length", length)]);
+    let five = || length(0, "5");
     for (parts, why) in [
         (vec![head(1, END, &[("a", "b")])], Head),
         (vec![head(1, 0, &[("a", "b")])], Head),
@@ -335,14 +307,8 @@ fn malformed_replies_fail_their_stream_alone() {
         (vec![length(END, "5")], ShortBody),
         (vec![length(0, "5"), data(1, END, 4)], ShortBody),
         (vec![length(0, "5"), data(1, 0, 6)], LongBody),
-        (
-            vec![length(0, "5"), data(1, 0, 4), data(1, END, 2)],
-            LongBody,
-        ),
-        (
-            vec![length(0, "5"), data(1, 0, 4), head(1, END, &[])],
-            ShortBody,
-        ),
+        (vec![five(), data(1, 0, 4), data(1, END, 2)], LongBody),
+        (vec![five(), data(1, 0, 4), head(1, END, &[])], ShortBody),
         (vec![status(END, "103")], BadInterim),
         (vec![status(0, "101")], BadInterim),
         (vec![length(0, "x")], BadContentLength),
@@ -353,16 +319,10 @@ fn malformed_replies_fail_their_stream_alone() {
         let left_bytes = if is_header { last.len() - 9 } else { 0 };
         let discarded_bytes = parts.concat().len() - left_bytes;
         let outcome = talk_every_cut(&wire(&[parts.concat(), head(3, END, OK)]), &two_gets());
-        let expected = [
-            Event::Ready,
-            failed(0, why, discarded_bytes),
-            reply(1, 200, 10, 0),
-        ];
-        assert_eq!(
-            (&outcome.events[..], outcome.ending),
-            (&expected[..], Ok(())),
-            "{parts:x?}"
-        );
+        let failed = failed(0, why, discarded_bytes);
+        assert_eq!(outcome.ending, Ok(()), "{parts:x?}");
+        let expected = [Event::Ready, failed, reply(1, 200, 10, 0)];
+        assert_eq!(outcome.events, expected, "{parts:x?}");
         // What the server has ended needs no end.
         let reset = rst(1, ErrorCode::ProtocolError);
         let is_ended = last[4] & END != 0;
@@ -382,6 +342,16 @@ fn faults_of_the_connection() {
     let open = raw(Kind::Headers, 0, 1, &[]);
     let behind = |part: Vec<u8>| [&open[..], &part].concat();
     let large = frame::WINDOW_BYTES_MAX;
+    let one = |flags, payload: &[u8]| raw(Kind::Headers, WHOLE | flags, 1, payload);
+    let promise = raw(Kind::PushPromise, WHOLE, 1, &[0, 0, 0, 2, 0x88]);
+    let window_max = [
+        window(1, large - 65_535),
+        settings(&[Setting::InitialWindowSize(65_536)]),
+    ];
+    let later_go_away = [1, 3].map(|last| go_away(last, ErrorCode::NoError));
+    let truncated = Compression(HpackError::Coding(CodingError::Truncated));
+    let first_fields = raw(Kind::Headers, 0, 1, &[0x88; 60]);
+    let more_fields = raw(Kind::Continuation, 0, 1, &[0x88; 41]);
     for (part, error) in [
         (head(5, END, OK), idle),
         (head(2, END, OK), idle),
@@ -400,18 +370,12 @@ fn faults_of_the_connection() {
         (behind(head(1, 0, OK)), continuation),
         (behind(raw(Kind::Continuation, 0, 3, &[])), continuation),
         (behind(raw(Kind::Other(99), 0, 1, &[])), continuation),
-        (
-            raw(Kind::PushPromise, WHOLE, 1, &[0, 0, 0, 2, 0x88]),
-            protocol(Violation::Push),
-        ),
+        (promise, protocol(Violation::Push)),
         (raw(Kind::Data, PADDED, 1, &[1]), padding),
         (raw(Kind::Headers, WHOLE | PADDED, 1, &[2, 0x88]), padding),
         (raw(Kind::Data, PADDED, 1, &[]), FrameSize),
         (raw(Kind::Headers, WHOLE | PADDED, 1, &[]), FrameSize),
-        (
-            raw(Kind::Headers, WHOLE | flags::PRIORITY, 1, &[0x88]),
-            FrameSize,
-        ),
+        (one(flags::PRIORITY, &[0x88]), FrameSize),
         (raw(Kind::Data, 0, 1, &too_long), FrameSize),
         (raw(Kind::Other(99), 0, 1, &too_long), FrameSize),
         (raw(Kind::RstStream, 0, 1, &[0; 3]), FrameSize),
@@ -430,62 +394,24 @@ fn faults_of_the_connection() {
         ),
         (window(0, 0), protocol(Violation::Window)),
         (window(0, large), FlowControl),
-        (
-            [
-                window(1, large - 65_535),
-                settings(&[Setting::InitialWindowSize(65_536)]),
-            ]
-            .concat(),
-            FlowControl,
-        ),
-        (
-            [1, 3]
-                .map(|last| go_away(last, ErrorCode::NoError))
-                .concat(),
-            protocol(Violation::GoAway),
-        ),
-        (
-            raw(Kind::Headers, WHOLE, 1, &[0xbe]),
-            Compression(HpackError::Index),
-        ),
-        (
-            raw(Kind::Headers, WHOLE, 1, &[0x88, 0x20]),
-            Compression(HpackError::TableSize),
-        ),
-        (
-            [head(1, END, OK), raw(Kind::Headers, WHOLE, 1, &[0x40])].concat(),
-            Compression(HpackError::Coding(CodingError::Truncated)),
-        ),
-        (
-            [
-                raw(Kind::Headers, 0, 1, &[0x88; 60]),
-                raw(Kind::Continuation, 0, 1, &[0x88; 41]),
-            ]
-            .concat(),
-            HeadTooLarge,
-        ),
+        (window_max.concat(), FlowControl),
+        (later_go_away.concat(), protocol(Violation::GoAway)),
+        (one(0, &[0xbe]), Compression(HpackError::Index)),
+        (one(0, &[0x88, 0x20]), Compression(HpackError::TableSize)),
+        ([head(1, END, OK), one(0, &[0x40])].concat(), truncated),
+        ([first_fields, more_fields].concat(), HeadTooLarge),
         (raw(Kind::Headers, WHOLE, 1, &[0x88; 101]), HeadTooLarge),
     ] {
-        let limits = Limits {
-            head_bytes: 100,
-            ..Limits::default()
-        };
-        let how = Use {
-            limits,
-            ..two_gets()
-        };
+        let mut how = two_gets();
+        how.limits.head_bytes = 100;
         let wire = wire(from_ref(&part));
         let outcome = if wire.len() < 1_000 {
             talk_every_cut(&wire, &how)
         } else {
             talk([&wire[..]], &how)
         };
-        assert_eq!(
-            outcome.ending,
-            Err(error),
-            "{:x?}",
-            &part[..part.len().min(60)]
-        );
+        let begins = &part[..part.len().min(60)];
+        assert_eq!(outcome.ending, Err(error), "{begins:x?}");
         assert!(outcome.sent.ends_with(&go_away(0, error.code())));
     }
     for wire in [
@@ -502,38 +428,32 @@ fn faults_of_the_connection() {
 #[test]
 fn an_error_stays() {
     let (template, limits) = (get("/"), Limits::default());
-    let (mut client, mut known, mut out) = (
-        Client::new(1, ClientSettings::default()),
-        KnownHead::default(),
-        Vec::new(),
-    );
+    let mut client = Client::new(1, ClientSettings::default());
+    let (mut known, mut out) = (KnownHead::default(), Vec::new());
     let mut receive = |bytes: &[u8]| {
         let received = client.receive(bytes, 0, from_ref(&template), &limits, &mut known, &mut out);
-        (
-            received.map(|_| ()),
-            client.pending_bytes(),
-            out.len(),
-            client.depth(),
-        )
+        let left = (client.pending_bytes(), out.len(), client.depth());
+        (received.map(|_| ()), left)
     };
     let error = Err(ConnectionError::FrameSize);
     let bad = raw(Kind::Settings, 0, 0, &[0; 5]);
-    assert_eq!(receive(&[&bad[..], &[1, 2, 3]].concat()), (error, 3, 17, 0));
-    assert_eq!(receive(&[1, 2]), (error, 5, 17, 0));
-    assert_eq!(receive(&[]), (error, 5, 17, 0));
+    assert_eq!(
+        receive(&[&bad[..], &[1, 2, 3]].concat()),
+        (error, (3, 17, 0))
+    );
+    assert_eq!(receive(&[1, 2]), (error, (5, 17, 0)));
+    assert_eq!(receive(&[]), (error, (5, 17, 0)));
 }
 
 #[test]
 fn frames_that_belong_to_no_reply_are_overhead() {
+    let other = Setting::Other { id: 99, value: 1 };
     let others = [
         raw(Kind::Priority, 0, 1, &[0; 5]),
         raw(Kind::Other(0x0a), 0xff, 0, &[1, 2, 3]),
         raw(Kind::Ping, flags::ACK, 0, &[0; 8]),
         raw(Kind::Settings, flags::ACK, 0, &[]),
-        settings(&[
-            Setting::Other { id: 99, value: 1 },
-            Setting::MaxHeaderListSize(1),
-        ]),
+        settings(&[other, Setting::MaxHeaderListSize(1)]),
         window(0, 5),
         window(1, 5),
     ]
@@ -547,20 +467,16 @@ fn frames_that_belong_to_no_reply_are_overhead() {
 #[test]
 fn settings_and_pings_are_answered() {
     let ping = raw(Kind::Ping, 0, 0, b"12345678");
-    let outcome = talk_every_cut(
-        &wire(&[ping, settings(&[])]),
-        &Use {
-            requests: 0,
-            ..two_gets()
-        },
-    );
+    let mut how = two_gets();
+    how.requests = 0;
+    let outcome = talk_every_cut(&wire(&[ping, settings(&[])]), &how);
     let ack = raw(Kind::Settings, flags::ACK, 0, &[]);
     let pong = raw(Kind::Ping, flags::ACK, 0, b"12345678");
     assert_eq!(outcome.sent, [ack.clone(), pong, ack].concat());
 }
 
 #[test]
-fn resets_are_told_by_their_code() {
+fn resets_have_their_code() {
     let ok = head(1, 0, OK);
     for code in (0..=14).map(ErrorCode::of) {
         let found = events(&two_gets(), &[ok.clone(), data(1, 0, 4), rst(1, code)]);
@@ -570,26 +486,16 @@ fn resets_are_told_by_their_code() {
     let insert = raw(Kind::Headers, WHOLE | END, 1, &[0x48, 3, b'3', b'0', b'1']);
     let refer = raw(Kind::Headers, WHOLE | END, 3, &[0xbe]);
     let refused = StreamFailure::Reset(ErrorCode::RefusedStream);
-    let parts = [
-        rst(1, ErrorCode::RefusedStream),
-        insert,
-        data(1, 0, 5),
-        rst(1, ErrorCode::Cancel),
-        refer,
-    ];
-    assert_eq!(
-        events(&two_gets(), &parts),
-        [failed(0, refused, 13), reply(1, 301, 10, 0)]
-    );
+    let [first, second] = [ErrorCode::RefusedStream, ErrorCode::Cancel].map(|code| rst(1, code));
+    let parts = [first, insert, data(1, 0, 5), second, refer];
+    let expected = [failed(0, refused, 13), reply(1, 301, 10, 0)];
+    assert_eq!(events(&two_gets(), &parts), expected);
 }
 
 #[test]
 fn a_graceful_end_lets_streams_finish() {
-    let how = Use {
-        depth: 4,
-        requests: 4,
-        ..two_gets()
-    };
+    let mut how = two_gets();
+    (how.depth, how.requests) = (4, 4);
     let not_processed = |place| failed(place, StreamFailure::NotProcessed, 0);
     let code = ErrorCode::NoError;
     let parts = [
@@ -609,14 +515,9 @@ fn a_graceful_end_lets_streams_finish() {
     assert_eq!(events(&how, &parts), expected);
 
     let code = ErrorCode::EnhanceYourCalm;
-    let expected = [
-        Event::GoAway { code: Some(code) },
-        not_processed(0),
-        not_processed(1),
-        not_processed(2),
-        not_processed(3),
-    ];
-    assert_eq!(events(&how, &[go_away(0, code)]), expected);
+    let found = events(&how, &[go_away(0, code)]);
+    assert_eq!(found[0], Event::GoAway { code: Some(code) });
+    assert_eq!(found[1..], [0, 1, 2, 3].map(not_processed));
 }
 
 /// A connection on which the first SETTINGS are in.
@@ -658,17 +559,12 @@ impl Open {
         let mut events = Vec::new();
         let mut rest = bytes;
         loop {
+            let (limits, template) = (Limits::default(), from_ref(&self.template));
+            let (known, out) = (&mut self.known, &mut self.out);
             let progress = self
                 .client
-                .receive(
-                    rest,
-                    now_ns,
-                    from_ref(&self.template),
-                    &Limits::default(),
-                    &mut self.known,
-                    &mut self.out,
-                )
-                .unwrap();
+                .receive(rest, now_ns, template, &limits, known, out);
+            let progress = progress.unwrap();
             rest = &rest[progress.consumed..];
             match progress.event {
                 Some(event) => events.push(event),
@@ -678,8 +574,8 @@ impl Open {
     }
 
     fn request(&mut self) -> u32 {
-        self.client
-            .request(from_ref(&self.template), 0, &mut self.out)
+        let template = from_ref(&self.template);
+        self.client.request(template, 0, &mut self.out)
     }
 
     /// What was sent since this was last asked: kind, flags, stream and length of each frame.
@@ -718,33 +614,21 @@ fn a_connection_opens_with_large_windows_and_without_push() {
     let mut out = Vec::new();
     client.open(&mut out);
     let rest = out.strip_prefix(frame::PREFACE).unwrap();
-    let expected = [
-        settings(&[
-            Setting::EnablePush(0),
-            Setting::InitialWindowSize((1 << 30) - 1),
-        ]),
-        window(0, (1 << 30) - 1 - 65_535),
-    ];
-    assert_eq!(rest, expected.concat());
+    let of_streams = Setting::InitialWindowSize((1 << 30) - 1);
+    let of_connection = window(0, (1 << 30) - 1 - 65_535);
+    let first = settings(&[Setting::EnablePush(0), of_streams]);
+    assert_eq!(rest, [first, of_connection].concat());
     assert!(!client.is_ready());
-    assert_eq!(
-        (
-            client.depth(),
-            client.in_flight(),
-            client.peer_streams_max()
-        ),
-        (0, 0, None)
-    );
+    assert_eq!((client.depth(), client.in_flight()), (0, 0));
+    assert_eq!(client.peer_streams_max(), None);
 }
 
 #[test]
 fn the_servers_setting_bounds_the_depth() {
     let streams_max = Setting::MaxConcurrentStreams;
     let mut open = Open::new(3, get("/"), &[]);
-    assert_eq!(
-        (open.client.depth(), open.client.peer_streams_max()),
-        (3, None)
-    );
+    let found = (open.client.depth(), open.client.peer_streams_max());
+    assert_eq!(found, (3, None));
     for (setting, depth) in [(100, 3), (2, 2), (0, 0), (u32::MAX, 3)] {
         assert!(open.receive(&settings(&[streams_max(setting)])).is_empty());
         let found = (open.client.depth(), open.client.peer_streams_max());
@@ -753,10 +637,8 @@ fn the_servers_setting_bounds_the_depth() {
     open.request();
     assert_eq!(open.client.in_flight(), 1);
     let code = ErrorCode::NoError;
-    assert_eq!(
-        open.receive(&go_away(1, code)),
-        [Event::GoAway { code: Some(code) }]
-    );
+    let event = Event::GoAway { code: Some(code) };
+    assert_eq!(open.receive(&go_away(1, code)), [event]);
     assert_eq!((open.client.depth(), open.client.in_flight()), (0, 1));
 }
 
@@ -809,10 +691,8 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
     assert_eq!(open.client.cancel(place, &mut open.out), 0);
     assert!(open.receive(&frames[30..]).is_empty());
     assert_eq!(open.client.take_overhead() as usize, frames.len() - 30);
-    assert_eq!(
-        (open.client.pending_bytes(), open.client.in_flight()),
-        (0, 0)
-    );
+    assert_eq!(open.client.pending_bytes(), 0);
+    assert_eq!(open.client.in_flight(), 0);
 
     // Cut inside of a head.
     let place = open.request();
@@ -821,16 +701,14 @@ fn a_cancelled_stream_is_reset_and_its_late_frames_are_overhead() {
     assert_eq!(open.client.cancel(place, &mut open.out), 0);
     assert_eq!(open.client.pending_bytes(), 9);
     open.receive(&head[9..]);
-    assert_eq!(
-        (open.client.take_overhead(), open.client.pending_bytes()),
-        (10, 0)
-    );
+    assert_eq!(open.client.take_overhead(), 10);
+    assert_eq!(open.client.pending_bytes(), 0);
 }
 
 #[test]
 fn a_client_says_what_its_settings_are() {
     let default = ClientSettings::default();
-    for (settings_of_client, said, increment) in [
+    for (settings_of_client, sent, increment) in [
         (
             ClientSettings {
                 stream_window_bytes: (1 << 20) - 1,
@@ -859,12 +737,9 @@ fn a_client_says_what_its_settings_are() {
         let mut out = Vec::new();
         Client::new(1, settings_of_client).open(&mut out);
         let rest = out.strip_prefix(frame::PREFACE).unwrap();
-        let said: Vec<Setting> = [Setting::EnablePush(0)]
-            .into_iter()
-            .chain(said.iter().copied())
-            .collect();
+        let sent = [&[Setting::EnablePush(0)], sent].concat();
         let increment = increment.map(|bytes| window(0, bytes));
-        let expected = [settings(&said), increment.unwrap_or_default()];
+        let expected = [settings(&sent), increment.unwrap_or_default()];
         assert_eq!(rest, expected.concat());
     }
 }
@@ -909,14 +784,8 @@ fn small_windows_are_kept_and_opened_when_half_is_used() {
     // What is over a window breaks the connection.
     let mut client = open.client;
     let (mut known, mut out) = (KnownHead::default(), Vec::new());
-    let outcome = client.receive(
-        &data(3, 0, 1_001),
-        0,
-        from_ref(&get("/")),
-        &Limits::default(),
-        &mut known,
-        &mut out,
-    );
+    let (wire, template, limits) = (data(3, 0, 1_001), get("/"), Limits::default());
+    let outcome = client.receive(&wire, 0, from_ref(&template), &limits, &mut known, &mut out);
     assert_eq!(outcome.err(), Some(ConnectionError::FlowControl));
 
     // Frames may be as long as was said.
@@ -934,11 +803,8 @@ fn small_windows_are_kept_and_opened_when_half_is_used() {
 #[test]
 fn bodies_wait_for_the_windows() {
     let body = vec![b'x'; 100_000];
-    let mut open = Open::new(
-        3,
-        request("POST", "/", &body),
-        &[Setting::InitialWindowSize(40_000)],
-    );
+    let first = [Setting::InitialWindowSize(40_000)];
+    let mut open = Open::new(3, request("POST", "/", &body), &first);
     // The streams' windows first, then the connection's.
     for _ in 0..3 {
         open.request();
@@ -950,10 +816,8 @@ fn bodies_wait_for_the_windows() {
     open.receive(&window(1, 60_000));
     assert_eq!(open.sent_data(), []);
     open.receive(&window(0, 200_000));
-    assert_eq!(
-        open.sent_data(),
-        [(3, 4_465, false), (5, 40_000, false), (1, 60_000, true)]
-    );
+    let expected = [(3, 4_465, false), (5, 40_000, false), (1, 60_000, true)];
+    assert_eq!(open.sent_data(), expected);
     // A lower setting makes windows negative, and a higher one opens all.
     open.receive(&settings(&[Setting::InitialWindowSize(10_000)]));
     open.receive(&window(5, 29_999));
@@ -983,12 +847,9 @@ fn a_wrong_window_fails_its_stream() {
         (0, ErrorCode::ProtocolError),
         (frame::WINDOW_BYTES_MAX, ErrorCode::FlowControlError),
     ] {
-        let how = two_gets();
-        let outcome = talk_every_cut(&wire(&[window(1, bytes)]), &how);
-        assert_eq!(
-            outcome.events,
-            [Event::Ready, failed(0, StreamFailure::Window, 0)]
-        );
+        let outcome = talk_every_cut(&wire(&[window(1, bytes)]), &two_gets());
+        let failed = failed(0, StreamFailure::Window, 0);
+        assert_eq!(outcome.events, [Event::Ready, failed]);
         assert!(outcome.sent.ends_with(&rst(1, code)));
     }
 }
@@ -1106,11 +967,7 @@ impl RandomReply {
         for _ in 0..self.interim {
             frames.push(head(stream, 0, &[(":status", "103")]));
         }
-        let indexing = if self.is_inserted {
-            Indexing::Insert
-        } else {
-            Indexing::Without
-        };
+        let indexing = [Indexing::Without, Indexing::Insert][usize::from(self.is_inserted)];
         let mut block = Vec::new();
         let mut put = |name: &str, value: &str| {
             encode_field(&mut block, name.as_bytes(), value.as_bytes(), indexing);

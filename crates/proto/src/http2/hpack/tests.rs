@@ -182,21 +182,15 @@ fn malformed_blocks_are_refused() {
 fn the_peer_may_change_the_tables_size_up_to_the_limit() {
     let mut decoder = Decoder::new(100);
     decode(&mut decoder, &hex("40 01 61 01 62")).unwrap();
-    assert_eq!(
-        decode(&mut decoder, &hex("be")).unwrap().0,
-        fields_of("a: b")
-    );
+    let found = decode(&mut decoder, &hex("be")).unwrap().0;
+    assert_eq!(found, fields_of("a: b"));
     // Two updates at the start; the first one evicts.
     let (found, decoded) = decode(&mut decoder, &hex("20 3f45 88")).unwrap();
-    assert_eq!(
-        (found, decoded.is_stateless),
-        (fields_of(":status: 200"), false)
-    );
+    assert!(!decoded.is_stateless);
+    assert_eq!(found, fields_of(":status: 200"));
     assert_eq!(decode(&mut decoder, &hex("be")), Err(HpackError::Index));
-    assert_eq!(
-        decode(&mut decoder, &hex("3f46")),
-        Err(HpackError::TableSize)
-    );
+    let too_large = decode(&mut decoder, &hex("3f46"));
+    assert_eq!(too_large, Err(HpackError::TableSize));
 }
 
 /// A name that is referred to may be evicted by the very field that does (RFC 7541 section 4.4).
@@ -206,10 +200,8 @@ fn a_field_may_evict_the_entry_of_its_name() {
     decode(&mut decoder, &hex("40 01 61 01 62")).unwrap();
     let (found, _) = decode(&mut decoder, &hex("7e 03 636465")).unwrap();
     assert_eq!(found, fields_of("a: cde"));
-    assert_eq!(
-        decode(&mut decoder, &hex("be")).unwrap().0,
-        fields_of("a: cde")
-    );
+    let found = decode(&mut decoder, &hex("be")).unwrap().0;
+    assert_eq!(found, fields_of("a: cde"));
     assert_eq!(decoder.size_bytes(), 36);
 }
 

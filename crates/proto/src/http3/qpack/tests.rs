@@ -146,11 +146,8 @@ fn every_static_field_comes_back() {
         let found = Meaning::static_name::<QpackTable>(index);
         assert_eq!(found, Meaning::name(name), "{index}");
         let meaning = Meaning::field(found, value);
-        assert_eq!(
-            Meaning::static_field::<QpackTable>(index),
-            meaning,
-            "{index}"
-        );
+        let found = Meaning::static_field::<QpackTable>(index);
+        assert_eq!(found, meaning, "{index}");
     }
 }
 
