@@ -48,6 +48,19 @@ fn negotiate_with(plan: &Plan, address: SocketAddr) -> Result<Negotiated, Negoti
     .run(tls_config::for_target(plan).unwrap())
 }
 
+/// What a negotiation that fails says.
+fn refusal(plan: &Plan, address: SocketAddr) -> String {
+    negotiate_with(plan, address).unwrap_err().to_string()
+}
+
+/// Refuses a message without these words.
+fn expect_words(message: &str, words: &[&str]) {
+    assert!(
+        words.iter().all(|words| message.contains(words)),
+        "{message}"
+    );
+}
+
 /// An authority that the plans trust, and a server certified by it.
 struct World {
     authority: Authority,
@@ -149,21 +162,11 @@ fn what_is_negotiated_over_tls() {
             Vec::new()
         };
         let negotiated = negotiate_with(&plan, world.serve(alpn, bytes)).expect(&case);
-        assert_eq!(
-            (
-                negotiated.protocol,
-                negotiated.depth,
-                negotiated.note.as_deref()
-            ),
-            (protocol, depth, note),
-            "{case}"
-        );
-        let tls = negotiated.tls.expect(&case);
-        assert_eq!(
-            tls.alpn == Some(ALPN_HTTP2),
-            protocol == Protocol::HTTP2,
-            "{case}"
-        );
+        let found = (negotiated.protocol, negotiated.depth);
+        assert_eq!(found, (protocol, depth), "{case}");
+        assert_eq!(negotiated.note.as_deref(), note, "{case}");
+        let is_http2 = negotiated.tls.expect(&case).alpn == Some(ALPN_HTTP2);
+        assert_eq!(is_http2, protocol == Protocol::HTTP2, "{case}");
     }
 }
 
@@ -173,10 +176,8 @@ fn what_is_negotiated_in_clear_text() {
     plan.pipeline = many(3);
     // A server that says nothing is not waited for.
     let negotiated = negotiate_with(&plan, serve_clear(b"")).unwrap();
-    assert_eq!(
-        (negotiated.protocol, negotiated.depth),
-        (Protocol::HTTP1, 3)
-    );
+    let found = (negotiated.protocol, negotiated.depth);
+    assert_eq!(found, (Protocol::HTTP1, 3));
     assert!(negotiated.tls.is_none() && negotiated.note.is_none());
 
     let mut plan = self::plan("http://h/", HttpChoice::HTTP2);
@@ -186,10 +187,8 @@ fn what_is_negotiated_in_clear_text() {
         peer.wait();
     });
     let negotiated = negotiate_with(&plan, address).unwrap();
-    assert_eq!(
-        (negotiated.protocol, negotiated.depth),
-        (Protocol::HTTP2, 5)
-    );
+    let found = (negotiated.protocol, negotiated.depth);
+    assert_eq!(found, (Protocol::HTTP2, 5));
     assert!(negotiated.tls.is_none());
 }
 
@@ -229,11 +228,8 @@ fn a_certificate_for_the_server_is_shown() {
             };
             let mut plan = world.plan(http);
             plan.tls.version_max = version;
-            let message = negotiate_with(&plan, serve()).unwrap_err().to_string();
-            assert!(
-                message.contains("alert") && message.contains("--cert"),
-                "{http:?} {version:?}: {message}"
-            );
+            let message = refusal(&plan, serve());
+            expect_words(&message, &["alert", "--cert"]);
 
             let own = world.authority.identity("client.example");
             plan.tls.identity = Some(ClientIdentity {
@@ -248,7 +244,7 @@ fn a_certificate_for_the_server_is_shown() {
                 certificate: world.file("own.pem", &strange.certificate_pem).into(),
                 key: world.file("own.key", &strange.key_pem).into(),
             });
-            let message = negotiate_with(&plan, serve()).unwrap_err().to_string();
+            let message = refusal(&plan, serve());
             assert!(message.contains("alert"), "{http:?} {version:?}: {message}");
         }
     }
@@ -279,7 +275,7 @@ fn servers_that_are_not_trusted() {
         ),
     ] {
         let address = serve_tls(server.options(BOTH), settings(None));
-        let message = negotiate_with(&plan, address).unwrap_err().to_string();
+        let message = refusal(&plan, address);
         assert!(
             message.starts_with("127.0.0.1 is not trusted: the certificate")
                 && message.contains(words)
@@ -297,58 +293,27 @@ fn nothing_is_negotiated_over_tls() {
     let world = World::new();
     let none_at_all: &[&[u8]] = &[];
     // (asked for, the server's ALPN, what it gives, --pipeline, words)
+    let (auto, only1, only2) = (HttpChoice::AUTO, HttpChoice::HTTP1, HttpChoice::HTTP2);
+    let no_http2 = "127.0.0.1 does not offer HTTP/2 (ALPN: it refuses h2); leave out --http2, and \
+                    HTTP/1.1 is spoken";
+    let no_http1 = "127.0.0.1 does not offer HTTP/1.1 (ALPN); leave out --http1";
+    let other = "127.0.0.1 chose HTTP/2 and sends something else (the server does not speak \
+                 HTTP/2); use --http1";
+    let streams = "HTTP/2 is spoken with 127.0.0.1; use --streams 4, or --http1 with --pipeline 4";
+    let no_stream = "SETTINGS_MAX_CONCURRENT_STREAMS is 0";
+    let bad_request = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
     let cases = [
-        (
-            HttpChoice::HTTP2,
-            &BOTH[1..],
-            Vec::new(),
-            1,
-            "127.0.0.1 does not offer HTTP/2 (ALPN: it refuses h2); leave out --http2, and \
-             HTTP/1.1 is spoken",
-        ),
-        (
-            HttpChoice::HTTP2,
-            none_at_all,
-            Vec::new(),
-            1,
-            "(ALPN: it chose none)",
-        ),
-        (
-            HttpChoice::HTTP1,
-            &BOTH[..1],
-            Vec::new(),
-            1,
-            "127.0.0.1 does not offer HTTP/1.1 (ALPN); leave out --http1",
-        ),
-        (
-            HttpChoice::AUTO,
-            BOTH,
-            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
-            1,
-            "127.0.0.1 chose HTTP/2 and sends something else (the server does not speak \
-             HTTP/2); use --http1",
-        ),
-        (
-            HttpChoice::AUTO,
-            BOTH,
-            settings(Some(0)),
-            1,
-            "SETTINGS_MAX_CONCURRENT_STREAMS is 0",
-        ),
-        (
-            HttpChoice::AUTO,
-            BOTH,
-            settings(None),
-            4,
-            "HTTP/2 is spoken with 127.0.0.1; use --streams 4, or --http1 with --pipeline 4",
-        ),
+        (only2, &BOTH[1..], Vec::new(), 1, no_http2),
+        (only2, none_at_all, Vec::new(), 1, "(ALPN: it chose none)"),
+        (only1, &BOTH[..1], Vec::new(), 1, no_http1),
+        (auto, BOTH, bad_request, 1, other),
+        (auto, BOTH, settings(Some(0)), 1, no_stream),
+        (auto, BOTH, settings(None), 4, streams),
     ];
     for (http, alpn, bytes, pipeline, words) in cases {
         let mut plan = world.plan(http);
         plan.pipeline = many(pipeline);
-        let message = negotiate_with(&plan, world.serve(alpn, bytes))
-            .unwrap_err()
-            .to_string();
+        let message = refusal(&plan, world.serve(alpn, bytes));
         assert!(message.contains(words), "{http:?} {alpn:?}: {message}");
     }
 }
@@ -360,13 +325,8 @@ fn no_version_in_common() {
     plan.tls.version_min = TlsVersion::Tls13;
     let mut options = world.server.options(BOTH);
     options.version_max = Version::Tls12;
-    let message = negotiate_with(&plan, serve_tls(options, Vec::new()))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.contains("protocol_version") && message.contains("--tls-min"),
-        "{message}"
-    );
+    let message = refusal(&plan, serve_tls(options, Vec::new()));
+    expect_words(&message, &["protocol_version", "--tls-min"]);
 }
 
 #[test]
@@ -374,30 +334,21 @@ fn servers_that_do_not_speak_tls() {
     let world = World::new();
     let mut plan = world.plan(HttpChoice::AUTO);
     let answer = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-    let message = negotiate_with(&plan, serve_clear(answer))
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        message,
-        "127.0.0.1 does not speak TLS; use http:// in place of https://"
-    );
+    let message = refusal(&plan, serve_clear(answer));
+    let words = "127.0.0.1 does not speak TLS; use http:// in place of https://";
+    assert_eq!(message, words);
 
     let closes = serve(|mut peer| {
         peer.take(&mut Vec::new());
     });
-    let message = negotiate_with(&plan, closes).unwrap_err().to_string();
-    assert!(
-        message.contains("lost during the TLS handshake") && message.contains("right port?"),
-        "{message}"
-    );
+    let message = refusal(&plan, closes);
+    expect_words(&message, &["lost during the TLS handshake", "right port?"]);
 
     plan.connect_timeout_ns = SHORT_NS;
-    let message = negotiate_with(&plan, serve(tls_peer::Peer::wait))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.contains("did not complete the TLS handshake within 30 ms"),
-        "{message}"
+    let message = refusal(&plan, serve(tls_peer::Peer::wait));
+    expect_words(
+        &message,
+        &["did not complete the TLS handshake within 30 ms"],
     );
 }
 
@@ -425,16 +376,14 @@ fn no_http2_in_clear_text() {
             peer.take(&mut Vec::new());
             peer.give(answer);
         });
-        let message = negotiate_with(&plan, address).unwrap_err().to_string();
+        let message = refusal(&plan, address);
         assert!(message.contains(words), "{words}: {message}");
     }
     plan.connect_timeout_ns = SHORT_NS;
-    let message = negotiate_with(&plan, serve_clear(b""))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.contains("did not complete the exchange of HTTP/2 settings within 30 ms"),
-        "{message}"
+    let message = refusal(&plan, serve_clear(b""));
+    expect_words(
+        &message,
+        &["did not complete the exchange of HTTP/2 settings within 30 ms"],
     );
 }
 

@@ -107,16 +107,12 @@ fn each_stream_gives_a_reply_per_service_time() {
             plan.stop.duration_ns = Some(S / 4);
             let (run, counts) = faithful(&plan, &textbook(0), &what);
             assert_eq!(run.agents[0].negotiated.protocol, Protocol::HTTP2);
-            assert_eq!(
-                run.agents[0].negotiated.tls.is_some(),
-                wire == Wire::TlsHttp2
-            );
+            let is_secure = run.agents[0].negotiated.tls.is_some();
+            assert_eq!(is_secure, wire == Wire::TlsHttp2);
             let places = u64::from(connections * streams);
             let replies = run.summary().window.replies.successes();
-            assert!(
-                replies.abs_diff(250 * places) <= places,
-                "{what}: {replies}"
-            );
+            let apart = replies.abs_diff(250 * places);
+            assert!(apart <= places, "{what}: {replies}");
             let response = &run.latencies.response;
             assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
             assert_eq!(counts.connections_accepted, u64::from(connections));
@@ -163,11 +159,8 @@ fn resets_are_counted_by_their_code() {
         assert_eq!(failures(&run), [(kind, 200)], "{path}");
         assert_eq!(sum(&counters, |server| server.faults), 200, "{path}");
         // The connections went on.
-        assert_eq!(
-            sum(&counters, |server| server.connections_accepted),
-            4,
-            "{path}"
-        );
+        let accepted = sum(&counters, |server| server.connections_accepted);
+        assert_eq!(accepted, 4, "{path}");
     }
 }
 
@@ -196,19 +189,15 @@ fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
     let (run, counters) = exact(plan, &reference(|_| {}), "silent streams");
     let timed_out = lifetime(&run).failures.get(FailureKind::TimedOut);
     let in_flight = run.summary().in_flight_at_end;
-    assert_eq!(
-        timed_out + in_flight,
-        sum(&counters, |server| server.faults)
-    );
+    let faults = sum(&counters, |server| server.faults);
+    assert_eq!(timed_out + in_flight, faults);
     assert_eq!(failed(&run), timed_out, "{:?}", failures(&run));
     assert!(timed_out > 50, "{timed_out}");
     // Nobody else was hurt.
     assert_eq!(sum(&counters, |server| server.connections_accepted), 2);
     let cancelled = sum(&counters, |server| server.streams_cancelled);
-    assert!(
-        timed_out.abs_diff(cancelled) <= 20,
-        "{timed_out}, {cancelled}"
-    );
+    let apart = timed_out.abs_diff(cancelled);
+    assert!(apart <= 20, "{timed_out}, {cancelled}");
     assert_eq!(run.latencies.response.max_ns(), Some(MS));
 }
 

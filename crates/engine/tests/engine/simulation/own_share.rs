@@ -90,10 +90,8 @@ fn a_delay_at_both_ends_is_a_delay_twice() {
         assert_eq!(run.latencies.lag.max_ns(), Some(delay_ns));
         let parts = parts(&run);
         assert!(is(parts.lag_send_ns, delay_ns) && is(parts.lag_receive_ns, delay_ns));
-        assert!(
-            is(parts.server_ns, SERVER_NS) && is(parts.wait_ns, 0),
-            "{parts:?}"
-        );
+        let is_server_s = is(parts.server_ns, SERVER_NS) && is(parts.wait_ns, 0);
+        assert!(is_server_s, "{parts:?}");
     }
 }
 
@@ -106,24 +104,15 @@ fn late_wake_ups_are_charged_to_brunt_alone() {
             let plan = open_loop(rate(*process, 1_000.0, 5), 300, 20 * S);
             let (punctual, _) = faithful(&plan, &textbook(SERVICE_NS), &what);
             let (run, counts) = faithful(&plan, &late(0.02, delay_ns), &what);
-            assert!(
-                counts.late_wake_ups > 50,
-                "{what}: {}",
-                counts.late_wake_ups
-            );
+            let late = counts.late_wake_ups;
+            assert!(late > 50, "{what}: {late}");
             assert_eq!(run.summary().arrivals.waited, 0, "{what}");
             let (before, after) = (Latency::of(&punctual), Latency::of(&run));
             assert_eq!(before.own_ns, 0, "{what}");
             // The rise is brunt's, all of it.
-            assert_eq!(
-                after.response_ns - before.response_ns,
-                after.own_ns,
-                "{what}"
-            );
-            assert!(
-                after.own_ns >= counts.late_wake_ups * delay_ns / 2,
-                "{what}"
-            );
+            let rise_ns = after.response_ns - before.response_ns;
+            assert_eq!(rise_ns, after.own_ns, "{what}");
+            assert!(after.own_ns >= late * delay_ns / 2, "{what}");
             assert!(is(parts(&run).server_ns, SERVER_NS), "{what}");
         }
     }
@@ -161,10 +150,8 @@ fn what_piles_up_while_brunt_is_stopped_is_its_own() {
     let (before, after) = (Latency::of(&punctual), Latency::of(&run));
     let (rise_ns, own_ns) = (after.response_ns - before.response_ns, after.own_ns);
     assert_eq!(before.own_ns, 0);
-    assert!(
-        own_ns as f64 > 0.97 * rise_ns as f64,
-        "{own_ns} of {rise_ns}"
-    );
+    let least_ns = 0.97 * rise_ns as f64;
+    assert!(own_ns as f64 > least_ns, "{own_ns} of {rise_ns}");
     assert!(is(parts(&run).server_ns, SERVER_NS));
 }
 

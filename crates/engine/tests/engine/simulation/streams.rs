@@ -73,11 +73,7 @@ fn a_server_that_reads_slowly_sets_the_rate() {
     assert_eq!(found.lifetime.bytes_acked, counts.stream_bytes_read);
     let judged = run.judge();
     assert_eq!(judged.verdict, Verdict::ServerLimited, "{}", judged.because);
-    assert!(
-        judged.because.contains("does not read"),
-        "{}",
-        judged.because
-    );
+    assert!(judged.because.contains("does not read"), "{judged:?}");
 }
 
 #[test]
@@ -161,25 +157,15 @@ fn streams_that_the_server_closes_are_opened_again() {
     let lifetime = lifetime(&run);
     // 20 MB/s on each of two streams: each lasts 50 ms. The second one comes at once, others after
     // pauses of 20 ms, 40 ms and so on.
-    assert!(
-        (12..=18).contains(&lifetime.connections_opened),
-        "{lifetime:?}"
-    );
+    let opened = lifetime.connections_opened;
+    assert!((12..=18).contains(&opened), "{lifetime:?}");
     let reset = lifetime.failures.get(FailureKind::StreamReset);
     assert!(reset + 2 >= lifetime.connections_opened, "{lifetime:?}");
     assert!(counts.stream_bytes_read >= 10_000_000);
     let judged = run.judge();
     assert_eq!(judged.verdict, Verdict::ServerFailed, "{}", judged.because);
-    assert!(
-        judged.because.contains("14 were reset"),
-        "{}",
-        judged.because
-    );
-    assert!(
-        judged.because.contains("moved 1.1 MB"),
-        "{}",
-        judged.because
-    );
+    assert!(judged.because.contains("14 were reset"), "{judged:?}");
+    assert!(judged.because.contains("moved 1.1 MB"), "{judged:?}");
 }
 
 #[test]

@@ -104,10 +104,8 @@ fn a_reply_may_consist_of_several_frames_and_messages() {
         let lifetime = lifetime(&run);
         let replies = lifetime.replies.total();
         assert!(replies > 1_000, "{replies}");
-        assert_eq!(
-            (lifetime.reply_body_bytes, lifetime.pushes),
-            (replies * bytes, 0)
-        );
+        assert_eq!(lifetime.reply_body_bytes, replies * bytes);
+        assert_eq!(lifetime.pushes, 0);
     }
 }
 
@@ -204,10 +202,8 @@ fn connections_are_parted_from() {
         assert_eq!(lifetime.requests_sent, counters.websocket_messages_answered);
         // The last ones may be opened when all is counted.
         let (opened, closed) = (lifetime.connections_opened, counters.websocket_closes);
-        assert!(
-            opened > 3 && (opened..=opened + 3).contains(&closed),
-            "{closed}"
-        );
+        assert!(opened > 3, "{opened}");
+        assert!((opened..=opened + 3).contains(&closed), "{closed}");
     }
 }
 
@@ -237,10 +233,8 @@ fn pushes_are_counted_and_end_nothing() {
         assert!(lifetime.pushes > 1_000, "{}", lifetime.pushes);
         assert_eq!(lifetime.pushes, counters.websocket_messages_pushed);
         let upgrades_bytes = 129 * lifetime.connections_opened;
-        assert_eq!(
-            lifetime.overhead_bytes,
-            6 * lifetime.pushes + upgrades_bytes
-        );
+        let pushed_bytes = 6 * lifetime.pushes;
+        assert_eq!(lifetime.overhead_bytes, pushed_bytes + upgrades_bytes);
     }
 }
 
