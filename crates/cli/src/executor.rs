@@ -307,7 +307,7 @@ const CHARACTERS_MAX: usize = 100;
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if !plan.spoken.preferred().carries_http {
+    if !plan.protocol.preferred().carries_http {
         return Ok(None);
     }
     let one = Plan {
@@ -490,7 +490,7 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
     let typed = arguments.typed.typed(given);
     let mut plan = typed.plan(load.url.as_deref(), None)?;
     load.set_lengths(&mut plan, SWEEP_WINDOW_NS, Plan::WARMUP_NS_DEFAULT);
-    if varied.axis == SweepAxis::BodyBytes && !plan.spoken.preferred().carries_http {
+    if varied.axis == SweepAxis::BodyBytes && !plan.protocol.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{
     ClientIdentity, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Placement,
-    Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme, ServerCounter,
-    SocketOptions, Spoken, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange,
+    Plan, ProtocolSpec, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme,
+    ServerCounter, SocketOptions, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange,
     WebSocketOpening, message_name,
 };
 use brunt_proto::messages::{Framing, Template};
@@ -140,7 +140,7 @@ impl Typed<'_> {
         let first = first.map(|source| template(source, "--first", load.output.redact));
         let mut plan = plan(load, target, messages, rate)?;
         plan.pipeline = typed.depth;
-        plan.spoken = Spoken::WebSocket(WebSocketExchange {
+        plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
             headers: opening.headers.into(),
             subprotocols: typed.subprotocols.clone(),
             is_binary: typed.binary,
@@ -167,7 +167,7 @@ impl Typed<'_> {
         // A message has the end that its framing wants.
         let messages = self.message_set(option, "PING\\r\\n")?;
         let mut plan = plan(self.load, target, messages, rate)?;
-        plan.spoken = Spoken::Messages(MessageExchange {
+        plan.protocol = ProtocolSpec::Messages(MessageExchange {
             seed: plan.think_seed,
             ..exchange
         });
@@ -306,12 +306,12 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
         let mut plan = plan(load, target, RequestSet::one(request), None)?;
         plan.connections = load.connections.unwrap_or(NonZeroU32::MIN);
         set_workers(&mut plan, load, default_workers);
-        plan.spoken = Spoken::Streams(streams);
+        plan.protocol = ProtocolSpec::Streams(streams);
         plan
     } else if exchange.connect_only {
         let mut plan = plan(load, target, RequestSet::nothing(), None)?;
         plan.reuse = Reuse::Requests(NonZeroU64::MIN);
-        plan.spoken = Spoken::Connections;
+        plan.protocol = ProtocolSpec::Connections;
         // Where nothing is received, there is nothing to be stamped.
         plan.stamps = Stamps::Off;
         plan
@@ -400,7 +400,7 @@ fn plan(
             Some(_) => Placement::Given,
             None => Placement::Auto,
         },
-        spoken: http(arguments).into(),
+        protocol: http(arguments).into(),
         tls: tls_spec(&arguments.protocol)?,
         pipeline: arguments.pipeline,
         streams: arguments.protocol.streams.unwrap_or(NonZeroU32::MIN),
@@ -737,7 +737,7 @@ mod tests {
             ("--http2 --unix-socket /s https://h/", HttpChoice::HTTP2, 1),
         ] {
             let plan = good(typed);
-            assert_eq!(plan.spoken, http.into(), "{typed}");
+            assert_eq!(plan.protocol, http.into(), "{typed}");
             assert_eq!(plan.streams.get(), streams, "{typed}");
             assert_eq!(plan.tls, TlsSpec::default(), "{typed}");
         }
@@ -904,7 +904,7 @@ mod tests {
             ("--reply until-close", Framing::None),
         ] {
             let plan = tcp(&format!("-m a --first b {words} h:1")).expect(words);
-            let Spoken::Messages(exchange) = plan.spoken else {
+            let ProtocolSpec::Messages(exchange) = plan.protocol else {
                 panic!("{words}: no messages");
             };
             let opening = exchange.opening.expect("an opening");

@@ -171,7 +171,7 @@ impl Line {
 
     /// What successes per second are called.
     fn unit(&self) -> &'static str {
-        self.plan.spoken.unit().per_s
+        self.plan.protocol.unit().per_s
     }
 
     /// Shows the line, if it is time.

@@ -183,7 +183,7 @@ pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
 
 /// Runs the load of `plan`, which was typed as `arguments`.
 pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
-    let carries_http = plan.spoken.preferred().carries_http;
+    let carries_http = plan.protocol.preferred().carries_http;
     if carries_http {
         refuse_useless_seed(arguments, plan.requests.draws_numbers())?;
     }

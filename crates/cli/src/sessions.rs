@@ -71,7 +71,7 @@ fn fitted(
     };
     let ready = ready(&text, &plan.target.authority).with_context(named)?;
     plan.requests = RequestSet::one(ready.first.clone());
-    plan.spoken = HttpChoice::HTTP1.into();
+    plan.protocol = HttpChoice::HTTP1.into();
     plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
     // Pauses are those of the sessions.
     plan.think_time_ns = 0;

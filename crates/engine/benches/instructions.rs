@@ -29,7 +29,7 @@ fn case(name: &'static str, connections: u32) -> Result<Case, Box<dyn Error>> {
 
 impl Case {
     fn speaking(mut self, version: HttpChoice) -> Self {
-        self.plan.spoken = version.into();
+        self.plan.protocol = version.into();
         self
     }
 

@@ -11,7 +11,7 @@ use brunt_io::blocking::{Deadline, Link, LinkError, closed};
 use brunt_io::clock;
 use brunt_io::tls_config::remedy;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{Plan, Spoken, WebSocketExchange};
+use brunt_load::{Plan, ProtocolSpec, WebSocketExchange};
 use brunt_proto::http1::ReplyError;
 use brunt_proto::http2::{
     Client, ConnectionError, KnownHead, Progress, Request, RequestError, Template,
@@ -59,9 +59,9 @@ impl Negotiated {
     /// in clear text else.
     pub(crate) fn unasked(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = if plan.target.scheme.is_secure() {
-            plan.spoken.preferred()
+            plan.protocol.preferred()
         } else {
-            plan.spoken.in_clear_text()
+            plan.protocol.in_clear_text()
         };
         if protocol.depth.is_settled {
             refuse_pipeline(plan, protocol)?;
@@ -88,7 +88,7 @@ impl Negotiated {
         }
         let alpn = negotiated.protocol.alpn.map(str::as_bytes);
         let session = machine
-            .negotiate(&plan.spoken, alpn, side.as_ref())
+            .negotiate(&plan.protocol, alpn, side.as_ref())
             .map_err(|reason| {
                 let server = plan.target.authority.clone();
                 NegotiateError::Handshake { server, reason }
@@ -147,21 +147,21 @@ impl Negotiation<'_> {
 
     fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
-        let spoken = &plan.spoken;
+        let spec = &plan.protocol;
         let (protocol, tls) = match side {
             Some(side) => {
                 let (protocol, tls) = self.secure(side)?;
                 (protocol, Some(tls))
             }
-            None => (spoken.in_clear_text(), None),
+            None => (spec.in_clear_text(), None),
         };
         let asked = plan.depth_over(protocol);
-        let allowed = match spoken {
+        let allowed = match spec {
             _ if protocol.depth.is_settled => {
                 refuse_pipeline(plan, protocol)?;
                 Some(self.exchange_settings(tls.is_some())?)
             }
-            Spoken::WebSocket(exchange) => {
+            ProtocolSpec::WebSocket(exchange) => {
                 self.upgrade(exchange)?;
                 None
             }
@@ -171,9 +171,9 @@ impl Negotiation<'_> {
             }
         };
         let depth = asked.min(allowed.unwrap_or(u32::MAX));
-        let refused = spoken.preferred().alpn.filter(|_| {
+        let refused = spec.preferred().alpn.filter(|_| {
             // It was offered, and not chosen.
-            tls.is_some() && protocol != spoken.preferred()
+            tls.is_some() && protocol != spec.preferred()
         });
         let note = match refused {
             Some(name) => Some(match (plan.streams.get(), plan.pipeline.get()) {
@@ -203,10 +203,10 @@ impl Negotiation<'_> {
             .secure(&side, self.deadline)
             .map_err(|error| self.failed(TLS, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
-        let chosen = self.plan.spoken.chosen(session.alpn.as_deref());
+        let chosen = self.plan.protocol.chosen(session.alpn.as_deref());
         let protocol = chosen.ok_or_else(|| NegotiateError::NotOffered {
             server: self.server(),
-            protocol: self.plan.spoken.preferred(),
+            protocol: self.plan.protocol.preferred(),
             has_chosen_none: true,
         })?;
         let tls = NegotiatedTls {
@@ -262,7 +262,7 @@ impl Negotiation<'_> {
                 NegotiateError::Certificate { server, reason }
             }
             LinkError::Tls(reason @ TlsError::NoCommonProtocol) => {
-                match self.plan.spoken.protocols() {
+                match self.plan.protocol.protocols() {
                     [only] if only.version_option.is_some() => NegotiateError::NotOffered {
                         server,
                         protocol: *only,

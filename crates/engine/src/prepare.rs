@@ -430,7 +430,7 @@ pub fn uring_refusal() -> Option<String> {
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    let least = plan.spoken.in_clear_text();
+    let least = plan.protocol.in_clear_text();
     if least.depth.is_settled {
         negotiate::refuse_pipeline(plan, least)?;
     }
@@ -465,7 +465,7 @@ fn first_of<T>(
 
 /// Whether the plan speaks over datagrams.
 fn is_over_datagrams(plan: &Plan) -> bool {
-    plan.spoken.preferred().transport == Transport::Datagrams
+    plan.protocol.preferred().transport == Transport::Datagrams
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the
@@ -513,7 +513,7 @@ fn peers(plan: &Plan) -> Result<impl Iterator<Item = Peer> + use<>, PrepareError
         host: host.clone(),
         reason,
     })?;
-    let transport = plan.spoken.preferred().transport;
+    let transport = plan.protocol.preferred().transport;
     Ok(addresses.map(move |address| match transport {
         Transport::Streams => Peer::Tcp(address),
         Transport::Datagrams => Peer::Udp(address),

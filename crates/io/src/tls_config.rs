@@ -9,7 +9,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brunt_load::{ClientIdentity, Plan, PlanFile, Scheme, Spoken, Target, TlsSpec, TlsVersion};
+use brunt_load::{
+    ClientIdentity, Plan, PlanFile, ProtocolSpec, Scheme, Target, TlsSpec, TlsVersion,
+};
 use brunt_proto::tls::{
     ALPN_HTTP1, CertificateFault, ClientOptions, ClientSide, ConfigError, Version, is_encrypted_key,
 };
@@ -149,15 +151,12 @@ fn side_of(plan: &Plan, spec: &TlsSpec) -> Result<Option<ClientSide>, TlsConfigE
     if !plan.target.scheme.is_secure() {
         return Ok(None);
     }
-    client_side(spec, &plan.target.host, &offered(&plan.spoken)).map(Some)
+    client_side(spec, &plan.target.host, &offered(&plan.protocol)).map(Some)
 }
 
 /// What is offered (ALPN) where this is to be spoken, in the order of preference.
-fn offered(spoken: &Spoken) -> Vec<&'static [u8]> {
-    let names = spoken
-        .protocols()
-        .iter()
-        .filter_map(|protocol| protocol.alpn);
+fn offered(spec: &ProtocolSpec) -> Vec<&'static [u8]> {
+    let names = spec.protocols().iter().filter_map(|protocol| protocol.alpn);
     names.map(str::as_bytes).collect()
 }
 

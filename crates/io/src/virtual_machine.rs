@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use brunt_load::Spoken;
+use brunt_load::ProtocolSpec;
 use brunt_proto::tls::{ClientSide, Negotiated, TlsError};
 
 use crate::backend::ClientBackend;
@@ -30,7 +30,7 @@ pub trait VirtualMachine {
     /// There is nothing that both sides can do.
     fn negotiate(
         &mut self,
-        planned: &Spoken,
+        planned: &ProtocolSpec,
         alpn: Option<&'static [u8]>,
         client: Option<&ClientSide>,
     ) -> Result<Option<Negotiated>, TlsError>;

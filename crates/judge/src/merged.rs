@@ -206,8 +206,8 @@ fn what_cannot_be_merged_is_refused_by_name() {
     refused("plan.target.url", |run| run.plan.target.url.push('x'));
     refused("plan.timeout_ns", |run| run.plan.timeout_ns += 1);
     refused("plan.stamps", |run| run.plan.stamps = Stamps::Off);
-    refused("plan.spoken", |run| {
-        run.plan.spoken = HttpChoice::HTTP2.into()
+    refused("plan.protocol", |run| {
+        run.plan.protocol = HttpChoice::HTTP2.into()
     });
     refused("the method of plan.requests", |run| {
         let mut first = RequestSpec::get("/");

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 
-use crate::spoken::Exchange;
+use crate::protocol_spec::Exchange;
 
 /// Which HTTP is spoken: one version, or what the server chooses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

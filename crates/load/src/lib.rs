@@ -8,13 +8,13 @@ mod http;
 mod messages;
 mod plan;
 pub mod protocol;
+mod protocol_spec;
 pub mod request_list;
 mod request_set;
 mod request_spec;
 mod request_table;
 mod secret;
 pub mod sessions;
-mod spoken;
 pub mod stored_bytes;
 mod streams;
 mod target;
@@ -38,6 +38,7 @@ pub use plan::{
     BackendChoice, LoadModel, Placement, Plan, Reuse, Round, ServerCounter, SocketOptions, Spin,
     Stamps, Stop, Watch,
 };
+pub use protocol_spec::{Exchange, ProtocolSpec, Term};
 pub use request_set::{
     ListOutline, RequestId, RequestOrder, RequestOutline, RequestSet, RequestSource,
     RequestsOutline, message_name,
@@ -45,7 +46,6 @@ pub use request_set::{
 pub use request_spec::{RequestRef, RequestSpec};
 pub use request_table::{RequestTable, RequestTableBuilder, TableFull};
 pub use secret::{PlanFile, Secret};
-pub use spoken::{Exchange, Spoken, Term};
 pub use streams::Streams;
 use target::HIDDEN_QUERY;
 pub use target::{HIDDEN, Scheme, Target, TargetError, redact_field, redact_queries};

@@ -4,7 +4,7 @@ use crate::protocol::Protocol;
 use brunt_proto::messages::{Framing, Pattern, Template};
 use serde::{Deserialize, Serialize};
 
-use crate::spoken::{Exchange, Term};
+use crate::protocol_spec::{Exchange, Term};
 use crate::{Secret, Withheld};
 
 /// How messages are exchanged. What they are stands in the plan's set of requests.

@@ -8,7 +8,7 @@ use brunt_proto::http2::ClientSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HttpChoice, RequestOutline, RequestSet, RequestSpec, Schedule, Spoken, Streams, Target,
+    HttpChoice, ProtocolSpec, RequestOutline, RequestSet, RequestSpec, Schedule, Streams, Target,
     TargetError, ThinkSpread, TlsSpec,
 };
 
@@ -270,7 +270,7 @@ pub struct Plan {
     /// How many of them there are, and on which CPUs.
     pub placement: Placement,
     /// What is spoken.
-    pub spoken: Spoken,
+    pub protocol: ProtocolSpec,
     /// How TLS is spoken below it, where the target's scheme says so.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub tls: TlsSpec,
@@ -382,7 +382,7 @@ impl Plan {
             connections: Self::CONNECTIONS_DEFAULT,
             workers: NonZeroU32::MIN,
             placement: Placement::Given,
-            spoken: HttpChoice::AUTO.into(),
+            protocol: HttpChoice::AUTO.into(),
             tls: TlsSpec::default(),
             pipeline: NonZeroU32::MIN,
             streams: NonZeroU32::MIN,
@@ -469,8 +469,8 @@ impl Plan {
         {
             *schedule = schedule.clone().with_seed(theirs.seed());
         }
-        if let Some(seed) = other.spoken.seed()
-            && let Some(exchange) = self.spoken.exchange_mut()
+        if let Some(seed) = other.protocol.seed()
+            && let Some(exchange) = self.protocol.exchange_mut()
         {
             exchange.set_seed(seed);
         }
@@ -488,7 +488,7 @@ impl Plan {
 
     /// What its streams are; absent where connections carry requests.
     pub fn one_way(&self) -> Option<&Streams> {
-        self.spoken.one_way()
+        self.protocol.one_way()
     }
 
     /// Units that are to be in flight on each connection over `protocol`.
@@ -538,19 +538,19 @@ impl Plan {
 
     /// Whether each connection begins with an exchange of its own, before its first request.
     pub fn is_opened_by_message(&self) -> bool {
-        self.spoken.is_opened_by_message()
+        self.protocol.is_opened_by_message()
     }
 
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
-        self.spoken.awaits_replies()
+        self.protocol.awaits_replies()
     }
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
         match self.one_way() {
             Some(_) => Unit::REQUESTS,
-            None => self.spoken.unit(),
+            None => self.protocol.unit(),
         }
     }
 
@@ -566,7 +566,7 @@ impl Plan {
 
     /// Whether connections are opened and closed again with nothing sent.
     pub fn connects_only(&self) -> bool {
-        self.spoken.connects_only()
+        self.protocol.connects_only()
     }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
@@ -663,7 +663,7 @@ mod tests {
             queue_max: NonZeroU32::MIN,
         };
         if is_messages {
-            plan.spoken = MessageExchange {
+            plan.protocol = MessageExchange {
                 reply: Framing::Echo,
                 opening: None,
                 seed,

@@ -4,7 +4,7 @@ use crate::protocol::Protocol;
 use brunt_proto::messages::{Pattern, Template};
 use serde::{Deserialize, Serialize};
 
-use crate::spoken::{Exchange, Term};
+use crate::protocol_spec::{Exchange, Term};
 use crate::{HIDDEN, Secret, Withheld};
 
 /// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and

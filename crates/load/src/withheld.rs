@@ -29,7 +29,7 @@ impl Plan {
         if plan.tls().is_none() {
             plan.tls = TlsSpec::default();
         }
-        if let Some(exchange) = plan.spoken.exchange_mut() {
+        if let Some(exchange) = plan.protocol.exchange_mut() {
             exchange.withhold();
         }
         if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
@@ -52,7 +52,7 @@ impl Plan {
             target.hide_query();
         }
         self.requests = self.requests.redacted();
-        if let Some(exchange) = self.spoken.exchange_mut() {
+        if let Some(exchange) = self.protocol.exchange_mut() {
             exchange.redact();
         }
     }
@@ -83,7 +83,7 @@ impl Plan {
         parts.extend(hidden.map(|target| Withheld::Query {
             url: redact_queries(&target.url),
         }));
-        parts.extend(self.spoken.withheld());
+        parts.extend(self.protocol.withheld());
         let hidden = self.tls.files().filter(|file| file.is_withheld());
         parts.extend(hidden.map(|file| Withheld::File { name: file.name() }));
         if parts.is_empty() {

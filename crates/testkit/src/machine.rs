@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::Spoken as PlannedProtocol;
+use brunt_load::ProtocolSpec as PlannedProtocol;
 use brunt_proto::tls::{
     ALPN_HTTP2, ALPN_HTTP3, ClientSide, ConfigError, Negotiated, ServerSide, TlsError,
 };

@@ -158,7 +158,7 @@ fn connections_are_opened_and_closed_again() {
             assert_eq!((requests.sent, requests.answered), (200, 200), "{load}");
             assert_eq!(report.total("handshakes_full"), 200, "{load}");
             assert_eq!(secure.settled().bytes_received, 0, "{load}");
-            assert_eq!(report.at("/plan/spoken"), "connections");
+            assert_eq!(report.at("/plan/protocol"), "connections");
             let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
             assert!(least("response") >= least("connect"), "{load}");
             assert!(least("response") > least("tls"), "{load}");

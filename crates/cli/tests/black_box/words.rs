@@ -118,7 +118,7 @@ fn a_count_is_the_same_wherever_a_report_has_it() {
             plan = at_rate(plan, f64::from(rate));
         }
         if streams > 1 {
-            plan.spoken = HttpChoice::HTTP2.into();
+            plan.protocol = HttpChoice::HTTP2.into();
         } else if let Some(per_connection) = NonZeroU64::new(per_connection) {
             plan.reuse = Reuse::Requests(per_connection);
         }

@@ -3,8 +3,8 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
-    ArrivalProcess, HttpChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Reuse,
-    Schedule, Spoken, Stage, Target,
+    ArrivalProcess, HttpChoice, LoadModel, Plan, ProtocolSpec, RequestOrder, RequestSet,
+    RequestSpec, Reuse, Schedule, Stage, Target,
 };
 use brunt_record::RequestLog;
 
@@ -54,7 +54,7 @@ impl Options {
         let mut plan = Plan::bare(target, set);
         plan.connections = at_least_1(self.clients);
         plan.workers = at_least_1(self.threads);
-        plan.spoken = http.into();
+        plan.protocol = http.into();
         plan.tls = self.tls.clone();
         plan.tls.server_name = self.server_name(uris)?;
         (plan.pipeline, plan.streams) = self.depths(http);
@@ -124,9 +124,9 @@ impl Options {
     /// Requests in flight per connection over HTTP/1.1 and in streams, of which those count that
     /// may be spoken. Over HTTP/1.1 a body is not pipelined.
     fn depths(&self, http: HttpChoice) -> (NonZeroU32, NonZeroU32) {
-        let spoken = Spoken::from(http);
+        let protocol = ProtocolSpec::from(http);
         let depth_over = |is_in_order| {
-            let mut protocols = spoken.protocols().iter();
+            let mut protocols = protocol.protocols().iter();
             let is_spoken = protocols.any(|protocol| protocol.is_in_order == is_in_order);
             at_least_1(if is_spoken { self.streams } else { 1 })
         };
@@ -366,7 +366,7 @@ mod tests {
             ),
         ] {
             let plan = plan(line, line.contains("-d").then_some(b"x"));
-            assert_eq!(plan.spoken, http.into(), "{line}");
+            assert_eq!(plan.protocol, http.into(), "{line}");
             let found = (plan.pipeline.get(), plan.streams.get());
             assert_eq!(found, depths, "{line}");
         }

@@ -61,7 +61,7 @@ impl Options {
         };
         plan.connections = at_least_1(at_once.into());
         plan.pipeline = at_least_1(depth.into());
-        plan.spoken = HttpChoice::HTTP1.into();
+        plan.protocol = HttpChoice::HTTP1.into();
         plan.tls.insecure = true;
         plan.tls.asks_by_name = false;
         plan.tls.resumption = self.has_sessions() && !self.no_resumption;

@@ -321,7 +321,7 @@ impl Options {
         plan.further_targets = (1..self.streams as u16)
             .map(|further| target(self.port + further))
             .collect::<Result<_, _>>()?;
-        plan.spoken = Streams {
+        plan.protocol = Streams {
             sends: self.transmits(),
             receives: !self.transmits(),
             paced_bits_per_s: self.bits_per_s.filter(|_| self.transmits()),

@@ -45,7 +45,7 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
     plan.connections = at_least_1(useful.min(options.connections.into()));
     plan.workers = cpus.min(plan.connections);
     plan.placement = Placement::Auto;
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     if http != HttpChoice::HTTP1 {
         plan.streams = at_least_1(options.streams.into());
     }

@@ -138,7 +138,7 @@ impl Options {
             )));
         }
         let load = self.load(&mut Source { read, seed })?;
-        let spoken = if self.is_websocket {
+        let protocol = if self.is_websocket {
             self.frames(&load, seed)?.into()
         } else {
             self.messages(&load, seed)?.into()
@@ -147,7 +147,7 @@ impl Options {
         let mut plan = Plan::bare(load.target.clone(), set);
         plan.further_targets.clone_from(&load.further_targets);
         plan.reuse = self.reuse(&load)?;
-        plan.spoken = spoken;
+        plan.protocol = protocol;
         plan.pipeline = self.in_flight(&load);
         plan.connections = at_least_1(self.connections.into());
         plan.workers = self.threads(cpus, load.per_s.is_some());
@@ -304,13 +304,13 @@ impl Options {
 
 /// Whether the messages of the plan are marked with their instants.
 pub fn has_markers(plan: &Plan) -> bool {
-    let mut pattern = plan.spoken.reply_pattern().into_iter();
+    let mut pattern = plan.protocol.reply_pattern().into_iter();
     pattern.any(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
 /// Whether replies are looked at.
 pub fn has_replies(plan: &Plan) -> bool {
-    plan.spoken.reply_pattern().is_some()
+    plan.protocol.reply_pattern().is_some()
 }
 
 /// Most messages that are written as one.
@@ -325,7 +325,7 @@ fn batch_max(sent: &Sent) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::Spoken;
+    use brunt_load::ProtocolSpec;
 
     use super::*;
     use crate::getopt::tests::words;
@@ -348,8 +348,8 @@ mod tests {
     }
 
     fn exchange(plan: &Plan) -> &MessageExchange {
-        match &plan.spoken {
-            Spoken::Messages(exchange) => exchange,
+        match &plan.protocol {
+            ProtocolSpec::Messages(exchange) => exchange,
             other => panic!("{other:?}"),
         }
     }
@@ -447,15 +447,15 @@ mod tests {
         assert_eq!(sent(&ws), ["a", "b", "c", "{text:[x]}"]);
         assert_eq!(per_s(&ws), Some(80.0));
         assert_eq!(ws.target.url, "ws://h:1/chat");
-        let Spoken::WebSocket(exchange) = &ws.spoken else {
-            panic!("{:?}", ws.spoken);
+        let ProtocolSpec::WebSocket(exchange) = &ws.protocol else {
+            panic!("{:?}", ws.protocol);
         };
         let headers = vec![("X-A".to_owned(), "b".to_owned())];
         assert_eq!(exchange.headers, headers.into());
         assert_eq!((exchange.replies, exchange.is_binary), (0, false));
         let marked = plan("--ws --ssl -m \\{ws.binary\"b\"} --latency-marker b h:1").expect("good");
-        let Spoken::WebSocket(exchange) = &marked.spoken else {
-            panic!("{:?}", marked.spoken);
+        let ProtocolSpec::WebSocket(exchange) = &marked.protocol else {
+            panic!("{:?}", marked.protocol);
         };
         assert!(exchange.is_binary && exchange.replies == 1);
         assert!(matches!(exchange.matching, ReplyMatch::Containing(_)));

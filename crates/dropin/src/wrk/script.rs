@@ -99,7 +99,7 @@ impl Scripted {
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
         plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
         // What a script makes is the text of HTTP/1.1.
-        plan.spoken = HttpChoice::HTTP1.into();
+        plan.protocol = HttpChoice::HTTP1.into();
         let is_asked = script.constant_request().is_none() || requests.len() != 1;
         // Where Lua is asked for each request, the first one stands for them in reports. It is kept
         // as often as it may be in flight, so it is not to be long then.

@@ -63,7 +63,7 @@ pub(crate) fn negotiate(
     let Peer::Udp(address) = *peer else {
         unreachable!("QUIC is over datagrams");
     };
-    let protocol = plan.spoken.preferred();
+    let protocol = plan.protocol.preferred();
     let server = plan.target.authority.clone();
     let failed = |reason: String| {
         let server = server.clone();

@@ -29,7 +29,7 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::bare(target, requests);
     plan.connections = many(1);
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.stop.duration_ns = Some(1);
     plan.setup_timeout_ns = Some(LONG_NS);
     plan.connect_timeout_ns = LONG_NS;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use brunt_io::transport::Stream;
-use brunt_load::{Plan, Spoken};
+use brunt_load::{Plan, ProtocolSpec};
 use brunt_proto::tls::ClientSide;
 use brunt_record::{FailureKind, Protocol, RequestTiming};
 
@@ -58,37 +58,37 @@ impl EncodedRequests {
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         let timeout_ns = plan.timeout_ns;
-        let (sizes, encoded) = match &plan.spoken {
-            Spoken::Http(_) if protocol == Protocol::HTTP2 => {
+        let (sizes, encoded) = match &plan.protocol {
+            ProtocolSpec::Http(_) if protocol == Protocol::HTTP2 => {
                 let requests = Arc::new(Http2Requests::new(plan, depth)?);
                 let sizes = requests.sizes();
                 (sizes, Encoded::Http2(Http2::new(requests, timeout_ns)))
             }
-            Spoken::Http(_) if protocol == Protocol::HTTP3 => {
+            ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => {
                 let requests = Arc::new(Http3Requests::new(plan, depth, side)?);
                 let sizes = requests.sizes();
                 (sizes, Encoded::Http3(Http3::new(requests, timeout_ns)))
             }
-            Spoken::Http(_) => {
+            ProtocolSpec::Http(_) => {
                 let requests = Arc::new(Http1Requests::new(plan, depth)?);
                 (requests.sizes(), Encoded::Http1(Http1::new(requests)))
             }
-            Spoken::Messages(exchange) => {
+            ProtocolSpec::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = messages.sizes();
                 (sizes, Encoded::Messages(Messages::new(messages)))
             }
-            Spoken::WebSocket(exchange) => {
+            ProtocolSpec::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 let sizes = messages.sizes();
                 (sizes, Encoded::WebSocket(WebSocket::new(messages)))
             }
-            Spoken::Streams(streams) => {
+            ProtocolSpec::Streams(streams) => {
                 let payload = stream_payload(*streams);
                 let sizes = Sizes::of(payload.len(), payload.len());
                 (sizes, Encoded::Streams(payload))
             }
-            Spoken::Connections => (Sizes::default(), Encoded::Connections),
+            ProtocolSpec::Connections => (Sizes::default(), Encoded::Connections),
         };
         Ok(Self { encoded, sizes })
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
-use brunt_load::{Plan, ServerCounter, SocketOptions, Spoken, Streams, Target};
+use brunt_load::{Plan, ProtocolSpec, ServerCounter, SocketOptions, Streams, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_server::{BackendKind, ListenAddress, Options, Running, Stall, TcpOptions, start};
 
@@ -38,7 +38,7 @@ fn streams(kind: Kind, target: Target, sends: bool, receives: bool) -> Plan {
     let mut plan = plan("http://127.0.0.1:1/", choice(kind));
     plan.target = target;
     plan.connections = many(3);
-    plan.spoken = Spoken::Streams(Streams {
+    plan.protocol = ProtocolSpec::Streams(Streams {
         sends,
         receives,
         paced_bits_per_s: None,
@@ -152,7 +152,7 @@ const PACED_BITS_PER_S: u64 = 80_000_000;
 
 fn the_kernel_paces_what_is_sent(kind: Kind) {
     let run = upload(kind, |plan| {
-        plan.spoken = Spoken::Streams(Streams {
+        plan.protocol = ProtocolSpec::Streams(Streams {
             sends: true,
             receives: false,
             paced_bits_per_s: NonZeroU64::new(PACED_BITS_PER_S),

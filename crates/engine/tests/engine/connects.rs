@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use brunt_judge::{RunFigures, Verdict};
-use brunt_load::{ArrivalProcess, BackendChoice, Plan, RequestSet, Reuse, Spoken, Target};
+use brunt_load::{ArrivalProcess, BackendChoice, Plan, ProtocolSpec, RequestSet, Reuse, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{Costs, SimFaults, SimSettings};
 
@@ -21,7 +21,7 @@ on_every_backend! {
 
 fn connecting(plan: &mut Plan) {
     plan.requests = RequestSet::nothing();
-    plan.spoken = Spoken::Connections;
+    plan.protocol = ProtocolSpec::Connections;
     plan.reuse = Reuse::Requests(many_long(1));
 }
 

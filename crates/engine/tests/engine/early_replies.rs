@@ -46,7 +46,7 @@ fn check(kind: Kind, http: HttpChoice) {
         serve(b"", HTTP1)
     };
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.connections = many(2);
     by_count(&mut plan, REQUESTS);
     change_request(&mut plan, |request| {

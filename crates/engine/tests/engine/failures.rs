@@ -269,7 +269,7 @@ fn settings_that_come_in_pieces_shut_no_connection() {
         let _ = peer.read_to_end(&mut Vec::new());
     };
     let run = against(in_pieces, |plan| {
-        plan.spoken = HttpChoice::HTTP2.into();
+        plan.protocol = HttpChoice::HTTP2.into();
         plan.timeout_ns = 50 * MS;
         plan.connections = many(2);
     });

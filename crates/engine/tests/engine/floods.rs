@@ -73,7 +73,7 @@ fn answers(run: &Run) -> u64 {
 fn expect_answers(kind: Kind, http: HttpChoice, quiet: Serve, hostile: Serve) -> Run {
     let [alone, beside] = [None, Some(hostile)].map(|hostile| {
         run(kind, server(quiet, hostile), |plan| {
-            plan.spoken = http.into()
+            plan.protocol = http.into()
         })
     });
     let (alone, answered) = (answers(&alone), answers(&beside));

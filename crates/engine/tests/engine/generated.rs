@@ -612,7 +612,7 @@ fn generators_must_fit() {
             given: 1
         }
     );
-    let http2 = |plan: &mut Plan| plan.spoken = HttpChoice::HTTP2.into();
+    let http2 = |plan: &mut Plan| plan.protocol = HttpChoice::HTTP2.into();
     let error = session(&http2, 2).expect_err("no texts");
     assert!(error.to_string().contains("--http1"), "{error}");
 }

@@ -5,7 +5,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use brunt_judge::{Held, RunFigures, Verdict};
-use brunt_load::{LoadModel, MessageExchange, OpeningMessage, Plan, RequestSet, Spoken, Target};
+use brunt_load::{
+    LoadModel, MessageExchange, OpeningMessage, Plan, ProtocolSpec, RequestSet, Target,
+};
 use brunt_proto::messages::{Framing, Template};
 use brunt_record::Run;
 use brunt_testkit::SimMessages;
@@ -53,7 +55,7 @@ fn connections_are_kept_and_carry_nothing(kind: Kind) {
 fn greeting(plan: &mut Plan) {
     held(plan);
     plan.requests = RequestSet::nothing();
-    plan.spoken = Spoken::Messages(MessageExchange {
+    plan.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: Framing::None,
         opening: Some(OpeningMessage {
             message: Template::parse("hello {conn}\\n")
@@ -117,7 +119,7 @@ fn connections_that_the_server_closes_are_replaced_and_counted() {
     for kind in [Kind::Uring, Kind::Epoll] {
         let run = against(kind, closes_after_20_ms, |plan| {
             greeting(plan);
-            if let Spoken::Messages(exchange) = &mut plan.spoken {
+            if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
                 exchange.opening = None;
             }
             plan.stop.duration_ns = Some(300 * MS);

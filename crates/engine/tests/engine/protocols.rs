@@ -125,7 +125,7 @@ fn speak(plan: &mut Plan, wire: Wire, authority: &str, path: &str) {
         Wire::TlsHttp2 => HttpChoice::AUTO,
         Wire::Http3 => HttpChoice::HTTP3,
     };
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.streams = many(8);
 }
 

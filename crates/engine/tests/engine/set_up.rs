@@ -164,7 +164,7 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
 fn handshakes_that_stall_end_set_up_with_their_name() {
     let mut plan = many_connections(640);
     plan.target = Target::parse("https://simulated/", None).expect("a URL");
-    plan.spoken = HttpChoice::HTTP1.into();
+    plan.protocol = HttpChoice::HTTP1.into();
     plan.connect_timeout_ns = S;
     let settings = serving(|server| server.faults.handshake_silent = 1.0);
     let outcome = simulate(plan, &settings);

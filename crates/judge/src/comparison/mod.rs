@@ -469,7 +469,9 @@ impl Comparison {
                      not decide",
                     self.pairs - self.dropped.len()
                 ),
-                _ => "brunt was the limit of one side, so its rate is only a lower bound".to_owned(),
+                _ => {
+                    "brunt was the limit of one side, so its rate is only a lower bound".to_owned()
+                }
             });
         }
     }

@@ -247,7 +247,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
     }
     let forgotten = format!("the kernel forgets after 300 s; {words}");
     only_if(lasted_ns <= RTT_KEPT_NS, &forgotten)?;
-    let why = if run.plan.spoken.may_mistake_pushes() {
+    let why = if run.plan.protocol.may_mistake_pushes() {
         "what the server sends unasked was taken for a reply, and the response times are too short \
          by that; with echoes it is told apart"
     } else {

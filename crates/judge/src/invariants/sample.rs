@@ -3,8 +3,8 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_load::{
-    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Reuse, Schedule, Scheme, Spoken,
-    Stage, Stamps, Streams, Target, TlsSpec,
+    ArrivalProcess, LoadModel, Plan, ProtocolSpec, RequestSet, RequestSpec, Reuse, Schedule,
+    Scheme, Stage, Stamps, Streams, Target, TlsSpec,
 };
 use brunt_record::{
     AgentClock, AgentRecord, Answer, Backend, Evidence, FailureKind, Histogram, HostUse, Instants,
@@ -576,7 +576,7 @@ const STEP_NS: u64 = 100 * MS;
 /// The run with streams in place of requests. Of evidence and threads it keeps what it has.
 pub(crate) fn streamed(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.spoken = Spoken::Streams(Streams {
+    run.plan.protocol = ProtocolSpec::Streams(Streams {
         sends: true,
         receives: true,
         paced_bits_per_s: None,

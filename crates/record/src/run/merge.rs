@@ -3,7 +3,7 @@
 //! Counts are added, histograms bucket by bucket, series by their place relative to the window;
 //! agents stand side by side. Neither order nor grouping makes a difference.
 
-use brunt_load::{Amounts, Plan, Spoken, TlsSpec};
+use brunt_load::{Amounts, Plan, ProtocolSpec, TlsSpec};
 use thiserror::Error;
 
 use super::{AGENTS_MAX, AgentRecord, Run, UnsoundRun, difference};
@@ -284,7 +284,7 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
         "plan.target.unix_socket": |plan: &Plan| plan.target.unix_socket.clone(),
         "the list of plan.requests": |plan: &Plan| plan.requests.outline().list,
         "the order of plan.requests": |plan: &Plan| plan.requests.order().name(),
-        "plan.spoken": spoken,
+        "plan.protocol": protocol_spec,
         "the first of plan.requests": |plan: &Plan| {
             let is_message = plan.requests.first_outline().is_none();
             is_message.then(|| plan.requests.first_name())
@@ -335,12 +335,12 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
 }
 
 /// What is spoken, but for seeds.
-fn spoken(plan: &Plan) -> Spoken {
-    let mut spoken = plan.spoken.clone();
-    if let Some(exchange) = spoken.exchange_mut() {
+fn protocol_spec(plan: &Plan) -> ProtocolSpec {
+    let mut spec = plan.protocol.clone();
+    if let Some(exchange) = spec.exchange_mut() {
         exchange.set_seed(0);
     }
-    spoken
+    spec
 }
 
 /// How TLS is spoken, but for files, of which each agent has its own.

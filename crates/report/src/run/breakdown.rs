@@ -226,7 +226,10 @@ pub(super) fn agents(judged: &Judged<'_>, page: &mut Page) {
     };
     let items = [
         units::count(run.agents.len() as u64),
-        format!("measured at the same time for {}", units::percent(overlap.share)),
+        format!(
+            "measured at the same time for {}",
+            units::percent(overlap.share)
+        ),
         words.to_owned(),
     ];
     page.row("agents", &items, tone);

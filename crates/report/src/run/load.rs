@@ -36,7 +36,7 @@ pub(super) fn target(run: &Run, is_full: bool) -> Vec<String> {
     let is_named = outline.first.is_none() && outline.list.is_none() && !run.is_held();
     let name = Some(outline.first_name).filter(|name| is_named && !name.is_empty());
     items.extend(name);
-    items.extend(plan.spoken.terms(run.is_held()).into_iter().map(in_words));
+    items.extend(plan.protocol.terms(run.is_held()).into_iter().map(in_words));
     if run.own_server() {
         items.push("brunt's own server (no URL given)".to_owned());
     }
@@ -566,7 +566,7 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
             });
         }
     }
-    if is_full || run.plan.spoken.may_mistake_pushes() {
+    if is_full || run.plan.protocol.may_mistake_pushes() {
         notes.extend(misplaced_stamps(run, summary));
     }
     notes.extend(unasked(run, summary));
@@ -579,7 +579,7 @@ const UNASKED_SHARE: f64 = 0.01;
 /// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
 /// says. In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
-    let framing = run.plan.spoken.reply_framing()?;
+    let framing = run.plan.protocol.reply_framing()?;
     let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
     let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
     if pushes == 0 || is_few || *framing == Framing::Resp || !run.plan.awaits_replies() {
@@ -619,7 +619,7 @@ fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
         let before_send = units::count(summary.stamps_before_send);
         words = format!("{words}, {before_send} of them from before the send");
     }
-    Some(if is_early && run.plan.spoken.may_mistake_pushes() {
+    Some(if is_early && run.plan.protocol.may_mistake_pushes() {
         format!("{words}: what the server sends unasked was taken for replies")
     } else {
         format!("{words}; at the end of the run the wall clock was as expected")

@@ -70,7 +70,7 @@ fn a_window_shorter_than_the_service_time_shows_it() {
 /// A server that never answers one request in 1,000, loaded until most connections hang.
 fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
     let mut plan = closed(64);
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.pipeline = many(pipeline);
     plan.streams = many(4);
     if http == HttpChoice::HTTP2 {

@@ -171,7 +171,7 @@ fn raw_requests_are_filled_in_byte_by_byte() {
 #[test]
 fn what_is_filled_in_needs_http_1() {
     let mut plan = counted(1, asking(&["/bytes/{{seq}}"]));
-    plan.spoken = brunt_load::HttpChoice::HTTP2.into();
+    plan.protocol = brunt_load::HttpChoice::HTTP2.into();
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let error = prepare_simulated(plan, &mut machine).expect_err("its head is compressed");
     let source = std::error::Error::source(&error).expect("a reason");

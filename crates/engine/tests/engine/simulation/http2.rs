@@ -60,7 +60,7 @@ fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
         Wire::Http2 | Wire::TlsHttp2 => HttpChoice::HTTP2,
         Wire::Http3 => HttpChoice::HTTP3,
     };
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.streams = many(streams);
     plan
 }

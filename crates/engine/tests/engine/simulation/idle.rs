@@ -26,9 +26,9 @@ fn closing(after_ns: u64, sends_408: bool) -> SimSettings {
 fn carriers(plan: &Plan) -> Vec<(&'static str, Plan)> {
     let mut secure = plan.clone();
     secure.target = Target::parse("https://simulated/", None).expect("a URL");
-    secure.spoken = HttpChoice::HTTP1.into();
+    secure.protocol = HttpChoice::HTTP1.into();
     let mut streams = plan.clone();
-    streams.spoken = HttpChoice::HTTP2.into();
+    streams.protocol = HttpChoice::HTTP2.into();
     change_request(&mut streams, |request| {
         request.path = "/delay/1ms".to_owned()
     });

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use brunt_engine::prepare_simulated;
 use brunt_judge::RunFigures;
-use brunt_load::{MessageExchange, OpeningMessage, Plan, Reuse, Spoken, Target};
+use brunt_load::{MessageExchange, OpeningMessage, Plan, ProtocolSpec, Reuse, Target};
 use brunt_proto::messages::Template;
 use brunt_record::FailureKind;
 use brunt_testkit::{
@@ -20,7 +20,7 @@ use crate::common::{MS, S, US, expect_valid, failed, failures, lifetime, many_lo
 /// The plan with `texts` as messages. `reply` says how the end of a reply is found.
 fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
     plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
-    plan.spoken = Spoken::Messages(MessageExchange {
+    plan.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: reply.parse().expect("a framing"),
         opening: None,
         seed: 1,
@@ -32,7 +32,7 @@ fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
 /// The plan with a first message on each connection. `reply` says how the end of its reply is
 /// found.
 fn opened(mut plan: Plan, reply: &str) -> Plan {
-    if let Spoken::Messages(exchange) = &mut plan.spoken {
+    if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
         exchange.opening = Some(OpeningMessage {
             message: Template::parse("hello {conn}\\n")
                 .expect("a message")

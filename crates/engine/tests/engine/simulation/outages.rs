@@ -52,7 +52,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
         (
             "HTTP/2",
             change(|plan| {
-                plan.spoken = HttpChoice::HTTP2.into();
+                plan.protocol = HttpChoice::HTTP2.into();
                 change_request(plan, |request| request.path = "/delay/1ms".to_owned());
                 plan.streams = many(4);
             }),

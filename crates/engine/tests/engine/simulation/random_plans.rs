@@ -3,8 +3,8 @@
 use brunt_engine::RunError;
 use brunt_load::{
     ArrivalProcess, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Plan,
-    ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Spoken, Stage, Stamps, Stop, Streams,
-    Target, TlsVersion, WebSocketExchange,
+    ProtocolSpec, ReplyMatch, RequestOrder, RequestSet, Reuse, Schedule, Stage, Stamps, Stop,
+    Streams, Target, TlsVersion, WebSocketExchange,
 };
 use brunt_proto::messages::{Framing as MessageFraming, Template};
 use brunt_record::Run;
@@ -128,8 +128,8 @@ impl Case {
     /// This case over TLS.
     pub(super) fn over_tls(mut self) -> Self {
         self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        if self.plan.spoken == HttpChoice::AUTO.into() {
-            self.plan.spoken = HttpChoice::HTTP1.into();
+        if self.plan.protocol == HttpChoice::AUTO.into() {
+            self.plan.protocol = HttpChoice::HTTP1.into();
         }
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_002));
         self.plan.tls.resumption = values.sometimes();
@@ -147,7 +147,7 @@ impl Case {
     /// This case over HTTP/2, for the reference server.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
-        self.plan.spoken = HttpChoice::HTTP2.into();
+        self.plan.protocol = HttpChoice::HTTP2.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
         self.plan.sends_again = values.sometimes();
@@ -198,7 +198,7 @@ impl Case {
             ..SimMessages::default()
         });
         let reply: MessageFraming = reply.parse().expect("a framing");
-        self.plan.spoken = Spoken::Messages(MessageExchange {
+        self.plan.protocol = ProtocolSpec::Messages(MessageExchange {
             reply: reply.clone(),
             opening: has_opening.then(|| OpeningMessage {
                 message: Template::parse("hello {conn} {now}\\n")
@@ -252,7 +252,7 @@ impl Case {
             _ if path == "/interim/1" => (ReplyMatch::Echo, 1),
             _ => (ReplyMatch::Any, 1),
         };
-        self.plan.spoken = Spoken::WebSocket(WebSocketExchange {
+        self.plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
             headers: Vec::new().into(),
             subprotocols: vec!["chat".to_owned(); values.within(0, 1) as usize],
             is_binary: values.sometimes(),
@@ -290,7 +290,7 @@ impl Case {
         };
         plan.reuse = Reuse::Unlimited;
         plan.think_time_ns = 0;
-        if let Spoken::Messages(exchange) = &mut plan.spoken {
+        if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
             exchange.reply = MessageFraming::None;
             plan.requests = RequestSet::nothing();
         }
@@ -313,7 +313,7 @@ impl Case {
         let plan = &mut self.plan;
         let target = Target::parse_tcp(Some("simulated:1"), false, None);
         plan.target = target.expect("a server");
-        plan.spoken = Spoken::Streams(Streams {
+        plan.protocol = ProtocolSpec::Streams(Streams {
             sends,
             receives,
             paced_bits_per_s: None,
@@ -355,8 +355,8 @@ impl Case {
     /// This case with the reference server, asked for up to three of its paths.
     pub(super) fn of_reference(mut self, is_secure: bool) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_006));
-        let protocol = self.plan.spoken.clone();
-        let has_streams = [HttpChoice::HTTP2, HttpChoice::HTTP3].map(Spoken::from);
+        let protocol = self.plan.protocol.clone();
+        let has_streams = [HttpChoice::HTTP2, HttpChoice::HTTP3].map(ProtocolSpec::from);
         let mut paths = [FAULTLESS, FAULTY].concat();
         if has_streams.contains(&protocol) {
             paths.extend(FAULTY_STREAMS);
@@ -371,8 +371,8 @@ impl Case {
             })
             .collect();
         let scheme = if is_secure { "https" } else { "http" };
-        if is_secure && self.plan.spoken == HttpChoice::AUTO.into() {
-            self.plan.spoken = HttpChoice::HTTP1.into();
+        if is_secure && self.plan.protocol == HttpChoice::AUTO.into() {
+            self.plan.protocol = HttpChoice::HTTP1.into();
         }
         let target = Target::parse(&format!("{scheme}://simulated{}", asked[0].0), None);
         self.plan.target = target.expect("a URL");
@@ -401,7 +401,7 @@ impl Case {
     /// faults.
     pub(super) fn over_http3(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_007));
-        self.plan.spoken = HttpChoice::HTTP3.into();
+        self.plan.protocol = HttpChoice::HTTP3.into();
         self.plan.pipeline = many(1);
         self.plan.streams = many(values.length(1, 100) as u32);
         let network = &mut self.settings.datagrams;

@@ -37,7 +37,7 @@ fn to(path: &str, (scheme, http): (&str, HttpChoice), mut plan: Plan) -> Plan {
     let url = format!("{scheme}://simulated{path}");
     plan.target = Target::parse(&url, None).expect("a URL");
     change_request(&mut plan, |request| request.path = path.to_owned());
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     plan.streams = many(10);
     plan
 }

@@ -30,7 +30,7 @@ fn over_http2(plan: Plan, streams: u32) -> Plan {
 /// Over HTTP/2, for this path.
 fn asking(path: &str, mut plan: Plan, streams: u32) -> Plan {
     change_request(&mut plan, |request| request.path = path.to_owned());
-    plan.spoken = HttpChoice::HTTP2.into();
+    plan.protocol = HttpChoice::HTTP2.into();
     plan.streams = many(streams);
     plan
 }

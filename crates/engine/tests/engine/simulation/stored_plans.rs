@@ -3,7 +3,9 @@
 
 use brunt_engine::{PrepareError, RunError, prepare_simulated};
 use brunt_load::{ArrivalProcess, ReplyMatch, RequestOrder, Schedule, Target, Withheld};
-use brunt_load::{ClientIdentity, Plan, RequestSet, RequestSpec, Spoken, Stage, WebSocketExchange};
+use brunt_load::{
+    ClientIdentity, Plan, ProtocolSpec, RequestSet, RequestSpec, Stage, WebSocketExchange,
+};
 use brunt_testkit::{SimMachine, SimSettings};
 
 use super::random_plans::Case;
@@ -96,7 +98,7 @@ fn secretive() -> Plan {
         key: path.into(),
     });
     brunt_io::tls_config::read_files(&mut plan.tls).expect("it is read");
-    plan.spoken = Spoken::WebSocket(WebSocketExchange {
+    plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: vec![("Cookie".to_owned(), SECRET.to_owned())].into(),
         subprotocols: Vec::new(),
         is_binary: false,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use brunt_judge::{InvariantStatus, RunFigures, Verdict};
-use brunt_load::{Plan, Spoken, Streams, Target};
+use brunt_load::{Plan, ProtocolSpec, Streams, Target};
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::{SimHost, SimReads, SimSettings, SimStreams};
 
@@ -17,7 +17,7 @@ const BUFFER: u64 = 256 * 1024;
 fn streaming(sends: bool, receives: bool) -> Plan {
     let mut plan = plan();
     plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
-    plan.spoken = Spoken::Streams(Streams {
+    plan.protocol = ProtocolSpec::Streams(Streams {
         sends,
         receives,
         paced_bits_per_s: None,

@@ -73,7 +73,7 @@ fn the_rest_is_to_the_nanosecond_what_a_punctual_brunt_measures() {
 /// average.
 fn busy(http: HttpChoice) -> (Plan, SimSettings) {
     let mut plan = open_loop(even_rate(40_000.0), 16, 2 * S);
-    plan.spoken = http.into();
+    plan.protocol = http.into();
     if http == HttpChoice::HTTP2 {
         plan.streams = many(4);
         plan.connections = many(4);

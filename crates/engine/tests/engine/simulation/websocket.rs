@@ -2,7 +2,9 @@
 
 use brunt_engine::RunError;
 use brunt_judge::RunFigures;
-use brunt_load::{Plan, ReplyMatch, Reuse, Spoken, Target, WebSocketExchange, WebSocketOpening};
+use brunt_load::{
+    Plan, ProtocolSpec, ReplyMatch, Reuse, Target, WebSocketExchange, WebSocketOpening,
+};
 use brunt_proto::messages::Template;
 use brunt_record::{FailureKind, Run};
 use brunt_server::{Counters, Http2Options};
@@ -17,7 +19,7 @@ use crate::common::{
 /// The plan with `texts` as messages over WebSocket, one reply each.
 fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
     plan.target = Target::parse_websocket("ws://simulated/websocket", None).expect("a URL");
-    plan.spoken = Spoken::WebSocket(WebSocketExchange {
+    plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
@@ -33,7 +35,7 @@ fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
 
 /// Changes how messages are exchanged.
 fn change(mut plan: Plan, change: impl FnOnce(&mut WebSocketExchange)) -> Plan {
-    if let Spoken::WebSocket(exchange) = &mut plan.spoken {
+    if let ProtocolSpec::WebSocket(exchange) = &mut plan.protocol {
         change(exchange);
     }
     plan

@@ -53,7 +53,7 @@ fn handshake_and_settings_are_part_of_connecting() {
         if https {
             plan.target = Target::parse("https://simulated/", None).expect("a URL");
         }
-        plan.spoken = http.into();
+        plan.protocol = http.into();
         if http == HttpChoice::HTTP2 {
             change_request(&mut plan, |request| {
                 request.path = "/delay/800us".to_owned()

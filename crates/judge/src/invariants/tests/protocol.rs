@@ -1,6 +1,6 @@
 //! What protocols and streams add, holding on a sound run and caught when broken.
 
-use brunt_load::{MessageExchange, ReplyMatch, Spoken, WebSocketExchange};
+use brunt_load::{MessageExchange, ProtocolSpec, ReplyMatch, WebSocketExchange};
 use brunt_record::{Protocol, ServerCount, ServerWindow, StreamRecord};
 
 use crate::invariants::InvariantStatus::{Broken, Held, NotApplicable};
@@ -203,7 +203,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
     run.agents[0].negotiated.protocol = Protocol::WEBSOCKET;
     let upgrades = run.latencies.connect.count();
     (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
-    run.plan.spoken = Spoken::WebSocket(WebSocketExchange {
+    run.plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
@@ -218,7 +218,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
 /// The run as one of messages.
 fn of_messages(run: &mut Run, reply: &str) {
     run.agents[0].negotiated.protocol = Protocol::MESSAGES;
-    run.plan.spoken = Spoken::Messages(MessageExchange {
+    run.plan.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: reply.parse().expect(reply),
         opening: None,
         seed: 0,

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use brunt_load::{Spoken, Stage, Stamps};
+use brunt_load::{ProtocolSpec, Stage, Stamps};
 use brunt_record::{
     FailureKind, GeneratorUse, MissingConnections, Run, ServerScope, Split, StreamRecord,
 };
@@ -979,7 +979,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
 
 /// Asks for a bandwidth.
 fn pace(run: &mut Run, bits_per_s: u64) {
-    let Spoken::Streams(streams) = &mut run.plan.spoken else {
+    let ProtocolSpec::Streams(streams) = &mut run.plan.protocol else {
         panic!("streams");
     };
     streams.paced_bits_per_s = NonZeroU64::new(bits_per_s);

@@ -1,5 +1,5 @@
-//! What is spoken over the connections of a run: one kind of exchange for each protocol, or for
-//! several that are alike. What others ask of it, they ask of that exchange.
+//! The protocol that a plan asks for: one kind of exchange for each, or for several that are alike.
+//! What others ask of it, they ask of that exchange.
 
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::{Protocol, Unit};
 use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange, Withheld};
 
-/// What is spoken.
+/// The protocol that a plan asks for, with what it says of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Spoken {
+pub enum ProtocolSpec {
     /// HTTP.
     Http(HttpChoice),
     /// Messages over TCP, whose replies come in their order.
@@ -27,7 +27,7 @@ pub enum Spoken {
     Connections,
 }
 
-impl Deref for Spoken {
+impl Deref for ProtocolSpec {
     type Target = dyn Exchange;
 
     fn deref(&self) -> &Self::Target {
@@ -41,7 +41,7 @@ impl Deref for Spoken {
     }
 }
 
-impl Spoken {
+impl ProtocolSpec {
     /// The exchange, to be changed; absent where there is nothing to change.
     pub fn exchange_mut(&mut self) -> Option<&mut dyn Exchange> {
         match self {
@@ -88,7 +88,7 @@ impl Exchange for Connections {
 
 macro_rules! spoken_from {
     ($($exchange:ty: $variant:ident)+) => {
-        $(impl From<$exchange> for Spoken {
+        $(impl From<$exchange> for ProtocolSpec {
             fn from(exchange: $exchange) -> Self {
                 Self::$variant(exchange)
             }
