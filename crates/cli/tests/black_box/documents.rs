@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use crate::support::certificates::{Authority, Identity};
 use crate::support::documents::{arguments, assert_serves, commands, page};
@@ -217,6 +217,9 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
     words.extend(behind);
 }
 
+/// Held by the command that starts servers.
+static STARTED: Mutex<()> = Mutex::new(());
+
 /// Runs `command`, and fails the test if brunt does not take it, or prints no result.
 fn run(command: &str, directory: &Path, servers: &Servers) {
     let words = arguments(command);
@@ -228,6 +231,9 @@ fn run(command: &str, directory: &Path, servers: &Servers) {
     if is(&["serve"]) {
         return assert_serves(&words);
     }
+    // The servers that commands start have one address.
+    let starts = words.iter().any(|word| word == "--start");
+    let _alone = starts.then(|| STARTED.lock().unwrap_or_else(PoisonError::into_inner));
     let stored = words.iter().filter(|word| word.ends_with(".json")).count();
     let reads = is(&["report"]) || is(&["compare", "merge"]) && stored > 1;
     let run = |length| {
