@@ -59,7 +59,7 @@ const VERDICT_RULES: &[VerdictRule] = &[
     // p99 is brunt's own.
     (Verdict::ClientLimited, rate_met_late),
     // The rate of a schedule was met without a backlog, whatever else is at its end, stolen or
-    // short; on CPUs that brunt and the server share the next but one decides.
+    // short; on CPUs that brunt and the server share, `shared_host` decides.
     (Verdict::RateLimited, rate_met),
     // The server turned away a tenth of the requests or more, and said so, whoever else is at its
     // end or disturbed.
@@ -81,7 +81,7 @@ const VERDICT_RULES: &[VerdictRule] = &[
     (Verdict::NetworkLimited, network_limited),
     // The server turns requests away.
     (Verdict::RateLimited, refused),
-    // The next rule holds, and others send a part of what the server receives.
+    // `server_limited` holds, and others send a part of what the server receives.
     (Verdict::SharedServer, shared_server),
     // The client is known to have time, and the server is at its end: by its CPU, quota or accept
     // queue; or, where the network has room, by a backlog or an experiment.
