@@ -250,13 +250,13 @@ impl OwnFrames for Http2 {
     fn waiting_bytes_max(&self) -> usize {
         self.waiting_bytes_max
     }
-}
 
-impl Messaging for Http2 {
     fn take_unexpected(&mut self) -> Option<String> {
         self.known.take_call_message()
     }
 }
+
+impl Messaging for Http2 {}
 
 impl Scripted for Http2 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {

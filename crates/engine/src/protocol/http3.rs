@@ -401,13 +401,13 @@ impl OwnFrames for Http3 {
             is_spent: client.is_spent(),
         })
     }
-}
 
-impl Messaging for Http3 {
     fn take_unexpected(&mut self) -> Option<String> {
         self.known.take_call_message()
     }
 }
+
+impl Messaging for Http3 {}
 
 impl Scripted for Http3 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {

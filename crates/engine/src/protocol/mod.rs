@@ -339,8 +339,8 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     }
 }
 
-/// What a protocol writes, waits for and is told on its own, beside requests and responses: HTTP/2,
-/// HTTP/3 and WebSocket.
+/// What HTTP/2, HTTP/3 and WebSocket do beside requests and responses: frames, timers and limits of
+/// the protocol itself.
 pub(crate) trait OwnFrames: OnConnections {
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
     /// only `request` and `open` write, and not while a send is in flight. Always true over
@@ -381,6 +381,12 @@ pub(crate) trait OwnFrames: OnConnections {
         None
     }
 
+    /// What the server first sent in place of an answer, since this was last asked: the beginning
+    /// of a message that answers none, or the `grpc-message` of a call that failed.
+    fn take_unexpected(&mut self) -> Option<String> {
+        None
+    }
+
     /// Bytes that may wait behind a send; a server that makes brunt write more does not read.
     fn waiting_bytes_max(&self) -> usize {
         0
@@ -403,20 +409,14 @@ pub(crate) trait Messaging: OnConnections {
         None
     }
 
-    /// What the server first sent in place of an answer, since this was last asked: the beginning
-    /// of a message that answers none, or the `grpc-message` of a call that failed.
-    fn take_unexpected(&mut self) -> Option<String> {
-        None
-    }
-
     /// Whether the request that was written last is still to be handed to the kernel: what is
     /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
     fn note_put_off(&mut self, _connection: &mut Self::Connection, _is_put_off: bool) {}
 }
 
-/// What only scripts need: requests that come as text, and bodies that are kept.
+/// What scripts need, and reports of errors: requests that come as text, bodies that are kept.
 pub(crate) trait Scripted: OnConnections {
-    /// Which bodies are kept from now on, for [`ClientProtocol::take_body`].
+    /// Which bodies are kept from now on, for [`Scripted::take_body`].
     fn want_bodies(&mut self, _wanted: BodiesWanted) {}
 
     /// Takes the body of the response that was given out last, where it was wanted.

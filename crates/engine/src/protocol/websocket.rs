@@ -588,6 +588,10 @@ impl OwnFrames for WebSocket {
     fn waiting_bytes_max(&self) -> usize {
         WAITING_BYTES_MAX + self.encoded.bytes() * self.encoded.set.exchanged.depth as usize
     }
+
+    fn take_unexpected(&mut self) -> Option<String> {
+        self.unmatched.take()
+    }
 }
 
 impl Messaging for WebSocket {
@@ -609,10 +613,6 @@ impl Messaging for WebSocket {
         connection.in_send = connection.in_send.checked_sub(1)?;
         let answer = answer_of(connection.reply, now_ns);
         Some((self.leave(connection), answer))
-    }
-
-    fn take_unexpected(&mut self) -> Option<String> {
-        self.unmatched.take()
     }
 }
 

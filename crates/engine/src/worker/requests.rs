@@ -311,10 +311,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let room = connection.room();
         let is_one_by_one = self.pacing.thinks() || self.source.is_generated();
-        if room == 0 || is_one_by_one && connection.in_flight > 0 || self.is_delayed(slot, now_ns) {
+        if room == 0 || is_one_by_one && connection.in_flight > 0 {
             return;
         }
-        let due_ns = self.connections[slot].resume_ns();
+        let Some(due_ns) = self.due_ns(slot, now_ns) else {
+            return;
+        };
         let most = self.quota.take(now_ns, room);
         if most == 0 {
             // There is no request for the connections that are still to come.
@@ -491,23 +493,24 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.measures(self.wake_ups.ran_ns)
     }
 
-    /// Whether the connection is to wait before its next request; it is then looked at again.
+    /// When the next request of the connection was due; absent while it waits, and it is then looked
+    /// at again.
     #[inline]
-    fn is_delayed(&mut self, slot: Slot, now_ns: u64) -> bool {
-        let is_measured = self.is_measured();
-        if let Some(generated) = self.source.generated_mut()
-            && generated.delays
-        {
-            let delay_ns = generated.delay_ns(slot, is_measured, &self.backend);
-            let connection = &mut self.connections[slot];
-            connection.think_ns = connection.think_ns.saturating_add(delay_ns);
+    fn due_ns(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
+        if self.source.delays() {
+            let is_measured = self.is_measured();
+            if let Some(generated) = self.source.generated_mut() {
+                let delay_ns = generated.delay_ns(slot, is_measured, &self.backend);
+                let think_ns = &mut self.connections[slot].think_ns;
+                *think_ns = think_ns.saturating_add(delay_ns);
+            }
             self.follow_generator();
         }
         let due_ns = self.connections[slot].resume_ns();
         if now_ns < due_ns {
             self.connections.arm(slot, due_ns);
         }
-        now_ns < due_ns
+        (now_ns >= due_ns).then_some(due_ns)
     }
 
     /// What the connection has to send next.

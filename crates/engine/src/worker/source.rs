@@ -102,7 +102,7 @@ impl Source {
         generated.is_some_and(|generated| generated.generator.begins_no_more())
     }
 
-    /// Whether connections wait before each request, for as long as is told each time.
+    /// Whether connections wait before each request, as long as the generator says.
     pub(super) fn delays(&self) -> bool {
         self.generated().is_some_and(|generated| generated.delays)
     }
