@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::support::certificates::{Authority, Identity};
 use crate::support::documents::{arguments, assert_serves, commands, page};
@@ -73,8 +73,6 @@ struct Servers {
     secure_echo: ServeTcp,
     sink: ServeTcp,
     source: ServeTcp,
-    /// Free: the commands of `--start` listen there.
-    started: SocketAddr,
 }
 
 impl Servers {
@@ -94,7 +92,6 @@ impl Servers {
             secure_echo: ServeTcp::start_secure("echo"),
             sink: ServeTcp::start("sink", &[]),
             source: ServeTcp::start("source", &[]),
-            started: free_address(),
         }
     }
 
@@ -113,7 +110,12 @@ impl Servers {
 
     /// The server in place of `word`, where that is an address, and the certificate that goes with
     /// it.
-    fn in_place_of(&self, word: &str, words: &[String]) -> Option<(String, Option<PathBuf>)> {
+    fn in_place_of(
+        &self,
+        word: &str,
+        words: &[String],
+        started: SocketAddr,
+    ) -> Option<(String, Option<PathBuf>)> {
         let has = |option: &str, value: &str| {
             let mut pairs = words.windows(2);
             pairs.any(|pair| pair[0] == option && pair[1].starts_with(value))
@@ -127,9 +129,7 @@ impl Servers {
             .iter()
             .any(|host| word.starts_with(host));
         Some(match word {
-            _ if word.contains("://") && is("--start") => {
-                (format!("http://{}/", self.started), None)
-            }
+            _ if word.contains("://") && is("--start") => (format!("http://{started}/"), None),
             "URL" => (self.http.url("/"), None),
             _ if word.ends_with("/counters") => (self.sink.server.url("/counters"), None),
             _ if word.ends_with("/status") => (self.http.url("/counters"), None),
@@ -163,7 +163,7 @@ impl Servers {
 }
 
 /// Puts servers, amounts and this length into `words`.
-fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
+fn adapt(words: &mut Vec<String>, servers: &Servers, started: SocketAddr, length: &str) {
     let original = words.clone();
     let mut certificate = None;
     let mut previous = "";
@@ -182,7 +182,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
             few.clone_into(word);
         } else if let Some(value) = servers.file_or_process(previous) {
             *word = value;
-        } else if let Some((address, file)) = servers.in_place_of(before, &original) {
+        } else if let Some((address, file)) = servers.in_place_of(before, &original, started) {
             *word = address;
             certificate = certificate.or(file);
         }
@@ -217,9 +217,6 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, length: &str) {
     words.extend(behind);
 }
 
-/// Held by the command that starts servers.
-static STARTED: Mutex<()> = Mutex::new(());
-
 /// What a command of the pages about HTTP prints.
 fn told(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
@@ -244,19 +241,19 @@ fn run(command: &str, directory: &Path, servers: &Servers, must_succeed: bool) {
     if is(&["serve"]) {
         return assert_serves(&words);
     }
-    // The servers that commands start have one address.
-    let starts = words.iter().any(|word| word == "--start");
-    let _alone = starts.then(|| STARTED.lock().unwrap_or_else(PoisonError::into_inner));
     let stored = words.iter().filter(|word| word.ends_with(".json")).count();
     let reads = is(&["report"]) || is(&["compare", "merge"]) && stored > 1;
     let mut last = None;
     for length in LENGTHS {
         let mut words = words.clone();
+        // What `--start` starts listens there.
+        let started = free_address();
         if !reads {
-            adapt(&mut words, servers, length);
+            adapt(&mut words, servers, started, length);
         }
         let mut brunt = binary();
         brunt.current_dir(directory).env("TOKEN", "a-token");
+        brunt.env("STARTED", started.to_string());
         brunt.args(&words);
         let outcome = Process::start(brunt).wait();
         // A short run may miss an objective (1), break an invariant (3) or say nothing (4).
@@ -316,10 +313,7 @@ fn the_commands_of_all_pages_work() {
     for name in ["old", "new"] {
         let path = directory.path().join(name);
         let brunt = env!("CARGO_BIN_EXE_brunt");
-        let script = format!(
-            "#!/bin/sh\nexec {brunt} serve --listen {}\n",
-            servers.started
-        );
+        let script = format!("#!/bin/sh\nexec {brunt} serve --listen $STARTED\n");
         std::fs::write(&path, script).expect("the directory is ours");
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&path, mode).expect("the file is ours");
