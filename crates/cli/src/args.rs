@@ -272,9 +272,9 @@ impl LoadArguments {
     /// Has the window and the warm-up of a plan be so long, where nothing that was typed says how
     /// long they are.
     pub(crate) fn set_lengths(&self, plan: &mut Plan, window_ns: u64, warmup_ns: u64) {
-        plan.warmup_ns = self.warmup.unwrap_or(warmup_ns);
+        plan.load.warmup_ns = self.warmup.unwrap_or(warmup_ns);
         if self.duration.is_none() && self.stages.is_none() && self.requests.is_none() {
-            plan.stop.duration_ns = Some(window_ns);
+            plan.load.stop.duration_ns = Some(window_ns);
         }
     }
 

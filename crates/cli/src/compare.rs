@@ -17,7 +17,7 @@ use brunt_judge::{
     ChangeLimit, Compared, ComparedRounds, ComparedSide, Course, EndedEarly, ExperimentKind,
     Judged, LimitStands, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
 };
-use brunt_load::{Plan, Round, Target};
+use brunt_load::{Load, Plan, Target};
 use brunt_record::{Run, ServerDescription, counted};
 use brunt_report::{Experiment, side_name};
 use serde_json::{Value, json};
@@ -58,7 +58,9 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     }
     let is_search = !typed.output.objective.is_empty();
     let plans = plans(arguments, given, &urls, is_search)?;
-    let is_closed = plans.iter().all(|plan| plan.model.schedule().is_none());
+    let is_closed = plans
+        .iter()
+        .all(|plan| plan.load.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = SideCommands::of_sides(arguments, plans.len())?;
     let named = sides_of(arguments, &plans)?;
@@ -161,7 +163,7 @@ fn plans(
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let mut plan = typed.typed(given).plan(Some(url), None)?;
     typed.load.set_lengths(&mut plan, WINDOW_NS, WARMUP_NS);
-    plan.halves_warmup = false;
+    plan.load.halves_warmup = false;
     Ok(plan)
 }
 
@@ -191,13 +193,13 @@ fn measure(
     let output = &arguments.typed.load.output;
     let plans = sides.plans;
     let first = plans.first().context("there are no plans")?;
-    let round_ns = first.warmup_ns + first.stop.duration_ns.unwrap_or(0);
+    let round_ns = first.load.warmup_ns + first.load.stop.duration_ns.unwrap_or(0);
     let rounds = |pairs: usize| (pairs * plans.len()) as u64;
     let expected_ns = round_ns.saturating_mul(rounds(pairs));
     let expected_ns = arguments.until_decided.unwrap_or(expected_ns);
     let mut line = Line::of_experiment(output, first, Doing::Comparison);
     line.expect_left(expected_ns);
-    let round = Round::of(first);
+    let load = first.load.clone();
     let mut found = new_comparison(figures, &arguments.fail_if);
     found.sides = named;
     let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
@@ -211,7 +213,7 @@ fn measure(
         let may_go_on = || number == 0 || !arguments.until_decided.is_some_and(is_over);
         let seed = seed.wrapping_add(number as u64);
         compare(found, pairs, seed, &may_go_on, &mut |side, pairs| {
-            let run = sides.round(side, &round, &mut line);
+            let run = sides.round(side, &load, &mut line);
             done += 1;
             line.expect_rounds(done, rounds(pairs));
             run
@@ -261,7 +263,7 @@ fn search(
     line.expect_left(left_ns(&searches));
     // Each turn has a step of every side that has no result yet.
     for side in turns(plans.len(), usize::MAX) {
-        let mut measure = |plan: &Plan| sides.round(side, &Round::of(plan), &mut line);
+        let mut measure = |plan: &Plan| sides.round(side, &plan.load, &mut line);
         let step = searches[side].step(&mut measure);
         step.inspect_err(|_| line.clear())?;
         line.expect_left(left_ns(&searches));
@@ -295,14 +297,14 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     /// Measures a round of a side.
-    fn round(&self, side: usize, round: &Round, observer: &mut dyn RunObserver) -> Result<Run> {
+    fn round(&self, side: usize, load: &Load, observer: &mut dyn RunObserver) -> Result<Run> {
         let interrupts = self.interrupts;
         let (plan, commands) = (&self.plans[side], &self.commands[side]);
         let server = commands.start(plan, interrupts)?;
         let run = commands.warm_up(interrupts).and_then(|()| {
             let options = SessionOptions::default();
             interrupts.in_session(plan.clone(), options, |session| {
-                Ok(session.round(round, observer)?)
+                Ok(session.round(load, observer)?)
             })
         });
         let stopped = server.map_or(Ok(()), SideServer::stop);
@@ -476,7 +478,7 @@ impl SideCommands {
                 bail!("the server of {name} {ended} before it was ready");
             }
             let (target, page) = (plan.target.clone(), self.ready.clone());
-            let tls = PageTls::new(&plan.tls, &plan.target.host);
+            let tls = PageTls::new(&plan.connection.tls, &plan.target.host);
             let answer = unless_interrupted(server.interrupts, move || match page {
                 None => connect(&target),
                 Some(page) => {
@@ -666,10 +668,12 @@ const WITH_STORED: &str = "url behind_url fail_if output format label quiet verb
 /// verdict.
 const MAY_DIFFER: &str = "\
     target.url target.host target.port target.authority target.path target.unix_socket \
-    further_targets requests.first.path tls.server_name tls.roots tls.roots_der placement \
-    source_addresses watch server_counter link_bits_per_s held_beside_bytes halves_warmup \
-    keeps_errors logged_requests_max logged_responses_max stop warmup_ns timeout_ns \
-    setup_timeout_ns connect_timeout_ns drain_limit_ns workers backend";
+    further_targets load.warmup_ns load.halves_warmup load.stop load.drain_limit_ns \
+    traffic.requests.first.path connection.tls.server_name connection.tls.roots \
+    connection.tls.roots_der connection.source_addresses limits workers.count workers.placement \
+    workers.backend workers.held_beside_bytes observation.watch observation.server_counter \
+    observation.link_bits_per_s observation.keeps_errors observation.logged_requests_max \
+    observation.logged_responses_max";
 /// Differences that a message names.
 const NAMED_MAX: usize = 8;
 /// The kernel does not show quite the same memory after each start.
@@ -718,7 +722,7 @@ fn read_stored(
     for (other, file) in others.iter().zip(&files[1..]) {
         check_comparable(first, other, (files[0], file))?;
     }
-    let has_schedule = first.plan.model.schedule().is_some();
+    let has_schedule = first.plan.load.model.schedule().is_some();
     check_limits(&arguments.fail_if, !has_schedule, false)?;
     let figures = compared(has_schedule, &arguments.fail_if);
     let mut found = new_comparison(figures, &arguments.fail_if);
@@ -805,15 +809,15 @@ fn differences(first: &Run, other: &Run) -> serde_json::Result<Vec<String>> {
 /// What of a run with this plan has to be alike in one that is compared with it.
 fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
     // Of each request its path may differ.
-    let mut outline = plan.requests.outline();
+    let mut outline = plan.traffic.requests.outline();
     if outline.first.is_some() {
         outline.first_name.clear();
     }
     let mut of_plan = serde_json::to_value(plan)?;
-    of_plan["requests"] = serde_json::to_value(outline)?;
-    of_plan["order"] = plan.requests.order().name().into();
-    if plan.model.name() != other.plan.model.name() {
-        of_plan["model"] = plan.model.name().into();
+    of_plan["traffic"]["requests"] = serde_json::to_value(outline)?;
+    of_plan["traffic"]["order"] = plan.traffic.requests.order().name().into();
+    if plan.load.model.name() != other.plan.load.model.name() {
+        of_plan["load"]["model"] = plan.load.model.name().into();
     }
     let mut view = json!({
             "plan": of_plan,
@@ -880,9 +884,14 @@ mod tests {
     #[test]
     fn what_differs_is_named_leaf_by_leaf() {
         let plan = json!({
-            "target": {"url": "http://a/"}, "connections": 64, "stop": {"duration_ns": 1},
-            "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
-            "model": {"kind": "closed", "connect_per_s": null},
+            "target": {"url": "http://a/"},
+            "load": {
+                "model": {"kind": "closed", "connect_per_s": null},
+                "connections": 64, "stop": {"duration_ns": 1},
+            },
+            "traffic": {
+                "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
+            },
         });
         let found = |change: fn(&mut Value)| {
             let mut other = plan.clone();
@@ -894,24 +903,24 @@ mod tests {
         assert!(found(|_| ()).is_empty());
         let same = found(|plan| {
             plan["target"]["url"] = json!("http://b/x");
-            plan["requests"]["first"]["path"] = json!("/x");
-            plan["stop"] = json!({"requests": 7});
+            plan["traffic"]["requests"]["first"]["path"] = json!("/x");
+            plan["load"]["stop"] = json!({"requests": 7});
         });
         assert!(same.is_empty(), "{same:?}");
         let others = found(|plan| {
-            plan["connections"] = json!(128);
-            plan["requests"]["first"]["method"] = json!("POST");
-            plan["requests"]["list"] = json!({"requests": 2});
-            plan["model"] = json!({"kind": "open", "schedule": 1});
+            plan["load"]["connections"] = json!(128);
+            plan["traffic"]["requests"]["first"]["method"] = json!("POST");
+            plan["traffic"]["requests"]["list"] = json!({"requests": 2});
+            plan["load"]["model"] = json!({"kind": "open", "schedule": 1});
         });
         assert_eq!(
             others,
             [
-                "plan.connections is 64 and 128",
-                "plan.model.kind is \"closed\" and \"open\"",
-                "plan.model.schedule is null and 1",
-                "plan.requests.first.method is \"GET\" and \"POST\"",
-                "plan.requests.list is null and {\"requests\":2}",
+                "plan.load.connections is 64 and 128",
+                "plan.load.model.kind is \"closed\" and \"open\"",
+                "plan.load.model.schedule is null and 1",
+                "plan.traffic.requests.first.method is \"GET\" and \"POST\"",
+                "plan.traffic.requests.list is null and {\"requests\":2}",
             ]
         );
     }

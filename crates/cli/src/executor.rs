@@ -14,7 +14,7 @@ use brunt_judge::{
     CAPACITY_STEPS_MAX, Capacity, CapacityPlan, ExperimentKind, Judged, RoundRecord, Sweep,
     SweepAxis, SweepPlan, SweepRound,
 };
-use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, Round, Stop, Target, Watch};
+use brunt_load::{Load, LoadModel, Observation, Plan, RequestRef, RequestSet, Stop, Target, Watch};
 use brunt_probe::network::time_wait_sockets;
 use brunt_proto::http1::head_fields;
 use brunt_record::{Environment, Objective, RequestLog, Run, counted};
@@ -169,7 +169,7 @@ impl Executor<'_> {
     /// Makes the round that is all of `plan`.
     pub(crate) fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run> {
         match self {
-            Self::Here(_, Some(session)) => Ok(session.round(&Round::of(plan), line)?),
+            Self::Here(_, Some(session)) => Ok(session.round(&plan.load, line)?),
             Self::Here(interrupts, None) => interrupts.round(plan.clone(), line),
             Self::Fleet(_, agents) => agents.round(plan, line),
         }
@@ -307,29 +307,29 @@ const CHARACTERS_MAX: usize = 100;
 ///
 /// As those of a run: there is no server, say.
 pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if !plan.protocol.preferred().carries_http {
+    if !plan.connection.protocol.preferred().carries_http {
         return Ok(None);
     }
-    let one = Plan {
-        model: LoadModel::Closed {
-            connect_per_s: None,
-        },
+    let mut one = plan.clone();
+    one.load = Load {
         connections: NonZeroU32::MIN,
-        workers: NonZeroU32::MIN,
-        pipeline: NonZeroU32::MIN,
         stop: Stop {
             duration_ns: None,
             requests: Some(1),
         },
-        warmup_ns: 0,
-        halves_warmup: false,
+        drain_limit_ns: plan.load.drain_limit_ns,
+        ..Load::default()
+    };
+    one.workers.count = NonZeroU32::MIN;
+    one.traffic.pipeline = NonZeroU32::MIN;
+    one.limits.timeout_ns = plan.limits.timeout_ns.min(WAIT_NS);
+    one.observation = Observation {
+        watch: Watch::Off,
+        server_counter: None,
         keeps_errors: false,
         logged_requests_max: 1,
         logged_responses_max: 1,
-        timeout_ns: plan.timeout_ns.min(WAIT_NS),
-        watch: Watch::Off,
-        server_counter: None,
-        ..plan.clone()
+        ..one.observation
     };
     let mut log = RequestLog::default();
     let mut keeping = Keeping {
@@ -398,26 +398,22 @@ impl Course for Sweep {
             let each_ns = elapsed_ns.checked_div(done as u64).unwrap_or(planned_ns);
             each_ns.saturating_mul((order.len() - done) as u64)
         };
-        line.expect(left_ns(0), plan.connections.get());
-        let warm = Plan {
-            stop: Stop {
-                duration_ns: Some(WARMUP_WINDOW_NS),
-                requests: None,
-            },
-            ..plan.clone()
+        line.expect(left_ns(0), plan.load.connections.get());
+        let mut warm = plan.clone();
+        warm.load.stop = Stop {
+            duration_ns: Some(WARMUP_WINDOW_NS),
+            requests: None,
         };
-        let run = executor.round(&warm, line)?;
+        let mut run = executor.round(&warm, line)?;
         self.environment.add(&run);
-        self.load = Some(Plan {
-            stop: plan.stop,
-            ..run.plan
-        });
+        run.plan.load.stop = plan.load.stop;
+        self.load = Some(run.plan);
         let client = self.environment.client.as_ref();
         let ports = client.and_then(|client| client.ports_available);
         for (done, &(round, value)) in order.iter().enumerate() {
             executor.settle(ports)?;
             let plan = plan_at(plan, &self.plan, value);
-            line.expect(left_ns(done), plan.connections.get());
+            line.expect(left_ns(done), plan.load.connections.get());
             let run = executor.round(&plan, line).with_context(|| {
                 let axis = self.plan.varied.name();
                 format!("the round of {value} {axis} could not be measured")
@@ -490,17 +486,17 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
     let typed = arguments.typed.typed(given);
     let mut plan = typed.plan(load.url.as_deref(), None)?;
     load.set_lengths(&mut plan, SWEEP_WINDOW_NS, Plan::WARMUP_NS_DEFAULT);
-    if varied.axis == SweepAxis::BodyBytes && !plan.protocol.preferred().carries_http {
+    if varied.axis == SweepAxis::BodyBytes && !plan.connection.protocol.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
     if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())
-        && let Some(mut request) = plan.requests.first().map(RequestRef::to_spec)
+        && let Some(mut request) = plan.traffic.requests.first().map(RequestRef::to_spec)
     {
         if load.method.is_none() {
             request.method = "POST".to_owned();
         }
         request.body = vec![b'x'; most as usize];
-        plan.requests = RequestSet::one(request);
+        plan.traffic.requests = RequestSet::one(request);
     }
     let sweep_plan = SweepPlan {
         url: plan.target.url.clone(),
@@ -509,8 +505,8 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
         rounds: arguments.rounds.get(),
         // What else is random follows from the same seed.
         seed: (!arguments.fixed_order).then(|| load.seed.unwrap_or_else(fresh_seed)),
-        window_ns: plan.stop.duration_ns,
-        warmup_ns: plan.warmup_ns,
+        window_ns: plan.load.stop.duration_ns,
+        warmup_ns: plan.load.warmup_ns,
         round_warmup_ns: arguments.round_warmup,
     };
     Ok((plan, sweep_plan))
@@ -705,7 +701,7 @@ pub(crate) fn check_rates(first: Option<f64>, most: f64) -> Result<()> {
 
 /// A search takes some steps.
 fn check_budget(budget_ns: u64, plan: &Plan) -> Result<()> {
-    let step_ns = plan.warmup_ns + plan.stop.duration_ns.unwrap_or(0);
+    let step_ns = plan.load.warmup_ns + plan.load.stop.duration_ns.unwrap_or(0);
     let least_ns = step_ns.saturating_mul(STEPS_LEAST);
     if budget_ns < least_ns {
         bail!(
@@ -729,10 +725,10 @@ pub(crate) fn plan(
     arguments.set_lengths(&mut plan, STEP_WINDOW_NS, STEP_WARMUP_NS);
     if let LoadModel::Open {
         connections_max, ..
-    } = &mut plan.model
+    } = &mut plan.load.model
         && arguments.max_connections.is_none()
     {
-        *connections_max = CONNECTIONS_MAX.max(plan.connections);
+        *connections_max = CONNECTIONS_MAX.max(plan.load.connections);
     }
     Ok(plan)
 }

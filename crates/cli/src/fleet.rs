@@ -77,7 +77,8 @@ fn make(asked: AskedFleet<'_>, typed: &LoadArguments, mut plan: Plan) -> Result<
     let mut agents = gather(asked, typed, &plan.target, &interrupts)?;
     set_workers(&mut plan, typed, |model| agents.workers(model));
     // It was that of a state for the script, and of one thread.
-    plan.held_beside_bytes = plan.held_beside_bytes / 2 * (u64::from(plan.workers.get()) + 1);
+    plan.workers.held_beside_bytes =
+        plan.workers.held_beside_bytes / 2 * (u64::from(plan.workers.count.get()) + 1);
     let mut line = Line::new(&typed.output, &plan);
     let outcome = agents.measure(&plan, program.as_ref(), false, &mut line);
     line.clear();

@@ -6,10 +6,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_io::cpu::usable_cpus;
 use brunt_load::{
-    ClientIdentity, HttpChoice, LoadModel, MessageExchange, MessageSpec, OpeningMessage, Placement,
-    Plan, ProtocolSpec, RequestOrder, RequestSet, RequestSpec, Reuse, Schedule, Scheme,
-    ServerCounter, SocketOptions, Stamps, Stop, Streams, Target, TlsSpec, WebSocketExchange,
-    WebSocketOpening, message_name,
+    ClientIdentity, ConnectionSpec, HttpChoice, Load, LoadModel, MessageExchange, MessageSpec,
+    Observation, OpeningMessage, Placement, Plan, ProtocolSpec, RequestOrder, RequestSet,
+    RequestSpec, Reuse, Schedule, Scheme, ServerCounter, SocketOptions, Stamps, Stop, Streams,
+    Target, TimeLimits, TlsSpec, Traffic, WebSocketExchange, WebSocketOpening, Workers,
+    message_name,
 };
 use brunt_proto::messages::{Framing, Template};
 
@@ -91,7 +92,7 @@ impl Typed<'_> {
                 let target = Target::parse_tcp(url, false, self.load.unix_socket.clone())?;
                 let mut plan = self.over_tcp(target, rate)?;
                 if let Some(websocket) = self.websocket {
-                    plan.pipeline = websocket.depth;
+                    plan.traffic.pipeline = websocket.depth;
                 }
                 Ok(plan)
             }
@@ -139,8 +140,8 @@ impl Typed<'_> {
         let first = self.messages.first.as_ref();
         let first = first.map(|source| template(source, "--first", load.output.redact));
         let mut plan = plan(load, target, messages, rate)?;
-        plan.pipeline = typed.depth;
-        plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
+        plan.traffic.pipeline = typed.depth;
+        plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
             headers: opening.headers.into(),
             subprotocols: typed.subprotocols.clone(),
             is_binary: typed.binary,
@@ -151,7 +152,7 @@ impl Typed<'_> {
                 replies: typed.replies,
             }),
             ping_interval_ns: typed.ping,
-            seed: plan.think_seed,
+            seed: plan.traffic.think_seed,
         });
         Ok(plan)
     }
@@ -167,8 +168,8 @@ impl Typed<'_> {
         // A message has the end that its framing wants.
         let messages = self.message_set(option, "PING\\r\\n")?;
         let mut plan = plan(self.load, target, messages, rate)?;
-        plan.protocol = ProtocolSpec::Messages(MessageExchange {
-            seed: plan.think_seed,
+        plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
+            seed: plan.traffic.think_seed,
             ..exchange
         });
         Ok(plan)
@@ -304,16 +305,16 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
         }
         let request = RequestSpec::get(&target.path);
         let mut plan = plan(load, target, RequestSet::one(request), None)?;
-        plan.connections = load.connections.unwrap_or(NonZeroU32::MIN);
+        plan.load.connections = load.connections.unwrap_or(NonZeroU32::MIN);
         set_workers(&mut plan, load, default_workers);
-        plan.protocol = ProtocolSpec::Streams(streams);
+        plan.connection.protocol = ProtocolSpec::Streams(streams);
         plan
     } else if exchange.connect_only {
         let mut plan = plan(load, target, RequestSet::nothing(), None)?;
-        plan.reuse = Reuse::Requests(NonZeroU64::MIN);
-        plan.protocol = ProtocolSpec::Connections;
+        plan.traffic.reuse = Reuse::Requests(NonZeroU64::MIN);
+        plan.connection.protocol = ProtocolSpec::Connections;
         // Where nothing is received, there is nothing to be stamped.
-        plan.stamps = Stamps::Off;
+        plan.observation.stamps = Stamps::Off;
         plan
     } else {
         let typed = Typed {
@@ -325,7 +326,7 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
         };
         typed.over_tcp(target, None)?
     };
-    plan.sockets = SocketOptions {
+    plan.connection.sockets = SocketOptions {
         is_nodelay: typed.nodelay,
         send_buffer_bytes: typed.sndbuf,
         receive_buffer_bytes: typed.rcvbuf,
@@ -394,44 +395,63 @@ fn plan(
         }
     };
     let counter = arguments.verify_url.clone();
+    let usual = Plan::new(shown(target), requests);
     let mut plan = Plan {
-        connections,
-        placement: match arguments.threads {
-            Some(_) => Placement::Given,
-            None => Placement::Auto,
+        load: Load {
+            model,
+            connections,
+            warmup_ns: arguments.warmup.or(warmup_ns).unwrap_or(0),
+            stop: Stop {
+                duration_ns: duration_ns.or(default(Plan::DURATION_NS_DEFAULT)),
+                requests: count,
+            },
+            drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
+            ..usual.load
         },
-        protocol: http(arguments).into(),
-        tls: tls_spec(&arguments.protocol)?,
-        pipeline: arguments.pipeline,
-        streams: arguments.protocol.streams.unwrap_or(NonZeroU32::MIN),
-        reuse,
-        think_time_ns: think_time.mean_ns,
-        think_spread: think_time.spread,
-        think_seed: seed,
-        stop: Stop {
-            duration_ns: duration_ns.or(default(Plan::DURATION_NS_DEFAULT)),
-            requests: count,
+        traffic: Traffic {
+            pipeline: arguments.pipeline,
+            streams: arguments.protocol.streams.unwrap_or(NonZeroU32::MIN),
+            reuse,
+            think_time_ns: think_time.mean_ns,
+            think_spread: think_time.spread,
+            think_seed: seed,
+            sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
+            ..usual.traffic
         },
-        sequence_offset: arguments.seq_from.map_or(0, |first| first.get() - 1),
-        warmup_ns: arguments.warmup.or(warmup_ns).unwrap_or(0),
-        keeps_errors: arguments.show_errors,
-        timeout_ns: arguments.timeout,
-        connect_timeout_ns: arguments.connect_timeout,
-        drain_limit_ns: arguments.drain.unwrap_or(arguments.timeout),
-        backend: arguments.backend,
-        source_addresses: arguments.source_addresses.clone(),
-        stamps: arguments.stamps,
-        spin: arguments.spin,
-        oversubscribe: arguments.oversubscribe,
-        observe: !arguments.no_evidence,
-        watch: arguments.watch.clone(),
-        server_counter: counter.map(|counter| ServerCounter {
-            target: shown(counter.target),
-            path: counter.path,
-        }),
-        link_bits_per_s: arguments.link_speed,
-        model,
-        ..Plan::new(shown(target), requests)
+        connection: ConnectionSpec {
+            protocol: http(arguments).into(),
+            tls: tls_spec(&arguments.protocol)?,
+            source_addresses: arguments.source_addresses.clone(),
+            ..usual.connection
+        },
+        limits: TimeLimits {
+            timeout_ns: arguments.timeout,
+            connect_timeout_ns: arguments.connect_timeout,
+            ..usual.limits
+        },
+        workers: Workers {
+            placement: match arguments.threads {
+                Some(_) => Placement::Given,
+                None => Placement::Auto,
+            },
+            backend: arguments.backend,
+            spin: arguments.spin,
+            oversubscribe: arguments.oversubscribe,
+            ..usual.workers
+        },
+        observation: Observation {
+            observe: !arguments.no_evidence,
+            stamps: arguments.stamps,
+            watch: arguments.watch.clone(),
+            server_counter: counter.map(|counter| ServerCounter {
+                target: shown(counter.target),
+                path: counter.path,
+            }),
+            link_bits_per_s: arguments.link_speed,
+            keeps_errors: arguments.show_errors,
+            ..usual.observation
+        },
+        ..usual
     };
     set_workers(&mut plan, arguments, default_workers);
     Ok(plan)
@@ -449,8 +469,8 @@ pub(crate) fn set_workers(
     arguments: &LoadArguments,
     workers: impl FnOnce(&LoadModel) -> NonZeroU32,
 ) {
-    let default = || workers(&plan.model).min(plan.connections);
-    plan.workers = arguments.threads.unwrap_or_else(default);
+    let default = || workers(&plan.load.model).min(plan.load.connections);
+    plan.workers.count = arguments.threads.unwrap_or_else(default);
 }
 
 /// Refuses a seed where nothing of a run is random; `draws` says whether anything of its requests
@@ -641,7 +661,7 @@ mod tests {
         let (arguments, given) = Arguments::read(words.map(Into::into))?;
         let load = &arguments.load;
         let plan = arguments.typed(&given).plan(load.url.as_deref(), None)?;
-        refuse_useless_seed(load, plan.requests.draws_numbers())?;
+        refuse_useless_seed(load, plan.traffic.requests.draws_numbers())?;
         Ok(plan)
     }
 
@@ -670,8 +690,8 @@ mod tests {
             ("--connection-rate 10 --no-keepalive -c 9", "sessions", 9),
         ] {
             let load = good(typed);
-            assert_eq!(load.model.name(), expected, "{typed}");
-            assert_eq!(load.connections.get(), connections, "{typed}");
+            assert_eq!(load.load.model.name(), expected, "{typed}");
+            assert_eq!(load.load.connections.get(), connections, "{typed}");
         }
     }
 
@@ -688,15 +708,22 @@ mod tests {
             ("--stages 2s:1,1s:1..4 -n 5", Some(3 * S), Some(5), 0),
         ] {
             let load = good(typed);
-            assert_eq!(load.stop.duration_ns, duration_ns, "{typed}");
-            assert_eq!(load.stop.requests, requests, "{typed}");
-            assert_eq!(load.warmup_ns, warmup_ns, "{typed}");
+            assert_eq!(load.load.stop.duration_ns, duration_ns, "{typed}");
+            assert_eq!(load.load.stop.requests, requests, "{typed}");
+            assert_eq!(load.load.warmup_ns, warmup_ns, "{typed}");
         }
     }
 
     #[test]
     fn a_seed_that_was_not_typed_is_fresh_and_short() {
-        let seed = |typed: &str| good(typed).model.schedule().expect("there is one").seed();
+        let seed = |typed: &str| {
+            good(typed)
+                .load
+                .model
+                .schedule()
+                .expect("there is one")
+                .seed()
+        };
         assert_eq!(seed("-r 1 --seed 18446744073709551615"), u64::MAX);
         let seeds: Vec<_> = (0..4).map(|_| seed("-r 1")).collect();
         let mut all = seeds.iter();
@@ -707,15 +734,17 @@ mod tests {
     #[test]
     fn evidence_is_what_was_typed() {
         let default = good("");
-        assert_eq!(default.watch, Watch::Auto);
-        assert_eq!(default.server_counter, None);
-        assert_eq!(default.link_bits_per_s, None);
-        assert_eq!(good("--watch off").watch, Watch::Off);
-        assert_eq!(good("--watch 17").watch, Watch::Process(17));
-        let counter = good("--verify-url host/status#requests").server_counter;
+        assert_eq!(default.observation.watch, Watch::Auto);
+        assert_eq!(default.observation.server_counter, None);
+        assert_eq!(default.observation.link_bits_per_s, None);
+        assert_eq!(good("--watch off").observation.watch, Watch::Off);
+        assert_eq!(good("--watch 17").observation.watch, Watch::Process(17));
+        let counter = good("--verify-url host/status#requests")
+            .observation
+            .server_counter;
         let path = counter.and_then(|counter| counter.path);
         assert_eq!(path.as_deref(), Some("requests"));
-        let link = good("--link-speed 2.5gbit").link_bits_per_s;
+        let link = good("--link-speed 2.5gbit").observation.link_bits_per_s;
         assert_eq!(link, Some(2_500_000_000));
     }
 
@@ -737,9 +766,9 @@ mod tests {
             ("--http2 --unix-socket /s https://h/", HttpChoice::HTTP2, 1),
         ] {
             let plan = good(typed);
-            assert_eq!(plan.protocol, http.into(), "{typed}");
-            assert_eq!(plan.streams.get(), streams, "{typed}");
-            assert_eq!(plan.tls, TlsSpec::default(), "{typed}");
+            assert_eq!(plan.connection.protocol, http.into(), "{typed}");
+            assert_eq!(plan.traffic.streams.get(), streams, "{typed}");
+            assert_eq!(plan.connection.tls, TlsSpec::default(), "{typed}");
         }
     }
 
@@ -761,7 +790,7 @@ mod tests {
             let mut expected = TlsSpec::default();
             change(&mut expected);
             let plan = good(&format!("{typed} https://host/"));
-            assert_eq!(plan.tls, expected, "{typed}");
+            assert_eq!(plan.connection.tls, expected, "{typed}");
         }
     }
 
@@ -771,7 +800,7 @@ mod tests {
             ("--cert both.pem https://host/", "both.pem"),
             ("--cert both.pem --key key.pem https://host/", "key.pem"),
         ] {
-            let identity = good(typed).tls.identity.expect(typed);
+            let identity = good(typed).connection.tls.identity.expect(typed);
             assert_eq!(identity.certificate, "both.pem".into(), "{typed}");
             assert_eq!(identity.key, key.into(), "{typed}");
         }
@@ -870,6 +899,7 @@ mod tests {
         let set = |words: &str| {
             tcp(&format!("{words} --reply line h:1"))
                 .expect(words)
+                .traffic
                 .requests
         };
         let two = set(&format!("-m GET_{{seq}}\\n -m {long}"));
@@ -892,7 +922,7 @@ mod tests {
     fn sockets_are_as_typed() {
         for (words, is_nodelay) in [("--send", true), ("--send --nodelay off", false)] {
             let plan = tcp(&format!("{words} h:1")).expect(words);
-            assert_eq!(plan.sockets.is_nodelay, is_nodelay, "{words}");
+            assert_eq!(plan.connection.sockets.is_nodelay, is_nodelay, "{words}");
         }
     }
 
@@ -904,7 +934,7 @@ mod tests {
             ("--reply until-close", Framing::None),
         ] {
             let plan = tcp(&format!("-m a --first b {words} h:1")).expect(words);
-            let ProtocolSpec::Messages(exchange) = plan.protocol else {
+            let ProtocolSpec::Messages(exchange) = plan.connection.protocol else {
                 panic!("{words}: no messages");
             };
             let opening = exchange.opening.expect("an opening");

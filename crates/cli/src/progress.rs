@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 use brunt_fleet::Board;
 use brunt_io::clock;
-use brunt_load::{LoadModel, Plan};
+use brunt_load::{LoadModel, Plan, Work};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, StreamInterval};
 
 use crate::args::{OutputArguments, ProgressName};
@@ -119,12 +119,12 @@ impl Line {
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
-        let has_intervals = plan.one_way().is_some() && matches!(form, Form::Live | Form::Log);
-        let connections = match plan.model {
+        let has_intervals = plan.work() == Work::Streams && matches!(form, Form::Live | Form::Log);
+        let connections = match plan.load.model {
             LoadModel::Open {
                 connections_max, ..
             } => connections_max,
-            _ => plan.connections,
+            _ => plan.load.connections,
         };
         Self {
             form,
@@ -171,7 +171,7 @@ impl Line {
 
     /// What successes per second are called.
     fn unit(&self) -> &'static str {
-        self.plan.protocol.unit().per_s
+        self.plan.connection.protocol.unit().per_s
     }
 
     /// Shows the line, if it is time.
@@ -250,7 +250,7 @@ impl Line {
         };
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
-        let is_streams = self.plan.one_way().is_some();
+        let is_streams = self.plan.work() == Work::Streams;
         let progress = brunt_report::Progress {
             phase: doing.name(),
             elapsed_ns,
@@ -297,9 +297,11 @@ impl Line {
         match doing {
             Doing::Phase(Phase::SetUp) => self.plan.setup_limit_ns().map(PhaseLength::AtMost),
             Doing::Phase(Phase::Ready) => None,
-            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.plan.warmup_ns)),
-            Doing::Phase(Phase::Measure) => self.plan.stop.duration_ns.map(PhaseLength::Planned),
-            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.plan.drain_limit_ns)),
+            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.plan.load.warmup_ns)),
+            Doing::Phase(Phase::Measure) => {
+                self.plan.load.stop.duration_ns.map(PhaseLength::Planned)
+            }
+            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.plan.load.drain_limit_ns)),
             Doing::Comparison | Doing::Sweep => Some(PhaseLength::Planned(
                 self.experiment.map_or(0, |(_, ns)| ns),
             )),
@@ -309,7 +311,7 @@ impl Line {
 
     /// The rate of the schedule now. A warm-up has the first one.
     fn planned_rate(&self, doing: Doing, elapsed_ns: u64) -> Option<PlannedRate> {
-        let schedule = self.plan.model.schedule()?;
+        let schedule = self.plan.load.model.schedule()?;
         let offset_ns = match doing {
             Doing::Phase(Phase::WarmUp) => 0,
             Doing::Phase(Phase::Measure) => elapsed_ns,
@@ -317,7 +319,7 @@ impl Line {
         };
         Some(PlannedRate {
             per_s: schedule.rate_at(offset_ns),
-            unit: match self.plan.model {
+            unit: match self.plan.load.model {
                 LoadModel::Sessions { .. } => "connections/s",
                 _ => self.unit(),
             },
@@ -340,7 +342,7 @@ impl Board for Line {
 
     /// Their rates are those of the workers of their numbers.
     fn show_agents(&mut self, mut agents: Vec<AgentProgress>) {
-        let is_streams = self.plan.one_way().is_some();
+        let is_streams = self.plan.work() == Work::Streams;
         for (number, agent) in (0..).zip(&mut agents) {
             agent.successes_per_s = self.rate_of(number).filter(|_| !is_streams);
         }
@@ -381,7 +383,7 @@ impl RunObserver for Line {
         }
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
-        counted.successes += if self.plan.one_way().is_some() {
+        counted.successes += if self.plan.work() == Work::Streams {
             snapshot.counts.bytes_received + snapshot.counts.bytes_sent
         } else {
             snapshot.counts.successes
@@ -461,8 +463,8 @@ mod tests {
     fn line(form: Form) -> Line {
         let target = Target::parse("http://host/", None).expect("it is one");
         let mut plan = Plan::new(target, RequestSet::nothing());
-        plan.connections = NonZeroU32::new(8).expect("above 0");
-        plan.stop.duration_ns = Some(30 * SECOND_NS);
+        plan.load.connections = NonZeroU32::new(8).expect("above 0");
+        plan.load.stop.duration_ns = Some(30 * SECOND_NS);
         Line::of_form(form, &plan, 0)
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use brunt_engine::{Origin, RunObserver};
 use brunt_io::cpu::usable_cpus;
 use brunt_judge::Judged;
-use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator, Round};
+use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator};
 use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
 use brunt_server::{BackendKind, ListenAddress, Running, TlsOptions};
@@ -114,7 +114,7 @@ impl Pipeline {
         shown: Option<&mut dyn RunObserver>,
     ) -> Result<Measured> {
         let mut log = RequestLog::default();
-        let round = Round::of(&job.plan);
+        let load = job.plan.load.clone();
         let options = SessionOptions {
             own_server: job.own_server.is_some(),
             ..job.session
@@ -125,7 +125,7 @@ impl Pipeline {
                 shown: shown.map(|shown| shown as &mut dyn RunObserver),
                 log: &mut log,
             };
-            Ok(session.round(&round, &mut keeping)?)
+            Ok(session.round(&load, &mut keeping)?)
         });
         if let Some(server) = job.own_server {
             let stopped = server.stop();
@@ -183,9 +183,9 @@ pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
 
 /// Runs the load of `plan`, which was typed as `arguments`.
 pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode> {
-    let carries_http = plan.protocol.preferred().carries_http;
+    let carries_http = plan.connection.protocol.preferred().carries_http;
     if carries_http {
-        refuse_useless_seed(arguments, plan.requests.draws_numbers())?;
+        refuse_useless_seed(arguments, plan.traffic.requests.draws_numbers())?;
     }
     let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
     let is_own = carries_http && !arguments.has_server();
@@ -212,9 +212,9 @@ fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let workers = |model: &LoadModel| brunt_engine::default_workers(model, split.load_workers);
     set_workers(plan, arguments, workers);
     if let Some(cpus) = split.load_cpus {
-        plan.placement = Placement::Bound(cpus);
+        plan.workers.placement = Placement::Bound(cpus);
     }
-    plan.tls.roots_der = server
+    plan.connection.tls.roots_der = server
         .certificates()
         .iter()
         .map(|der| der.to_vec())

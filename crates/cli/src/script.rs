@@ -119,7 +119,7 @@ fn script_text(
     text: Vec<u8>,
 ) -> Result<ScriptText> {
     let url = arguments.url.clone().context("a script needs a URL")?;
-    let request = plan.requests.first().map(RequestRef::to_spec);
+    let request = plan.traffic.requests.first().map(RequestRef::to_spec);
     let request = request.context("a script needs a request")?;
     Ok(ScriptText {
         name: path.display().to_string(),
@@ -138,7 +138,7 @@ pub(crate) fn of_agent(
     plan: &Plan,
     is_over: impl FnMut() -> bool,
 ) -> Result<Option<Scripted>> {
-    let options = options_of(script, plan.workers)?;
+    let options = options_of(script, plan.workers.count)?;
     let script = loaded(options, READY_NS, is_over)?;
     // The plan was fitted already.
     let fitted = script.map(|script| fitted(script, &mut plan.clone()));
@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Res
         path: path.to_owned(),
         text: None,
         is_resolved: plan.target.unix_socket.is_none(),
-        ..options_of(&script, plan.workers)?
+        ..options_of(&script, plan.workers.count)?
     };
     let script = ready(options, &mut plan, &pipeline.interrupts)?;
     let mut script = LastCalls::new(script, &pipeline.interrupts);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use anyhow::{Context, Result, bail};
 use brunt_engine::{Control, Phase, Prepared, Progress, Rounds, RunError, RunObserver};
 use brunt_io::{clock, heap, process_group, threads};
-use brunt_load::{Part, Plan, RequestGenerator, Round};
+use brunt_load::{Load, Part, Plan, RequestGenerator};
 use brunt_probe::memory;
 use brunt_record::Run;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -165,7 +165,7 @@ impl PartArguments {
         let Some(NumberedPart { number, of }) = self.part else {
             return Ok(None);
         };
-        let Some(part) = Part::nth(number.get() - 1, of, plan.workers) else {
+        let Some(part) = Part::nth(number.get() - 1, of, plan.workers.count) else {
             bail!("each part needs a worker of its own; use -t {of} or more, the same for each");
         };
         let Some(unix_ns) = self.start_at else {
@@ -230,9 +230,9 @@ impl Interrupts {
 
     /// Makes the one round that `plan` is, in a session of its own, while `observer` looks on.
     pub(crate) fn round(&self, plan: Plan, observer: &mut dyn RunObserver) -> Result<Run> {
-        let round = Round::of(&plan);
+        let load = plan.load.clone();
         self.in_session(plan, SessionOptions::default(), |session| {
-            Ok(session.round(&round, observer)?)
+            Ok(session.round(&load, observer)?)
         })
     }
 
@@ -266,7 +266,7 @@ struct Interruptible<'a> {
 }
 
 impl Rounds for Interruptible<'_> {
-    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+    fn round(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         let mut passing_on = PassingOn {
             interrupts: self.interrupts,
             control: self.control,
@@ -275,7 +275,7 @@ impl Rounds for Interruptible<'_> {
             is_announced: false,
             observer,
         };
-        let run = self.session.round(round, &mut passing_on)?;
+        let run = self.session.round(load, &mut passing_on)?;
         if run.interrupted() && !self.reports_part {
             return Err(RunError::Interrupted);
         }

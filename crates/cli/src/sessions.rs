@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &LoadArguments, path: &Path, mut plan: Plan) -> Res
     refuse_useless_seed(arguments, false)?;
     set_workers(&mut plan, arguments, |_| NonZeroU32::MIN);
     let (_, ready) = fitted(arguments, path, &mut plan)?;
-    let generators = generators(&ready, 0..plan.workers.get(), plan.workers);
+    let generators = generators(&ready, 0..plan.workers.count.get(), plan.workers.count);
     let pipeline = Pipeline::open(Destination::open(&arguments.output, NOT_OF_RUN)?)?;
     let (job, line) = Job::typed(arguments, plan)?;
     pipeline.run((job.generated(generators), line))
@@ -55,7 +55,7 @@ fn fitted(
     path: &Path,
     plan: &mut Plan,
 ) -> Result<(SessionsText, Ready)> {
-    let request = plan.requests.first().map(RequestRef::to_spec);
+    let request = plan.traffic.requests.first().map(RequestRef::to_spec);
     let named = || format!("--sessions {}", path.display());
     let think_time = arguments.think_time.unwrap_or_default();
     if think_time.spread != ThinkSpread::Fixed {
@@ -70,11 +70,11 @@ fn fitted(
         hides_queries: arguments.output.redact,
     };
     let ready = ready(&text, &plan.target.authority).with_context(named)?;
-    plan.requests = RequestSet::one(ready.first.clone());
-    plan.protocol = HttpChoice::HTTP1.into();
-    plan.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
+    plan.traffic.requests = RequestSet::one(ready.first.clone());
+    plan.connection.protocol = HttpChoice::HTTP1.into();
+    plan.traffic.pipeline = NonZeroU32::new(ready.steps.requests_max()).unwrap_or(NonZeroU32::MIN);
     // Pauses are those of the sessions.
-    plan.think_time_ns = 0;
+    plan.traffic.think_time_ns = 0;
     Ok((text, ready))
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn of_agent(
     workers: Range<u32>,
 ) -> Result<Vec<Box<dyn RequestGenerator>>> {
     let ready = ready(text, &plan.target.authority).context("the sessions cannot be replayed")?;
-    Ok(generators(&ready, workers, plan.workers))
+    Ok(generators(&ready, workers, plan.workers.count))
 }
 
 fn ready(sessions: &SessionsText, authority: &str) -> Result<Ready> {

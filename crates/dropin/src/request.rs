@@ -44,8 +44,8 @@ pub(crate) fn line_of<'a>(lines: &'a [String], name: &str) -> Option<&'a str> {
 /// then are tried for on.
 pub(crate) fn plan(target: Target, request: RequestSpec) -> Plan {
     let mut plan = Plan::bare(target, RequestSet::one(request));
-    plan.protocol = HttpChoice::HTTP1.into();
-    plan.setup_timeout_ns = Some(10 * SECOND_NS);
+    plan.connection.protocol = HttpChoice::HTTP1.into();
+    plan.limits.setup_timeout_ns = Some(10 * SECOND_NS);
     plan
 }
 

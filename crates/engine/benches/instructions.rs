@@ -22,26 +22,26 @@ fn case(name: &'static str, connections: u32) -> Result<Case, Box<dyn Error>> {
     let scheme = if is_secure { "https" } else { "http" };
     let plan = Plan::to(&format!("{scheme}://sim.test/"))?;
     let mut plan = plan.with_connections(connections.try_into()?);
-    (plan.workers, plan.placement) = (NonZeroU32::MIN, Placement::Given);
-    plan.tls.insecure = true;
+    (plan.workers.count, plan.workers.placement) = (NonZeroU32::MIN, Placement::Given);
+    plan.connection.tls.insecure = true;
     Ok(Case { name, plan })
 }
 
 impl Case {
     fn speaking(mut self, version: HttpChoice) -> Self {
-        self.plan.protocol = version.into();
+        self.plan.connection.protocol = version.into();
         self
     }
 
     fn streams(mut self, streams: NonZeroU32) -> Self {
-        self.plan.streams = streams;
+        self.plan.traffic.streams = streams;
         self
     }
 
     fn open(mut self, per_s: f64) -> Result<Self, Box<dyn Error>> {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, per_s, 1)?;
         self.plan = self.plan.with_schedule(schedule);
-        self.plan.think_seed = 1;
+        self.plan.traffic.think_seed = 1;
         Ok(self)
     }
 
@@ -49,7 +49,7 @@ impl Case {
         let mut request = RequestSpec::get(path);
         request.headers = vec![("X-Number".to_owned(), number.to_owned())];
         request.fill_in()?;
-        self.plan.requests = RequestSet::one(request);
+        self.plan.traffic.requests = RequestSet::one(request);
         Ok(self)
     }
 }
@@ -85,7 +85,7 @@ fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
 fn answered(name: &str, seconds: u64) -> Result<u64, Box<dyn Error>> {
     let found = cases()?.into_iter().find(|case| case.name == name);
     let mut plan = found.ok_or("no such case")?.plan;
-    plan.stop.duration_ns = Some(seconds * 1_000_000_000);
+    plan.load.stop.duration_ns = Some(seconds * 1_000_000_000);
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan, &mut machine)?;
     let control = prepared.control();

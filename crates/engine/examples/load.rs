@@ -9,7 +9,7 @@ use std::error::Error;
 pub fn load(url: &str) -> Result<(), Box<dyn Error>> {
     let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1_000.0, 0)?;
     let mut plan = Plan::to(url)?.with_schedule(schedule);
-    plan.stop.duration_ns = Some(2_000_000_000);
+    plan.load.stop.duration_ns = Some(2_000_000_000);
     let run = brunt_engine::run(plan, &Default::default())?;
     let judged = Judged::of(&run);
     let (rate, p99) = (judged.successes_per_s(), judged.response_quantile(0.99));

@@ -804,7 +804,7 @@ impl Generators {
     ///
     /// A generator made its requests, and there is none.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), RunError> {
-        if plan.is_generated && self.of_workers.is_empty() {
+        if plan.traffic.is_generated && self.of_workers.is_empty() {
             Err(RunError::NoGenerator)
         } else {
             Ok(())

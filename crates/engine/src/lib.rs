@@ -16,8 +16,8 @@
 //! let target = Target::parse(&url, None)?;
 //! let requests = RequestSet::one(RequestSpec::get(&target.path));
 //! let mut plan = Plan::new(target, requests);
-//! plan.warmup_ns = 0;
-//! plan.stop = Stop { duration_ns: None, requests: Some(1_000) };
+//! plan.load.warmup_ns = 0;
+//! plan.load.stop = Stop { duration_ns: None, requests: Some(1_000) };
 //!
 //! let prepared = prepare(plan)?;
 //! let control = prepared.control();

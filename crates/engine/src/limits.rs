@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use brunt_io::backend::Peer;
 use brunt_io::threads;
 use brunt_io::uring::Uring;
-use brunt_load::{BackendChoice, LoadModel, Plan, Schedule};
+use brunt_load::{BackendChoice, LoadModel, Plan, Schedule, Work};
 use brunt_probe::memory;
 use brunt_record::{
     Backend, LimitsChecked, LoggedRequest, NameRecord, STAGES_RECORDED_MAX, counted,
@@ -152,8 +152,8 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     let (Peer::Tcp(target) | Peer::Udp(target)) = peer else {
         return Sources::default();
     };
-    if !plan.source_addresses.is_empty() {
-        let addresses = plan.source_addresses.iter();
+    if !plan.connection.source_addresses.is_empty() {
+        let addresses = plan.connection.source_addresses.iter();
         return Sources {
             addresses: addresses.map(|&ip| SocketAddr::new(ip, 0)).collect(),
             spread: None,
@@ -184,7 +184,10 @@ pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
 
 /// Most connections at once, and workers.
 fn amounts(plan: &Plan) -> (u64, u64) {
-    (plan.connections_most().into(), plan.workers.get().into())
+    (
+        plan.connections_most().into(),
+        plan.workers.count.get().into(),
+    )
 }
 
 /// Descriptors that the run needs at once, those that are open already included.
@@ -193,7 +196,7 @@ fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
     let of_backends = match backend {
         Backend::Uring => {
             let of_worker = connections.div_ceil(workers);
-            workers * Uring::descriptors(of_worker, limit, plan.one_way().is_some())
+            workers * Uring::descriptors(of_worker, limit, plan.work() == Work::Streams)
         }
         Backend::Epoll => workers + connections,
         Backend::Sim => 0,
@@ -220,7 +223,7 @@ pub(crate) fn check(
         return Err(LimitError::Descriptors {
             needed: descriptors_needed,
             limit: descriptors_limit,
-            remedy: match (backend, plan.backend) {
+            remedy: match (backend, plan.workers.backend) {
                 (Backend::Uring, _) if workers > 1 => "fewer workers (-t) or connections (-c)",
                 (Backend::Epoll, BackendChoice::Epoll) => {
                     "fewer connections (-c), or --backend uring, whose connections need none"
@@ -234,7 +237,7 @@ pub(crate) fn check(
         Peer::Tcp(target) | Peer::Udp(target) => Some(check_ports(plan, target.ip(), sources)?),
         Peer::Unix(_) => None,
     };
-    let queue_bytes = plan.model.queue_max().map_or(0, |queue_max| {
+    let queue_bytes = plan.load.model.queue_max().map_or(0, |queue_max| {
         u64::from(queue_max.get()) * size_of::<Arrival>() as u64
     });
     let payload_bytes = sizes.held as u64;
@@ -245,15 +248,15 @@ pub(crate) fn check(
         // What the buffers of a socket hold that is sent from or received into all the time: what
         // the kernel gives them, where there are many, is a part of its memory for TCP.
         + plan.one_way().map_or(0, |_| 1 << 20);
-    let names = plan.requests.names().len() as u64;
+    let names = plan.traffic.requests.names().len() as u64;
     let planned_bytes = match names {
-        0 => plan.held_beside_bytes,
-        _ => plan.held_beside_bytes + plan.requests.held_bytes() + payload_bytes,
+        0 => plan.workers.held_beside_bytes,
+        _ => plan.workers.held_beside_bytes + plan.traffic.requests.held_bytes() + payload_bytes,
     };
     let memory_needed_bytes = workers
-        * (WORKER_BYTES + stage_bytes(&plan.model) + names * size_of::<NameRecord>() as u64)
+        * (WORKER_BYTES + stage_bytes(&plan.load.model) + names * size_of::<NameRecord>() as u64)
         + payload_bytes
-        + plan.requests.held_bytes()
+        + plan.traffic.requests.held_bytes()
         + logged_bytes(plan)
         + connections * connection_bytes
         + queue_bytes;
@@ -261,7 +264,7 @@ pub(crate) fn check(
         let stacks_bytes = (workers + THREADS_BESIDE) * threads::STACK_BYTES as u64;
         // Less what is the kernel's.
         let of_connections = connections * (connection_bytes - served_bytes(peer)) / 2;
-        let needed = workers * (WORKER_BYTES + stage_bytes(&plan.model))
+        let needed = workers * (WORKER_BYTES + stage_bytes(&plan.load.model))
             + payload_bytes
             + of_connections
             + queue_bytes
@@ -291,7 +294,7 @@ pub(crate) fn check(
         memory_needed_bytes,
         memory_available_bytes,
         planned_bytes,
-        logged_requests_max: plan.logged_requests_max,
+        logged_requests_max: plan.observation.logged_requests_max,
         server_buffer_bytes_max: plan.one_way().and_then(|_| server_buffer_bytes_max(peer)),
     })
 }
@@ -303,7 +306,7 @@ fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u
     if needed <= available {
         return Ok((needed, available));
     }
-    Err(match &plan.model {
+    Err(match &plan.load.model {
         LoadModel::Sessions { schedule, .. } => LimitError::PortsOverTime {
             rate_per_s: schedule.rate_max(),
             hold_s: port_hold_s(target),
@@ -321,8 +324,8 @@ fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u
 
 /// Memory of the log of single requests, where it is known how many there will be.
 fn logged_bytes(plan: &Plan) -> u64 {
-    let requests = plan.stop.requests.unwrap_or(0);
-    requests.min(plan.logged_requests_max) * size_of::<LoggedRequest>() as u64
+    let requests = plan.load.stop.requests.unwrap_or(0);
+    requests.min(plan.observation.logged_requests_max) * size_of::<LoggedRequest>() as u64
 }
 
 /// Memory of the other end of a connection, if that is on this machine for certain.
@@ -363,12 +366,16 @@ fn protocol_state_bytes(negotiated: &Negotiated, payload_bytes: u64) -> u64 {
 /// Local ports that the run needs at once. Planned connections hold theirs beyond their end; how
 /// many are open at once is not known beforehand: a second's worth is assumed.
 fn ports_needed(plan: &Plan, target: IpAddr) -> u64 {
-    let LoadModel::Sessions { schedule, .. } = &plan.model else {
+    let LoadModel::Sessions { schedule, .. } = &plan.load.model else {
         return plan.connections_most().into();
     };
-    let length_s = plan.stop.duration_ns.map_or(f64::INFINITY, |duration_ns| {
-        (duration_ns + plan.warmup_ns) as f64 / 1e9
-    });
+    let length_s = plan
+        .load
+        .stop
+        .duration_ns
+        .map_or(f64::INFINITY, |duration_ns| {
+            (duration_ns + plan.load.warmup_ns) as f64 / 1e9
+        });
     let per_s = Schedule::rate_max(schedule);
     let closed = per_s * length_s.min(port_hold_s(target) as f64);
     let open = per_s.ceil().min(f64::from(plan.connections_most()));

@@ -59,9 +59,9 @@ impl Negotiated {
     /// in clear text else.
     pub(crate) fn unasked(plan: &Plan) -> Result<Self, NegotiateError> {
         let protocol = if plan.target.scheme.is_secure() {
-            plan.protocol.preferred()
+            plan.connection.protocol.preferred()
         } else {
-            plan.protocol.in_clear_text()
+            plan.connection.protocol.in_clear_text()
         };
         if protocol.depth.is_settled {
             refuse_pipeline(plan, protocol)?;
@@ -88,7 +88,7 @@ impl Negotiated {
         }
         let alpn = negotiated.protocol.alpn.map(str::as_bytes);
         let session = machine
-            .negotiate(&plan.protocol, alpn, side.as_ref())
+            .negotiate(&plan.connection.protocol, alpn, side.as_ref())
             .map_err(|reason| {
                 let server = plan.target.authority.clone();
                 NegotiateError::Handshake { server, reason }
@@ -147,7 +147,7 @@ impl Negotiation<'_> {
 
     fn negotiate(&mut self, side: Option<ClientSide>) -> Result<Negotiated, NegotiateError> {
         let plan = self.plan;
-        let spec = &plan.protocol;
+        let spec = &plan.connection.protocol;
         let (protocol, tls) = match side {
             Some(side) => {
                 let (protocol, tls) = self.secure(side)?;
@@ -176,13 +176,15 @@ impl Negotiation<'_> {
             tls.is_some() && protocol != spec.preferred()
         });
         let note = match refused {
-            Some(name) => Some(match (plan.streams.get(), plan.pipeline.get()) {
-                (2.., 1) => {
-                    let instead = "one request at a time per connection";
-                    format!("the server's ALPN offers no {name}; {instead}")
-                }
-                _ => format!("the server's ALPN offers no {name}"),
-            }),
+            Some(name) => Some(
+                match (plan.traffic.streams.get(), plan.traffic.pipeline.get()) {
+                    (2.., 1) => {
+                        let instead = "one request at a time per connection";
+                        format!("the server's ALPN offers no {name}; {instead}")
+                    }
+                    _ => format!("the server's ALPN offers no {name}"),
+                },
+            ),
             None => (depth < asked).then(|| {
                 let many = protocol.depth.many;
                 format!("the server allows {depth} {many} per connection")
@@ -203,10 +205,14 @@ impl Negotiation<'_> {
             .secure(&side, self.deadline)
             .map_err(|error| self.failed(TLS, error))?;
         // The client library ends the handshake when a server chooses what was not offered.
-        let chosen = self.plan.protocol.chosen(session.alpn.as_deref());
+        let chosen = self
+            .plan
+            .connection
+            .protocol
+            .chosen(session.alpn.as_deref());
         let protocol = chosen.ok_or_else(|| NegotiateError::NotOffered {
             server: self.server(),
-            protocol: self.plan.protocol.preferred(),
+            protocol: self.plan.connection.protocol.preferred(),
             has_chosen_none: true,
         })?;
         let tls = NegotiatedTls {
@@ -250,7 +256,7 @@ impl Negotiation<'_> {
             LinkError::Timeout => NegotiateError::Timeout {
                 server,
                 step,
-                limit_ms: self.plan.connect_timeout_ns / 1_000_000,
+                limit_ms: self.plan.limits.connect_timeout_ns / 1_000_000,
             },
             LinkError::Lost(reason) => NegotiateError::Lost {
                 server,
@@ -262,7 +268,7 @@ impl Negotiation<'_> {
                 NegotiateError::Certificate { server, reason }
             }
             LinkError::Tls(reason @ TlsError::NoCommonProtocol) => {
-                match self.plan.protocol.protocols() {
+                match self.plan.connection.protocol.protocols() {
                     [only] if only.version_option.is_some() => NegotiateError::NotOffered {
                         server,
                         protocol: *only,
@@ -285,7 +291,7 @@ impl Negotiation<'_> {
 /// refused.
 /// One that says how many streams there are, too, has a depth for either.
 pub(crate) fn refuse_pipeline(plan: &Plan, protocol: Protocol) -> Result<(), NegotiateError> {
-    match (plan.pipeline.get(), plan.streams.get()) {
+    match (plan.traffic.pipeline.get(), plan.traffic.streams.get()) {
         (1, _) | (_, 2..) => Ok(()),
         (depth, _) => Err(NegotiateError::Pipeline {
             server: plan.target.authority.clone(),
@@ -468,7 +474,7 @@ impl Negotiation<'_> {
         });
         let template = template.map_err(|reason| of_protocol(Http2Error::Request(reason)))?;
         let (limits, mut known) = (Limits::default(), KnownHead::default());
-        let mut client = Client::new(self.plan.streams.get(), self.plan.http2);
+        let mut client = Client::new(self.plan.traffic.streams.get(), self.plan.connection.http2);
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
         client.open(&mut frames);
         loop {

@@ -37,7 +37,7 @@ impl Placed {
     /// As many workers as the plan says, wherever the scheduler puts them.
     pub(crate) fn unbound(plan: &Plan, reason: Option<Placement>) -> Self {
         Self {
-            workers: plan.workers,
+            workers: plan.workers.count,
             cpus: Vec::new(),
             record: reason,
         }
@@ -46,8 +46,8 @@ impl Placed {
     /// For a plan on this machine whose target is at `peer`; with the server, where that was looked
     /// for and is to be watched.
     pub(crate) fn choose(plan: &Plan, peer: &Peer) -> (Self, Option<ServerWatch>) {
-        let (server, watch) = match plan.placement {
-            Choice::Auto => machine_of(&plan.watch, peer),
+        let (server, watch) = match plan.workers.placement {
+            Choice::Auto => machine_of(&plan.observation.watch, peer),
             Choice::Scheduler | Choice::Given | Choice::Bound(_) => (ServerMachine::Other, None),
         };
         let surroundings = Surroundings {
@@ -65,7 +65,7 @@ impl Placed {
             server,
         } = surroundings;
         let unbound = |reason| Self::unbound(plan, Some(reason));
-        let affinities = match (&plan.placement, server) {
+        let affinities = match (&plan.workers.placement, server) {
             (Choice::Scheduler, _) => return unbound(Placement::Off),
             (Choice::Given, _) => return unbound(Placement::Given),
             (Choice::Bound(cpus), _) => {
@@ -98,7 +98,7 @@ impl Placed {
         candidates.sort_by_key(|&cpu| (bound_to(cpu), Reverse(cpu)));
         // The server has use for the other half. A plan may need more workers than that.
         let workers = (cpus.usable as usize / 2).max(least(plan));
-        candidates.truncate(workers.min(plan.workers.get() as usize));
+        candidates.truncate(workers.min(plan.workers.count.get() as usize));
         Self {
             workers: NonZeroU32::new(candidates.len() as u32).unwrap_or(NonZeroU32::MIN),
             cpus: candidates,
@@ -123,7 +123,7 @@ pub fn default_workers(model: &LoadModel, cpus: u32) -> NonZeroU32 {
 
 /// Workers that the plan needs at least: a schedule may have more arrivals than one can plan.
 fn least(plan: &Plan) -> usize {
-    let rate_per_s = plan.model.schedule().map_or(0.0, Schedule::rate_max);
+    let rate_per_s = plan.load.model.schedule().map_or(0.0, Schedule::rate_max);
     (rate_per_s / ARRIVALS_PER_WORKER_MAX).ceil().max(1.0) as usize
 }
 
@@ -137,8 +137,8 @@ mod tests {
         let target = Target::parse("http://127.0.0.1/", None).expect("it is one");
         let requests = RequestSet::one(RequestSpec::get("/"));
         let mut plan = Plan::new(target, requests);
-        plan.placement = placement;
-        plan.workers = NonZeroU32::new(workers).expect("not 0");
+        plan.workers.placement = placement;
+        plan.workers.count = NonZeroU32::new(workers).expect("not 0");
         plan
     }
 
@@ -199,7 +199,7 @@ mod tests {
             let plan = plan(wish, workers);
             let surroundings = surroundings(allowed, server);
             let placed = Placed::among(&plan, &surroundings);
-            let context = format!("{:?}, {surroundings:?}", plan.placement);
+            let context = format!("{:?}, {surroundings:?}", plan.workers.placement);
             assert_eq!(placed.record, Some(reason), "{context}");
             assert_eq!(placed.workers.get(), expected, "{context}");
             assert_eq!(placed.cpus, cpus, "{context}");
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn a_schedule_has_workers_enough_to_plan_it() {
         let mut plan = plan(Choice::Auto, 3);
-        plan.model = LoadModel::Open {
+        plan.load.model = LoadModel::Open {
             schedule: Schedule::constant_rate(ArrivalProcess::Constant, 25e6, 0).expect("a rate"),
-            connections_max: plan.connections,
-            queue_max: plan.connections,
+            connections_max: plan.load.connections,
+            queue_max: plan.load.connections,
         };
         let surroundings = surroundings(&[0, 1, 2, 3], here(&[&[0, 1, 2, 3]]));
         let placed = Placed::among(&plan, &surroundings);

@@ -15,7 +15,7 @@ use brunt_io::socket::{self, SocketOptionError};
 use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::{BackendChoice, Part, Placement, Plan, Round, Schedule, WithheldParts};
+use brunt_load::{BackendChoice, Load, Part, Placement, Plan, Schedule, WithheldParts, Work};
 use brunt_probe::server::ServerWatch;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
@@ -182,15 +182,18 @@ impl Prepared {
 
     /// Whether these are all workers of the plan.
     pub(crate) fn is_whole(&self) -> bool {
-        self.worker_count() == self.plan.workers.get()
+        self.worker_count() == self.plan.workers.count.get()
     }
 
     /// The same for one round.
-    pub(crate) fn of_round(&self, round: &Round) -> Arc<Self> {
-        Arc::new(Self {
-            plan: round.plan(&self.plan),
-            ..self.clone()
-        })
+    pub(crate) fn of_round(&self, load: &Load) -> Arc<Self> {
+        let mut prepared = self.clone();
+        let connections = load.connections.min(self.plan.load.connections);
+        prepared.plan.load = Load {
+            connections,
+            ..load.clone()
+        };
+        Arc::new(prepared)
     }
 }
 
@@ -212,21 +215,24 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     plan.check_complete()?;
     let cpus = usable_cpus();
     // How many workers a part has was said to all agents.
-    let is_placed = plan.placement == Placement::Auto && part.is_none();
-    if is_placed && !plan.oversubscribe {
-        plan.workers = plan.workers.min(default_workers(&plan.model, cpus));
+    let is_placed = plan.workers.placement == Placement::Auto && part.is_none();
+    if is_placed && !plan.workers.oversubscribe {
+        plan.workers.count = plan
+            .workers
+            .count
+            .min(default_workers(&plan.load.model, cpus));
     }
     check_workers(&plan)?;
     let here = workers_here(&plan, part)?;
     let workers = here.end - here.start;
-    if workers > cpus && !plan.oversubscribe {
+    if workers > cpus && !plan.workers.oversubscribe {
         return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
     }
-    let (backend, backend_note) = choose_backend(plan.backend)?;
-    tls_config::read_files(&mut plan.tls)?;
+    let (backend, backend_note) = choose_backend(plan.workers.backend)?;
+    tls_config::read_files(&mut plan.connection.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
     let (placed, server) = match part {
-        Some(_) if plan.placement == Placement::Auto => (
+        Some(_) if plan.workers.placement == Placement::Auto => (
             Placed::unbound(&plan, Some(brunt_record::Placement::Given)),
             None,
         ),
@@ -289,7 +295,7 @@ pub fn prepare_simulated_part(
     plan.check_complete()?;
     check_workers(&plan)?;
     workers_here(&plan, part)?;
-    tls_config::read_files(&mut plan.tls)?;
+    tls_config::read_files(&mut plan.connection.tls)?;
     let peer = Peer::Unix("simulated".into());
     let side = tls_config::for_simulation(&plan)?;
     let negotiated = Negotiated::simulated_in(&plan, side, machine)?;
@@ -299,7 +305,7 @@ pub fn prepare_simulated_part(
 
 /// Whether the workers can share what they are to do.
 fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
-    let (workers, connections) = (plan.workers.get(), plan.connections.get());
+    let (workers, connections) = (plan.workers.count.get(), plan.load.connections.get());
     if workers > connections {
         return Err(PrepareError::MoreWorkersThanConnections {
             workers,
@@ -307,7 +313,7 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
         });
     }
     let most_per_s = ARRIVALS_PER_WORKER_MAX * f64::from(workers);
-    match plan.model.schedule().map(Schedule::rate_max) {
+    match plan.load.model.schedule().map(Schedule::rate_max) {
         Some(rate_per_s) if rate_per_s > most_per_s => Err(PrepareError::RateTooHigh {
             rate_per_s,
             workers,
@@ -319,7 +325,7 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
 
 /// The numbers of the workers of this process.
 fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareError> {
-    let workers = plan.workers.get();
+    let workers = plan.workers.count.get();
     let here = part.map_or(0..workers, Part::workers);
     if here.is_empty() || here.end > workers {
         Err(PrepareError::NoSuchWorkers {
@@ -340,7 +346,7 @@ fn prepared(
     negotiated: Negotiated,
     placed: Placed,
 ) -> Result<Prepared, PrepareError> {
-    plan.workers = placed.workers;
+    plan.workers.count = placed.workers;
     let workers = workers_here(&plan, part)?;
     // What the others do is no matter of this machine.
     let own = plan.part(workers.clone()).ok_or(PrepareError::NoShare)?;
@@ -362,7 +368,7 @@ fn prepared(
         Peer::Tcp(target) | Peer::Udp(target) => Some(target.ip()),
         Peer::Unix(_) => None,
     };
-    for &address in &plan.source_addresses {
+    for &address in &plan.connection.source_addresses {
         std::net::UdpSocket::bind((address, 0)).map_err(|reason| PrepareError::SourceAddress {
             address: address.to_string(),
             reason,
@@ -377,7 +383,7 @@ fn prepared(
     let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
     let is_unix = matches!(peer, Peer::Unix(_)) && backend != Backend::Sim;
-    if is_unix && plan.one_way().is_some() {
+    if is_unix && plan.work() == Work::Streams {
         return Err(PrepareError::StreamsOverUnix);
     }
     let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
@@ -430,7 +436,7 @@ pub fn uring_refusal() -> Option<String> {
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    let least = plan.protocol.in_clear_text();
+    let least = plan.connection.protocol.in_clear_text();
     if least.depth.is_settled {
         negotiate::refuse_pipeline(plan, least)?;
     }
@@ -465,15 +471,15 @@ fn first_of<T>(
 
 /// Whether the plan speaks over datagrams.
 fn is_over_datagrams(plan: &Plan) -> bool {
-    plan.protocol.preferred().transport == Transport::Datagrams
+    plan.connection.protocol.preferred().transport == Transport::Datagrams
 }
 
 /// Connects to the first address of the target that takes a connection; gives the deadline of the
 /// attempt, too, which in a run holds for handshakes as well.
 fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
-    let patience = Duration::from_nanos(plan.connect_timeout_ns);
+    let patience = Duration::from_nanos(plan.limits.connect_timeout_ns);
     let connect = |peer: Peer| {
-        let deadline = Deadline::after(plan.connect_timeout_ns);
+        let deadline = Deadline::after(plan.limits.connect_timeout_ns);
         match Link::connect(&peer, patience) {
             Ok(link) => Ok((peer, link, deadline)),
             Err(reason) => Err(PrepareError::Unreachable {
@@ -513,7 +519,7 @@ fn peers(plan: &Plan) -> Result<impl Iterator<Item = Peer> + use<>, PrepareError
         host: host.clone(),
         reason,
     })?;
-    let transport = plan.protocol.preferred().transport;
+    let transport = plan.connection.protocol.preferred().transport;
     Ok(addresses.map(move |address| match transport {
         Transport::Streams => Peer::Tcp(address),
         Transport::Datagrams => Peer::Udp(address),

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
-use brunt_load::{Plan, ServerCounter};
+use brunt_load::{Plan, ServerCounter, Work};
 use brunt_probe::observer::{Observer, Sources};
 use brunt_probe::server::{Found, ServerWatch};
 use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
@@ -69,20 +69,20 @@ impl Probes {
         known: Option<ServerWatch>,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
-        let tls = PageTls::new(&plan.tls, &plan.target.host);
-        let machine = if plan.observe {
+        let tls = PageTls::new(&plan.connection.tls, &plan.target.host);
+        let machine = if plan.observation.observe {
             let found = match known {
                 Some(server) => Found {
                     watch: Some(server),
                     missing: None,
                 },
-                None => ServerWatch::find(&plan.watch, peer, own_server)?,
+                None => ServerWatch::find(&plan.observation.watch, peer, own_server)?,
             };
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: peer.clone(),
                 connections_max: plan.connections_most().into(),
-                link_bits_per_s: plan.link_bits_per_s,
+                link_bits_per_s: plan.observation.link_bits_per_s,
                 server: found.watch,
                 missing: missing.into_iter().collect(),
             };
@@ -97,7 +97,7 @@ impl Probes {
             };
             let reader = CounterReader::new(&counter, &tls)?;
             // Bytes of streams before the run may still be counted: of the connection before it.
-            let before = if plan.one_way().is_some() {
+            let before = if plan.work() == Work::Streams {
                 read_settled(&reader)?
             } else {
                 reader.read()?
@@ -106,7 +106,7 @@ impl Probes {
         };
         let [received, sent] = counters(plan);
         let counts = [read(received)?, read(sent)?];
-        let edges = match (&plan.server_counter, plan.one_way()) {
+        let edges = match (&plan.observation.server_counter, plan.one_way()) {
             (Some(counter), Some(_)) => {
                 let reader = WindowReader::new(counter, &tls)?;
                 let end_ns = move || control.end_ns();
@@ -229,7 +229,7 @@ fn settled(first: Reading, mut again: impl FnMut() -> Option<Reading>) -> Readin
 /// reference server's page. A value that the user named is the only one. It is for the direction in
 /// which brunt sends; where brunt does not send, for the other one.
 fn counters(plan: &Plan) -> [Option<ServerCounter>; 2] {
-    let Some(counter) = &plan.server_counter else {
+    let Some(counter) = &plan.observation.server_counter else {
         return [None, None];
     };
     let Some(streams) = plan.one_way() else {

@@ -9,7 +9,7 @@ use brunt_io::backend::Peer;
 use brunt_io::clock;
 use brunt_io::cpu::CpuUse;
 use brunt_judge::{NoSuccessCause, RunFigures};
-use brunt_load::{Amounts, Plan, RequestOrder, Reuse, Schedule};
+use brunt_load::{Amounts, Plan, RequestOrder, Reuse, Schedule, Work};
 use brunt_probe::memory;
 use brunt_record::{
     AgentClock, AgentRecord, Evidence, FailureKind, HostUse, Latencies, Negotiated, Objective,
@@ -51,8 +51,8 @@ impl Prepared {
 
     /// The window of a run whose load begins at `load_ns`; without a duration it has no end yet.
     pub(crate) fn window_from(&self, load_ns: u64) -> Window {
-        let start_ns = load_ns + self.plan.warmup_ns;
-        let length_ns = self.plan.stop.duration_ns.unwrap_or(u64::MAX);
+        let start_ns = load_ns + self.plan.load.warmup_ns;
+        let length_ns = self.plan.load.stop.duration_ns.unwrap_or(u64::MAX);
         Window {
             start_ns,
             end_ns: start_ns.saturating_add(length_ns),
@@ -61,7 +61,7 @@ impl Prepared {
 
     /// Whether the window may end before its time because nothing is left to do.
     fn may_end(&self) -> bool {
-        let stop = self.plan.stop;
+        let stop = self.plan.load.stop;
         stop.requests.is_some() || stop.duration_ns.is_none()
     }
 
@@ -101,7 +101,7 @@ impl Prepared {
         edges.warmup_start.set(load_ns);
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
-        if self.plan.stop.duration_ns.is_some()
+        if self.plan.load.stop.duration_ns.is_some()
             && !ending.is_early
             && round.control.end_ns() >= planned_end_ns
         {
@@ -148,7 +148,7 @@ impl Prepared {
             workers.push(recording.record);
         }
         brunt_record::forget_unnamed(&mut names);
-        for (record, name) in names.iter_mut().zip(self.plan.requests.names()) {
+        for (record, name) in names.iter_mut().zip(self.plan.traffic.requests.names()) {
             name.clone_into(&mut record.name);
         }
         edges.drain_end.set(drain_end_ns);
@@ -199,7 +199,7 @@ impl Prepared {
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
                 resident_before_bytes: begun
                     .resident_before_bytes
-                    .filter(|_| self.plan.model.is_held()),
+                    .filter(|_| self.plan.work() == Work::Hold),
             },
             limits: self.limits.clone(),
             evidence: conclusion.evidence,
@@ -271,7 +271,7 @@ pub(crate) fn hand_over_log(
     ended: &mut [Ended],
     observer: &mut dyn RunObserver,
 ) {
-    if plan.logged_requests_max > 0 {
+    if plan.observation.logged_requests_max > 0 {
         let mut log = RequestLog::new(start_ns);
         for end in ended {
             end.finished.recorder.hand_over_log(&mut log);
@@ -340,11 +340,11 @@ impl Prepared {
     /// Arrivals that the workers of this process have in `window` on average, in a load that starts
     /// at `load_ns`. Absent without a schedule.
     pub(crate) fn expected_arrivals(&self, load_ns: u64, window: Window) -> Option<f64> {
-        let schedule = self.plan.model.schedule()?;
-        let from_load = schedule.clone().after(self.plan.warmup_ns);
+        let schedule = self.plan.load.model.schedule()?;
+        let from_load = schedule.clone().after(self.plan.load.warmup_ns);
         let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
         let expected = from_load.expected(from_ns, to_ns);
-        let all = self.plan.workers.get();
+        let all = self.plan.workers.count.get();
         Some(match self.workers.len() {
             part if part == all as usize => expected,
             part => expected * part as f64 / f64::from(all),
@@ -355,19 +355,23 @@ impl Prepared {
     pub(crate) fn seeds(&self) -> Seeds {
         let plan = &self.plan;
         Seeds {
-            arrivals: plan.model.schedule().map(Schedule::seed),
-            think: (plan.think_time_ns > 0).then_some(plan.think_seed),
-            order: match plan.requests.order() {
+            arrivals: plan.load.model.schedule().map(Schedule::seed),
+            think: (plan.traffic.think_time_ns > 0).then_some(plan.traffic.think_seed),
+            order: match plan.traffic.requests.order() {
                 RequestOrder::Turns | RequestOrder::ConnectionTurns => None,
                 RequestOrder::Random { seed } => Some(seed),
             },
-            numbers: plan.requests.draws_numbers().then_some(plan.think_seed),
+            numbers: plan
+                .traffic
+                .requests
+                .draws_numbers()
+                .then_some(plan.traffic.think_seed),
         }
     }
 
     /// What was negotiated.
     pub(crate) fn describe_negotiated(&self) -> Negotiated {
-        let is_single = self.plan.reuse == Reuse::Requests(NonZeroU64::MIN);
+        let is_single = self.plan.traffic.reuse == Reuse::Requests(NonZeroU64::MIN);
         let (sizes, tls) = (self.requests.sizes, self.negotiated.tls.as_ref());
         let request_bytes = if is_single {
             sizes.last_request
@@ -437,7 +441,7 @@ pub fn complete(run: &mut Run, origin: &Origin) {
 
 /// Whether nothing succeeded because TLS is spoken at that port. Only some servers say so.
 fn speaks_tls(run: &Run) -> bool {
-    let is_clear = run.plan.tls().is_none() && !run.is_streams() && !run.is_simulated();
+    let is_clear = run.plan.tls().is_none() && run.work() != Work::Streams && !run.is_simulated();
     // The others would have in their logs what brunt counts nowhere.
     let could_be = run.no_success().is_some_and(|found| {
         matches!(

@@ -12,7 +12,7 @@ use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
 use brunt_io::spin::Spinner;
 use brunt_io::{clock, threads};
-use brunt_load::{GeneratorError, RequestGenerator, Round};
+use brunt_load::{GeneratorError, Load, RequestGenerator};
 use brunt_probe::memory;
 use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
@@ -187,8 +187,8 @@ impl Prepared {
         own_server: bool,
         observer: &mut dyn RunObserver,
     ) -> Result<Run, RunError> {
-        let round = Round::of(&self.plan);
-        self.open(control, own_server).round(&round, observer)
+        let load = self.plan.load.clone();
+        self.open(control, own_server).round(&load, observer)
     }
 
     /// What a worker does on one of these backends, in the protocol that was negotiated.
@@ -217,12 +217,12 @@ pub trait Rounds {
     ///
     /// Nothing was measured: interrupted too early, or the kernel failed brunt. The session is then
     /// of no more use.
-    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError>;
+    fn round(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError>;
 }
 
 impl Rounds for Session<'_> {
-    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
-        let outcome = self.measure(round, observer);
+    fn round(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        let outcome = self.measure(load, observer);
         if outcome.is_err() {
             self.workers.fail(&self.control);
         }
@@ -244,7 +244,7 @@ impl Session<'_> {
         let workers = self.prepared.worker_count();
         let protocol = self.prepared.negotiated.protocol;
         self.generators = Generators::new(generators, workers, protocol)?;
-        self.prepared.plan.is_generated = true;
+        self.prepared.plan.traffic.is_generated = true;
         Ok(())
     }
 
@@ -258,8 +258,8 @@ impl Session<'_> {
         self.workers.leave(&self.control, &is_hurried);
     }
 
-    fn measure(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
-        let prepared = self.prepared.of_round(round);
+    fn measure(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+        let prepared = self.prepared.of_round(load);
         self.generators.check(&prepared.plan)?;
         self.control.done_window_ns.set(u64::MAX);
         let (sender, snapshots) = snapshots(prepared.workers.clone(), observer);
@@ -382,7 +382,7 @@ impl Workers for Threads {
         window: Window,
     ) -> Result<Ending, RunError> {
         let control = round.control;
-        if round.prepared.plan.stop.requests.is_none() || !control.holds_end.is_set() {
+        if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.is_set() {
             return Ok(own);
         }
         let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
@@ -635,7 +635,7 @@ impl Threads {
         let (prepared, control) = (Arc::clone(&round.prepared), round.control);
         // An agreed start may be seconds away.
         let load_ns = if control.holds_start.is_set() {
-            window.start_ns - prepared.plan.warmup_ns
+            window.start_ns - prepared.plan.load.warmup_ns
         } else {
             0
         };

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use brunt_io::cpu::{CpuUse, Cpus};
 use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
-use brunt_load::Round;
 use brunt_record::{Evidence, Run, SetUp, ThreadUse};
 
 use crate::failure::RunError;
@@ -73,9 +72,9 @@ impl Prepared {
         machine: &mut M,
         control: &Arc<Control>,
     ) -> Result<Run, RunError> {
-        let round = Round::of(&self.plan);
+        let load = self.plan.load.clone();
         let ignore = &mut |_, _: &_| {};
-        self.open_in(machine, control).round(&round, ignore)
+        self.open_in(machine, control).round(&load, ignore)
     }
 }
 
@@ -164,7 +163,7 @@ where
             let task = prepared.task(worker, budget, control, &sender);
             let spinner = Spinner::new(
                 prepared.spin(),
-                prepared.plan.workers.get(),
+                prepared.plan.workers.count.get(),
                 Cpus::of_process(),
             );
             let failed = |reason| RunError::Worker { worker, reason };

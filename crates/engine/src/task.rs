@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_io::backend::{Peer, Slot};
-use brunt_load::{LoadModel, Plan, SocketOptions, Spin, share};
+use brunt_load::{LoadModel, Plan, SocketOptions, Spin, Work, share};
 use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
@@ -48,7 +48,7 @@ impl Task {
 
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(crate) fn held(&self) -> u32 {
-        match self.plan().model {
+        match self.plan().load.model {
             LoadModel::Sessions { .. } => 0,
             _ => self.connections,
         }
@@ -183,15 +183,19 @@ impl Prepared {
         Task {
             prepared: Arc::clone(self),
             worker,
-            connections: share(plan.connections.get(), plan.workers.get(), worker),
+            connections: share(
+                plan.load.connections.get(),
+                plan.workers.count.get(),
+                worker,
+            ),
             depth: self.negotiated.depth,
             requests_per_connection: self.requests_per_connection(),
             gather_ns: self.gather_ns(worker),
-            timeout_ns: plan.timeout_ns,
+            timeout_ns: plan.limits.timeout_ns,
             budget,
             part: plan
                 .requests_of(worker..worker + 1)
-                .filter(|_| plan.has_equal_parts),
+                .filter(|_| plan.traffic.has_equal_parts),
             control: Arc::clone(control),
             snapshots: snapshots.clone(),
         }
@@ -200,42 +204,45 @@ impl Prepared {
     /// One connection in this many is stamped by the kernel. What streams receive is never looked
     /// at, and without requests nothing comes.
     pub(crate) fn stamps_every(&self) -> Option<NonZeroU32> {
-        let every = self.plan.stamps.every();
+        let every = self.plan.observation.stamps.every();
         every.filter(|_| self.awaits_replies())
     }
 
     /// Whether half of the connections pause for a part of a closed loop's warm-up.
     pub(crate) fn halves(&self) -> bool {
-        self.plan.halves_warmup && self.awaits_replies()
+        self.plan.load.halves_warmup && self.awaits_replies()
     }
 
     fn awaits_replies(&self) -> bool {
-        self.plan.one_way().is_none() && !self.plan.connects_only()
+        matches!(self.plan.work(), Work::Requests | Work::Hold)
     }
 
     /// Whether requests are sent again that their servers did not process. What makes requests
     /// while the run goes on keeps none of them.
     pub(crate) fn sends_again(&self) -> bool {
         let plan = &self.plan;
-        plan.sends_again
-            && !plan.is_generated
-            && !plan.has_equal_parts
-            && !matches!(plan.model, LoadModel::Sessions { .. })
+        plan.traffic.sends_again
+            && !plan.traffic.is_generated
+            && !plan.traffic.has_equal_parts
+            && !matches!(plan.load.model, LoadModel::Sessions { .. })
     }
 
     /// Requests of the window that a worker logs, at most; 0 for none.
     pub(crate) fn logged_requests_max(&self) -> u64 {
         let plan = &self.plan;
-        match plan.stop.requests {
+        match plan.load.stop.requests {
             // Nobody knows which worker sends how many.
-            Some(requests) => plan.logged_requests_max.min(requests),
-            None => plan.logged_requests_max.div_ceil(plan.workers.get().into()),
+            Some(requests) => plan.observation.logged_requests_max.min(requests),
+            None => plan
+                .observation
+                .logged_requests_max
+                .div_ceil(plan.workers.count.get().into()),
         }
     }
 
     /// Where the connection of a worker in a slot goes: to all servers alike, over all workers.
     pub(crate) fn peer_of(&self, worker: u32, slot: Slot) -> &Peer {
-        let number = slot.0 as usize * self.plan.workers.get() as usize + worker as usize;
+        let number = slot.0 as usize * self.plan.workers.count.get() as usize + worker as usize;
         match number % (self.further_peers.len() + 1) {
             0 => &self.peer,
             other => &self.further_peers[other - 1],
@@ -247,20 +254,21 @@ impl Prepared {
     pub(crate) fn sockets(&self) -> SocketOptions {
         let plan = &self.plan;
         let streams = plan.one_way();
-        let paced = streams.and_then(|streams| streams.paced_bytes_per_s(plan.connections.get()));
+        let paced =
+            streams.and_then(|streams| streams.paced_bytes_per_s(plan.load.connections.get()));
         SocketOptions {
-            paced_bytes_per_s: paced.or(plan.sockets.paced_bytes_per_s),
+            paced_bytes_per_s: paced.or(plan.connection.sockets.paced_bytes_per_s),
             receive_bytes_min: streams
                 .filter(|streams| streams.receives)
                 .and_then(|_| NonZeroU32::new(STREAM_RECEIVE_BYTES_MIN)),
-            ..plan.sockets.clone()
+            ..plan.connection.sockets.clone()
         }
     }
 
     /// What the workers of this process draw the requests of a run by count from.
     pub(crate) fn budgets(&self) -> Option<Budgets> {
         // Workers in simulation do not live at the same time.
-        if self.plan.has_equal_parts || self.backend == BackendName::Sim {
+        if self.plan.traffic.has_equal_parts || self.backend == BackendName::Sim {
             let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
             let of_workers = self.workers.clone().map(of_worker);
             let of_workers: Option<Vec<u64>> = of_workers.collect();
@@ -278,16 +286,20 @@ impl Prepared {
     }
 
     fn gather_ns(&self, worker: u32) -> u64 {
-        let has_schedule = self.plan.model.schedule().is_some();
+        let has_schedule = self.plan.load.model.schedule().is_some();
         let is_fast = has_schedule && !self.is_slow();
         let plan = &self.plan;
-        let connections = share(plan.connections.get(), plan.workers.get(), worker);
+        let connections = share(
+            plan.load.connections.get(),
+            plan.workers.count.get(),
+            worker,
+        );
         let in_flight = u64::from(connections) * u64::from(self.negotiated.depth);
         // A server has a few replies in each datagram, and each wakes the worker up.
         let is_woken_often = !has_schedule
             && self.negotiated.protocol.transport == Transport::Datagrams
             && in_flight >= IN_FLIGHT_MANY;
-        match self.plan.spin {
+        match self.plan.workers.spin {
             // Virtual time is not saved by sleeping.
             _ if self.backend == BackendName::Sim => 0,
             Spin::Auto | Spin::Off if is_fast => GATHER_NS,
@@ -301,7 +313,7 @@ impl Prepared {
     /// Whether workers poll: always when it was asked for; by default where planned instants are
     /// to be met and are so far apart that sleeping through the gaps would be the rule.
     pub(crate) fn spin(&self) -> Spin {
-        match self.plan.spin {
+        match self.plan.workers.spin {
             Spin::Auto if !self.is_slow() => Spin::Off,
             // Polling does not make virtual time pass.
             _ if self.backend == BackendName::Sim => Spin::Off,
@@ -311,8 +323,8 @@ impl Prepared {
 
     /// Whether there is a schedule, with long gaps.
     fn is_slow(&self) -> bool {
-        self.plan.model.schedule().is_some_and(|schedule| {
-            schedule.rate_max() / f64::from(self.plan.workers.get()) <= SLOW_RATE_MAX_PER_S
+        self.plan.load.model.schedule().is_some_and(|schedule| {
+            schedule.rate_max() / f64::from(self.plan.workers.count.get()) <= SLOW_RATE_MAX_PER_S
         })
     }
 }

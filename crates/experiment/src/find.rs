@@ -26,7 +26,7 @@ pub fn capacity_plan(
     most_per_s: f64,
     budget_ns: Option<u64>,
 ) -> CapacityPlan {
-    let window_ns = plan.stop.duration_ns.unwrap_or(0);
+    let window_ns = plan.load.stop.duration_ns.unwrap_or(0);
     let (least_per_s, enough_per_s) = rates_to_judge(&objectives, window_ns, budget_ns);
     CapacityPlan {
         url: plan.target.url.clone(),
@@ -36,7 +36,7 @@ pub fn capacity_plan(
         least_per_s,
         most_per_s,
         window_ns,
-        warmup_ns: plan.warmup_ns,
+        warmup_ns: plan.load.warmup_ns,
         budget_ns,
     }
 }
@@ -74,8 +74,8 @@ impl Finder {
         let next = self.search.next()?;
         let mut plan = self.plan.clone();
         set_rate(&mut plan, next.rate_per_s);
-        plan.stop.duration_ns = Some(next.window_ns);
-        plan.drain_limit_ns = plan.drain_limit_ns.min(CAPACITY_DRAIN_NS_MAX);
+        plan.load.stop.duration_ns = Some(next.window_ns);
+        plan.load.drain_limit_ns = plan.load.drain_limit_ns.min(CAPACITY_DRAIN_NS_MAX);
         Some(plan)
     }
 

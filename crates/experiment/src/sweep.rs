@@ -41,27 +41,29 @@ pub fn is_within_session(axis: SweepAxis) -> bool {
 /// The plan of a round at one value, where `plan` is that at the largest.
 pub fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
     let mut plan = plan.clone();
-    plan.warmup_ns = sweep.round_warmup_ns;
+    plan.load.warmup_ns = sweep.round_warmup_ns;
     let count = || NonZeroU32::new(value as u32).unwrap_or(NonZeroU32::MIN);
     match sweep.varied {
         SweepAxis::Connections => {
-            plan.connections = count();
+            plan.load.connections = count();
             // Each has one at least.
-            plan.workers = plan.workers.min(count());
+            plan.workers.count = plan.workers.count.min(count());
             if let LoadModel::Open {
                 connections_max, ..
-            } = &mut plan.model
+            } = &mut plan.load.model
             {
                 *connections_max = count();
             }
         }
         SweepAxis::Rate => set_rate(&mut plan, value),
-        SweepAxis::Workers => plan.workers = count(),
-        SweepAxis::Streams => plan.streams = count(),
-        SweepAxis::BodyBytes => plan.requests = with_body(&plan.requests, value as usize),
+        SweepAxis::Workers => plan.workers.count = count(),
+        SweepAxis::Streams => plan.traffic.streams = count(),
+        SweepAxis::BodyBytes => {
+            plan.traffic.requests = with_body(&plan.traffic.requests, value as usize)
+        }
         SweepAxis::Requests => {
             let requests = NonZeroU64::new(value as u64).unwrap_or(NonZeroU64::MIN);
-            plan.stop.requests = Some(requests.get());
+            plan.load.stop.requests = Some(requests.get());
         }
     }
     plan
@@ -69,7 +71,8 @@ pub fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
 
 /// Sets a constant rate in the plan's schedule. A plan without a schedule stays as it is.
 pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
-    if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } = &mut plan.model
+    if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } =
+        &mut plan.load.model
         && let Ok(other) = Schedule::constant_rate(schedule.process(), per_s, schedule.seed())
     {
         *schedule = other;

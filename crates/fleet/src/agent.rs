@@ -391,10 +391,14 @@ impl fmt::Display for AllowedTarget {
 ///
 /// It does not.
 pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionError> {
-    if !matches!(plan.watch, Watch::Auto | Watch::Off) {
+    if !matches!(plan.observation.watch, Watch::Auto | Watch::Off) {
         return Err(AdmissionError::Process);
     }
-    let counter = plan.server_counter.iter().map(|counter| &counter.target);
+    let counter = plan
+        .observation
+        .server_counter
+        .iter()
+        .map(|counter| &counter.target);
     for target in plan.targets().chain(counter) {
         if let Some(path) = &target.unix_socket {
             return Err(AdmissionError::UnixSocket(path.clone()));
@@ -406,7 +410,7 @@ pub fn admit(plan: &Plan, allowed: &[AllowedTarget]) -> Result<(), AdmissionErro
             });
         }
     }
-    if plan.is_generated {
+    if plan.traffic.is_generated {
         Err(AdmissionError::Generated)
     } else {
         Ok(())
@@ -452,7 +456,7 @@ mod tests {
     #[test]
     fn pages_beside_the_load_are_targets_too() {
         let mut counted = plan("http://host/");
-        counted.server_counter = Some(ServerCounter {
+        counted.observation.server_counter = Some(ServerCounter {
             target: target("http://metadata/"),
             path: None,
         });
@@ -475,9 +479,9 @@ mod tests {
         let mut with_socket = plan("http://host/");
         with_socket.target.unix_socket = Some("/run/docker.sock".into());
         let mut with_process = plan("http://host/");
-        with_process.watch = Watch::Process(1);
+        with_process.observation.watch = Watch::Process(1);
         let mut with_script = plan("http://host/");
-        with_script.is_generated = true;
+        with_script.traffic.is_generated = true;
         for (plan, words) in [
             (with_socket, "/run/docker.sock"),
             (with_process, "process"),
@@ -488,7 +492,7 @@ mod tests {
         }
         // The content of files is in a plan, their paths cannot be.
         let mut with_file = plan("https://host/");
-        with_file.tls.roots = Some(PlanFile::At("/etc/shadow".into()));
+        with_file.connection.tls.roots = Some(PlanFile::At("/etc/shadow".into()));
         assert!(serde_json::to_vec(&with_file).is_err());
     }
 

@@ -116,10 +116,10 @@ impl<'a> Gathered<'a> {
         overseeing.board = Some(board);
         overseeing.is_whole_wanted = is_whole_wanted;
         let timing = Timing {
-            warmup_ns: plan.warmup_ns,
-            window_ns: plan.stop.duration_ns,
-            is_counted: plan.stop.requests.is_some(),
-            drain_ns: plan.drain_limit_ns,
+            warmup_ns: plan.load.warmup_ns,
+            window_ns: plan.load.stop.duration_ns,
+            is_counted: plan.load.stop.requests.is_some(),
+            drain_ns: plan.load.drain_limit_ns,
         };
         let outcome = self
             .fleet
@@ -130,7 +130,7 @@ impl<'a> Gathered<'a> {
     fn assign(&self, plan: &Plan, program: Option<&Program>) -> Result<(Vec<u8>, Vec<Part>)> {
         let parts = self.parts(plan)?;
         let mut plan = plan.clone();
-        tls_config::read_files(&mut plan.tls)?;
+        tls_config::read_files(&mut plan.connection.tls)?;
         let program = program.cloned();
         let assignment = serde_json::to_vec(&Assignment { plan, program })?;
         Ok((assignment, parts))
@@ -154,20 +154,21 @@ impl<'a> Gathered<'a> {
     fn parts(&self, plan: &Plan) -> Result<Vec<Part>> {
         let agents = self.started.count;
         let is_free = !self.task.has_workers;
-        let parts: Option<Vec<Part>> = if is_free && plan.workers == self.workers(&plan.model) {
-            let mut first = 0;
-            let own = self.own_workers(&plan.model).into_iter();
-            let parts = own.map(|count| {
-                let part = Part::new(first, count);
-                first = first.saturating_add(count.get());
-                Some(part)
-            });
-            parts.collect()
-        } else {
-            let numbers = 0..agents.get();
-            let parts = numbers.map(|index| Part::nth(index, agents, plan.workers));
-            parts.collect()
-        };
+        let parts: Option<Vec<Part>> =
+            if is_free && plan.workers.count == self.workers(&plan.load.model) {
+                let mut first = 0;
+                let own = self.own_workers(&plan.load.model).into_iter();
+                let parts = own.map(|count| {
+                    let part = Part::new(first, count);
+                    first = first.saturating_add(count.get());
+                    Some(part)
+                });
+                parts.collect()
+            } else {
+                let numbers = 0..agents.get();
+                let parts = numbers.map(|index| Part::nth(index, agents, plan.workers.count));
+                parts.collect()
+            };
         let Some(parts) = parts else {
             bail!(
                 "each agent needs a worker of its own, and each worker a connection; use -t \

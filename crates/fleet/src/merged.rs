@@ -74,7 +74,7 @@ fn by_window(plan: &Plan, results: &[AgentResult]) -> Result<Vec<Run>> {
 /// A plan as runs of it have it.
 fn as_stored(plan: &Plan) -> Result<Plan> {
     let mut plan = plan.clone();
-    tls_config::read_files(&mut plan.tls)?;
+    tls_config::read_files(&mut plan.connection.tls)?;
     let text = serde_json::to_vec(&plan.without_secrets())?;
     Ok(serde_json::from_slice(&text)?)
 }
@@ -82,13 +82,11 @@ fn as_stored(plan: &Plan) -> Result<Plan> {
 /// Whether a run is that part of the plan that was assigned, and nothing else.
 fn is_assigned_part(assigned: &Plan, part: Part, run: &Run) -> bool {
     let workers = part.workers();
-    let is_whole = workers.len() == assigned.workers.get() as usize;
+    let is_whole = workers.len() == assigned.workers.count.get() as usize;
     let amounts = (!is_whole).then(|| assigned.amounts());
     // That something beside it made the requests is known when the load begins.
-    let measured = Plan {
-        is_generated: assigned.is_generated,
-        ..run.plan.clone()
-    };
+    let mut measured = run.plan.clone();
+    measured.traffic.is_generated = assigned.traffic.is_generated;
     run.agents.len() == 1
         && run.worker_numbers() == workers.clone().collect::<Vec<u32>>()
         && run.part_of == amounts
@@ -150,7 +148,7 @@ mod tests {
         let mut elsewhere = assigned.clone();
         elsewhere.target = Target::parse("http://elsewhere/", None).expect("a URL");
         let mut longer = assigned.clone();
-        longer.warmup_ns += 1;
+        longer.load.warmup_ns += 1;
         for (plan, part, expected) in [
             (&assigned, own, true),
             (&assigned, Part::new(1, NonZeroU32::MIN), false),

@@ -8,7 +8,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use brunt_engine::{Control, Phase, Progress, Rounds, RunError, RunObserver};
 use brunt_io::cpu::usable_cpus;
 use brunt_io::{clock, threads};
-use brunt_load::{Part, Round};
+use brunt_load::Part;
 use brunt_record::Run;
 
 use crate::host::{AgentHost, Generators};
@@ -152,7 +152,13 @@ impl Working<'_> {
         if let Some(program) = &program {
             program.admit(self.service.allows_scripts)?;
         }
-        if plan.stop.duration_ns.or(plan.stop.requests).is_none() {
+        if plan
+            .load
+            .stop
+            .duration_ns
+            .or(plan.load.stop.requests)
+            .is_none()
+        {
             bail!("the plan has no end: it needs a duration or a number of requests");
         }
         let mut order = Order::default();
@@ -166,7 +172,7 @@ impl Working<'_> {
                 host.say(&format_args!(
                     "the plan has come; workers of this agent: {} of {}",
                     part.workers().len(),
-                    plan.workers
+                    plan.workers.count
                 ));
                 true
             }
@@ -193,8 +199,8 @@ impl Working<'_> {
             host,
             control: Arc::clone(&control),
             order,
-            warmup_ns: plan.warmup_ns,
-            window_ns: plan.stop.duration_ns,
+            warmup_ns: plan.load.warmup_ns,
+            window_ns: plan.load.stop.duration_ns,
             hurry_ns: u64::MAX,
             reported: None,
         };
@@ -206,7 +212,7 @@ impl Working<'_> {
         if !generators.is_empty() {
             session.set_generators(generators)?;
         }
-        let outcome = session.round(&Round::of(&plan), &mut observer);
+        let outcome = session.round(&plan.load, &mut observer);
         session.leave(|| true);
         let why = observer.order.why(host);
         *left = observer.order.left;

@@ -133,7 +133,7 @@ const DER_HINT: &str = "; it looks like DER, which `openssl x509 -inform der` co
 ///
 /// A file cannot be used, there are no roots, or the settings do not go together.
 pub fn for_target(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError> {
-    side_of(plan, &plan.tls)
+    side_of(plan, &plan.connection.tls)
 }
 
 /// What all TLS sessions with a simulated server share; absent in clear text. Nobody vouches for
@@ -142,7 +142,7 @@ pub fn for_simulation(plan: &Plan) -> Result<Option<ClientSide>, TlsConfigError>
     let spec = TlsSpec {
         roots: None,
         insecure: true,
-        ..plan.tls.clone()
+        ..plan.connection.tls.clone()
     };
     side_of(plan, &spec)
 }
@@ -151,7 +151,7 @@ fn side_of(plan: &Plan, spec: &TlsSpec) -> Result<Option<ClientSide>, TlsConfigE
     if !plan.target.scheme.is_secure() {
         return Ok(None);
     }
-    client_side(spec, &plan.target.host, &offered(&plan.protocol)).map(Some)
+    client_side(spec, &plan.target.host, &offered(&plan.connection.protocol)).map(Some)
 }
 
 /// What is offered (ALPN) where this is to be spoken, in the order of preference.

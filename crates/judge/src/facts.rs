@@ -117,7 +117,7 @@ impl<'a> Facts<'a> {
         let asked = shares
             .reduce(|sum, share| Some(sum?.saturating_add(share?)))
             .flatten();
-        let by_duration = self.run.plan.stop.duration_ns.is_some();
+        let by_duration = self.run.plan.load.stop.duration_ns.is_some();
         let Some(asked) = asked else {
             // Without either, what makes the requests ended it.
             return !by_duration && !self.interrupted();
@@ -155,17 +155,17 @@ impl<'a> Facts<'a> {
 
     /// Whether each connection sends its next request when a reply is in.
     pub(crate) fn is_closed(&self) -> bool {
-        matches!(self.run.plan.model, LoadModel::Closed { .. })
+        matches!(self.run.plan.load.model, LoadModel::Closed { .. })
     }
 
     /// Whether the run had a schedule of requests.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.run.plan.model, LoadModel::Open { .. })
+        matches!(self.run.plan.load.model, LoadModel::Open { .. })
     }
 
     /// Whether the run had a schedule of connections.
     pub(crate) fn is_sessions(&self) -> bool {
-        matches!(self.run.plan.model, LoadModel::Sessions { .. })
+        matches!(self.run.plan.load.model, LoadModel::Sessions { .. })
     }
 
     /// The service times of successes, in whichever histogram they are: in that of their own, or
@@ -190,7 +190,7 @@ impl<'a> Facts<'a> {
             } else {
                 before.requests_sent
             };
-            let failed = before.failures.of_requests(self.run.plan.connects_only());
+            let failed = before.failures.of_requests(self.run.work());
             sent.saturating_sub(before.replies.total())
                 .saturating_sub(failed)
         })

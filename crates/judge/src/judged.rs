@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use brunt_load::Work;
 use brunt_record::{Histogram, Run, max_at_least_ns, mean_at_least_ns};
 
 use crate::behaviour::failures::{no_success_of, server_failure_of};
@@ -210,8 +211,7 @@ impl RunFigures for Run {
     }
 
     fn bandwidth(&self) -> Option<Bandwidth> {
-        self.is_streams()
-            .then(|| Bandwidth::of(self, &self.summary()))
+        (self.work() == Work::Streams).then(|| Bandwidth::of(self, &self.summary()))
     }
 
     fn bandwidth_intervals(&self) -> Vec<BandwidthInterval> {

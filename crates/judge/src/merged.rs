@@ -94,8 +94,8 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 }
 
 fn made_of(mut run: Run, number: usize, part: &Part) -> Run {
-    run.plan.connections = nonzero(part.connections);
-    if run.plan.model.schedule().is_some() {
+    run.plan.load.connections = nonzero(part.connections);
+    if run.plan.load.model.schedule().is_some() {
         let schedule = schedule_of(&mut run);
         let process = schedule.process();
         *schedule = Schedule::constant_rate(process, part.rate_per_s, 7).expect("a rate");
@@ -161,7 +161,7 @@ proptest! {
             &|run| run.names[0].requests_sent,
             &|run| run.summary().window.requests_sent,
             &|run| run.summary().series.points.iter().map(|point| point.successes).sum(),
-            &|run| run.plan.connections.get().into(),
+            &|run| run.plan.load.connections.get().into(),
             &|run| run.workers().count() as u64,
         ];
         for count in counts {
@@ -204,33 +204,39 @@ fn what_cannot_be_merged_is_refused_by_name() {
         }
     }
     refused("plan.target.url", |run| run.plan.target.url.push('x'));
-    refused("plan.timeout_ns", |run| run.plan.timeout_ns += 1);
-    refused("plan.stamps", |run| run.plan.stamps = Stamps::Off);
-    refused("plan.protocol", |run| {
-        run.plan.protocol = HttpChoice::HTTP2.into()
+    refused("plan.limits.timeout_ns", |run| {
+        run.plan.limits.timeout_ns += 1
     });
-    refused("the method of plan.requests", |run| {
+    refused("plan.observation.stamps", |run| {
+        run.plan.observation.stamps = Stamps::Off
+    });
+    refused("plan.connection.protocol", |run| {
+        run.plan.connection.protocol = HttpChoice::HTTP2.into()
+    });
+    refused("the method of plan.traffic.requests", |run| {
         let mut first = RequestSpec::get("/");
         first.method = "PUT".to_owned();
-        run.plan.requests = RequestSet::one(first);
+        run.plan.traffic.requests = RequestSet::one(first);
     });
-    refused("plan.reuse", |run| run.plan.reuse = replaced_after(3));
-    refused("plan.stop.duration_ns", |run| {
-        run.plan.stop.duration_ns = Some(1)
+    refused("plan.traffic.reuse", |run| {
+        run.plan.traffic.reuse = replaced_after(3)
+    });
+    refused("plan.load.stop.duration_ns", |run| {
+        run.plan.load.stop.duration_ns = Some(1)
     });
     refused("whether requests are counted", |run| {
-        run.plan.stop.requests = Some(1)
+        run.plan.load.stop.requests = Some(1)
     });
-    refused("the kind of plan.model", |run| {
-        run.plan.model = LoadModel::Closed {
+    refused("the kind of plan.load.model", |run| {
+        run.plan.load.model = LoadModel::Closed {
             connect_per_s: None,
         };
     });
-    refused("the process of plan.model.schedule", |run| {
+    refused("the process of plan.load.model.schedule", |run| {
         let poisson = Schedule::constant_rate(ArrivalProcess::Poisson, 2_000.0, 7);
         *schedule_of(run) = poisson.expect("a rate");
     });
-    refused("the lengths of plan.model.schedule.stages", |run| {
+    refused("the lengths of plan.load.model.schedule.stages", |run| {
         let stage = Stage {
             duration_ns: 1,
             from_per_s: 1.0,
@@ -248,7 +254,7 @@ fn what_cannot_be_merged_is_refused_by_name() {
     refused("the version of brunt", |run| run.brunt_version.push('x'));
     assert_eq!(Run::merge(Vec::new()), Err(MergeError::Nothing));
     let mut unsound = as_agent(run(), "b");
-    unsound.plan.connections = nonzero(9);
+    unsound.plan.load.connections = nonzero(9);
     let error = Run::merge(vec![as_agent(run(), "a"), unsound]).map(drop);
     let reason = UnsoundRun::Amounts;
     assert_eq!(error, Err(MergeError::Unsound { run: 1, reason }));
@@ -381,7 +387,7 @@ fn parts_are_all_there_or_the_missing_ones_are_named() {
     let of_fleet = |run: &Run| finding(run, "F2");
     let whole = merged(&parts(4));
     assert_eq!((whole.check_sound(), &whole.part_of), (Ok(()), &None));
-    assert_eq!(whole.plan.workers, nonzero(4));
+    assert_eq!(whole.plan.workers.count, nonzero(4));
     assert_eq!(of_fleet(&whole).0, InvariantStatus::Held);
     let lacking = merged(&parts(6));
     assert_eq!(lacking.check_sound(), Ok(()));

@@ -172,7 +172,7 @@ impl RoundRecord {
             }
         };
         let successes_per_s = rate("successes_per_s", &judged.successes_per_s());
-        let planned_per_s = match run.plan.model.schedule() {
+        let planned_per_s = match run.plan.load.model.schedule() {
             Some(_) => rate("planned_per_s", &summary.planned_per_s),
             None => None,
         };

@@ -114,19 +114,19 @@ impl Amounts {
 impl Plan {
     /// Its amounts: what several agents share out among them.
     pub fn amounts(&self) -> Amounts {
-        let schedule = self.model.schedule();
+        let schedule = self.load.model.schedule();
         let stages = schedule.map_or(&[][..], Schedule::stages).iter();
         Amounts {
-            connections: self.connections.get(),
-            connections_max: match self.model {
+            connections: self.load.connections.get(),
+            connections_max: match self.load.model {
                 LoadModel::Open {
                     connections_max, ..
                 } => Some(connections_max.get()),
                 _ => None,
             },
-            workers: self.workers.get(),
-            requests: self.stop.requests,
-            connect_per_s: self.model.connect_per_s(),
+            workers: self.workers.count.get(),
+            requests: self.load.stop.requests,
+            connect_per_s: self.load.model.connect_per_s(),
             rate_per_s: schedule.and_then(Schedule::rate_per_s),
             stages: stages
                 .map(|stage| StageRates {
@@ -134,7 +134,7 @@ impl Plan {
                     to_per_s: stage.to_per_s,
                 })
                 .collect(),
-            queue_max: self.model.queue_max().map(NonZeroU32::get),
+            queue_max: self.load.model.queue_max().map(NonZeroU32::get),
         }
     }
 
@@ -142,10 +142,10 @@ impl Plan {
     /// plan: without connections or workers, or at a rate that no schedule has.
     pub fn with_amounts(&self, amounts: &Amounts) -> Option<Self> {
         let mut plan = self.clone();
-        plan.connections = NonZeroU32::new(amounts.connections)?;
-        plan.workers = NonZeroU32::new(amounts.workers)?;
-        plan.stop.requests = amounts.requests;
-        match &mut plan.model {
+        plan.load.connections = NonZeroU32::new(amounts.connections)?;
+        plan.workers.count = NonZeroU32::new(amounts.workers)?;
+        plan.load.stop.requests = amounts.requests;
+        match &mut plan.load.model {
             LoadModel::Closed { connect_per_s } | LoadModel::Held { connect_per_s } => {
                 *connect_per_s = amounts.connect_per_s;
             }
@@ -243,7 +243,7 @@ impl Plan {
     /// What these of its workers do, as a plan of their own: the same with their share of the
     /// amounts. Absent where that is no plan.
     pub fn part(&self, workers: Range<u32>) -> Option<Self> {
-        if workers == (0..self.workers.get()) {
+        if workers == (0..self.workers.count.get()) {
             return Some(self.clone());
         }
         self.with_amounts(
@@ -256,11 +256,11 @@ impl Plan {
     /// Requests of a run by count that these of its workers have among them, where they share none
     /// with the others: in a closed loop by their connections, else as the arrivals are dealt.
     pub fn requests_of(&self, workers: Range<u32>) -> Option<u64> {
-        let requests = self.stop.requests?;
-        let all = self.workers.get();
-        Some(match self.model {
-            LoadModel::Closed { .. } | LoadModel::Held { .. } if !self.has_equal_parts => {
-                let connections = self.connections.get();
+        let requests = self.load.stop.requests?;
+        let all = self.workers.count.get();
+        Some(match self.load.model {
+            LoadModel::Closed { .. } | LoadModel::Held { .. } if !self.traffic.has_equal_parts => {
+                let connections = self.load.connections.get();
                 let of = |worker| share(connections, all, worker);
                 let before = |worker: u32| (0..worker).map(of).sum();
                 let dealt = |worker| dealt_to(requests, before(worker), connections);
@@ -325,18 +325,18 @@ mod tests {
         let target = Target::parse("http://127.0.0.1:1/", None).expect("a URL");
         let closed = Plan::new(target, RequestSet::one(RequestSpec::get("/")));
         let mut open = closed.clone();
-        open.model = LoadModel::Open {
+        open.load.model = LoadModel::Open {
             schedule: Schedule::constant_rate(ArrivalProcess::Poisson, 1_000.0, 7).expect("one"),
             connections_max: many(101),
             queue_max: many(1_003),
         };
         for mut plan in [closed, open] {
-            plan.connections = many(67);
-            plan.stop.requests = Some(10_007);
+            plan.load.connections = many(67);
+            plan.load.stop.requests = Some(10_007);
             for (workers, parts) in [(1, 1), (3, 2), (3, 3), (7, 3), (60, 11)] {
-                plan.workers = many(workers);
+                plan.workers.count = many(workers);
                 let own = (0..parts).map(|index| {
-                    let part = Part::nth(index, many(parts), plan.workers).expect("a part");
+                    let part = Part::nth(index, many(parts), plan.workers.count).expect("a part");
                     plan.part(part.workers()).expect("a plan").amounts()
                 });
                 let sum = own.reduce(|mut sum, own| {

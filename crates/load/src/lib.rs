@@ -35,8 +35,8 @@ pub use generator::{
 pub use http::HttpChoice;
 pub use messages::{MessageExchange, MessageSpec, OpeningMessage};
 pub use plan::{
-    BackendChoice, LoadModel, Placement, Plan, Reuse, Round, ServerCounter, SocketOptions, Spin,
-    Stamps, Stop, Watch,
+    BackendChoice, ConnectionSpec, Load, LoadModel, Observation, Placement, Plan, Reuse,
+    ServerCounter, SocketOptions, Spin, Stamps, Stop, TimeLimits, Traffic, Watch, Work, Workers,
 };
 pub use protocol_spec::{Exchange, ProtocolSpec, Term};
 pub use request_set::{

@@ -5,7 +5,7 @@ use brunt_proto::messages::{Framing, Pattern, Template};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol_spec::{Exchange, Term};
-use crate::{Secret, Withheld};
+use crate::{Secret, Withheld, Work};
 
 /// How messages are exchanged. What they are stands in the plan's set of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,9 +72,9 @@ impl Exchange for MessageExchange {
         }
     }
 
-    fn terms(&self, is_held: bool) -> Vec<Term> {
+    fn terms(&self, work: Work) -> Vec<Term> {
         let mut terms = Vec::new();
-        if !is_held {
+        if work != Work::Hold {
             terms.push(match &self.reply {
                 Framing::None => "no replies".into(),
                 reply => format!("replies {reply}").into(),

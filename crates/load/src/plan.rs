@@ -48,7 +48,7 @@ pub enum Reuse {
 }
 
 /// What makes a request due. A connection is free while fewer requests are in flight on it than
-/// `Plan::pipeline` or, where HTTP/2 is spoken, `Plan::streams` and the server allow.
+/// [`Traffic::pipeline`] or, where HTTP/2 is spoken, [`Traffic::streams`] and the server allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadModel {
@@ -58,23 +58,23 @@ pub enum LoadModel {
         /// Connections that set-up opens per second, all workers together; absent: no limit.
         connect_per_s: Option<f64>,
     },
-    /// Nothing: `Plan::connections` are opened, kept open and, where they are lost, replaced.
+    /// Nothing: [`Load::connections`] are opened, kept open and, where they are lost, replaced.
     Held {
         /// Connections that set-up opens per second, all workers together; absent: no limit.
         connect_per_s: Option<f64>,
     },
-    /// A schedule of requests. `Plan::connections` are held, and each request takes a free one.
+    /// A schedule of requests. [`Load::connections`] are held, and each request takes a free one.
     Open {
         /// When requests are due, all workers together.
         schedule: Schedule,
         /// Connections that there may be, when none of those held is free; all workers together,
-        /// not under `Plan::connections`.
+        /// not under [`Load::connections`].
         connections_max: NonZeroU32,
         /// Requests that may wait for a free connection, all workers together.
         queue_max: NonZeroU32,
     },
-    /// A schedule of connections. Each carries the requests that `Plan::reuse` allows, one after
-    /// the other. At most `Plan::connections` are open at once.
+    /// A schedule of connections. Each carries the requests that [`Traffic::reuse`] allows, one after
+    /// the other. At most [`Load::connections`] are open at once.
     Sessions {
         /// When connections are due, all workers together.
         schedule: Schedule,
@@ -116,11 +116,6 @@ impl LoadModel {
             Self::Closed { connect_per_s } | Self::Held { connect_per_s } => *connect_per_s,
             Self::Open { .. } | Self::Sessions { .. } => None,
         }
-    }
-
-    /// Whether connections are only kept open.
-    pub fn is_held(&self) -> bool {
-        matches!(self, Self::Held { .. })
     }
 }
 
@@ -168,15 +163,15 @@ pub enum Spin {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// For a server on this machine few, `Plan::workers` at most, each bound to a CPU that the
+    /// For a server on this machine few, [`Workers::count`] at most, each bound to a CPU that the
     /// server leaves alone or can leave alone; else as `Scheduler`.
     Auto,
-    /// `Plan::workers`, where the scheduler puts them.
+    /// [`Workers::count`], where the scheduler puts them.
     #[default]
     Scheduler,
     /// The same, since their number was given.
     Given,
-    /// `Plan::workers`, each bound to one of these CPUs, in this order: the server has others.
+    /// [`Workers::count`], each bound to one of these CPUs, in this order: the server has others.
     Bound(Vec<u32>),
 }
 
@@ -256,31 +251,88 @@ pub struct Plan {
     /// turn. Only the target is watched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_targets: Vec<Target>,
+    /// When requests are due, over how many connections, and for how long.
+    pub load: Load,
+    /// What each connection carries.
+    pub traffic: Traffic,
+    /// How connections are made, and what is spoken on them.
+    pub connection: ConnectionSpec,
+    /// How long what is asked of the server may take.
+    pub limits: TimeLimits,
+    /// The threads that make the load.
+    pub workers: Workers,
+    /// What is read and kept beside the counts.
+    pub observation: Observation,
+}
+
+/// A warm-up and a window at one level of load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// What makes a request due.
+    pub model: LoadModel,
+    /// Connections held at once, all workers together. In a round of a session at most as many as
+    /// its plan has: those that are open already are kept, and those that are too many are closed.
+    pub connections: NonZeroU32,
+    /// Length of the warm-up, nanoseconds.
+    pub warmup_ns: u64,
+    /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
+    /// shows by how much the rate follows them.
+    pub halves_warmup: bool,
+    /// When the window ends.
+    pub stop: Stop,
+    /// Limit of the drain phase, nanoseconds.
+    pub drain_limit_ns: u64,
+}
+
+impl Default for Load {
+    /// A closed loop without a warm-up and without an end.
+    fn default() -> Self {
+        Self {
+            model: LoadModel::Closed {
+                connect_per_s: None,
+            },
+            connections: Plan::CONNECTIONS_DEFAULT,
+            warmup_ns: 0,
+            halves_warmup: false,
+            stop: Stop::default(),
+            drain_limit_ns: 10_000_000_000,
+        }
+    }
+}
+
+/// What connections are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// Requests or messages.
+    #[default]
+    Requests,
+    /// Bytes without requests: see [`Streams`].
+    Streams,
+    /// They are opened and closed again with nothing sent, and each counts as a request.
+    Connects,
+    /// They are kept open.
+    Hold,
+}
+
+impl Work {
+    /// Whether it is of units that are counted and timed.
+    pub fn has_units(self) -> bool {
+        matches!(self, Self::Requests | Self::Connects)
+    }
+}
+
+/// What each connection carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
     /// The requests of HTTP.
     pub requests: RequestSet,
     /// Whether a generator that the plan does not hold, such as a script, makes the requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_generated: bool,
-    /// What makes a request due.
-    pub model: LoadModel,
-    /// Connections held at once, all workers together.
-    pub connections: NonZeroU32,
-    /// Worker threads; at most `connections`. The most, where `placement` finds their number.
-    pub workers: NonZeroU32,
-    /// How many of them there are, and on which CPUs.
-    pub placement: Placement,
-    /// What is spoken.
-    pub protocol: ProtocolSpec,
-    /// How TLS is spoken below it, where the target's scheme says so.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub tls: TlsSpec,
     /// Requests in flight per connection in HTTP/1.1 (pipelining), and messages.
     pub pipeline: NonZeroU32,
     /// Requests in flight per connection in HTTP/2; the server may allow fewer.
     pub streams: NonZeroU32,
-    /// What clients tell the server in HTTP/2.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub http2: ClientSettings,
     /// When connections are replaced.
     pub reuse: Reuse,
     /// From a reply to the request that follows it on its connection, on average, nanoseconds; not
@@ -290,10 +342,6 @@ pub struct Plan {
     pub think_spread: ThinkSpread,
     /// Seed of think times, and of random numbers that are filled into requests of HTTP.
     pub think_seed: u64,
-    /// Memory that is held for the load beside it, bytes: by a script, say.
-    pub held_beside_bytes: u64,
-    /// When the run ends.
-    pub stop: Stop,
     /// Numbers that each sequence that is filled into requests leaves out at its start.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub sequence_offset: u64,
@@ -302,11 +350,132 @@ pub struct Plan {
     /// workers first. In a closed loop a connection that fails gives up the rest of its part: only
     /// one that the server closes behind a response goes on.
     pub has_equal_parts: bool,
-    /// Length of the warm-up, nanoseconds.
-    pub warmup_ns: u64,
-    /// Whether half of the connections of a closed loop pause for parts of the warm-up, so that it
-    /// shows by how much the rate follows them.
-    pub halves_warmup: bool,
+    /// Whether a request is sent again, on another connection, that the server did not process, as
+    /// it said or as the protocol has it. It stays one request. Not requests of a generator, nor
+    /// where connections are planned, or have equal parts.
+    pub sends_again: bool,
+}
+
+impl Traffic {
+    /// These requests, one at a time on each connection, as often as the server takes them.
+    pub fn of(requests: RequestSet) -> Self {
+        Self {
+            requests,
+            is_generated: false,
+            pipeline: NonZeroU32::MIN,
+            streams: NonZeroU32::MIN,
+            reuse: Reuse::Unlimited,
+            think_time_ns: 0,
+            think_spread: ThinkSpread::Fixed,
+            think_seed: 0,
+            sequence_offset: 0,
+            has_equal_parts: false,
+            sends_again: false,
+        }
+    }
+}
+
+/// How connections are made, and what is spoken on them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionSpec {
+    /// What is spoken.
+    pub protocol: ProtocolSpec,
+    /// How TLS is spoken below it, where the target's scheme says so.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub tls: TlsSpec,
+    /// What clients tell the server in HTTP/2.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub http2: ClientSettings,
+    /// Options of the sockets of TCP connections.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub sockets: SocketOptions,
+    /// Local addresses to connect from; empty lets the kernel choose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_addresses: Vec<IpAddr>,
+}
+
+impl Default for ConnectionSpec {
+    /// HTTP, with the options of the kernel.
+    fn default() -> Self {
+        Self {
+            protocol: HttpChoice::AUTO.into(),
+            tls: TlsSpec::default(),
+            http2: ClientSettings::default(),
+            sockets: SocketOptions::default(),
+            source_addresses: Vec::new(),
+        }
+    }
+}
+
+/// How long what is asked of the server may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeLimits {
+    /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
+    /// schedule of requests, else from its send.
+    pub timeout_ns: u64,
+    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
+    /// without one it lasts as long as it gets anywhere.
+    pub setup_timeout_ns: Option<u64>,
+    /// Limit of one connection attempt, nanoseconds: to the end of the TLS handshake where there is
+    /// one, and in HTTP/2 to the server's first SETTINGS.
+    pub connect_timeout_ns: u64,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self {
+            timeout_ns: 10_000_000_000,
+            setup_timeout_ns: None,
+            connect_timeout_ns: 5_000_000_000,
+        }
+    }
+}
+
+/// The threads that make the load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workers {
+    /// How many; at most one for each connection. The most, where `placement` finds their number.
+    pub count: NonZeroU32,
+    /// How many of them there are, and on which CPUs.
+    pub placement: Placement,
+    /// The backend that was asked for.
+    pub backend: BackendChoice,
+    /// Whether workers poll while they wait.
+    pub spin: Spin,
+    /// Allows more workers than usable CPUs.
+    pub oversubscribe: bool,
+    /// Memory that is held for the load beside it, bytes: by a script, say.
+    pub held_beside_bytes: u64,
+}
+
+impl Default for Workers {
+    /// One, wherever the scheduler puts it.
+    fn default() -> Self {
+        Self {
+            count: NonZeroU32::MIN,
+            placement: Placement::Given,
+            backend: BackendChoice::Auto,
+            spin: Spin::Auto,
+            oversubscribe: true,
+            held_beside_bytes: 0,
+        }
+    }
+}
+
+/// What is read and kept beside the counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Whether machine, network and server are read during the window. Without it there is no
+    /// verdict: only for measuring what the readings cost.
+    pub observe: bool,
+    /// On which connections the kernel's receive time stamps are taken.
+    pub stamps: Stamps,
+    /// What of the server is watched.
+    pub watch: Watch,
+    /// The server's own count of requests, to be compared with brunt's.
+    pub server_counter: Option<ServerCounter>,
+    /// Speed of the link to the server, bits per second; absent: what the driver says.
+    pub link_bits_per_s: Option<u64>,
     /// Whether the beginning of one response per error status is kept.
     pub keeps_errors: bool,
     /// Requests of the window that are logged one by one, at most; 0 for none.
@@ -314,44 +483,22 @@ pub struct Plan {
     /// Responses that the log has the beginnings of, at most, in HTTP/1.1: not with `keeps_errors`,
     /// nor of requests that a generator makes.
     pub logged_responses_max: u32,
-    /// Limit of one request to the end of its reply, nanoseconds: from its planned instant with a
-    /// schedule of requests, else from its send.
-    pub timeout_ns: u64,
-    /// Whether a request is sent again, on another connection, that the server did not process, as
-    /// it said or as the protocol has it. It stays one request. Not requests of a generator, nor
-    /// where connections are planned, or have equal parts.
-    pub sends_again: bool,
-    /// Limit of set-up, nanoseconds, beside the time that opening the connections takes by plan;
-    /// without one it lasts as long as it gets anywhere.
-    pub setup_timeout_ns: Option<u64>,
-    /// Limit of one connection attempt, nanoseconds: to the end of the TLS handshake where there is
-    /// one, and in HTTP/2 to the server's first SETTINGS.
-    pub connect_timeout_ns: u64,
-    /// Limit of the drain phase, nanoseconds.
-    pub drain_limit_ns: u64,
-    /// The backend that was asked for.
-    pub backend: BackendChoice,
-    /// Options of the sockets of TCP connections.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub sockets: SocketOptions,
-    /// Local addresses to connect from; empty lets the kernel choose.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub source_addresses: Vec<IpAddr>,
-    /// On which connections the kernel's receive time stamps are taken.
-    pub stamps: Stamps,
-    /// Whether workers poll while they wait.
-    pub spin: Spin,
-    /// Allows more workers than usable CPUs.
-    pub oversubscribe: bool,
-    /// Whether machine, network and server are read during the window. Without it there is no
-    /// verdict: only for measuring what the readings cost.
-    pub observe: bool,
-    /// What of the server is watched.
-    pub watch: Watch,
-    /// The server's own count of requests, to be compared with brunt's.
-    pub server_counter: Option<ServerCounter>,
-    /// Speed of the link to the server, bits per second; absent: what the driver says.
-    pub link_bits_per_s: Option<u64>,
+}
+
+impl Default for Observation {
+    /// The machine and the server, and nothing of single requests.
+    fn default() -> Self {
+        Self {
+            observe: true,
+            stamps: Stamps::Sampled,
+            watch: Watch::Auto,
+            server_counter: None,
+            link_bits_per_s: None,
+            keeps_errors: false,
+            logged_requests_max: 0,
+            logged_responses_max: 0,
+        }
+    }
 }
 
 impl Plan {
@@ -359,12 +506,12 @@ impl Plan {
     /// program does without options, on one CPU.
     pub fn new(target: Target, requests: RequestSet) -> Self {
         let mut plan = Self::bare(target, requests);
-        plan.placement = Placement::Scheduler;
-        plan.oversubscribe = false;
-        plan.stop.duration_ns = Some(Self::DURATION_NS_DEFAULT);
-        plan.warmup_ns = Self::WARMUP_NS_DEFAULT;
-        plan.halves_warmup = true;
-        plan.sends_again = true;
+        plan.workers.placement = Placement::Scheduler;
+        plan.workers.oversubscribe = false;
+        plan.load.stop.duration_ns = Some(Self::DURATION_NS_DEFAULT);
+        plan.load.warmup_ns = Self::WARMUP_NS_DEFAULT;
+        plan.load.halves_warmup = true;
+        plan.traffic.sends_again = true;
         plan
     }
 
@@ -374,47 +521,12 @@ impl Plan {
         Self {
             target,
             further_targets: Vec::new(),
-            requests,
-            is_generated: false,
-            model: LoadModel::Closed {
-                connect_per_s: None,
-            },
-            connections: Self::CONNECTIONS_DEFAULT,
-            workers: NonZeroU32::MIN,
-            placement: Placement::Given,
-            protocol: HttpChoice::AUTO.into(),
-            tls: TlsSpec::default(),
-            pipeline: NonZeroU32::MIN,
-            streams: NonZeroU32::MIN,
-            http2: ClientSettings::default(),
-            reuse: Reuse::Unlimited,
-            think_time_ns: 0,
-            think_spread: ThinkSpread::Fixed,
-            think_seed: 0,
-            held_beside_bytes: 0,
-            stop: Stop::default(),
-            sequence_offset: 0,
-            has_equal_parts: false,
-            warmup_ns: 0,
-            halves_warmup: false,
-            keeps_errors: false,
-            logged_requests_max: 0,
-            logged_responses_max: 0,
-            timeout_ns: 10_000_000_000,
-            sends_again: false,
-            setup_timeout_ns: None,
-            connect_timeout_ns: 5_000_000_000,
-            drain_limit_ns: 10_000_000_000,
-            backend: BackendChoice::Auto,
-            sockets: SocketOptions::default(),
-            source_addresses: Vec::new(),
-            stamps: Stamps::Sampled,
-            spin: Spin::Auto,
-            oversubscribe: true,
-            observe: true,
-            watch: Watch::Auto,
-            server_counter: None,
-            link_bits_per_s: None,
+            load: Load::default(),
+            traffic: Traffic::of(requests),
+            connection: ConnectionSpec::default(),
+            limits: TimeLimits::default(),
+            workers: Workers::default(),
+            observation: Observation::default(),
         }
     }
 
@@ -428,18 +540,17 @@ impl Plan {
     pub fn to(url: &str) -> Result<Self, TargetError> {
         let target = Target::parse(url, None)?;
         let requests = RequestSet::one(RequestSpec::get(&target.path));
-        Ok(Self {
-            workers: Self::CONNECTIONS_DEFAULT,
-            placement: Placement::Auto,
-            ..Self::new(target, requests)
-        })
+        let mut plan = Self::new(target, requests);
+        plan.workers.count = Self::CONNECTIONS_DEFAULT;
+        plan.workers.placement = Placement::Auto;
+        Ok(plan)
     }
 
     /// This plan with so many connections, and no more workers than that.
     #[must_use]
     pub fn with_connections(mut self, connections: NonZeroU32) -> Self {
-        self.connections = connections;
-        self.workers = self.workers.min(connections);
+        self.load.connections = connections;
+        self.workers.count = self.workers.count.min(connections);
         self
     }
 
@@ -447,10 +558,10 @@ impl Plan {
     /// its connections. It ends with the last stage of the schedule, where there are stages.
     #[must_use]
     pub fn with_schedule(mut self, schedule: Schedule) -> Self {
-        self.stop.duration_ns = schedule.duration_ns().or(self.stop.duration_ns);
-        self.model = LoadModel::Open {
+        self.load.stop.duration_ns = schedule.duration_ns().or(self.load.stop.duration_ns);
+        self.load.model = LoadModel::Open {
             schedule,
-            connections_max: self.connections,
+            connections_max: self.load.connections,
             queue_max: Self::QUEUE_DEFAULT,
         };
         self
@@ -460,17 +571,20 @@ impl Plan {
     /// only in their seeds become equal.
     #[must_use]
     pub fn with_seeds_of(mut self, other: &Self) -> Self {
-        self.think_seed = other.think_seed;
-        self.requests = self.requests.with_seed_of(other.requests.order());
+        self.traffic.think_seed = other.traffic.think_seed;
+        self.traffic.requests = self
+            .traffic
+            .requests
+            .with_seed_of(other.traffic.requests.order());
         if let (
             LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. },
             Some(theirs),
-        ) = (&mut self.model, other.model.schedule())
+        ) = (&mut self.load.model, other.load.model.schedule())
         {
             *schedule = schedule.clone().with_seed(theirs.seed());
         }
-        if let Some(seed) = other.protocol.seed()
-            && let Some(exchange) = self.protocol.exchange_mut()
+        if let Some(seed) = other.connection.protocol.seed()
+            && let Some(exchange) = self.connection.protocol.exchange_mut()
         {
             exchange.set_seed(seed);
         }
@@ -486,17 +600,30 @@ impl Plan {
     /// Length of the warm-up, unless something else is asked for, nanoseconds.
     pub const WARMUP_NS_DEFAULT: u64 = 1_000_000_000;
 
-    /// What its streams are; absent where connections carry requests.
+    /// What its connections are for.
+    pub fn work(&self) -> Work {
+        match (&self.connection.protocol, &self.load.model) {
+            (ProtocolSpec::Streams(_), _) => Work::Streams,
+            (ProtocolSpec::Connections, _) => Work::Connects,
+            (_, LoadModel::Held { .. }) => Work::Hold,
+            _ => Work::Requests,
+        }
+    }
+
+    /// What its streams are; absent where connections carry none.
     pub fn one_way(&self) -> Option<&Streams> {
-        self.protocol.one_way()
+        match &self.connection.protocol {
+            ProtocolSpec::Streams(streams) => Some(streams),
+            _ => None,
+        }
     }
 
     /// Units that are to be in flight on each connection over `protocol`.
     pub fn depth_over(&self, protocol: Protocol) -> u32 {
         let asked = if protocol.depth.is_settled {
-            self.streams
+            self.traffic.streams
         } else {
-            self.pipeline
+            self.traffic.pipeline
         };
         asked.get().min(protocol.depth.in_flight_max)
     }
@@ -514,18 +641,21 @@ impl Plan {
 
     /// The first request; absent where connections carry none.
     pub fn first_request(&self) -> Option<RequestOutline> {
-        let has_requests = self.one_way().is_none() && !self.model.is_held();
-        has_requests.then(|| self.requests.first_outline())?
+        let has_units = self.work().has_units();
+        has_units.then(|| self.traffic.requests.first_outline())?
     }
 
     /// How TLS is spoken; absent in clear text.
     pub fn tls(&self) -> Option<&TlsSpec> {
-        self.target.scheme.is_secure().then_some(&self.tls)
+        self.target
+            .scheme
+            .is_secure()
+            .then_some(&self.connection.tls)
     }
 
     /// Requests after which a connection is replaced; absent: no limit.
     pub fn requests_per_connection(&self) -> Option<u64> {
-        match self.reuse {
+        match self.traffic.reuse {
             Reuse::Unlimited => None,
             Reuse::Requests(count) => Some(count.get()),
         }
@@ -538,100 +668,50 @@ impl Plan {
 
     /// Whether each connection begins with an exchange of its own, before its first request.
     pub fn is_opened_by_message(&self) -> bool {
-        self.protocol.is_opened_by_message()
+        self.connection.protocol.is_opened_by_message()
     }
 
     /// Whether replies are awaited; else what is sent is done with that.
     pub fn awaits_replies(&self) -> bool {
-        self.protocol.awaits_replies()
+        self.connection.protocol.awaits_replies()
     }
 
     /// The words for what is sent.
     pub fn unit(&self) -> Unit {
-        match self.one_way() {
-            Some(_) => Unit::REQUESTS,
-            None => self.protocol.unit(),
+        match self.work() {
+            Work::Streams => Unit::REQUESTS,
+            _ => self.connection.protocol.unit(),
         }
     }
 
     /// Connections that there can be at once.
     pub fn connections_most(&self) -> u32 {
-        match self.model {
+        match self.load.model {
             LoadModel::Open {
                 connections_max, ..
-            } => connections_max.max(self.connections).get(),
-            _ => self.connections.get(),
+            } => connections_max.max(self.load.connections).get(),
+            _ => self.load.connections.get(),
         }
-    }
-
-    /// Whether connections are opened and closed again with nothing sent.
-    pub fn connects_only(&self) -> bool {
-        self.protocol.connects_only()
     }
 
     /// How long set-up lasts at most, nanoseconds: until `setup_timeout_ns` after the last of the
     /// first attempts is due. Absent without a limit.
     pub fn setup_limit_ns(&self) -> Option<u64> {
-        let ramp_ns = self.model.connect_per_s().map_or(0, |per_s| {
-            (f64::from(self.connections.get()) * 1e9 / per_s) as u64
+        let ramp_ns = self.load.model.connect_per_s().map_or(0, |per_s| {
+            (f64::from(self.load.connections.get()) * 1e9 / per_s) as u64
         });
-        let limit_ns = self.setup_timeout_ns?;
+        let limit_ns = self.limits.setup_timeout_ns?;
         Some(limit_ns.saturating_add(ramp_ns))
     }
 
     /// For how long set-up waits for a connection more, nanoseconds: ten seconds, or as long as one
     /// attempt may take, beside the time from one attempt to the next by plan.
     pub fn setup_patience_ns(&self) -> u64 {
-        let gap_ns = self.model.connect_per_s().map_or(0, |per_s| {
-            (f64::from(self.workers.get()) * 1e9 / per_s) as u64
+        let gap_ns = self.load.model.connect_per_s().map_or(0, |per_s| {
+            (f64::from(self.workers.count.get()) * 1e9 / per_s) as u64
         });
-        let waits_ns = SETUP_PATIENCE_NS.max(self.connect_timeout_ns);
+        let waits_ns = SETUP_PATIENCE_NS.max(self.limits.connect_timeout_ns);
         waits_ns.saturating_add(gap_ns)
-    }
-}
-
-/// A warm-up and a window at one level of load. Everything else is as the session's plan has it.
-#[derive(Clone, Debug)]
-pub struct Round {
-    /// What makes a request due.
-    pub model: LoadModel,
-    /// Connections held at once, all workers together; at most as many as the plan has. Those that
-    /// are open already are kept, and those that are too many are closed.
-    pub connections: NonZeroU32,
-    /// Length of the warm-up, nanoseconds.
-    pub warmup_ns: u64,
-    /// Whether half of the connections of a closed loop pause for parts of it.
-    pub halves_warmup: bool,
-    /// When the window ends.
-    pub stop: Stop,
-    /// Limit of the drain phase, nanoseconds.
-    pub drain_limit_ns: u64,
-}
-
-impl Round {
-    /// The round that is the whole plan.
-    pub fn of(plan: &Plan) -> Self {
-        Self {
-            model: plan.model.clone(),
-            connections: plan.connections,
-            warmup_ns: plan.warmup_ns,
-            halves_warmup: plan.halves_warmup,
-            stop: plan.stop,
-            drain_limit_ns: plan.drain_limit_ns,
-        }
-    }
-
-    /// The plan of this round alone.
-    pub fn plan(&self, session: &Plan) -> Plan {
-        Plan {
-            model: self.model.clone(),
-            connections: self.connections.min(session.connections),
-            warmup_ns: self.warmup_ns,
-            halves_warmup: self.halves_warmup,
-            stop: self.stop,
-            drain_limit_ns: self.drain_limit_ns,
-            ..session.clone()
-        }
     }
 }
 
@@ -655,15 +735,15 @@ mod tests {
         let requests = vec![RequestSpec::get("/")];
         let order = RequestOrder::Random { seed };
         let mut plan = Plan::new(target, RequestSet::of(requests, order).expect("one"));
-        plan.think_seed = seed;
-        plan.model = LoadModel::Open {
+        plan.traffic.think_seed = seed;
+        plan.load.model = LoadModel::Open {
             schedule: Schedule::constant_rate(ArrivalProcess::Poisson, rate_per_s, seed)
                 .expect("a rate"),
             connections_max: NonZeroU32::MIN,
             queue_max: NonZeroU32::MIN,
         };
         if is_messages {
-            plan.protocol = MessageExchange {
+            plan.connection.protocol = MessageExchange {
                 reply: Framing::Echo,
                 opening: None,
                 seed,

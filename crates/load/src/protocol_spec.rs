@@ -8,7 +8,7 @@ use brunt_proto::messages::{Framing, Pattern};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Protocol, Unit};
-use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange, Withheld};
+use crate::{HttpChoice, MessageExchange, Streams, WebSocketExchange, Withheld, Work};
 
 /// The protocol that a plan asks for, with what it says of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,10 +58,6 @@ impl Exchange for Streams {
     fn protocols(&self) -> &'static [Protocol] {
         &[Protocol::TCP]
     }
-
-    fn one_way(&self) -> Option<&Streams> {
-        Some(self)
-    }
 }
 
 /// Connections that are opened and closed again.
@@ -75,10 +71,6 @@ impl Exchange for Connections {
 
     fn unit(&self) -> Unit {
         Unit::CONNECTIONS
-    }
-
-    fn connects_only(&self) -> bool {
-        true
     }
 
     fn awaits_replies(&self) -> bool {
@@ -134,16 +126,6 @@ pub trait Exchange: Debug {
         self.in_clear_text().unit
     }
 
-    /// What its streams are; absent where connections carry units.
-    fn one_way(&self) -> Option<&Streams> {
-        None
-    }
-
-    /// Whether connections are opened and closed again with nothing sent.
-    fn connects_only(&self) -> bool {
-        false
-    }
-
     /// Whether each connection begins with an exchange of its own.
     fn is_opened_by_message(&self) -> bool {
         false
@@ -169,9 +151,8 @@ pub trait Exchange: Debug {
         None
     }
 
-    /// What reports say of it beside the protocol's name. Where connections are held, units are
-    /// none.
-    fn terms(&self, _is_held: bool) -> Vec<Term> {
+    /// What reports say of it beside the protocol's name, where connections are for `work`.
+    fn terms(&self, _work: Work) -> Vec<Term> {
         Vec::new()
     }
 

@@ -5,7 +5,7 @@ use brunt_proto::messages::{Pattern, Template};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol_spec::{Exchange, Term};
-use crate::{HIDDEN, Secret, Withheld};
+use crate::{HIDDEN, Secret, Withheld, Work};
 
 /// How messages of WebSocket are exchanged. What they are stands in the plan's set of requests, and
 /// the path of the upgrade in its target.
@@ -72,9 +72,9 @@ impl Exchange for WebSocketExchange {
         }
     }
 
-    fn terms(&self, is_held: bool) -> Vec<Term> {
+    fn terms(&self, work: Work) -> Vec<Term> {
         let mut terms = Vec::new();
-        if !is_held {
+        if work != Work::Hold {
             let kind = if self.is_binary { "binary" } else { "text" };
             let replies = match (self.replies, self.matching == ReplyMatch::Echo) {
                 (0, _) => "no replies".into(),

@@ -19,25 +19,32 @@ impl Plan {
     pub fn without_secrets(&self) -> Self {
         let mut plan = self.clone();
         let shown = self.urls();
-        plan.requests = if self.requests.count() > STORED_REQUESTS_MAX {
-            RequestSet::outlined(self.requests.outline(), self.requests.order())
+        plan.traffic.requests = if self.traffic.requests.count() > STORED_REQUESTS_MAX {
+            RequestSet::outlined(
+                self.traffic.requests.outline(),
+                self.traffic.requests.order(),
+            )
         } else {
-            self.requests.without_secrets(&shown)
+            self.traffic.requests.without_secrets(&shown)
         };
         plan.targets_mut().for_each(Target::hide_query);
         // What was said of TLS has no effect on a load in clear text.
         if plan.tls().is_none() {
-            plan.tls = TlsSpec::default();
+            plan.connection.tls = TlsSpec::default();
         }
-        if let Some(exchange) = plan.protocol.exchange_mut() {
+        if let Some(exchange) = plan.connection.protocol.exchange_mut() {
             exchange.withhold();
         }
-        if let Some(PlanFile::Content { bytes, .. }) = &plan.tls.roots
+        if let Some(PlanFile::Content { bytes, .. }) = &plan.connection.tls.roots
             && bytes.len() > STORED_ROOTS_BYTES_MAX
         {
-            plan.tls.roots.iter_mut().for_each(PlanFile::withhold);
+            plan.connection
+                .tls
+                .roots
+                .iter_mut()
+                .for_each(PlanFile::withhold);
         }
-        if let Some(identity) = &mut plan.tls.identity {
+        if let Some(identity) = &mut plan.connection.tls.identity {
             identity.certificate.withhold();
             identity.key.withhold();
         }
@@ -51,8 +58,8 @@ impl Plan {
             *target = target.clone().redacted();
             target.hide_query();
         }
-        self.requests = self.requests.redacted();
-        if let Some(exchange) = self.protocol.exchange_mut() {
+        self.traffic.requests = self.traffic.requests.redacted();
+        if let Some(exchange) = self.connection.protocol.exchange_mut() {
             exchange.redact();
         }
     }
@@ -64,8 +71,8 @@ impl Plan {
     /// The parts that are missing.
     pub fn check_complete(&self) -> Result<(), WithheldParts> {
         let mut parts = Vec::new();
-        if self.requests.is_withheld() {
-            let outline = self.requests.outline();
+        if self.traffic.requests.is_withheld() {
+            let outline = self.traffic.requests.outline();
             let (header_names, body_bytes) = outline.first.map_or_else(Default::default, |first| {
                 (first.header_names, first.body_bytes)
             });
@@ -75,7 +82,11 @@ impl Plan {
                 body_bytes,
             });
         }
-        let counter = self.server_counter.iter().map(|counter| &counter.target);
+        let counter = self
+            .observation
+            .server_counter
+            .iter()
+            .map(|counter| &counter.target);
         let hidden = self
             .targets()
             .chain(counter)
@@ -83,8 +94,12 @@ impl Plan {
         parts.extend(hidden.map(|target| Withheld::Query {
             url: redact_queries(&target.url),
         }));
-        parts.extend(self.protocol.withheld());
-        let hidden = self.tls.files().filter(|file| file.is_withheld());
+        parts.extend(self.connection.protocol.withheld());
+        let hidden = self
+            .connection
+            .tls
+            .files()
+            .filter(|file| file.is_withheld());
         parts.extend(hidden.map(|file| Withheld::File { name: file.name() }));
         if parts.is_empty() {
             Ok(())
@@ -97,6 +112,7 @@ impl Plan {
     /// read beside it.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         let counter = self
+            .observation
             .server_counter
             .iter_mut()
             .map(|counter| &mut counter.target);
@@ -176,7 +192,7 @@ impl RequestSet {
 #[non_exhaustive]
 pub enum Withheld {
     /// The requests or messages.
-    #[error("{} (`Plan::requests`)", requests_in_words(first, header_names, *body_bytes))]
+    #[error("{} (`Traffic::requests`)", requests_in_words(first, header_names, *body_bytes))]
     Requests {
         /// What the first one is called.
         first: String,

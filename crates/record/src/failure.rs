@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brunt_load::Work;
 use brunt_load::protocol::FailureFamily;
 use serde::{Deserialize, Serialize};
 
@@ -422,11 +423,11 @@ impl FailureCounts {
             .fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
-    /// How many failures happened to requests, where attempts to connect are requests
-    /// (`are_attempts`) or not.
-    pub fn of_requests(&self, are_attempts: bool) -> u64 {
+    /// How many failures happened to requests: where connections are for nothing else, attempts to
+    /// connect are requests.
+    pub fn of_requests(&self, work: Work) -> u64 {
         let mut total = self.total(FailureScope::Request);
-        if are_attempts {
+        if work == Work::Connects {
             total.merge(&self.total(FailureScope::Connect));
         }
         total

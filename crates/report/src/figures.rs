@@ -13,7 +13,7 @@ use brunt_judge::{
     Finding, Held, Interval, InvariantStatus, Judged, NoInterval, Quantile, ResponseQuantiles,
     RoundUse, RunFigures, Summary, Verdict,
 };
-use brunt_load::{LoadModel, Schedule, Stage};
+use brunt_load::{LoadModel, Schedule, Stage, Work};
 use brunt_record::{
     CpuUse, FailureScope, Greeting, Histogram, MeanParts, NameRecord, Population, Run,
     STAGES_RECORDED_MAX, ServerEvidence, ServerScope, StageRecord, StatusCounts, max_at_least_ns,
@@ -33,16 +33,16 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let (latencies, split) = (&run.latencies, &run.latencies.split);
     let replies = &summary.window.replies;
     let rate = |figure: &Figure| judged.rate(figure.clone());
-    let has_schedule = run.plan.model.schedule().is_some();
+    let has_schedule = run.plan.load.model.schedule().is_some();
     let scheduled = || Figure::of(has_schedule.then_some(()), "no schedule");
     let planned = |figure: &Figure| scheduled().and_then(|()| figure.clone());
     let sent_per_s = || rate(&arrivals_sent_per_s(run, summary));
     let latency_if = |holds: bool, histogram: &Histogram, reason| {
         Figure::of(holds.then(|| durations(histogram)), reason)
     };
-    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
-    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
-    let has_stamps = run.plan.stamps.every().is_some();
+    let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
+    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
+    let has_stamps = run.plan.observation.stamps.every().is_some();
     let is_secure = run.first().negotiated.tls.is_some();
     let overlap = run.overlap().map(|overlap| overlap.share);
     let (answered, errors) = (latencies.response.count(), latencies.response_error.count());
@@ -101,7 +101,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // Bytes of requests, and in HTTP/2 of all frames, handed to the kernel; without what TLS
         // adds.
         .with("bytes_sent_per_s", rate(&summary.bytes_sent_per_s))
-        .with("model", run.plan.model.name())
+        .with("model", run.plan.load.model.name())
         // Arrivals planned in the window.
         .with("planned_per_s", planned(&summary.planned_per_s))
         // Those that were sent in it, without those sent in drain.
@@ -363,7 +363,7 @@ fn clean_figures(clean: &Clean) -> Object {
 /// Connections opened beyond the number that there may be: each took the place of an earlier one.
 /// 0 with a schedule of connections, of which none replaces another.
 pub(crate) fn connections_replaced(run: &Run, summary: &Summary) -> u64 {
-    if matches!(run.plan.model, LoadModel::Sessions { .. }) || run.plan.connects_only() {
+    if matches!(run.plan.load.model, LoadModel::Sessions { .. }) || run.work() == Work::Connects {
         return 0;
     }
     let live = &summary.live;
@@ -374,7 +374,7 @@ pub(crate) fn connections_replaced(run: &Run, summary: &Summary) -> u64 {
 /// Requests and connections of all phases: `sent = answered + failed + in_flight`.
 fn all_phases(run: &Run, summary: &Summary) -> Object {
     let all = &summary.lifetime;
-    let failed = all.failures.of_requests(run.plan.connects_only());
+    let failed = all.failures.of_requests(run.work());
     let connect_failures = all.failures.total(FailureScope::Connect);
     Object::new()
         // Each request once, however often it was sent.
@@ -465,7 +465,12 @@ impl RecordedStage<'_> {
 ///
 /// Why there are none.
 pub(crate) fn recorded_stages(run: &Run) -> Result<Vec<RecordedStage<'_>>, String> {
-    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
+    let asked = run
+        .plan
+        .load
+        .model
+        .schedule()
+        .map_or(&[][..], Schedule::stages);
     let records = &run.latencies.stages;
     if asked.is_empty() {
         return Err("no stages".to_owned());
@@ -545,7 +550,7 @@ pub(crate) fn cpu_ns_per_reply(run: &Run, summary: &Summary) -> Figure {
 /// Complete replies of the window per second of the server's CPU. Both are taken per second of
 /// their own interval: the readings of the server need not span the window.
 pub(crate) fn requests_per_cpu_s(run: &Run, summary: &Summary, server: &ServerEvidence) -> Figure {
-    if run.is_streams() {
+    if run.work() == Work::Streams {
         return Figure::Absent("streams carry no requests".to_owned());
     }
     let replies = summary.window.replies.total() as f64;
@@ -849,7 +854,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
     let replies = &summary.window.replies;
     let responses = replies.successes().saturating_add(replies.errors());
     let statuses = Some(replies).filter(|_| run.protocol().has_statuses);
-    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     let target_rate_per_s = summary.planned_per_s.known().filter(|_| is_open);
     let planned = Some(summary.arrivals.planned as f64).filter(|_| target_rate_per_s.is_some());
     let rate = |figure: Figure| judged.rate(figure).known().map(rounded);
@@ -885,7 +890,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
         .with("url", printable(&run.plan.urls()))
         .with("protocol", run.protocol().name)
         // That were asked for; with planned connections, the most at once.
-        .with("connections", run.plan.connections.get())
+        .with("connections", run.plan.load.connections.get())
         .with("duration_s", run.window_ns as f64 / 1e9)
         // Requests (messages, in such a run) that were issued in the window.
         .with("requests", summary.population.issued);
@@ -944,7 +949,7 @@ pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Ob
     let connections = capacity
         .load
         .as_ref()
-        .map_or(0, |plan| plan.connections.get());
+        .map_or(0, |plan| plan.load.connections.get());
     let quantiles_ns = [
         response.p50_ns,
         response.p90_ns,

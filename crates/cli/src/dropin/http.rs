@@ -219,7 +219,7 @@ pub(super) fn h2load(words: &[String]) -> Result<ExitCode> {
     })?;
     warn(&options, &uris);
     let plan = options.plan(&uris, data.as_deref())?;
-    let requests = plan.stop.requests.unwrap_or(1);
+    let requests = plan.load.stop.requests.unwrap_or(1);
     let file = options.log.as_deref().map(open_log).transpose()?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let begin = || print(&h2load::heading(&options, requests));

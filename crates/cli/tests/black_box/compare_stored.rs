@@ -123,14 +123,14 @@ fn what_is_not_alike_is_refused() {
         (
             format!("{plain} {other}"),
             &[
-                "plan.connections is 4 and 8",
-                "plan.requests.first.method is \"GET\" and \"POST\"",
+                "plan.load.connections is 4 and 8",
+                "plan.traffic.requests.first.method is \"GET\" and \"POST\"",
                 "repeat one of them",
             ][..],
         ),
         (
             format!("{plain} {paced}"),
-            &["plan.model is \"closed\" and \"open\""],
+            &["plan.load.model is \"closed\" and \"open\""],
         ),
         (
             format!("{unknown} {again}"),

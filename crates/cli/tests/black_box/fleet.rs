@@ -41,8 +41,8 @@ fn two_local_agents_are_one_run_and_their_counts_are_the_servers() {
     assert_eq!(agents.len(), 2);
     assert!(run.get("part_of").is_none());
     for (pointer, expected) in [
-        ("/plan/connections", 7),
-        ("/plan/workers", 2),
+        ("/plan/load/connections", 7),
+        ("/plan/workers/count", 2),
         ("/window_ns", 2_000_000_000),
         ("/summary/all_phases/sent", server.settled().requests),
     ] {

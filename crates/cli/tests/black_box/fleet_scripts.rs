@@ -30,7 +30,7 @@ fn the_threads_of_a_script_are_numbered_over_all_agents() {
     ));
     let run = stored.counted(server.settled().requests);
     assert_eq!(run["agents"].as_array().map(Vec::len), Some(2));
-    assert_eq!(run["plan"]["is_generated"], true);
+    assert_eq!(run["plan"]["traffic"]["is_generated"], true);
     let expected = (0..4).map(|thread| (format!("thread {thread}"), 100));
     assert_eq!(sent_by_name(&run), expected.collect());
     assert_eq!(number(&run, "/summary/requests/successes"), 400);
@@ -49,7 +49,7 @@ fn a_script_that_asks_for_nothing_is_shared_out_too() {
     let run = stored.read("run.json");
     assert_exact(&run);
     assert_eq!(number(&run, "/summary/arrivals/planned"), 200);
-    assert_eq!(number(&run, "/plan/workers"), 2);
+    assert_eq!(number(&run, "/plan/workers/count"), 2);
 }
 
 #[test]

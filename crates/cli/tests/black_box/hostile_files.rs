@@ -153,7 +153,7 @@ fn what_no_run_holds() {
     let unknown = format!("\"{}\"", "\\u001b[31m".repeat(10_000));
     for (pointer, value, words) in [
         (
-            "/plan/model/open/schedule/stages",
+            "/plan/load/model/open/schedule/stages",
             list(stage, 90_000),
             "stages are too many",
         ),

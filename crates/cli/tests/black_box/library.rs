@@ -26,13 +26,13 @@ fn a_plan_of_a_program_is_stored_as_that_of_the_command_line() {
     };
     let short = |plan| {
         let mut plan: Plan = plan;
-        plan.warmup_ns = 200_000_000;
-        plan.stop.duration_ns = Some(200_000_000);
+        plan.load.warmup_ns = 200_000_000;
+        plan.load.stop.duration_ns = Some(200_000_000);
         plan
     };
     let mut closed = short(of(3));
-    (closed.workers, closed.placement) = (NonZeroU32::MIN, Placement::Given);
-    closed.requests = RequestSet::one(RequestSpec {
+    (closed.workers.count, closed.workers.placement) = (NonZeroU32::MIN, Placement::Given);
+    closed.traffic.requests = RequestSet::one(RequestSpec {
         method: "POST".to_owned(),
         headers: vec![("X-A".to_owned(), "b".to_owned())],
         body: b"abc".to_vec(),
@@ -40,17 +40,15 @@ fn a_plan_of_a_program_is_stored_as_that_of_the_command_line() {
     });
     let schedule = Schedule::constant_rate(ArrivalProcess::Poisson, 200.0, 5);
     let mut open = short(of(3)).with_schedule(schedule.expect("a rate"));
-    open.think_seed = 5;
-    (open.timeout_ns, open.drain_limit_ns) = (3_000_000_000, 3_000_000_000);
-    let counted = Plan {
-        stop: Stop {
-            duration_ns: None,
-            requests: Some(40),
-        },
-        warmup_ns: 0,
-        reuse: Reuse::Requests(NonZeroU64::new(10).expect("some")),
-        ..of(2)
+    open.traffic.think_seed = 5;
+    (open.limits.timeout_ns, open.load.drain_limit_ns) = (3_000_000_000, 3_000_000_000);
+    let mut counted = of(2);
+    counted.load.stop = Stop {
+        duration_ns: None,
+        requests: Some(40),
     };
+    counted.load.warmup_ns = 0;
+    counted.traffic.reuse = Reuse::Requests(NonZeroU64::new(10).expect("some"));
     let cases = [
         (
             closed,
@@ -67,7 +65,7 @@ fn a_plan_of_a_program_is_stored_as_that_of_the_command_line() {
         let mut theirs = run(&format!("{options} {url}")).json["plan"].clone();
         if !options.contains("--seed") {
             // The command line draws one.
-            theirs["think_seed"] = 0.into();
+            theirs["traffic"]["think_seed"] = 0.into();
         }
         assert_eq!(ours, theirs, "{options}");
     }

@@ -69,7 +69,10 @@ impl Machinery {
         if report.at("/agents/0/backend_note").is_null() {
             assert_eq!(report.at("/agents/0/backend"), self.backend);
         }
-        assert_eq!(report.number("/plan/workers"), u64::from(self.workers));
+        assert_eq!(
+            report.number("/plan/workers/count"),
+            u64::from(self.workers)
+        );
         report
     }
 }

@@ -113,8 +113,8 @@ fn parts_with_an_agreed_start_are_one_load() {
     let parts = [1, 2].map(|part| format!("-c 7 -t 3 --part {part}/2 --start-at {start_at}"));
     runs.at_once(&server, [&parts[0], &parts[1]]);
     let run = runs.read("merged.json");
-    assert_eq!(number(&run, "/plan/connections"), 7);
-    assert_eq!(number(&run, "/plan/workers"), 3);
+    assert_eq!(number(&run, "/plan/load/connections"), 7);
+    assert_eq!(number(&run, "/plan/workers/count"), 3);
     assert_eq!(number(&run, "/window_ns"), 2_000_000_000);
     let starts = ["0", "1"].map(|agent| {
         let pointer = format!("/agents/{agent}/clock/window_start_unix_ms");
@@ -144,7 +144,7 @@ fn what_cannot_be_merged_is_said() {
     );
     runs.simulate("other.json", with_method(load(5), "PUT"));
     let names = ["a.json", "other.json"];
-    let words = ["the method of plan.requests", "GET", "PUT"];
+    let words = ["the method of plan.traffic.requests", "GET", "PUT"];
     runs.refused(&names, &[&words, &names[..]].concat());
     let mut old = first.clone();
     old["format"] = json!(2);

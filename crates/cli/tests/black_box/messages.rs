@@ -38,7 +38,7 @@ fn assert_equal(report: &RunReport, counters: &TcpCounters) {
     // One more is the connection before the run; of those that were being opened when it ended, the
     // server may have seen any.
     let opened = report.total("connections_opened") + 1;
-    let possible = opened..=opened + report.number("/plan/connections");
+    let possible = opened..=opened + report.number("/plan/load/connections");
     let accepted = counters.connections_accepted;
     assert!(possible.contains(&accepted), "{accepted} not {possible:?}");
 }
@@ -117,7 +117,7 @@ fn connections_are_held() {
         let before = server.settled();
         let report = machinery.run_tcp("--hold -c 2000 -d 300ms", &server.address.to_string());
         assert_eq!(held(&report, "open_at_end"), 2_000);
-        assert!(report.at("/plan/model/held").is_object());
+        assert!(report.at("/plan/load/model/held").is_object());
         // One is the connection before the run.
         let accepted = server.settled().connections_accepted - before.connections_accepted;
         assert_eq!(accepted, 2_001);
@@ -158,7 +158,7 @@ fn connections_are_opened_and_closed_again() {
             assert_eq!((requests.sent, requests.answered), (200, 200), "{load}");
             assert_eq!(report.total("handshakes_full"), 200, "{load}");
             assert_eq!(secure.settled().bytes_received, 0, "{load}");
-            assert_eq!(report.at("/plan/protocol"), "connections");
+            assert_eq!(report.at("/plan/connection/protocol"), "connections");
             let least = |of: &str| report.number(&format!("/latencies/{of}/min_ns"));
             assert!(least("response") >= least("connect"), "{load}");
             assert!(least("response") > least("tls"), "{load}");

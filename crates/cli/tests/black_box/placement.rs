@@ -68,7 +68,7 @@ fn a_server_on_this_machine_gets_workers_on_half_of_the_cpus() {
     assert_eq!(reason, "server_anywhere");
     let half: Vec<Option<u64>> = cpus().into_iter().rev().map(Some).take(half()).collect();
     assert_eq!(bound, half);
-    assert_eq!(report.number("/plan/workers"), half.len() as u64);
+    assert_eq!(report.number("/plan/workers/count"), half.len() as u64);
     let text = brunt(&format!("-v -d 200ms --warmup 100ms {url}")).stdout;
     let workers = if half.len() == 1 {
         "1 worker"

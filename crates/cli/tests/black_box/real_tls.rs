@@ -79,7 +79,7 @@ fn what_is_negotiated_is_what_was_asked_for() {
             let full = report.total("handshakes_full");
             assert!((200..=204).contains(&full), "{full}");
             assert_eq!(report.total("handshakes_resumed"), 0);
-            assert!(!report.flag("/plan/tls/resumption"));
+            assert!(!report.flag("/plan/connection/tls/resumption"));
         }),
         (
             false,
@@ -110,7 +110,7 @@ fn what_is_negotiated_is_what_was_asked_for() {
 /// Sessions are resumed where that is asked for.
 fn resumed(report: &RunReport) {
     assert!(report.total("handshakes_resumed") > 100);
-    assert!(report.flag("/plan/tls/resumption"));
+    assert!(report.flag("/plan/connection/tls/resumption"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_client_certificate_is_shown() {
             );
             let report = machinery.run(&load, &url);
             assert_eq!(all_answered(&report), nginx.settled() - before);
-            assert!(report.at("/plan/tls/identity").is_object());
+            assert!(report.at("/plan/connection/tls/identity").is_object());
         }
     }
     // Both in one file.
@@ -229,7 +229,7 @@ fn the_name_asked_for_is_the_one_verified() {
         authority.trusted()
     ));
     all_answered(&report);
-    assert_eq!(report.at("/plan/tls/server_name"), NAME);
+    assert_eq!(report.at("/plan/connection/tls/server_name"), NAME);
     let refused = brunt(&format!(
         "{} --sni other.test -n 1 {url}",
         authority.trusted()
@@ -265,7 +265,7 @@ fn certificates_that_do_not_pass() {
             );
             let report = run(&format!("-k {options} {url}"));
             assert_eq!(all_answered(&report), 10);
-            assert!(report.flag("/plan/tls/insecure"));
+            assert!(report.flag("/plan/connection/tls/insecure"));
         }
     }
 }
@@ -319,7 +319,7 @@ fn a_client_certificate_that_is_missing() {
         authority.trusted(),
         site.url("/100.html")
     ));
-    assert!(report.at("/plan/tls/identity").is_null());
+    assert!(report.at("/plan/connection/tls/identity").is_null());
     assert_eq!(report.statuses(), [("400".to_owned(), 10)].into());
 }
 

@@ -184,7 +184,7 @@ fn the_first_request_stands_for_all_in_reports() {
         "function request() return wrk.format('PUT', '/bytes/10', {['X-A'] = 1}, 'abc') end",
     );
     let report = run(&format!("-s {path} -c 1 -n 10 {}", server.url("/")));
-    let first = report.at("/plan/requests/outline/first");
+    let first = report.at("/plan/traffic/requests/outline/first");
     assert_eq!(first["method"], "PUT");
     assert_eq!(first["path"], "/bytes/10");
     assert_eq!(first["body_bytes"], 3);

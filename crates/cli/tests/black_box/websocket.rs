@@ -138,7 +138,10 @@ fn one_way_messages_reach_other_servers() {
                 assert_eq!(report.failures().values().sum::<u64>(), 0, "{program:?}");
                 // Of those that were being opened at the end, it may have seen any.
                 let opened = report.total("connections_opened") + 1;
-                server.expect(sent, opened..=opened + report.number("/plan/connections"));
+                server.expect(
+                    sent,
+                    opened..=opened + report.number("/plan/load/connections"),
+                );
             }
         }
     }

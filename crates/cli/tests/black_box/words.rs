@@ -109,7 +109,7 @@ fn a_count_is_the_same_wherever_a_report_has_it() {
         let lengths_ms = [warmup_ms, duration_ms];
         let mut plan = plan("http://simulated/", [connections, workers], lengths_ms);
         if requests > 0 {
-            plan.stop = Stop {
+            plan.load.stop = Stop {
                 duration_ns: None,
                 requests: Some(requests),
             };
@@ -118,12 +118,12 @@ fn a_count_is_the_same_wherever_a_report_has_it() {
             plan = at_rate(plan, f64::from(rate));
         }
         if streams > 1 {
-            plan.protocol = HttpChoice::HTTP2.into();
+            plan.connection.protocol = HttpChoice::HTTP2.into();
         } else if let Some(per_connection) = NonZeroU64::new(per_connection) {
-            plan.reuse = Reuse::Requests(per_connection);
+            plan.traffic.reuse = Reuse::Requests(per_connection);
         }
         let what = format!("{plan:?}");
-        plan.streams = NonZeroU32::new(streams).expect("some");
+        plan.traffic.streams = NonZeroU32::new(streams).expect("some");
         simulate(plan, None, &stored);
         check(&stored, &what);
     }

@@ -71,29 +71,31 @@ impl Options {
             ..request::target(scheme, &url.authority, &url.path)
         };
         let mut plan = request::plan(target, only);
-        plan.connections = at_least_1(self.concurrency.into());
-        plan.tls = TlsSpec {
+        plan.load.connections = at_least_1(self.concurrency.into());
+        plan.connection.tls = TlsSpec {
             // ab shakes hands with a proxy, too, for the host of the URL.
             server_name: (plan.target.host != url.host).then(|| url.host.clone()),
             ..self.tls()?
         };
         if !self.keep_alive {
-            plan.reuse = Reuse::Requests(NonZeroU64::MIN);
+            plan.traffic.reuse = Reuse::Requests(NonZeroU64::MIN);
         }
-        plan.stop.duration_ns = self.time_limit_s.map(|s| u64::from(s) * SECOND_NS);
-        plan.stop.requests = Some(self.requests.into());
-        plan.logged_requests_max = self.requests.into();
-        plan.logged_responses_max = if self.prints_replies() {
+        plan.load.stop.duration_ns = self.time_limit_s.map(|s| u64::from(s) * SECOND_NS);
+        plan.load.stop.requests = Some(self.requests.into());
+        plan.observation.logged_requests_max = self.requests.into();
+        plan.observation.logged_responses_max = if self.prints_replies() {
             REPLIES_PRINTED_MAX
         } else {
             1
         };
-        plan.timeout_ns = u64::from(self.timeout_s.max(1)) * SECOND_NS;
-        plan.drain_limit_ns = plan.timeout_ns;
+        plan.limits.timeout_ns = u64::from(self.timeout_s.max(1)) * SECOND_NS;
+        plan.load.drain_limit_ns = plan.limits.timeout_ns;
         if let Some(source) = &self.source {
             let wrong =
                 |_| Ending::of_brunt(format!("-B takes an address, and `{source}` is none"));
-            plan.source_addresses.push(source.parse().map_err(wrong)?);
+            plan.connection
+                .source_addresses
+                .push(source.parse().map_err(wrong)?);
         }
         Ok(Planned { plan, request })
     }

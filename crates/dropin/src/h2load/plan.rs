@@ -52,41 +52,41 @@ impl Options {
         };
         let set = set.ok_or_else(|| error("brunt: too many URIs"))?;
         let mut plan = Plan::bare(target, set);
-        plan.connections = at_least_1(self.clients);
-        plan.workers = at_least_1(self.threads);
-        plan.protocol = http.into();
-        plan.tls = self.tls.clone();
-        plan.tls.server_name = self.server_name(uris)?;
-        (plan.pipeline, plan.streams) = self.depths(http);
+        plan.load.connections = at_least_1(self.clients);
+        plan.workers.count = at_least_1(self.threads);
+        plan.connection.protocol = http.into();
+        plan.connection.tls = self.tls.clone();
+        plan.connection.tls.server_name = self.server_name(uris)?;
+        (plan.traffic.pipeline, plan.traffic.streams) = self.depths(http);
         if [HttpChoice::AUTO, HttpChoice::HTTP2].contains(&http) {
-            plan.http2 = self.http2;
+            plan.connection.http2 = self.http2;
         }
         let is_timed = self.duration_ns.is_some();
-        plan.stop.duration_ns = self.duration_ns;
+        plan.load.stop.duration_ns = self.duration_ns;
         if !is_timed {
-            plan.stop.requests = Some(self.requests_in_all(uris.paths.len()));
-            plan.has_equal_parts = self.rate.is_none();
+            plan.load.stop.requests = Some(self.requests_in_all(uris.paths.len()));
+            plan.traffic.has_equal_parts = self.rate.is_none();
         }
-        plan.logged_requests_max = RequestLog::REQUESTS_MAX;
+        plan.observation.logged_requests_max = RequestLog::REQUESTS_MAX;
         // Runs by count have none.
-        plan.warmup_ns = if is_timed { self.warmup_ns } else { 0 };
-        plan.timeout_ns = self.timeout_ns();
-        plan.drain_limit_ns = if is_timed {
+        plan.load.warmup_ns = if is_timed { self.warmup_ns } else { 0 };
+        plan.limits.timeout_ns = self.timeout_ns();
+        plan.load.drain_limit_ns = if is_timed {
             DRAIN_LIMIT_NS
         } else {
-            plan.timeout_ns
+            plan.limits.timeout_ns
         };
         if let Some(rate) = self.rate {
-            plan.model = LoadModel::Sessions {
+            plan.load.model = LoadModel::Sessions {
                 schedule: self.connection_schedule(rate)?,
                 queue_max: QUEUE_MAX,
             };
-            plan.reuse = Reuse::Requests(self.requests_each());
+            plan.traffic.reuse = Reuse::Requests(self.requests_each());
         } else if let Some(schedule) = self.request_schedule(uris)? {
-            plan.stop.duration_ns = plan.stop.duration_ns.or(schedule.duration_ns());
-            plan.model = LoadModel::Open {
+            plan.load.stop.duration_ns = plan.load.stop.duration_ns.or(schedule.duration_ns());
+            plan.load.model = LoadModel::Open {
                 schedule,
-                connections_max: plan.connections,
+                connections_max: plan.load.connections,
                 queue_max: QUEUE_MAX,
             };
         }
@@ -366,8 +366,8 @@ mod tests {
             ),
         ] {
             let plan = plan(line, line.contains("-d").then_some(b"x"));
-            assert_eq!(plan.protocol, http.into(), "{line}");
-            let found = (plan.pipeline.get(), plan.streams.get());
+            assert_eq!(plan.connection.protocol, http.into(), "{line}");
+            let found = (plan.traffic.pipeline.get(), plan.traffic.streams.get());
             assert_eq!(found, depths, "{line}");
         }
     }
@@ -384,45 +384,63 @@ mod tests {
     #[test]
     fn the_plan_is_what_the_options_say() {
         let closed = plan("-n 100 -c 4 -t 2 -m 10 http://h/a http://other/b /d", None);
-        assert_eq!((closed.connections.get(), closed.streams.get()), (4, 10));
         assert_eq!(
-            (closed.stop.requests, closed.has_equal_parts),
+            (closed.load.connections.get(), closed.traffic.streams.get()),
+            (4, 10)
+        );
+        assert_eq!(
+            (closed.load.stop.requests, closed.traffic.has_equal_parts),
             (Some(100), true)
         );
-        let requests = closed.requests.requests();
+        let requests = closed.traffic.requests.requests();
         let paths: Vec<_> = requests.map(|request| request.path).collect();
         assert_eq!(paths, ["/a", "/b", "/d"]);
-        assert_eq!(closed.requests.order(), RequestOrder::ConnectionTurns);
-        let timed = plan("-D 5 --warm-up-time 1 -c 2 -T 1 -w 16 https://h/", None);
-        assert_eq!(timed.warmup_ns, SECOND_NS);
-        assert_eq!(timed.stop.duration_ns, Some(5 * SECOND_NS));
         assert_eq!(
-            (timed.timeout_ns, timed.has_equal_parts),
+            closed.traffic.requests.order(),
+            RequestOrder::ConnectionTurns
+        );
+        let timed = plan("-D 5 --warm-up-time 1 -c 2 -T 1 -w 16 https://h/", None);
+        assert_eq!(timed.load.warmup_ns, SECOND_NS);
+        assert_eq!(timed.load.stop.duration_ns, Some(5 * SECOND_NS));
+        assert_eq!(
+            (timed.limits.timeout_ns, timed.traffic.has_equal_parts),
             (TIMEOUT_NS, false)
         );
-        assert_eq!(timed.http2.stream_window_bytes, 65_535);
+        assert_eq!(timed.connection.http2.stream_window_bytes, 65_535);
         let limited = plan("-T 2 -N 1 https://h/", None);
-        assert_eq!(limited.timeout_ns, SECOND_NS);
+        assert_eq!(limited.limits.timeout_ns, SECOND_NS);
         let paced = plan("-n 10 -c 4 -r 2 --rate-period 500ms http://h/", None);
-        assert_eq!(paced.model.schedule().map(Schedule::rate_max), Some(4.0));
         assert_eq!(
-            paced.reuse,
+            paced.load.model.schedule().map(Schedule::rate_max),
+            Some(4.0)
+        );
+        assert_eq!(
+            paced.traffic.reuse,
             Reuse::Requests(NonZeroU64::new(3).expect("not 0"))
         );
         let rated = plan("-n 10 -c 4 --rps 2.5 http://h/", None);
-        assert_eq!(rated.model.schedule().map(Schedule::rate_max), Some(10.0));
+        assert_eq!(
+            rated.load.model.schedule().map(Schedule::rate_max),
+            Some(10.0)
+        );
         let to = plan("--connect-to [::1]:9 https://h:81/", None).target;
         assert_eq!((&*to.host, to.port, &*to.authority), ("::1", 9, "h:81"));
         let to = plan("--connect-to x https://h/", None);
         assert_eq!((&*to.target.host, to.target.port), ("x", 443));
-        assert_eq!(to.tls.server_name.as_deref(), Some("h"));
+        assert_eq!(to.connection.tls.server_name.as_deref(), Some("h"));
     }
 
     #[test]
     fn scripts_with_times_are_bursts() {
         let scripted = plan("-c 2 --timing-script-file f", None);
-        assert_eq!(scripted.stop.requests, Some(6));
-        let stages = scripted.model.schedule().expect("one").stages().to_vec();
+        assert_eq!(scripted.load.stop.requests, Some(6));
+        let stages = scripted
+            .load
+            .model
+            .schedule()
+            .expect("one")
+            .stages()
+            .to_vec();
         let of: Vec<_> = stages
             .iter()
             .map(|stage| (stage.duration_ns, stage.from_per_s))

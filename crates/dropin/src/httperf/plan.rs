@@ -54,22 +54,22 @@ impl Options {
         let url = format!("{scheme}://{}:{}/", self.server, self.port());
         let target = Target::parse(&url, None).map_err(Ending::of_brunt)?;
         let mut plan = Plan::bare(target, RequestSet::one(first));
-        plan.model = self.model()?;
+        plan.load.model = self.model()?;
         let at_once = match self.period {
             Period::Sequential => 1,
             _ => self.sessions().min(CONNECTIONS_MAX),
         };
-        plan.connections = at_least_1(at_once.into());
-        plan.pipeline = at_least_1(depth.into());
-        plan.protocol = HttpChoice::HTTP1.into();
-        plan.tls.insecure = true;
-        plan.tls.asks_by_name = false;
-        plan.tls.resumption = self.has_sessions() && !self.no_resumption;
-        plan.timeout_ns = time_limit(self.timeout_s, self.think_timeout_s);
-        plan.connect_timeout_ns = time_limit(self.timeout_s, 0.0);
-        plan.drain_limit_ns = SECOND_NS;
+        plan.load.connections = at_least_1(at_once.into());
+        plan.traffic.pipeline = at_least_1(depth.into());
+        plan.connection.protocol = HttpChoice::HTTP1.into();
+        plan.connection.tls.insecure = true;
+        plan.connection.tls.asks_by_name = false;
+        plan.connection.tls.resumption = self.has_sessions() && !self.no_resumption;
+        plan.limits.timeout_ns = time_limit(self.timeout_s, self.think_timeout_s);
+        plan.limits.connect_timeout_ns = time_limit(self.timeout_s, 0.0);
+        plan.load.drain_limit_ns = SECOND_NS;
         // httperf has but a busy loop, which is what its users want to be rid of.
-        plan.spin = Spin::Off;
+        plan.workers.spin = Spin::Off;
         let replay = Replay {
             sessions: Some(self.sessions().into()),
             reconnects: self.has_sessions(),
@@ -335,22 +335,31 @@ mod tests {
     fn the_plan_is_what_the_options_say() {
         let plan = planned("--server h --port 81 --rate 100 --num-conns 300 --num-calls 5");
         assert_eq!(
-            (&*plan.target.authority, plan.connections.get()),
+            (&*plan.target.authority, plan.load.connections.get()),
             ("h:81", 300)
         );
-        assert_eq!((plan.stop.duration_ns, plan.stop.requests), (None, None));
-        assert_eq!((plan.pipeline.get(), plan.warmup_ns), (1, 0));
-        assert_eq!(plan.spin, Spin::Off);
-        assert_eq!(plan.timeout_ns, Schedule::DURATION_MAX_NS);
-        let schedule = plan.model.schedule().expect("connections are planned");
+        assert_eq!(
+            (plan.load.stop.duration_ns, plan.load.stop.requests),
+            (None, None)
+        );
+        assert_eq!((plan.traffic.pipeline.get(), plan.load.warmup_ns), (1, 0));
+        assert_eq!(plan.workers.spin, Spin::Off);
+        assert_eq!(plan.limits.timeout_ns, Schedule::DURATION_MAX_NS);
+        let schedule = plan.load.model.schedule().expect("connections are planned");
         assert_eq!(schedule.rate_max(), 100.0);
         assert_eq!(schedule.duration_ns(), Some(2_995_000_000));
         let plan = planned("--num-conns 3 --timeout 1.5 --think-timeout 2 --burst-length 4");
-        assert_eq!((plan.connections.get(), plan.pipeline.get()), (1, 1));
-        assert_eq!(plan.timeout_ns, 3_500_000_000);
-        assert_eq!(plan.connect_timeout_ns, 1_500_000_000);
+        assert_eq!(
+            (plan.load.connections.get(), plan.traffic.pipeline.get()),
+            (1, 1)
+        );
+        assert_eq!(plan.limits.timeout_ns, 3_500_000_000);
+        assert_eq!(plan.limits.connect_timeout_ns, 1_500_000_000);
         let plan = planned("--wsess 9,7,1 --burst-length 4 --period e0.1 --ssl");
-        assert_eq!((plan.connections.get(), plan.pipeline.get()), (9, 4));
-        assert!(plan.tls.insecure && plan.tls.resumption);
+        assert_eq!(
+            (plan.load.connections.get(), plan.traffic.pipeline.get()),
+            (9, 4)
+        );
+        assert!(plan.connection.tls.insecure && plan.connection.tls.resumption);
     }
 }

@@ -321,24 +321,24 @@ impl Options {
         plan.further_targets = (1..self.streams as u16)
             .map(|further| target(self.port + further))
             .collect::<Result<_, _>>()?;
-        plan.protocol = Streams {
+        plan.connection.protocol = Streams {
             sends: self.transmits(),
             receives: !self.transmits(),
             paced_bits_per_s: self.bits_per_s.filter(|_| self.transmits()),
             is_arranged: true,
         }
         .into();
-        plan.connections = at_least_1(self.streams.into());
-        plan.stop.duration_ns = Some((self.timeout_s * 1e9) as u64);
-        plan.setup_timeout_ns = Some(SETUP_LIMIT_NS);
-        plan.drain_limit_ns = DRAIN_LIMIT_NS;
+        plan.load.connections = at_least_1(self.streams.into());
+        plan.load.stop.duration_ns = Some((self.timeout_s * 1e9) as u64);
+        plan.limits.setup_timeout_ns = Some(SETUP_LIMIT_NS);
+        plan.load.drain_limit_ns = DRAIN_LIMIT_NS;
         let both = self.window_bytes.filter(|_| self.sets_both_windows);
         let (send, receive) = if self.transmits() {
             (self.window_bytes, both)
         } else {
             (both, self.window_bytes)
         };
-        plan.sockets = SocketOptions {
+        plan.connection.sockets = SocketOptions {
             is_nodelay: self.is_nodelay,
             send_buffer_bytes: send,
             receive_buffer_bytes: receive,
@@ -424,9 +424,12 @@ mod tests {
             .map(|target| target.port)
             .collect();
         assert_eq!(ports, [5_001, 5_002, 5_003]);
-        assert_eq!(plan.connections.get(), 3);
-        assert_eq!(plan.stop.duration_ns, Some(2_000_000_000));
-        assert_eq!(plan.sockets.send_buffer_bytes, NonZeroU32::new(64 << 10));
-        assert_eq!(plan.sockets.receive_buffer_bytes, None);
+        assert_eq!(plan.load.connections.get(), 3);
+        assert_eq!(plan.load.stop.duration_ns, Some(2_000_000_000));
+        assert_eq!(
+            plan.connection.sockets.send_buffer_bytes,
+            NonZeroU32::new(64 << 10)
+        );
+        assert_eq!(plan.connection.sockets.receive_buffer_bytes, None);
     }
 }

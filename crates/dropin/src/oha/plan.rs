@@ -42,29 +42,29 @@ pub fn plan(options: &Options, body: &[u8], cpus: NonZeroU32) -> Result<Plan, En
         Some(_) => u64::from(u32::MAX),
         None => requests.div_ceil(options.streams.into()),
     };
-    plan.connections = at_least_1(useful.min(options.connections.into()));
-    plan.workers = cpus.min(plan.connections);
-    plan.placement = Placement::Auto;
-    plan.protocol = http.into();
+    plan.load.connections = at_least_1(useful.min(options.connections.into()));
+    plan.workers.count = cpus.min(plan.load.connections);
+    plan.workers.placement = Placement::Auto;
+    plan.connection.protocol = http.into();
     if http != HttpChoice::HTTP1 {
-        plan.streams = at_least_1(options.streams.into());
+        plan.traffic.streams = at_least_1(options.streams.into());
     }
-    plan.tls.insecure = options.insecure;
-    plan.tls.roots = options.roots.clone().map(Into::into);
+    plan.connection.tls.insecure = options.insecure;
+    plan.connection.tls.roots = options.roots.clone().map(Into::into);
     if options.closes && http == HttpChoice::HTTP1 {
-        plan.reuse = Reuse::Requests(NonZeroU64::MIN);
+        plan.traffic.reuse = Reuse::Requests(NonZeroU64::MIN);
     }
-    plan.stop.duration_ns = options.duration_ns;
-    plan.stop.requests = Some(requests).filter(|_| options.duration_ns.is_none());
-    plan.timeout_ns = options.timeout_ns.unwrap_or(LONG_NS).max(1_000_000);
-    plan.drain_limit_ns = plan.timeout_ns;
-    plan.connect_timeout_ns = options.connect_timeout_ns.max(1_000_000);
-    plan.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
+    plan.load.stop.duration_ns = options.duration_ns;
+    plan.load.stop.requests = Some(requests).filter(|_| options.duration_ns.is_none());
+    plan.limits.timeout_ns = options.timeout_ns.unwrap_or(LONG_NS).max(1_000_000);
+    plan.load.drain_limit_ns = plan.limits.timeout_ns;
+    plan.limits.connect_timeout_ns = options.connect_timeout_ns.max(1_000_000);
+    plan.limits.setup_timeout_ns = Some(SETUP_TIMEOUT_NS);
     if let Some(rate_per_s) = options.rate_per_s {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, rate_per_s, 0);
-        plan.model = LoadModel::Open {
+        plan.load.model = LoadModel::Open {
             schedule: schedule.map_err(|reason| wrong(&format!("-q: {reason}")))?,
-            connections_max: plan.connections,
+            connections_max: plan.load.connections,
             queue_max: QUEUE_MAX,
         };
     }
@@ -137,11 +137,17 @@ mod tests {
     #[test]
     fn the_plan_is_what_the_options_say() {
         let plan = plan_of("-n 7 -c 100 --http2 -p 2 --insecure https://h/", b"");
-        assert_eq!((plan.connections.get(), plan.workers.get()), (4, 2));
-        assert_eq!((plan.streams.get(), plan.stop.requests), (2, Some(7)));
-        assert!(plan.tls.insecure && plan.model.schedule().is_none());
+        assert_eq!(
+            (plan.load.connections.get(), plan.workers.count.get()),
+            (4, 2)
+        );
+        assert_eq!(
+            (plan.traffic.streams.get(), plan.load.stop.requests),
+            (2, Some(7))
+        );
+        assert!(plan.connection.tls.insecure && plan.load.model.schedule().is_none());
         let plan = plan_of("-z 3s -q 50 -t 2s http://h/", b"");
-        let rate = plan.model.schedule().map(Schedule::rate_max);
-        assert_eq!((rate, plan.timeout_ns), (Some(50.0), 2_000_000_000));
+        let rate = plan.load.model.schedule().map(Schedule::rate_max);
+        assert_eq!((rate, plan.limits.timeout_ns), (Some(50.0), 2_000_000_000));
     }
 }

@@ -146,20 +146,20 @@ impl Options {
         let set = self.message_set(&load)?;
         let mut plan = Plan::bare(load.target.clone(), set);
         plan.further_targets.clone_from(&load.further_targets);
-        plan.reuse = self.reuse(&load)?;
-        plan.protocol = protocol;
-        plan.pipeline = self.in_flight(&load);
-        plan.connections = at_least_1(self.connections.into());
-        plan.workers = self.threads(cpus, load.per_s.is_some());
-        plan.tls.insecure = true;
-        plan.model = self.model_of(&load)?;
-        plan.stop.duration_ns = Some(self.duration_ns);
-        plan.timeout_ns = TIMEOUT_NS;
-        plan.drain_limit_ns = DRAIN_LIMIT_NS;
-        plan.setup_timeout_ns = Some(self.duration_ns);
-        plan.connect_timeout_ns = self.connect_timeout_ns;
-        plan.source_addresses.clone_from(&self.sources);
-        plan.sockets = SocketOptions {
+        plan.traffic.reuse = self.reuse(&load)?;
+        plan.connection.protocol = protocol;
+        plan.traffic.pipeline = self.in_flight(&load);
+        plan.load.connections = at_least_1(self.connections.into());
+        plan.workers.count = self.threads(cpus, load.per_s.is_some());
+        plan.connection.tls.insecure = true;
+        plan.load.model = self.model_of(&load)?;
+        plan.load.stop.duration_ns = Some(self.duration_ns);
+        plan.limits.timeout_ns = TIMEOUT_NS;
+        plan.load.drain_limit_ns = DRAIN_LIMIT_NS;
+        plan.limits.setup_timeout_ns = Some(self.duration_ns);
+        plan.limits.connect_timeout_ns = self.connect_timeout_ns;
+        plan.connection.source_addresses.clone_from(&self.sources);
+        plan.connection.sockets = SocketOptions {
             is_nodelay: self.nagle != Some(true),
             send_buffer_bytes: self.send_buffer,
             receive_buffer_bytes: self.receive_buffer,
@@ -304,13 +304,13 @@ impl Options {
 
 /// Whether the messages of the plan are marked with their instants.
 pub fn has_markers(plan: &Plan) -> bool {
-    let mut pattern = plan.protocol.reply_pattern().into_iter();
+    let mut pattern = plan.connection.protocol.reply_pattern().into_iter();
     pattern.any(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
 /// Whether replies are looked at.
 pub fn has_replies(plan: &Plan) -> bool {
-    plan.protocol.reply_pattern().is_some()
+    plan.connection.protocol.reply_pattern().is_some()
 }
 
 /// Most messages that are written as one.
@@ -325,7 +325,7 @@ fn batch_max(sent: &Sent) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use brunt_load::ProtocolSpec;
+    use brunt_load::{ProtocolSpec, Work};
 
     use super::*;
     use crate::getopt::tests::words;
@@ -341,29 +341,32 @@ mod tests {
     }
 
     fn sent(plan: &Plan) -> Vec<String> {
-        let messages = plan.requests.messages().iter();
+        let messages = plan.traffic.requests.messages().iter();
         messages
             .map(|message| message.template.to_string())
             .collect()
     }
 
     fn exchange(plan: &Plan) -> &MessageExchange {
-        match &plan.protocol {
+        match &plan.connection.protocol {
             ProtocolSpec::Messages(exchange) => exchange,
             other => panic!("{other:?}"),
         }
     }
 
     fn per_s(plan: &Plan) -> Option<f64> {
-        plan.model.schedule().map(Schedule::rate_max)
+        plan.load.model.schedule().map(Schedule::rate_max)
     }
 
     #[test]
     fn messages_follow_one_another_as_fast_as_a_connection_takes_them() {
         let flood = plan("-c 3 -T2 -em PING\\n -f file host:80/path").expect("good");
-        assert_eq!((flood.connections.get(), flood.workers.get()), (3, 3));
-        assert_eq!(flood.stop.duration_ns, Some(2_000_000_000));
-        let batch = flood.requests.messages()[0].template.bytes_max();
+        assert_eq!(
+            (flood.load.connections.get(), flood.workers.count.get()),
+            (3, 3)
+        );
+        assert_eq!(flood.load.stop.duration_ns, Some(2_000_000_000));
+        let batch = flood.traffic.requests.messages()[0].template.bytes_max();
         assert!((65_536..65_560).contains(&batch), "{batch}");
         let sent = &sent(&flood)[0];
         assert!(
@@ -371,13 +374,13 @@ mod tests {
             "{sent}"
         );
         assert!(
-            matches!(flood.model, LoadModel::Closed { connect_per_s: Some(rate) } if rate == 100.0)
+            matches!(flood.load.model, LoadModel::Closed { connect_per_s: Some(rate) } if rate == 100.0)
         );
         assert_eq!(exchange(&flood).reply, Framing::None);
         assert!(!has_markers(&flood));
         // What is filled in is another in each of them.
         let text = plan("-m \\{re[ab]} h:1").expect("good");
-        let sent = text.requests.messages()[0].template.to_string();
+        let sent = text.traffic.requests.messages()[0].template.to_string();
         assert_eq!(sent, "{text:[ab]}".repeat(1_024));
     }
 
@@ -395,7 +398,7 @@ mod tests {
             (&opening.message, &opening.reply),
             (&Template::constant(b"ab".to_vec()).into(), &Framing::None)
         );
-        assert_eq!(rated.pipeline.get(), 1_024);
+        assert_eq!(rated.traffic.pipeline.get(), 1_024);
         for (line, threads) in [
             ("-c 3 -r1 -m a h:1", 3),
             ("-c 6 -r1 -m a h:1", 3),
@@ -404,11 +407,18 @@ mod tests {
             ("-c 99 -r1 -m a h:1", 4),
             ("-c 7 -m a h:1", 4),
         ] {
-            assert_eq!(plan(line).expect(line).workers.get(), threads, "{line}");
+            assert_eq!(
+                plan(line).expect(line).workers.count.get(),
+                threads,
+                "{line}"
+            );
         }
         let bytes = plan("-c10 -m 12345 --channel-bandwidth-upstream 10kBps h:1").expect("good");
         // 100 messages, 20 times a second.
-        assert_eq!(bytes.requests.messages()[0].template.bytes_max(), 500);
+        assert_eq!(
+            bytes.traffic.requests.messages()[0].template.bytes_max(),
+            500
+        );
         assert_eq!(per_s(&bytes), Some(200.0));
     }
 
@@ -447,21 +457,21 @@ mod tests {
         assert_eq!(sent(&ws), ["a", "b", "c", "{text:[x]}"]);
         assert_eq!(per_s(&ws), Some(80.0));
         assert_eq!(ws.target.url, "ws://h:1/chat");
-        let ProtocolSpec::WebSocket(exchange) = &ws.protocol else {
-            panic!("{:?}", ws.protocol);
+        let ProtocolSpec::WebSocket(exchange) = &ws.connection.protocol else {
+            panic!("{:?}", ws.connection.protocol);
         };
         let headers = vec![("X-A".to_owned(), "b".to_owned())];
         assert_eq!(exchange.headers, headers.into());
         assert_eq!((exchange.replies, exchange.is_binary), (0, false));
         let marked = plan("--ws --ssl -m \\{ws.binary\"b\"} --latency-marker b h:1").expect("good");
-        let ProtocolSpec::WebSocket(exchange) = &marked.protocol else {
-            panic!("{:?}", marked.protocol);
+        let ProtocolSpec::WebSocket(exchange) = &marked.connection.protocol else {
+            panic!("{:?}", marked.connection.protocol);
         };
         assert!(exchange.is_binary && exchange.replies == 1);
         assert!(matches!(exchange.matching, ReplyMatch::Containing(_)));
         assert_eq!(marked.target.url, "wss://h:1/");
         let flood = plan("--ws -m a h:1").expect("good");
-        assert_eq!(flood.pipeline.get(), 64);
+        assert_eq!(flood.traffic.pipeline.get(), 64);
         // Without --ws, what is spelt out is bytes.
         let raw = plan("-r1 -m \\{ws.ping} h:1").expect("good");
         assert_eq!(sent(&raw), ["\\x89\\x80\\0\\0\\0\\0"]);
@@ -470,12 +480,12 @@ mod tests {
     #[test]
     fn connections_without_messages_are_held() {
         let held = plan("-c 100 -T 5m h:1").expect("good");
-        assert!(held.model.is_held() && held.requests.messages().is_empty());
-        assert_eq!(held.model.connect_per_s(), Some(100.0));
+        assert!(held.work() == Work::Hold && held.traffic.requests.messages().is_empty());
+        assert_eq!(held.load.model.connect_per_s(), Some(100.0));
         let first = plan("-1 login --ssl h:1").expect("good");
-        assert!(first.model.is_held() && exchange(&first).opening.is_some());
-        assert!(plan("--ws h:1").expect("good").model.is_held());
-        assert_eq!(held.stop.duration_ns, Some(300_000_000_000));
+        assert!(first.work() == Work::Hold && exchange(&first).opening.is_some());
+        assert!(plan("--ws h:1").expect("good").work() == Work::Hold);
+        assert_eq!(held.load.stop.duration_ns, Some(300_000_000_000));
     }
 
     #[test]
@@ -490,7 +500,7 @@ mod tests {
         assert_eq!(further, ["tcp://i:2"]);
         let short = plan("-m a -c 4 -r 10 --channel-lifetime 2s h:1").expect("good");
         assert_eq!(
-            short.reuse,
+            short.traffic.reuse,
             Reuse::Requests(NonZeroU64::new(20).expect("not 0"))
         );
     }
@@ -498,9 +508,15 @@ mod tests {
     #[test]
     fn sockets_are_as_the_options_say() {
         let plan = plan("-m a --nagle on --rcvbuf 64k --sndbuf 1m h:1").expect("good");
-        assert!(!plan.sockets.is_nodelay);
-        assert_eq!(plan.sockets.receive_buffer_bytes, NonZeroU32::new(65_536));
-        assert_eq!(plan.sockets.send_buffer_bytes, NonZeroU32::new(1_048_576));
+        assert!(!plan.connection.sockets.is_nodelay);
+        assert_eq!(
+            plan.connection.sockets.receive_buffer_bytes,
+            NonZeroU32::new(65_536)
+        );
+        assert_eq!(
+            plan.connection.sockets.send_buffer_bytes,
+            NonZeroU32::new(1_048_576)
+        );
     }
 
     #[test]

@@ -87,21 +87,21 @@ impl Options {
         let only = only_request(&self.request(body));
         let only = only.map_err(|reason| self.error(&reason.to_string()))?;
         let mut plan = request::plan(self.target()?, only);
-        plan.connections = at_least_1(self.clients);
-        plan.workers = at_least_1(self.threads);
-        plan.pipeline = at_least_1(self.pipeline);
+        plan.load.connections = at_least_1(self.clients);
+        plan.workers.count = at_least_1(self.threads);
+        plan.traffic.pipeline = at_least_1(self.pipeline);
         if !self.keep_alive {
-            plan.reuse = Reuse::Requests(NonZeroU64::MIN);
+            plan.traffic.reuse = Reuse::Requests(NonZeroU64::MIN);
         }
-        plan.stop.duration_ns = self.limit_s.map(|s| s.saturating_mul(SECOND_NS));
-        plan.stop.requests = Some(self.requests);
-        plan.logged_requests_max = self.requests;
-        plan.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
-        plan.drain_limit_ns = plan.timeout_ns;
+        plan.load.stop.duration_ns = self.limit_s.map(|s| s.saturating_mul(SECOND_NS));
+        plan.load.stop.requests = Some(self.requests);
+        plan.observation.logged_requests_max = self.requests;
+        plan.limits.timeout_ns = self.cutoff_s.max(1).saturating_mul(SECOND_NS);
+        plan.load.drain_limit_ns = plan.limits.timeout_ns;
         for typed in &self.sources {
             let message = format!("could not resolve local bind address: {typed}");
             let address = typed.parse().map_err(|_| self.error(&message))?;
-            plan.source_addresses.push(address);
+            plan.connection.source_addresses.push(address);
         }
         Ok(plan)
     }
@@ -159,16 +159,16 @@ mod tests {
         let plan = options(&words).plan(b"").expect("good");
         assert_eq!(
             (
-                plan.connections.get(),
-                plan.workers.get(),
-                plan.pipeline.get()
+                plan.load.connections.get(),
+                plan.workers.count.get(),
+                plan.traffic.pipeline.get()
             ),
             (4, 2, 3)
         );
-        assert_eq!(plan.stop.requests, Some(9));
-        assert_eq!(plan.stop.duration_ns, Some(5 * SECOND_NS));
+        assert_eq!(plan.load.stop.requests, Some(9));
+        assert_eq!(plan.load.stop.duration_ns, Some(5 * SECOND_NS));
         assert_eq!(
-            (plan.reuse, plan.logged_requests_max),
+            (plan.traffic.reuse, plan.observation.logged_requests_max),
             (Reuse::Unlimited, 9)
         );
         assert_eq!((&*plan.target.host, plan.target.port), ("127.0.0.1", 81));
@@ -176,6 +176,6 @@ mod tests {
             .plan(b"")
             .expect("good");
         assert_eq!(plan.target.unix_socket, Some("/run/s".into()));
-        assert_eq!(plan.reuse, Reuse::Requests(NonZeroU64::MIN));
+        assert_eq!(plan.traffic.reuse, Reuse::Requests(NonZeroU64::MIN));
     }
 }

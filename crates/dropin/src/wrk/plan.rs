@@ -28,17 +28,17 @@ pub fn plan(options: &Options) -> Result<Plan, Ending> {
     let duration_ns = nanoseconds(options.duration_s);
     let timeout_ns = nanoseconds(options.timeout_s).max(1_000_000);
     let mut plan = request::plan(target, request);
-    plan.timeout_ns = timeout_ns;
+    plan.limits.timeout_ns = timeout_ns;
     if options.program == Program::Wrk2 {
-        plan.model = open_loop(options)?;
+        plan.load.model = open_loop(options)?;
         // No reply is too late: a server that falls behind is seen in the latencies.
-        plan.timeout_ns = duration_ns.saturating_add(timeout_ns);
+        plan.limits.timeout_ns = duration_ns.saturating_add(timeout_ns);
     }
-    plan.connections = options.connections();
-    plan.workers = options.threads();
-    plan.tls.insecure = true;
-    plan.stop.duration_ns = Some(duration_ns);
-    plan.drain_limit_ns = nanoseconds(options.timeout_s);
+    plan.load.connections = options.connections();
+    plan.workers.count = options.threads();
+    plan.connection.tls.insecure = true;
+    plan.load.stop.duration_ns = Some(duration_ns);
+    plan.load.drain_limit_ns = nanoseconds(options.timeout_s);
     Ok(plan)
 }
 
@@ -115,21 +115,32 @@ mod tests {
     #[test]
     fn the_plan_is_what_the_options_say() {
         let closed = plan(&options(&["-t3", "-c7", "-d2m", "-T5", "https://h/x"])).expect("good");
-        assert_eq!((closed.workers.get(), closed.connections.get()), (3, 7));
-        assert_eq!(closed.stop.duration_ns, Some(120 * SECOND_NS));
         assert_eq!(
-            (closed.timeout_ns, closed.drain_limit_ns, closed.warmup_ns),
+            (closed.workers.count.get(), closed.load.connections.get()),
+            (3, 7)
+        );
+        assert_eq!(closed.load.stop.duration_ns, Some(120 * SECOND_NS));
+        assert_eq!(
+            (
+                closed.limits.timeout_ns,
+                closed.load.drain_limit_ns,
+                closed.load.warmup_ns
+            ),
             (5 * SECOND_NS, 5 * SECOND_NS, 0)
         );
         assert_eq!(closed.target.scheme, Scheme::Https);
-        assert!(closed.tls.insecure && closed.oversubscribe && closed.model.schedule().is_none());
+        assert!(
+            closed.connection.tls.insecure
+                && closed.workers.oversubscribe
+                && closed.load.model.schedule().is_none()
+        );
         let open = plan(&options(&["-R2k", "-d30", "http://h/"])).expect("good");
-        assert_eq!(open.timeout_ns, 32 * SECOND_NS);
+        assert_eq!(open.limits.timeout_ns, 32 * SECOND_NS);
         let LoadModel::Open {
             schedule,
             connections_max,
             queue_max,
-        } = open.model
+        } = open.load.model
         else {
             panic!("a rate was given");
         };

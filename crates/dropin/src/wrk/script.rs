@@ -95,11 +95,11 @@ impl Scripted {
     /// The text of its first request is none that can be sent.
     pub fn fit(script: Script, plan: &mut Plan) -> Result<Self, RequestTextError> {
         let requests = verbatim_requests(script.first_request())?;
-        plan.held_beside_bytes = script.held_bytes();
+        plan.workers.held_beside_bytes = script.held_bytes();
         let depth = u32::try_from(requests.len()).ok().and_then(NonZeroU32::new);
-        plan.pipeline = depth.unwrap_or(NonZeroU32::MIN);
+        plan.traffic.pipeline = depth.unwrap_or(NonZeroU32::MIN);
         // What a script makes is the text of HTTP/1.1.
-        plan.protocol = HttpChoice::HTTP1.into();
+        plan.connection.protocol = HttpChoice::HTTP1.into();
         let is_asked = script.constant_request().is_none() || requests.len() != 1;
         // Where Lua is asked for each request, the first one stands for them in reports. It is kept
         // as often as it may be in flight, so it is not to be long then.
@@ -107,7 +107,7 @@ impl Scripted {
         if let Some(first) = requests.into_iter().next()
             && (!is_asked || bytes <= SHOWN_BYTES_MAX)
         {
-            plan.requests = RequestSet::one(first);
+            plan.traffic.requests = RequestSet::one(first);
         }
         Ok(Self { script, is_asked })
     }

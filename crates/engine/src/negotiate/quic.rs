@@ -63,7 +63,7 @@ pub(crate) fn negotiate(
     let Peer::Udp(address) = *peer else {
         unreachable!("QUIC is over datagrams");
     };
-    let protocol = plan.protocol.preferred();
+    let protocol = plan.connection.protocol.preferred();
     let server = plan.target.authority.clone();
     let failed = |reason: String| {
         let server = server.clone();
@@ -71,14 +71,14 @@ pub(crate) fn negotiate(
     };
     let transport = quic_transport(&side, 1).map_err(|reason| failed(reason.to_string()))?;
     let asked = plan.depth_over(protocol);
-    let deadline = Deadline::after(plan.connect_timeout_ns);
+    let deadline = Deadline::after(plan.limits.connect_timeout_ns);
     let exchanged = attempts(&transport, asked, address, deadline);
     let depth = exchanged.map_err(|failure| match failure {
         Failure::Ended(reason) => failed(reason.to_string()),
         Failure::Nameless => failed("the server's name is none".to_owned()),
         Failure::Link(LinkError::Timeout) => of_protocol(QuicError::Timeout {
             server: server.clone(),
-            limit_ms: plan.connect_timeout_ns / 1_000_000,
+            limit_ms: plan.limits.connect_timeout_ns / 1_000_000,
         }),
         Failure::Link(LinkError::Lost(reason)) => NegotiateError::Lost {
             server: server.clone(),

@@ -28,11 +28,11 @@ fn plan(url: &str, http: HttpChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::bare(target, requests);
-    plan.connections = many(1);
-    plan.protocol = http.into();
-    plan.stop.duration_ns = Some(1);
-    plan.setup_timeout_ns = Some(LONG_NS);
-    plan.connect_timeout_ns = LONG_NS;
+    plan.load.connections = many(1);
+    plan.connection.protocol = http.into();
+    plan.load.stop.duration_ns = Some(1);
+    plan.limits.setup_timeout_ns = Some(LONG_NS);
+    plan.limits.connect_timeout_ns = LONG_NS;
     plan
 }
 
@@ -42,7 +42,7 @@ fn negotiate_with(plan: &Plan, address: SocketAddr) -> Result<Negotiated, Negoti
     Negotiation {
         plan,
         link: Link::connect(&Peer::Tcp(address), patience).unwrap(),
-        deadline: Deadline::after(plan.connect_timeout_ns),
+        deadline: Deadline::after(plan.limits.connect_timeout_ns),
         refusal_ns: LONG_NS,
     }
     .run(tls_config::for_target(plan).unwrap())
@@ -88,7 +88,7 @@ impl World {
 
     fn plan(&self, http: HttpChoice) -> Plan {
         let mut plan = plan("https://127.0.0.1/", http);
-        plan.tls.roots = Some(self.directory.path().join("roots.pem").into());
+        plan.connection.tls.roots = Some(self.directory.path().join("roots.pem").into());
         plan
     }
 
@@ -155,7 +155,7 @@ fn what_is_negotiated_over_tls() {
     for (http, alpn, streams_max, streams, pipeline, protocol, depth, note) in cases {
         let case = format!("{http:?} {alpn:?} {streams_max:?} {streams} {pipeline}");
         let mut plan = world.plan(http);
-        (plan.streams, plan.pipeline) = (many(streams), many(pipeline));
+        (plan.traffic.streams, plan.traffic.pipeline) = (many(streams), many(pipeline));
         let bytes = if protocol == Protocol::HTTP2 {
             settings(streams_max)
         } else {
@@ -173,7 +173,7 @@ fn what_is_negotiated_over_tls() {
 #[test]
 fn what_is_negotiated_in_clear_text() {
     let mut plan = plan("http://h/", HttpChoice::AUTO);
-    plan.pipeline = many(3);
+    plan.traffic.pipeline = many(3);
     // A server that says nothing is not waited for.
     let negotiated = negotiate_with(&plan, serve_clear(b"")).unwrap();
     let found = (negotiated.protocol, negotiated.depth);
@@ -181,7 +181,7 @@ fn what_is_negotiated_in_clear_text() {
     assert!(negotiated.tls.is_none() && negotiated.note.is_none());
 
     let mut plan = self::plan("http://h/", HttpChoice::HTTP2);
-    plan.streams = many(7);
+    plan.traffic.streams = many(7);
     let address = serve(|mut peer| {
         peer.give(&settings(Some(5)));
         peer.wait();
@@ -196,12 +196,12 @@ fn what_is_negotiated_in_clear_text() {
 fn tls_is_described() {
     let world = World::new();
     let mut plan = world.plan(HttpChoice::HTTP1);
-    plan.tls.version_max = TlsVersion::Tls12;
-    plan.tls.cipher_suites = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()];
-    plan.tls.groups = vec!["secp256r1".to_owned()];
-    plan.tls.resumption = true;
-    plan.tls.insecure = true;
-    plan.tls.server_name = Some("other.example".to_owned());
+    plan.connection.tls.version_max = TlsVersion::Tls12;
+    plan.connection.tls.cipher_suites = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()];
+    plan.connection.tls.groups = vec!["secp256r1".to_owned()];
+    plan.connection.tls.resumption = true;
+    plan.connection.tls.insecure = true;
+    plan.connection.tls.server_name = Some("other.example".to_owned());
     let negotiated = negotiate_with(&plan, world.serve(BOTH, Vec::new())).unwrap();
     assert_eq!(
         negotiated.tls.unwrap().description,
@@ -227,12 +227,12 @@ fn a_certificate_for_the_server_is_shown() {
                 serve_tls(options, bytes.clone())
             };
             let mut plan = world.plan(http);
-            plan.tls.version_max = version;
+            plan.connection.tls.version_max = version;
             let message = refusal(&plan, serve());
             expect_words(&message, &["alert", "--cert"]);
 
             let own = world.authority.identity("client.example");
-            plan.tls.identity = Some(ClientIdentity {
+            plan.connection.tls.identity = Some(ClientIdentity {
                 certificate: world.file("own.pem", &own.certificate_pem).into(),
                 key: world.file("own.key", &own.key_pem).into(),
             });
@@ -240,7 +240,7 @@ fn a_certificate_for_the_server_is_shown() {
             assert!(negotiated.tls.is_some());
 
             let strange = Authority::new("strange").identity("client.example");
-            plan.tls.identity = Some(ClientIdentity {
+            plan.connection.tls.identity = Some(ClientIdentity {
                 certificate: world.file("own.pem", &strange.certificate_pem).into(),
                 key: world.file("own.key", &strange.key_pem).into(),
             });
@@ -283,7 +283,7 @@ fn servers_that_are_not_trusted() {
             "{message}"
         );
     }
-    plan.tls.server_name = Some("example.org".to_owned());
+    plan.connection.tls.server_name = Some("example.org".to_owned());
     let address = serve_tls(other_name.options(BOTH), settings(None));
     assert!(negotiate_with(&plan, address).is_ok());
 }
@@ -312,7 +312,7 @@ fn nothing_is_negotiated_over_tls() {
     ];
     for (http, alpn, bytes, pipeline, words) in cases {
         let mut plan = world.plan(http);
-        plan.pipeline = many(pipeline);
+        plan.traffic.pipeline = many(pipeline);
         let message = refusal(&plan, world.serve(alpn, bytes));
         assert!(message.contains(words), "{http:?} {alpn:?}: {message}");
     }
@@ -322,7 +322,7 @@ fn nothing_is_negotiated_over_tls() {
 fn no_version_in_common() {
     let world = World::new();
     let mut plan = world.plan(HttpChoice::AUTO);
-    plan.tls.version_min = TlsVersion::Tls13;
+    plan.connection.tls.version_min = TlsVersion::Tls13;
     let mut options = world.server.options(BOTH);
     options.version_max = Version::Tls12;
     let message = refusal(&plan, serve_tls(options, Vec::new()));
@@ -344,7 +344,7 @@ fn servers_that_do_not_speak_tls() {
     let message = refusal(&plan, closes);
     expect_words(&message, &["lost during the TLS handshake", "right port?"]);
 
-    plan.connect_timeout_ns = SHORT_NS;
+    plan.limits.connect_timeout_ns = SHORT_NS;
     let message = refusal(&plan, serve(tls_peer::Peer::wait));
     expect_words(
         &message,
@@ -379,7 +379,7 @@ fn no_http2_in_clear_text() {
         let message = refusal(&plan, address);
         assert!(message.contains(words), "{words}: {message}");
     }
-    plan.connect_timeout_ns = SHORT_NS;
+    plan.limits.connect_timeout_ns = SHORT_NS;
     let message = refusal(&plan, serve_clear(b""));
     expect_words(
         &message,
@@ -391,8 +391,8 @@ fn no_http2_in_clear_text() {
 fn datagrams_without_bytes_are_passed_over() {
     let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut plan = plan("https://h/", HttpChoice::HTTP3);
-    plan.tls.insecure = true;
-    plan.connect_timeout_ns = 10 * SHORT_NS;
+    plan.connection.tls.insecure = true;
+    plan.limits.connect_timeout_ns = 10 * SHORT_NS;
     let address = server.local_addr().unwrap();
     let side = tls_config::for_target(&plan).unwrap().unwrap();
     let silent = move || {
@@ -419,7 +419,7 @@ fn simulated_servers_speak_what_is_asked_for() {
         ("https://h/", HttpChoice::HTTP1, Protocol::HTTP1, 1),
     ] {
         let mut plan = plan(url, http);
-        plan.streams = many(9);
+        plan.traffic.streams = many(9);
         let negotiated = Negotiated::unasked(&plan).unwrap();
         assert_eq!(
             (negotiated.protocol, negotiated.depth),
@@ -428,7 +428,7 @@ fn simulated_servers_speak_what_is_asked_for() {
         );
     }
     let mut plan = plan("https://h/", HttpChoice::HTTP2);
-    plan.pipeline = many(2);
+    plan.traffic.pipeline = many(2);
     assert!(Negotiated::unasked(&plan).is_err());
 }
 

@@ -57,8 +57,8 @@ impl EncodedRequests {
         side: Option<&ClientSide>,
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
-        let timeout_ns = plan.timeout_ns;
-        let (sizes, encoded) = match &plan.protocol {
+        let timeout_ns = plan.limits.timeout_ns;
+        let (sizes, encoded) = match &plan.connection.protocol {
             ProtocolSpec::Http(_) if protocol == Protocol::HTTP2 => {
                 let requests = Arc::new(Http2Requests::new(plan, depth)?);
                 let sizes = requests.sizes();

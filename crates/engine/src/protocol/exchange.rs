@@ -52,7 +52,7 @@ impl MessageSet {
         sent_bytes: fn(usize) -> usize,
         copies: impl Fn(usize) -> u32,
     ) -> Result<Self, EncodeError> {
-        let specs = plan.requests.messages();
+        let specs = plan.traffic.requests.messages();
         let constant = specs.iter().filter_map(|spec| spec.template.as_constant());
         let count = copies(constant.map(|bytes| sent_bytes(bytes.len())).sum());
         let (mut messages, mut payload) = (Vec::new(), Payload::default());

@@ -123,13 +123,13 @@ impl Http1Requests {
     /// connection.
     pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
         let encoder = Encoder {
-            requests: plan.requests.clone(),
+            requests: plan.traffic.requests.clone(),
             host: plan.target.authority.clone(),
-            closes: matches!(plan.reuse, Reuse::Requests(_)),
+            closes: matches!(plan.traffic.reuse, Reuse::Requests(_)),
         };
-        let mut requests = Vec::with_capacity(plan.requests.count());
+        let mut requests = Vec::with_capacity(plan.traffic.requests.count());
         let (mut payload, mut filled) = (Payload::default(), Vec::new());
-        for (index, spec) in plan.requests.requests().enumerate() {
+        for (index, spec) in plan.traffic.requests.requests().enumerate() {
             let encoded = encoder.encode(spec);
             let [ordinary, closing] =
                 encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
@@ -140,7 +140,7 @@ impl Http1Requests {
             };
             let is_fixed = ordinary.holes.is_empty();
             // A single request is repeated, as often as it may be in flight on a connection.
-            let count = if is_fixed && plan.requests.count() == 1 {
+            let count = if is_fixed && plan.traffic.requests.count() == 1 {
                 depth
             } else {
                 1
@@ -161,8 +161,8 @@ impl Http1Requests {
             depth,
             payload,
             filled,
-            seed: plan.think_seed,
-            sequence_offset: plan.sequence_offset,
+            seed: plan.traffic.think_seed,
+            sequence_offset: plan.traffic.sequence_offset,
         })
     }
 

@@ -31,10 +31,11 @@ pub(crate) struct Http2Requests {
 impl Http2Requests {
     /// Encodes what the plan says, of which up to `depth` are to be in flight per connection.
     pub(super) fn new(plan: &Plan, depth: u32) -> Result<Self, EncodeError> {
-        let parts = plan.requests.requests().enumerate();
+        let parts = plan.traffic.requests.requests().enumerate();
         let parts = parts.map(|request| Parts::fixed_of(plan, request));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let requests: Vec<Request<'_>> = plan
+            .traffic
             .requests
             .requests()
             .zip(&parts)
@@ -52,7 +53,7 @@ impl Http2Requests {
         Ok(Self {
             templates,
             depth,
-            settings: plan.http2,
+            settings: plan.connection.http2,
         })
     }
 

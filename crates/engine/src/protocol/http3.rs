@@ -57,10 +57,10 @@ impl Http3Requests {
         side: Option<&ClientSide>,
     ) -> Result<Self, EncodeError> {
         let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
-        if plan.tls.resumption {
+        if plan.connection.tls.resumption {
             return Err(EncodeError::protocol(Resumption));
         }
-        let requests = plan.requests.requests().enumerate();
+        let requests = plan.traffic.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
             let parts = Parts::fixed_of(plan, (index, request))?;
             let request = Request {

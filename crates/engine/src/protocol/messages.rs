@@ -64,10 +64,15 @@ impl EncodedMessages {
             Ok(())
         };
         // A single message is repeated, as often as it may be in flight on a connection.
-        let copies = if plan.requests.count() == 1 { depth } else { 1 };
+        let copies = if plan.traffic.requests.count() == 1 {
+            depth
+        } else {
+            1
+        };
         let set = MessageSet::new(plan, exchanged, check, |bytes| bytes, |_| copies)?;
         let reply = exchange.reply.clone();
-        let is_single = plan.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
+        let is_single =
+            plan.traffic.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
             return Err(EncodeError::protocol(MessagesError::SharedConnection));
         }

@@ -485,7 +485,7 @@ impl EncodeError {
     /// The protocol cannot carry the request of `plan` that has this index.
     pub(super) fn request(plan: &Plan, index: usize, reason: impl Into<ProtocolError>) -> Self {
         Self::Request {
-            number: (plan.requests.count() > 1).then_some(index + 1),
+            number: (plan.traffic.requests.count() > 1).then_some(index + 1),
             reason: reason.into(),
         }
     }

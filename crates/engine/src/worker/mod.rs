@@ -77,7 +77,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         task: Task,
         spinner: Spinner,
     ) -> Self {
-        let workers = task.plan().workers.get();
+        let workers = task.plan().workers.count.get();
         protocol.start(task.worker, workers, &mut |payload| {
             backend.add_payload(payload)
         });
@@ -120,18 +120,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let logged_max = prepared.logged_requests_max();
         let responses_max = match logged_max {
             0 => 0,
-            _ => plan.logged_responses_max,
+            _ => plan.observation.logged_responses_max,
         };
         let stamps_every = prepared.stamps_every();
-        let sampling = Sampling::new(stamps_every, plan.keeps_errors, responses_max);
+        let sampling = Sampling::new(stamps_every, plan.observation.keeps_errors, responses_max);
         protocol.want_bodies(sampling.wanted());
         backend.set_gathering(task.gather_ns);
         let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
         let mut recorder = Recorder::new(task.worker, held, slots);
-        let name_of = Arc::clone(plan.requests.name_of());
-        recorder.plan_names(name_of, plan.requests.names().len());
-        if let LoadModel::Open { schedule, .. } = &plan.model {
+        let name_of = Arc::clone(plan.traffic.requests.name_of());
+        recorder.plan_names(name_of, plan.traffic.requests.names().len());
+        if let LoadModel::Open { schedule, .. } = &plan.load.model {
             recorder.plan_requests();
             let stages = schedule.stages().iter();
             let stages_ns: Vec<u64> = stages.map(|stage| stage.duration_ns).collect();
@@ -192,8 +192,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// run then begins with those that are open.
     pub(crate) fn set_up(&mut self) -> io::Result<SetUp> {
         let plan = self.task.plan();
-        let workers = f64::from(plan.workers.get());
-        let connect_per_s = plan.model.connect_per_s();
+        let workers = f64::from(plan.workers.count.get());
+        let connect_per_s = plan.load.model.connect_per_s();
         let gap_ns = connect_per_s.map_or(0.0, |rate_per_s| workers * 1e9 / rate_per_s);
         let from_ns = self.backend.now_ns();
         self.connections.start_set_up(from_ns, gap_ns);
@@ -248,7 +248,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.set_window(window);
         self.quota.count_from(window.start_ns);
         let lived_from_ns = self.backend.now_ns();
-        if self.task.plan().observe && self.task.prepared.backend != Backend::Sim {
+        if self.task.plan().observation.observe && self.task.prepared.backend != Backend::Sim {
             self.wake_ups.meter = Some(ThreadMeter::of_thread());
         }
         // An agreed start may be far off.
@@ -392,7 +392,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.mode = Mode::Drain;
         let limit_ns = window_end_ns
             .min(now_ns)
-            .saturating_add(self.task.plan().drain_limit_ns);
+            .saturating_add(self.task.plan().load.drain_limit_ns);
         self.wind_up(limit_ns)?;
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
@@ -544,7 +544,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.part(slot, now_ns);
             }
         }
-        let limit_ns = now_ns.saturating_add(self.task.plan().drain_limit_ns);
+        let limit_ns = now_ns.saturating_add(self.task.plan().load.drain_limit_ns);
         let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
         loop {
             let now_ns = self.backend.now_ns();

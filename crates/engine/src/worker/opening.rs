@@ -28,7 +28,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
         }
         if let State::Greeting { since_ns, .. } = connection.state {
-            let limit_ns = since_ns.saturating_add(self.task.plan().connect_timeout_ns);
+            let limit_ns = since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns);
             self.connections.arm(slot, limit_ns);
         }
     }

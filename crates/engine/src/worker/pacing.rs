@@ -55,13 +55,13 @@ impl Pacing {
     /// The pacing of a task, with the number of slots that it needs.
     pub(super) fn new(task: &Task) -> (Self, u32) {
         let plan = task.plan();
-        let (worker, workers) = (task.worker, plan.workers.get());
+        let (worker, workers) = (task.worker, plan.workers.count.get());
         let backlog = |schedule: &Schedule, queue_max: &NonZeroU32| {
-            let from_load = schedule.clone().after(plan.warmup_ns);
+            let from_load = schedule.clone().after(plan.load.warmup_ns);
             let waiting_max = share(queue_max.get(), workers, worker).max(1);
             Backlog::new(from_load.arrivals(worker, workers), waiting_max)
         };
-        let (model, backlog, slots) = match &plan.model {
+        let (model, backlog, slots) = match &plan.load.model {
             LoadModel::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
             LoadModel::Held { .. } => (Model::Held, Backlog::none(), task.connections),
             LoadModel::Open {
@@ -69,7 +69,7 @@ impl Pacing {
                 connections_max,
                 queue_max,
             } => {
-                let most = connections_max.max(&plan.connections).get();
+                let most = connections_max.max(&plan.load.connections).get();
                 let slots = share(most, workers, worker);
                 (Model::Open, backlog(schedule, queue_max), slots)
             }
@@ -82,9 +82,9 @@ impl Pacing {
             }
         };
         let think_time = ThinkTime {
-            mean_ns: plan.think_time_ns,
-            spread: plan.think_spread,
-            seed: plan.think_seed,
+            mean_ns: plan.traffic.think_time_ns,
+            spread: plan.traffic.think_spread,
+            seed: plan.traffic.think_seed,
         };
         let thinks = think_time.mean_ns > 0;
         let pacing = Self {

@@ -460,7 +460,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.account_sent(slot, timing, 1, 0);
         self.connections.arm(
             slot,
-            now_ns.saturating_add(self.task.plan().connect_timeout_ns),
+            now_ns.saturating_add(self.task.plan().limits.connect_timeout_ns),
         );
         let peer = self.task.prepared.peer_of(self.task.worker, slot);
         if let Err(error) = self.backend.open(slot, peer, source)
@@ -624,7 +624,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         match self.backend.open(slot, peer, source) {
             Ok(()) => self
                 .connections
-                .arm(slot, now_ns + self.task.plan().connect_timeout_ns),
+                .arm(slot, now_ns + self.task.plan().limits.connect_timeout_ns),
             // Whoever opens it goes on with what waits.
             Err(error) => self.note_failed_attempt(slot, now_ns, failure::of_open(&error)),
         }

@@ -22,7 +22,11 @@ pub(super) enum Source {
 impl Source {
     /// The requests of the plan, of which this worker sends its part.
     pub(super) fn planned(plan: &Plan, worker: u32) -> Self {
-        Self::Planned(plan.requests.source(worker, plan.workers.get()))
+        Self::Planned(
+            plan.traffic
+                .requests
+                .source(worker, plan.workers.count.get()),
+        )
     }
 
     #[inline]

@@ -37,8 +37,8 @@ fn url(address: &ListenAddress, path: &str) -> Target {
 fn streams(kind: Kind, target: Target, sends: bool, receives: bool) -> Plan {
     let mut plan = plan("http://127.0.0.1:1/", choice(kind));
     plan.target = target;
-    plan.connections = many(3);
-    plan.protocol = ProtocolSpec::Streams(Streams {
+    plan.load.connections = many(3);
+    plan.connection.protocol = ProtocolSpec::Streams(Streams {
         sends,
         receives,
         paced_bits_per_s: None,
@@ -50,12 +50,12 @@ fn streams(kind: Kind, target: Target, sends: bool, receives: bool) -> Plan {
 fn run(kind: Kind, server: &Running, directions: (bool, bool), change: fn(&mut Plan)) -> Run {
     let raw = url(server.tcp_address().expect("raw TCP"), "/");
     let mut plan = streams(kind, raw, directions.0, directions.1);
-    plan.server_counter = Some(ServerCounter {
+    plan.observation.server_counter = Some(ServerCounter {
         target: url(server.address(), "/counters"),
         path: None,
     });
     // Streams end before it: a machine that is busy may take long.
-    plan.drain_limit_ns = 20_000 * MS;
+    plan.load.drain_limit_ns = 20_000 * MS;
     change(&mut plan);
     let run = common::run(plan);
     expect_valid(&run, "streams");
@@ -143,7 +143,7 @@ fn an_upload_is_what_the_peer_acknowledged(kind: Kind) {
 }
 
 fn one_stream_does_not_hold_up_the_readings(kind: Kind) {
-    let run = upload(kind, |plan| plan.connections = many(1));
+    let run = upload(kind, |plan| plan.load.connections = many(1));
     let streams = run.agents[0].workers[0].streams.as_ref().expect("streams");
     assert!(streams.readings.len() >= 3, "{:?}", streams.readings);
 }
@@ -152,14 +152,14 @@ const PACED_BITS_PER_S: u64 = 80_000_000;
 
 fn the_kernel_paces_what_is_sent(kind: Kind) {
     let run = upload(kind, |plan| {
-        plan.protocol = ProtocolSpec::Streams(Streams {
+        plan.connection.protocol = ProtocolSpec::Streams(Streams {
             sends: true,
             receives: false,
             paced_bits_per_s: NonZeroU64::new(PACED_BITS_PER_S),
             is_arranged: false,
         });
-        plan.stop.duration_ns = Some(1_000 * MS);
-        plan.warmup_ns = 200 * MS;
+        plan.load.stop.duration_ns = Some(1_000 * MS);
+        plan.load.warmup_ns = 200 * MS;
     });
     let found = run.bandwidth().expect("streams");
     let rate = found.up_bytes_per_s.known().expect("it was read") * 8.0;
@@ -169,7 +169,7 @@ fn the_kernel_paces_what_is_sent(kind: Kind) {
 
 fn options_of_sockets_are_in_force(kind: Kind) {
     let run = upload(kind, |plan| {
-        plan.sockets = SocketOptions {
+        plan.connection.sockets = SocketOptions {
             segment_bytes: NonZeroU32::new(1_000),
             congestion: Some("reno".to_owned()),
             ..SocketOptions::default()
@@ -177,7 +177,10 @@ fn options_of_sockets_are_in_force(kind: Kind) {
     });
     let window = run.bandwidth().expect("streams").window;
     assert!(window.segments_sent >= window.bytes_acked / 1_000 / 2);
-    assert_eq!(run.plan.sockets.segment_bytes, NonZeroU32::new(1_000));
+    assert_eq!(
+        run.plan.connection.sockets.segment_bytes,
+        NonZeroU32::new(1_000)
+    );
 }
 
 fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
@@ -188,8 +191,8 @@ fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
     };
     let server = server("sink", Some(stall));
     let run = run(kind, &server, (true, false), |plan| {
-        plan.drain_limit_ns = 100 * MS;
-        plan.stop.duration_ns = Some(100 * MS);
+        plan.load.drain_limit_ns = 100 * MS;
+        plan.load.stop.duration_ns = Some(100 * MS);
     });
     let found = run.bandwidth().expect("streams");
     let counts = found.up_counts.expect("the server's count");
@@ -208,7 +211,7 @@ fn streams_that_the_peer_ends_are_opened_again(kind: Kind) {
         let _ = io::copy(&mut most, &mut io::sink());
     });
     let mut plan = streams(kind, url(&ListenAddress::Tcp(address), "/"), true, false);
-    plan.drain_limit_ns = 200 * MS;
+    plan.load.drain_limit_ns = 200 * MS;
     let run = common::run(plan);
     expect_valid(&run, "closed by the peer");
     let lifetime = run.summary().lifetime;

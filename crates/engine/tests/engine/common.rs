@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::{Rounds, RunError, Session, prepare, prepare_simulated};
 use brunt_judge::{Finding, InvariantStatus, RunFigures, check};
 use brunt_load::{
-    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec, Round,
+    ArrivalProcess, BackendChoice, LoadModel, Plan, RequestOrder, RequestSet, RequestSpec,
     Schedule, Stage, Target, Watch,
 };
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
@@ -25,14 +25,14 @@ const LATE_MAX_NS: u64 = 80 * MS;
 
 /// Changes the one request of a plan.
 pub(crate) fn change_request(plan: &mut Plan, change: impl FnOnce(&mut RequestSpec)) {
-    let mut request = plan.requests.first().expect("a request").to_spec();
+    let mut request = plan.traffic.requests.first().expect("a request").to_spec();
     change(&mut request);
-    plan.requests = RequestSet::one(request);
+    plan.traffic.requests = RequestSet::one(request);
 }
 
 /// Has the plan ask for these paths in random order, each so often.
 pub(crate) fn ask(plan: &mut Plan, paths: &[(&str, u32)]) {
-    let request = plan.requests.first().expect("a request").to_spec();
+    let request = plan.traffic.requests.first().expect("a request").to_spec();
     let requests = paths.iter().map(|(path, _)| RequestSpec {
         path: (*path).to_owned(),
         ..request.clone()
@@ -40,7 +40,7 @@ pub(crate) fn ask(plan: &mut Plan, paths: &[(&str, u32)]) {
     let weights: Vec<_> = paths.iter().map(|&(_, weight)| weight).collect();
     let list = RequestSet::of(requests.collect(), RequestOrder::Random { seed: 1 });
     let list = list.and_then(|list| list.with_weights(&weights));
-    plan.requests = list.expect("a list");
+    plan.traffic.requests = list.expect("a list");
 }
 
 pub(crate) fn many(count: u32) -> NonZeroU32 {
@@ -56,24 +56,24 @@ pub(crate) fn plan(url: &str, backend: BackendChoice) -> Plan {
     let target = Target::parse(url, None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::new(target, requests);
-    plan.connections = many(4);
-    plan.stop.duration_ns = Some(200 * MS);
-    plan.warmup_ns = 30 * MS;
-    plan.timeout_ns = 5 * S;
-    plan.drain_limit_ns = 2 * S;
-    plan.backend = backend;
-    plan.oversubscribe = true;
-    plan.watch = Watch::Off;
+    plan.load.connections = many(4);
+    plan.load.stop.duration_ns = Some(200 * MS);
+    plan.load.warmup_ns = 30 * MS;
+    plan.limits.timeout_ns = 5 * S;
+    plan.load.drain_limit_ns = 2 * S;
+    plan.workers.backend = backend;
+    plan.workers.oversubscribe = true;
+    plan.observation.watch = Watch::Off;
     // So that what a server does to requests is seen in the counts of failures.
-    plan.sends_again = false;
+    plan.traffic.sends_again = false;
     plan
 }
 
 /// Has the plan end with so many requests, without a warm-up before them.
 pub(crate) fn by_count(plan: &mut Plan, requests: u64) {
-    plan.stop.requests = Some(requests);
-    plan.stop.duration_ns = None;
-    plan.warmup_ns = 0;
+    plan.load.stop.requests = Some(requests);
+    plan.load.stop.duration_ns = None;
+    plan.load.warmup_ns = 0;
 }
 
 /// A schedule whose rate does not change.
@@ -103,7 +103,7 @@ pub(crate) fn staged(process: ArrivalProcess, stages: &[(u64, f64, f64)]) -> Sch
 
 /// Has requests due as `schedule` says, on the connections that the plan has.
 pub(crate) fn requests_by_plan(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
-    plan.model = requests_of(schedule, plan.connections.get(), queue_max);
+    plan.load.model = requests_of(schedule, plan.load.connections.get(), queue_max);
 }
 
 /// Requests that are due as `schedule` says.
@@ -117,7 +117,7 @@ pub(crate) fn requests_of(schedule: Schedule, connections_max: u32, queue_max: u
 
 /// Has connections due as `schedule` says.
 pub(crate) fn connections_by_plan(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
-    plan.model = LoadModel::Sessions {
+    plan.load.model = LoadModel::Sessions {
         schedule,
         queue_max: many(queue_max),
     };
@@ -336,8 +336,9 @@ pub(crate) fn load(kind: Kind, path: &str, change: impl FnOnce(&mut Plan)) -> (R
     let server = Server::reference(kind);
     let mut plan = plan(&server.url(path), choice(kind));
     change(&mut plan);
-    let round = Round::of(&plan);
-    let (run, served) = server.session(&plan, |session| session.round(&round, &mut |_, _: &_| {}));
+    let (run, served) = server.session(&plan, |session| {
+        session.round(&plan.load, &mut |_, _: &_| {})
+    });
     (run.expect("a run"), served)
 }
 
@@ -438,7 +439,7 @@ pub(crate) fn url(serving: &Running, path: &str) -> String {
 /// Has the plan trust the server's certificate.
 pub(crate) fn trust(plan: &mut Plan, serving: &Running) {
     let certificates = serving.certificates().iter();
-    plan.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
+    plan.connection.tls.roots_der = certificates.map(|der| der.to_vec()).collect();
 }
 
 /// Stops the server and gives what it counted.
@@ -463,7 +464,7 @@ pub(crate) fn expect_equal_counts(run: &Run, served: Served, what: &str) {
 /// were being opened when the run ended.
 pub(crate) fn expect_equal_connections(run: &Run, served: Served, what: &str) {
     let opened = lifetime(run).connections_opened;
-    let opening = u64::from(run.plan.connections.get());
+    let opening = u64::from(run.plan.load.connections.get());
     assert!(
         (opened..=opened + opening).contains(&served.connections),
         "{what}: {opened} connections opened, {} accepted",

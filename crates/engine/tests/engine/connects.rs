@@ -20,9 +20,9 @@ on_every_backend! {
 }
 
 fn connecting(plan: &mut Plan) {
-    plan.requests = RequestSet::nothing();
-    plan.protocol = ProtocolSpec::Connections;
-    plan.reuse = Reuse::Requests(many_long(1));
+    plan.traffic.requests = RequestSet::nothing();
+    plan.connection.protocol = ProtocolSpec::Connections;
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
 }
 
 /// Plans so many connections a second, with as many attempts at once as the plan has connections.
@@ -82,7 +82,7 @@ fn each_connection_is_a_request_that_the_server_accepted(kind: Kind) {
         for is_open in [false, true] {
             let what = format!("{kind:?}, {workers} workers, open loop: {is_open}");
             let (run, accepted) = counted(kind, |plan| {
-                plan.workers = many(workers);
+                plan.workers.count = many(workers);
                 by_count(plan, 300);
                 if is_open {
                     open_loop(plan, ArrivalProcess::Poisson, 3_000.0);
@@ -118,8 +118,8 @@ fn far(faults: SimFaults) -> SimSettings {
 fn far_run(faults: SimFaults, change: impl FnOnce(&mut Plan)) -> Run {
     let mut plan = plan("http://simulated/", BackendChoice::Auto);
     connecting(&mut plan);
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = Some(S);
+    plan.load.warmup_ns = 0;
+    plan.load.stop.duration_ns = Some(S);
     change(&mut plan);
     let (run, counts) = simulate(plan, &far(faults)).expect("a run");
     expect_valid(&run, "a server far away");
@@ -140,7 +140,7 @@ fn the_latency_is_a_round_trip_and_counts_from_the_planned_instant() {
     assert_eq!(open.latencies.response.count(), 300);
     // One place takes 100 a second: the last of 200 begins a second late.
     let late = far_run(SimFaults::default(), |plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         even(plan, 200.0);
     });
     assert_eq!(late.latencies.response.count(), 200);
@@ -178,20 +178,20 @@ fn attempts_without_an_answer_time_out_or_are_left_over() {
         ..SimFaults::default()
     };
     let run = far_run(silent, |plan| {
-        plan.connect_timeout_ns = 100 * MS;
+        plan.limits.connect_timeout_ns = 100 * MS;
         open_loop(plan, ArrivalProcess::Constant, 20.0);
     });
     assert_eq!(failures(&run), [(FailureKind::ConnectTimedOut, 20)]);
     let run = far_run(silent, |plan| {
-        plan.timeout_ns = 100 * MS;
-        plan.connect_timeout_ns = 60 * S;
+        plan.limits.timeout_ns = 100 * MS;
+        plan.limits.connect_timeout_ns = 60 * S;
         open_loop(plan, ArrivalProcess::Constant, 20.0);
     });
     assert_eq!(failures(&run), [(FailureKind::TimedOut, 20)]);
     let run = far_run(silent, |plan| {
-        plan.connect_timeout_ns = 60 * S;
-        plan.timeout_ns = 60 * S;
-        plan.drain_limit_ns = 100 * MS;
+        plan.limits.connect_timeout_ns = 60 * S;
+        plan.limits.timeout_ns = 60 * S;
+        plan.load.drain_limit_ns = 100 * MS;
     });
     assert_eq!(failures(&run), []);
     assert_eq!(run.summary().in_flight_at_end, 4);

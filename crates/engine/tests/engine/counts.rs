@@ -39,13 +39,13 @@ fn closed_loop_in_equal_parts(kind: Kind) {
     for pipeline in [1, 3] {
         let run = faultless(kind, "/", |plan| {
             by_count(plan, 10);
-            plan.connections = many(3);
-            plan.workers = many(2);
-            plan.pipeline = many(pipeline);
-            plan.has_equal_parts = true;
+            plan.load.connections = many(3);
+            plan.workers.count = many(2);
+            plan.traffic.pipeline = many(pipeline);
+            plan.traffic.has_equal_parts = true;
             let requests = paths.map(RequestSpec::get).to_vec();
             let set = RequestSet::of(requests, RequestOrder::ConnectionTurns);
-            plan.requests = set.expect("a list");
+            plan.traffic.requests = set.expect("a list");
         });
         assert_eq!(lifetime(&run).requests_sent, 10);
         // Two connections of one worker have 3 and 2, the one of the other has 5.
@@ -57,8 +57,8 @@ fn closed_loop_in_equal_parts(kind: Kind) {
 fn fewer_requests_than_connections(kind: Kind) {
     let run = faultless(kind, "/", |plan| {
         by_count(plan, 3);
-        plan.connections = many(20);
-        plan.workers = many(2);
+        plan.load.connections = many(20);
+        plan.workers.count = many(2);
     });
     assert_eq!(lifetime(&run).requests_sent, 3);
     assert_eq!(lifetime(&run).connections_opened, 20);
@@ -67,7 +67,7 @@ fn fewer_requests_than_connections(kind: Kind) {
 fn connections_replaced_by_plan(kind: Kind) {
     for uses in [1, 7] {
         let reuse = Reuse::Requests(many_long(uses));
-        let run = faultless(kind, "/bytes/10", |plan| plan.reuse = reuse);
+        let run = faultless(kind, "/bytes/10", |plan| plan.traffic.reuse = reuse);
         let lifetime = lifetime(&run);
         let (sent, opened) = (lifetime.requests_sent, lifetime.connections_opened);
         assert!(sent <= opened * uses, "{sent} on {opened}");
@@ -77,7 +77,9 @@ fn connections_replaced_by_plan(kind: Kind) {
     // A server that does not close when it is asked to.
     if kind == Kind::Sim {
         let settings = serving(|server| server.honours_close = false);
-        let (run, served) = simulated(settings, |plan| plan.reuse = Reuse::Requests(many_long(3)));
+        let (run, served) = simulated(settings, |plan| {
+            plan.traffic.reuse = Reuse::Requests(many_long(3))
+        });
         expect_answered(&run, served, "no close");
     }
 }
@@ -85,11 +87,11 @@ fn connections_replaced_by_plan(kind: Kind) {
 fn pipelined(kind: Kind) {
     for pipeline in [1, 4, 16] {
         faultless(kind, "/bytes/300", |plan| {
-            plan.pipeline = many(pipeline);
+            plan.traffic.pipeline = many(pipeline);
         });
         let run = faultless(kind, "/", |plan| {
-            plan.pipeline = many(pipeline);
-            plan.reuse = Reuse::Requests(many_long(5));
+            plan.traffic.pipeline = many(pipeline);
+            plan.traffic.reuse = Reuse::Requests(many_long(5));
             by_count(plan, 203);
         });
         assert_eq!(run.summary().population.recorded, 203);
@@ -101,7 +103,7 @@ fn bodies_larger_than_the_socket_buffer(kind: Kind) {
     let run = faultless(kind, "/", |plan| {
         change_request(plan, |request| request.method = "POST".to_owned());
         change_request(plan, |request| request.body = vec![b'x'; bytes]);
-        plan.connections = many(2);
+        plan.load.connections = many(2);
         by_count(plan, 6);
     });
     assert!(lifetime(&run).bytes_sent >= 6 * bytes as u64);
@@ -129,9 +131,9 @@ fn long_bodies_that_nobody_reads(kind: Kind) {
     let set = set.expect("five requests");
     for (stamps, pipeline) in [(Stamps::Off, 1), (Stamps::Full, 1), (Stamps::Sampled, 3)] {
         let run = faultless(kind, "/", |plan| {
-            plan.requests = set.clone();
-            plan.stamps = stamps;
-            plan.pipeline = many(pipeline);
+            plan.traffic.requests = set.clone();
+            plan.observation.stamps = stamps;
+            plan.traffic.pipeline = many(pipeline);
             by_count(plan, 200);
         });
         assert!(lifetime(&run).bytes_received > 40 * (2 << 20), "{stamps:?}");
@@ -141,8 +143,8 @@ fn long_bodies_that_nobody_reads(kind: Kind) {
 fn connections_dealt_unevenly(kind: Kind) {
     for (connections, workers) in [(1, 1), (5, 2), (7, 3)] {
         let run = faultless(kind, "/", |plan| {
-            plan.connections = many(connections);
-            plan.workers = many(workers);
+            plan.load.connections = many(connections);
+            plan.workers.count = many(workers);
         });
         let shares = || run.workers().map(|worker| worker.live.asked);
         assert_eq!(shares().sum::<u32>(), connections);

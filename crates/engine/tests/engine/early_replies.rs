@@ -46,8 +46,8 @@ fn check(kind: Kind, http: HttpChoice) {
         serve(b"", HTTP1)
     };
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
-    plan.protocol = http.into();
-    plan.connections = many(2);
+    plan.connection.protocol = http.into();
+    plan.load.connections = many(2);
     by_count(&mut plan, REQUESTS);
     change_request(&mut plan, |request| {
         request.method = "POST".to_owned();

@@ -73,9 +73,9 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
     for &(name, failure, with_reply) in MALFORMED {
         let (run, _) = load(kind, &format!("/malformed/{name}"), |plan| {
             by_count(plan, TRIES);
-            plan.connections = many(2);
+            plan.load.connections = many(2);
             if failure == FailureKind::TimedOut {
-                plan.timeout_ns = 50 * MS;
+                plan.limits.timeout_ns = 50 * MS;
             }
         });
         expect_valid(&run, name);
@@ -88,8 +88,8 @@ fn malformed_answers_are_counted_by_kind(kind: Kind) {
 
 fn a_silent_server_ends_the_run_on_time(kind: Kind) {
     let (run, served) = load(kind, "/never", |plan| {
-        plan.drain_limit_ns = 300 * MS;
-        plan.workers = many(2);
+        plan.load.drain_limit_ns = 300 * MS;
+        plan.workers.count = many(2);
     });
     expect_valid(&run, "never");
     // On a machine that is busy, drain may end late; expect_valid refuses what is too late.
@@ -105,11 +105,11 @@ fn a_silent_server_ends_the_run_on_time(kind: Kind) {
 
 fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
     let (run, served) = load(kind, "/never", |plan| {
-        plan.timeout_ns = 40 * MS;
+        plan.limits.timeout_ns = 40 * MS;
         by_count(plan, 10);
-        plan.connections = many(3);
-        plan.workers = many(2);
-        plan.has_equal_parts = true;
+        plan.load.connections = many(3);
+        plan.workers.count = many(2);
+        plan.traffic.has_equal_parts = true;
     });
     expect_valid(&run, "equal parts");
     let lifetime = lifetime(&run);
@@ -122,9 +122,9 @@ fn a_connection_that_fails_gives_up_its_part(kind: Kind) {
 
 fn a_timeout_is_counted_once_per_request(kind: Kind) {
     let (run, served) = load(kind, "/never", |plan| {
-        plan.timeout_ns = 40 * MS;
-        plan.pipeline = many(2);
-        plan.drain_limit_ns = 500 * MS;
+        plan.limits.timeout_ns = 40 * MS;
+        plan.traffic.pipeline = many(2);
+        plan.load.drain_limit_ns = 500 * MS;
     });
     expect_valid(&run, "time-outs");
     let lifetime = lifetime(&run);
@@ -142,8 +142,8 @@ fn a_timeout_is_counted_once_per_request(kind: Kind) {
 fn an_answer_without_end_times_out_in_time(kind: Kind) {
     malformed::install();
     let (run, _) = load(kind, "/malformed/endless-chunks", |plan| {
-        plan.timeout_ns = 50 * MS;
-        plan.drain_limit_ns = 100 * MS;
+        plan.limits.timeout_ns = 50 * MS;
+        plan.load.drain_limit_ns = 100 * MS;
     });
     // W8 is the point: whoever sends without end must not keep brunt from looking at the clock.
     expect_valid(&run, "time-outs");
@@ -191,7 +191,7 @@ fn a_server_that_goes_away_and_comes_back_is_found_again(kind: Kind) {
 }
 
 fn gone_and_back(kind: Kind) -> Run {
-    let change = |plan: &mut Plan| plan.stop.duration_ns = Some(400 * MS);
+    let change = |plan: &mut Plan| plan.load.stop.duration_ns = Some(400 * MS);
     if kind == Kind::Sim {
         let outage = Outage {
             from_ns: 100 * MS,
@@ -269,9 +269,9 @@ fn settings_that_come_in_pieces_shut_no_connection() {
         let _ = peer.read_to_end(&mut Vec::new());
     };
     let run = against(in_pieces, |plan| {
-        plan.protocol = HttpChoice::HTTP2.into();
-        plan.timeout_ns = 50 * MS;
-        plan.connections = many(2);
+        plan.connection.protocol = HttpChoice::HTTP2.into();
+        plan.limits.timeout_ns = 50 * MS;
+        plan.load.connections = many(2);
     });
     let lifetime = lifetime(&run);
     assert_eq!(lifetime.connections_shut, 0);

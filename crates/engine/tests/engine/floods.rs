@@ -56,11 +56,11 @@ fn server(quiet: Serve, hostile: Option<Serve>) -> SocketAddr {
 /// not the CPU that bounds the answers.
 fn run(kind: Kind, server: SocketAddr, change: impl FnOnce(&mut Plan)) -> Run {
     let mut plan = plan(&format!("http://{server}/"), choice(kind));
-    plan.connections = many(CONNECTIONS);
-    plan.think_time_ns = 10 * MS;
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = Some(S);
-    plan.drain_limit_ns = 300 * MS;
+    plan.load.connections = many(CONNECTIONS);
+    plan.traffic.think_time_ns = 10 * MS;
+    plan.load.warmup_ns = 0;
+    plan.load.stop.duration_ns = Some(S);
+    plan.load.drain_limit_ns = 300 * MS;
     change(&mut plan);
     common::run(plan)
 }
@@ -73,7 +73,7 @@ fn answers(run: &Run) -> u64 {
 fn expect_answers(kind: Kind, http: HttpChoice, quiet: Serve, hostile: Serve) -> Run {
     let [alone, beside] = [None, Some(hostile)].map(|hostile| {
         run(kind, server(quiet, hostile), |plan| {
-            plan.protocol = http.into()
+            plan.connection.protocol = http.into()
         })
     });
     let (alone, answered) = (answers(&alone), answers(&beside));
@@ -219,14 +219,14 @@ fn send_buffer_bytes_max() -> u64 {
 
 fn sends_to_a_server_that_answers_without_reading_are_bounded(kind: Kind) {
     let run = run(kind, server(answer_without_reading, None), |plan| {
-        plan.think_time_ns = 0;
-        plan.connections = many(1);
+        plan.traffic.think_time_ns = 0;
+        plan.load.connections = many(1);
         change_request(plan, |request| request.method = "POST".to_owned());
         change_request(plan, |request| {
             request.body = vec![b'x'; REQUEST_BYTES as usize]
         });
         // Long enough for more answers than requests can be sent.
-        plan.stop.duration_ns = Some(3 * S);
+        plan.load.stop.duration_ns = Some(3 * S);
     });
     let all = lifetime(&run);
     assert!(all.replies.total() > 0, "{all:?}");

@@ -10,7 +10,7 @@ use brunt_engine::{GeneratorsError, Rounds, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, Plan, RequestGenerator,
-    ResponseParts, Reuse, Round,
+    ResponseParts, Reuse,
 };
 use brunt_record::{GeneratorUse, Run};
 use brunt_server::{Http2Options, ListenAddress};
@@ -127,16 +127,15 @@ fn rounds_in(
         None => server.url("/never"),
     };
     let mut plan = plan(&target, choice(kind));
-    plan.warmup_ns = 0;
-    plan.workers = many(1);
+    plan.load.warmup_ns = 0;
+    plan.workers.count = many(1);
     change(&mut plan);
-    let round = Round::of(&plan);
     let ((run, error), counted) = server.session(&plan, |session| {
         session.set_generators(generators).expect("as many");
         let ignore = &mut |_, _: &_| {};
-        let mut run = session.round(&round, ignore);
+        let mut run = session.round(&plan.load, ignore);
         for _ in 1..count {
-            run = session.round(&round, ignore);
+            run = session.round(&plan.load, ignore);
         }
         (run, session.generator_error().cloned())
     });
@@ -191,7 +190,7 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
         Ok(Some(head))
     });
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         by_count(plan, 60);
     };
     let maker = maker.wanting(ResponseParts::Status);
@@ -232,7 +231,7 @@ fn batches_go_out_whole(kind: Kind) {
     let head = "HEAD /bytes/5 HTTP/1.1\r\nHost: x\r\n\r\n";
     let batch = format!("{GET}{head}{GET}");
     let change = |plan: &mut Plan| {
-        plan.pipeline = many(3);
+        plan.traffic.pipeline = many(3);
         by_count(plan, 99);
     };
     let maker = Maker::of(&batch).wanting(ResponseParts::Body);
@@ -246,7 +245,7 @@ fn batches_go_out_whole(kind: Kind) {
 fn batches_of_any_size_are_sent(kind: Kind) {
     // The connections carry three at once.
     let maker = Maker::new(|made| Ok((made < 20).then(|| GET.repeat(1 + made as usize % 8))));
-    let change = |plan: &mut Plan| plan.pipeline = many(3);
+    let change = |plan: &mut Plan| plan.traffic.pipeline = many(3);
     let maker = maker.wanting(ResponseParts::Status);
     let (run, log) = load(kind, change, maker).faultless("sizes");
     let sizes: u64 = (0..20).map(|made| 1 + made % 8).sum();
@@ -259,7 +258,7 @@ fn batches_of_any_size_are_sent(kind: Kind) {
 fn a_count_of_requests_is_kept(kind: Kind) {
     for (requests, depth) in [(1, 1), (101, 1), (100, 3), (101, 4)] {
         let change = |plan: &mut Plan| {
-            plan.pipeline = many(depth);
+            plan.traffic.pipeline = many(depth);
             by_count(plan, requests);
         };
         let maker = Maker::of(&GET.repeat(depth as usize));
@@ -289,7 +288,7 @@ fn planned_requests_are_made_when_they_are_due(kind: Kind) {
             Ok(Some(text.repeat(batch)))
         });
         let change = |plan: &mut Plan| {
-            plan.pipeline = many(batch as u32);
+            plan.traffic.pipeline = many(batch as u32);
             open_loop(plan, 500.0);
         };
         let maker = maker.wanting(ResponseParts::Status);
@@ -310,7 +309,7 @@ fn planned_requests_find_no_parked_connection(kind: Kind) {
     let maker = Maker::new(|made| Ok((made < 10).then(|| GET.to_owned())));
     let change = |plan: &mut Plan| {
         open_loop(plan, 500.0);
-        plan.drain_limit_ns = 200 * MS;
+        plan.load.drain_limit_ns = 200 * MS;
     };
     let (run, log) = load(kind, change, maker).faultless("planned and parked");
     let arrivals = run.summary().arrivals;
@@ -326,9 +325,9 @@ fn sessions_end_when_there_is_no_request(kind: Kind) {
         Ok((calls % 3 > 0).then(|| GET.to_owned()))
     });
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         connections_by_plan(plan, rate(ArrivalProcess::Constant, 100.0, 1), 1_000);
-        plan.reuse = Reuse::Requests(many_long(1_000));
+        plan.traffic.reuse = Reuse::Requests(many_long(1_000));
     };
     let outcome = load(kind, change, maker);
     let run = outcome.run.expect("a run");
@@ -377,7 +376,7 @@ fn what_is_wanted_may_change(kind: Kind) {
         ..Maker::of(GET).wanting(ResponseParts::Status)
     };
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         by_count(plan, 20);
     };
     let (_, log) = load(kind, change, maker).faultless("changed");
@@ -440,7 +439,11 @@ fn an_error_ends_the_run_with_what_was_measured(kind: Kind) {
             message: "script.lua:7: oops".to_owned(),
         })
     });
-    let outcome = load(kind, |plan| plan.stop.duration_ns = Some(30 * S), maker);
+    let outcome = load(
+        kind,
+        |plan| plan.load.stop.duration_ns = Some(30 * S),
+        maker,
+    );
     let error = outcome.error.expect("it failed");
     assert_eq!(error.message, "script.lua:7: oops");
     let run = outcome.run.expect("what was measured");
@@ -492,8 +495,8 @@ fn delays_are_kept() {
         ..Maker::of(GET)
     };
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
-        plan.stop.duration_ns = Some(S);
+        plan.load.connections = many(1);
+        plan.load.stop.duration_ns = Some(S);
     };
     let (run, _) = load(Kind::Sim, change, maker).faultless("delays");
     let mean_ns = run.latencies.response.mean_ns().expect("responses");
@@ -513,7 +516,7 @@ fn large_bodies_are_bounded() {
     let bytes = GeneratorUse::BODY_BYTES_MAX as usize + 100_000;
     let text = format!("GET /bytes/{bytes} HTTP/1.1\r\nHost: x\r\n\r\n");
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         by_count(plan, 2);
     };
     let maker = Maker::of(&text).wanting(ResponseParts::Body);
@@ -547,7 +550,7 @@ fn a_call_without_end_is_interrupted() {
         interrupt: Some(flag),
         ..maker
     };
-    let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
+    let change = |plan: &mut Plan| plan.load.drain_limit_ns = 10 * MS;
     let outcome = load(Kind::Epoll, change, maker);
     assert_eq!(outcome.error.expect("it failed").message, "interrupted");
     assert_eq!(lifetime(&outcome.run.expect("a run")).requests_sent, 20);
@@ -564,7 +567,7 @@ fn a_call_that_never_returns_is_left_behind() {
         }
         Ok(Some(GET.to_owned()))
     });
-    let change = |plan: &mut Plan| plan.drain_limit_ns = 10 * MS;
+    let change = |plan: &mut Plan| plan.load.drain_limit_ns = 10 * MS;
     let outcome = load(Kind::Epoll, change, maker);
     let left_behind = matches!(outcome.run, Err(RunError::LeftBehind { worker: 0 }));
     assert!(left_behind);
@@ -593,7 +596,7 @@ fn generators_must_fit() {
     let serving = serve(Kind::Epoll);
     let session = |change: &dyn Fn(&mut Plan), generators: usize| {
         let mut plan = plan(&url(&serving, "/"), choice(Kind::Epoll));
-        plan.workers = many(2);
+        plan.workers.count = many(2);
         change(&mut plan);
         let prepared = prepare(plan).expect("it fits");
         assert_eq!(prepared.worker_count(), 2);
@@ -612,7 +615,7 @@ fn generators_must_fit() {
             given: 1
         }
     );
-    let http2 = |plan: &mut Plan| plan.protocol = HttpChoice::HTTP2.into();
+    let http2 = |plan: &mut Plan| plan.connection.protocol = HttpChoice::HTTP2.into();
     let error = session(&http2, 2).expect_err("no texts");
     assert!(error.to_string().contains("--http1"), "{error}");
 }

@@ -28,7 +28,7 @@ fn a_connection_may_be_closed(kind: Kind) {
         ..maker
     };
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         by_count(plan, 5);
     };
     let (run, log) = load(kind, change, maker).faultless("closed");
@@ -51,8 +51,8 @@ fn batches_end_as_their_requests_do(kind: Kind) {
     let batches = [GET.repeat(2), format!("{GET}{GET}"), closing];
     let maker = Maker::new(move |made| Ok(batches.get(made as usize).cloned()));
     let change = |plan: &mut Plan| {
-        plan.connections = many(1);
-        plan.pipeline = many(2);
+        plan.load.connections = many(1);
+        plan.traffic.pipeline = many(2);
     };
     let outcome = load(kind, change, maker.wanting(ResponseParts::Status));
     let (run, log) = outcome.faultless("closing");
@@ -98,7 +98,7 @@ fn generators_work_over_unix_sockets() {
             )))
         });
         let change = |plan: &mut Plan| {
-            plan.connections = many(2);
+            plan.load.connections = many(2);
             by_count(plan, 60);
         };
         let outcome = load_over_unix(kind, &path, change, maker.wanting(ResponseParts::Body));
@@ -141,10 +141,10 @@ fn batches_fail_for_a_reason() {
     ] {
         let maker = Maker::new(|made| Ok((made < 3).then(|| GET.repeat(3))));
         let change = |plan: &mut Plan| {
-            plan.connections = many(1);
-            plan.pipeline = many(2);
-            plan.timeout_ns = timeout_ns;
-            plan.drain_limit_ns = 10 * MS;
+            plan.load.connections = many(1);
+            plan.traffic.pipeline = many(2);
+            plan.limits.timeout_ns = timeout_ns;
+            plan.load.drain_limit_ns = 10 * MS;
         };
         let log = load_scripted(server, change, maker).log;
         let failed = Call::Ended(BatchOutcome::Failed(failure));

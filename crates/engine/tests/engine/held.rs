@@ -23,10 +23,10 @@ on_every_backend! {
 }
 
 fn held(plan: &mut Plan) {
-    plan.model = LoadModel::Held {
+    plan.load.model = LoadModel::Held {
         connect_per_s: None,
     };
-    plan.warmup_ns = 0;
+    plan.load.warmup_ns = 0;
 }
 
 fn figures(run: &Run) -> Held {
@@ -37,8 +37,8 @@ fn connections_are_kept_and_carry_nothing(kind: Kind) {
     for workers in [1, 2] {
         let (run, served) = load(kind, "/", |plan| {
             held(plan);
-            plan.connections = many(7);
-            plan.workers = many(workers);
+            plan.load.connections = many(7);
+            plan.workers.count = many(workers);
         });
         expect_valid(&run, "held");
         let found = figures(&run);
@@ -54,8 +54,8 @@ fn connections_are_kept_and_carry_nothing(kind: Kind) {
 /// `hello` on each connection, answered by a line.
 fn greeting(plan: &mut Plan) {
     held(plan);
-    plan.requests = RequestSet::nothing();
-    plan.protocol = ProtocolSpec::Messages(MessageExchange {
+    plan.traffic.requests = RequestSet::nothing();
+    plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: Framing::None,
         opening: Some(OpeningMessage {
             message: Template::parse("hello {conn}\\n")
@@ -119,10 +119,10 @@ fn connections_that_the_server_closes_are_replaced_and_counted() {
     for kind in [Kind::Uring, Kind::Epoll] {
         let run = against(kind, closes_after_20_ms, |plan| {
             greeting(plan);
-            if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
+            if let ProtocolSpec::Messages(exchange) = &mut plan.connection.protocol {
                 exchange.opening = None;
             }
-            plan.stop.duration_ns = Some(300 * MS);
+            plan.load.stop.duration_ns = Some(300 * MS);
         });
         expect_valid(&run, "closed");
         let found = figures(&run);

@@ -23,7 +23,7 @@ on_every_backend! {
 fn open(plan: &mut Plan, schedule: Schedule, queue_max: u32) {
     requests_by_plan(plan, schedule, queue_max);
     // Those of others who share the CPUs come first.
-    plan.spin = Spin::Off;
+    plan.workers.spin = Spin::Off;
 }
 
 fn rate(process: ArrivalProcess, rate_per_s: f64) -> Schedule {
@@ -66,9 +66,9 @@ fn every_planned_request_is_sent_once(kind: Kind) {
     ] {
         let what = format!("{process}, {connections} connections, {workers} workers");
         let (run, served) = load(kind, "/bytes/100", |plan| {
-            plan.connections = many(connections);
-            plan.workers = many(workers);
-            plan.stamps = stamps;
+            plan.load.connections = many(connections);
+            plan.workers.count = many(workers);
+            plan.observation.stamps = stamps;
             open(plan, rate(process, 2_000.0), 100_000);
         });
         expect_faultless(&run, served, &what);
@@ -98,12 +98,12 @@ fn each_planned_connection_is_opened_once_and_carries_its_requests(kind: Kind) {
     for (requests, workers, think_time_ns) in [(1, 1, 0), (4, 2, 0), (3, 1, 5 * MS)] {
         let what = format!("{requests} requests");
         let (run, served) = load(kind, "/bytes/10", |plan| {
-            plan.connections = many(100);
-            plan.workers = many(workers);
-            plan.think_time_ns = think_time_ns;
-            plan.warmup_ns = 0;
-            plan.stop.duration_ns = Some(600 * MS);
-            plan.reuse = Reuse::Requests(many_long(requests));
+            plan.load.connections = many(100);
+            plan.workers.count = many(workers);
+            plan.traffic.think_time_ns = think_time_ns;
+            plan.load.warmup_ns = 0;
+            plan.load.stop.duration_ns = Some(600 * MS);
+            plan.traffic.reuse = Reuse::Requests(many_long(requests));
             // All are done by the end of the window.
             connections_by_plan(plan, rate_for(150 * MS, 200.0), 100_000);
         });
@@ -127,7 +127,7 @@ fn replaced_connections_lose_no_request(kind: Kind) {
         let what = format!("{path}, {uses:?} requests per connection");
         let (run, served) = load(kind, path, |plan| {
             if let Some(uses) = uses {
-                plan.reuse = Reuse::Requests(many_long(uses));
+                plan.traffic.reuse = Reuse::Requests(many_long(uses));
             }
             open(plan, even(1_000.0), 100_000);
         });
@@ -142,8 +142,8 @@ fn replaced_connections_lose_no_request(kind: Kind) {
 fn connections_change_no_planned_instant() {
     let planned = |connections: u32, stamps: Stamps| {
         let (run, _) = simulated(SimSettings::new(1), |plan| {
-            plan.connections = many(connections);
-            plan.stamps = stamps;
+            plan.load.connections = many(connections);
+            plan.observation.stamps = stamps;
             open(plan, rate(ArrivalProcess::Poisson, 3_000.0), 100_000);
         });
         run.summary().arrivals.planned
@@ -155,7 +155,7 @@ fn connections_change_no_planned_instant() {
 fn the_highest_rate_is_an_honest_overload(kind: Kind) {
     let (run, served) = load(kind, "/", |plan| {
         open(plan, even(10_000_000.0), 500);
-        plan.drain_limit_ns = 10 * S;
+        plan.load.drain_limit_ns = 10 * S;
     });
     expect_sent_once(&run, "the highest rate");
     expect_equal_counts(&run, served, "the highest rate");
@@ -174,7 +174,7 @@ fn every_process_is_accounted_for_at_the_highest_rate() {
             let settings = serving(|server| server.service = ServiceTime::Constant(MS));
             let (run, _) = simulated(settings, |plan| {
                 open(plan, rate(process, 10_000_000.0), 500);
-                plan.stop.requests = requests;
+                plan.load.stop.requests = requests;
             });
             expect_sent_once(&run, "the highest rate");
             let planned = run.summary().arrivals.planned;
@@ -198,7 +198,7 @@ fn a_rate_that_no_worker_can_plan_is_refused() {
         (2, 1e9, true),
     ] {
         let mut plan = plan("http://simulated/", BackendChoice::Auto);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         open(&mut plan, even(per_s), 10);
         let mut machine = SimMachine::new(SimSettings::new(1));
         let refusal = prepare_simulated(plan, &mut machine).err();

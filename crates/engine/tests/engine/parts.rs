@@ -68,15 +68,18 @@ fn parts_make_the_load_of_the_plan(kind: Kind) {
     for is_open in [false, true] {
         let serving = serve(kind);
         let mut plan = plan(&url(&serving, "/"), choice(kind));
-        plan.workers = many(3);
-        plan.connections = many(7);
+        plan.workers.count = many(3);
+        plan.load.connections = many(7);
         if is_open {
             let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1_000.0, 0);
             requests_by_plan(&mut plan, schedule.expect("a rate"), 1_000);
         }
         let runs = at_once(&plan, &[(0, 1), (1, 2)]);
         let served = served(serving);
-        let shares: Vec<u32> = runs.iter().map(|run| run.plan.connections.get()).collect();
+        let shares: Vec<u32> = runs
+            .iter()
+            .map(|run| run.plan.load.connections.get())
+            .collect();
         assert_eq!(shares, [3, 4]);
         for run in &runs {
             let broken = broken(run, &["W5", "R1"]);
@@ -159,15 +162,15 @@ fn an_interrupt_ends_the_wait_for_the_start(kind: Kind) {
 fn a_count_ends_with_the_part_that_takes_longest(kind: Kind) {
     let serving = serve(kind);
     let mut plan = plan(&url(&serving, "/delay/1ms"), choice(kind));
-    plan.workers = many(2);
-    plan.connections = many(5);
+    plan.workers.count = many(2);
+    plan.load.connections = many(5);
     // The first worker has three connections, and as many requests for each.
-    plan.stop.requests = Some(501);
-    plan.stop.duration_ns = None;
+    plan.load.stop.requests = Some(501);
+    plan.load.stop.duration_ns = None;
     let parts = [part_of(&plan, 0, 1), part_of(&plan, 1, 1)];
     let controls = parts.each_ref().map(|(_, control)| Arc::clone(control));
     let load_ns = clock::now_ns() + START_NS;
-    let window_start_ns = load_ns + plan.warmup_ns;
+    let window_start_ns = load_ns + plan.load.warmup_ns;
     let runs: Vec<Run> = std::thread::scope(|scope| {
         let running = parts.map(|(part, control)| {
             control.hold_end();
@@ -198,7 +201,7 @@ fn a_count_ends_with_the_part_that_takes_longest(kind: Kind) {
         assert!(broken.is_empty(), "{broken:#?}");
     }
     let merged = Run::merge(runs).expect("runs of one plan");
-    assert_eq!(merged.plan.stop.requests, Some(501));
+    assert_eq!(merged.plan.load.stop.requests, Some(501));
     assert_eq!(merged.summary().population.issued, 501);
     assert_eq!(lifetime(&merged).requests_sent, served.requests);
     for id in ["F1", "F2", "F3"] {
@@ -209,8 +212,8 @@ fn a_count_ends_with_the_part_that_takes_longest(kind: Kind) {
 fn an_interrupt_ends_the_wait_for_the_end(kind: Kind) {
     let serving = serve(kind);
     let mut plan = plan(&url(&serving, "/"), choice(kind));
-    plan.stop.requests = Some(100);
-    plan.stop.duration_ns = None;
+    plan.load.stop.requests = Some(100);
+    plan.load.stop.duration_ns = None;
     let (prepared, control) = part_of(&plan, 0, 1);
     control.hold_end();
     control.start_at(clock::now_ns() + START_NS);
@@ -234,25 +237,25 @@ fn an_interrupt_ends_the_wait_for_the_end(kind: Kind) {
 fn limits_are_checked_for_the_part_alone() {
     let serving = serve(Kind::Uring);
     let mut plan = plan(&url(&serving, "/"), choice(Kind::Uring));
-    plan.workers = many(1_000_000);
-    plan.connections = many(4_000_000_000);
+    plan.workers.count = many(1_000_000);
+    plan.load.connections = many(4_000_000_000);
     let refused = prepare(plan.clone()).map(drop);
     assert!(
         matches!(refused, Err(PrepareError::Limit(_))),
         "{refused:?}"
     );
-    plan.oversubscribe = false;
+    plan.workers.oversubscribe = false;
     let refused = prepare(plan.clone()).map(drop);
     assert!(
         matches!(refused, Err(PrepareError::MoreWorkersThanCpus { .. })),
         "{refused:?}"
     );
-    plan.connections = many(4_000_000);
+    plan.load.connections = many(4_000_000);
     let (prepared, control) = part_of(&plan, 999_999, 1);
     control.start_at(clock::now_ns() + START_NS);
     let run = prepared.run(&control, true, &mut nobody()).expect("a run");
     drop(serving);
-    assert_eq!(run.plan.connections.get(), 4);
+    assert_eq!(run.plan.load.connections.get(), 4);
     assert_eq!(run.agents[0].workers[0].worker, 999_999);
     assert_eq!(run.window_ns, 200 * MS);
 }

@@ -28,10 +28,10 @@ fn opening(per_s: f64) -> LoadModel {
 
 fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
     let (run, served) = load(kind, "/", |plan| {
-        plan.workers = many(2);
-        plan.model = opening(2.0);
+        plan.workers.count = many(2);
+        plan.load.model = opening(2.0);
         // The first connection waits for the last one for longer than this.
-        plan.timeout_ns = 700 * MS;
+        plan.limits.timeout_ns = 700 * MS;
     });
     expect_valid(&run, "a late worker");
     expect_equal_counts(&run, served, "a late worker");
@@ -50,15 +50,15 @@ fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind)
 fn a_late_worker_changes_no_rate_in_simulated_time() {
     let successes = |model| {
         let (run, _) = load(Kind::Sim, "/delay/10ms", |plan| {
-            plan.workers = many(2);
-            plan.model = model;
+            plan.workers.count = many(2);
+            plan.load.model = model;
         });
         expect_valid(&run, "a late worker");
         run.summary().window.replies.successes()
     };
     let late = successes(opening(1.0));
     let punctual = plan("http://simulated/", BackendChoice::Auto);
-    assert_eq!(late, successes(punctual.model));
+    assert_eq!(late, successes(punctual.load.model));
     // Four connections, each with a reply every 10 ms for 200 ms.
     assert!((76..=80).contains(&late), "{late}");
 }
@@ -67,11 +67,11 @@ fn a_late_worker_changes_no_rate_in_simulated_time() {
 fn interrupted_in(kind: Kind, phase: Phase) -> (Result<Run, RunError>, Served) {
     let serving = serve(kind);
     let mut plan = plan(&url(&serving, "/"), choice(kind));
-    (plan.warmup_ns, plan.stop.duration_ns) = match phase {
+    (plan.load.warmup_ns, plan.load.stop.duration_ns) = match phase {
         Phase::WarmUp => (20 * S, Some(S)),
         _ => (10 * MS, Some(20 * S)),
     };
-    plan.workers = many(2);
+    plan.workers.count = many(2);
     let prepared = prepare(plan).expect("a plan that fits");
     let control = prepared.control();
     let run = prepared.run(&control, true, &mut |now, _: &_| {
@@ -101,7 +101,7 @@ fn an_interrupt_in_the_window_ends_it(kind: Kind) {
             let mut settings = SimSettings::new(1);
             settings.interrupt_ns = Some(S);
             settings.server.service = ServiceTime::Constant(MS);
-            simulated(settings, |plan| plan.stop.duration_ns = Some(20 * S))
+            simulated(settings, |plan| plan.load.stop.duration_ns = Some(20 * S))
         }
         Kind::Uring | Kind::Epoll => {
             let (run, served) = interrupted_in(kind, Phase::Measure);
@@ -118,8 +118,8 @@ fn an_interrupt_in_the_window_ends_it(kind: Kind) {
 /// A server that never answers, and a plan that waits long for it.
 fn never_answered(kind: Kind, change: impl FnOnce(&mut Plan)) -> Plan {
     let mut plan = plan("http://simulated/", choice(kind));
-    (plan.timeout_ns, plan.drain_limit_ns) = (600 * S, 600 * S);
-    (plan.warmup_ns, plan.stop.duration_ns) = (0, Some(300 * S));
+    (plan.limits.timeout_ns, plan.load.drain_limit_ns) = (600 * S, 600 * S);
+    (plan.load.warmup_ns, plan.load.stop.duration_ns) = (0, Some(300 * S));
     change(&mut plan);
     plan
 }

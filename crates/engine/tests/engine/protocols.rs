@@ -3,7 +3,7 @@
 
 use brunt_engine::Rounds;
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
-use brunt_load::{ArrivalProcess, HttpChoice, Plan, Reuse, Round, Spin, Stamps, Target};
+use brunt_load::{ArrivalProcess, HttpChoice, Load, Plan, Reuse, Spin, Stamps, Target};
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
 use brunt_server::{ListenAddress, Options, TlsOptions};
 use brunt_testkit::Framing;
@@ -88,8 +88,9 @@ mod every_wire {
 fn load(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan)) -> (Run, Served) {
     let (server, mut plan) = serve_over(kind, wire, path);
     change(&mut plan);
-    let round = Round::of(&plan);
-    let (run, served) = server.session(&plan, |session| session.round(&round, &mut |_, _: &_| {}));
+    let (run, served) = server.session(&plan, |session| {
+        session.round(&plan.load, &mut |_, _: &_| {})
+    });
     let run = run.expect("a run");
     assert_eq!(run.agents[0].negotiated.protocol, wire.protocol());
     assert_eq!(run.agents[0].negotiated.tls.is_some(), wire.is_tls());
@@ -125,8 +126,8 @@ fn speak(plan: &mut Plan, wire: Wire, authority: &str, path: &str) {
         Wire::TlsHttp2 => HttpChoice::AUTO,
         Wire::Http3 => HttpChoice::HTTP3,
     };
-    plan.protocol = http.into();
-    plan.streams = many(8);
+    plan.connection.protocol = http.into();
+    plan.traffic.streams = many(8);
 }
 
 /// Runs, and expects a valid run without failures, equal counts, and at least one reply.
@@ -139,7 +140,7 @@ fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan))
     assert_eq!(lifetime.replies.total(), served.replies, "{what}: replies");
     // Over TLS, a connection that brunt opens at its end may be gone before the server knows.
     let apart = lifetime.connections_opened.abs_diff(served.connections);
-    let connections = u64::from(run.plan.connections.get());
+    let connections = u64::from(run.plan.load.connections.get());
     assert!(apart <= connections, "{what}: {apart} connections");
     assert_eq!(failures(&run), [], "{what}");
     assert!(run.summary().population.recorded > 0, "{what}");
@@ -162,15 +163,15 @@ fn faultless(kind: Kind, wire: Wire, path: &str, change: impl FnOnce(&mut Plan))
 fn at_rate(plan: &mut Plan, rate_per_s: f64) {
     let process = ArrivalProcess::Poisson;
     requests_by_plan(plan, rate(process, rate_per_s, 11), 100_000);
-    plan.spin = Spin::Off;
+    plan.workers.spin = Spin::Off;
 }
 
 fn closed_loops_are_counted(kind: Kind, wire: Wire) {
     for (connections, workers, stamps) in [(4, 1, Stamps::Full), (21, 2, Stamps::Sampled)] {
         let run = faultless(kind, wire, "/bytes/100", |plan| {
-            plan.connections = many(connections);
-            plan.workers = many(workers);
-            plan.stamps = stamps;
+            plan.load.connections = many(connections);
+            plan.workers.count = many(workers);
+            plan.observation.stamps = stamps;
         });
         assert_eq!(run.window_ns, 200 * MS);
         assert_eq!(run.agents[0].negotiated.depth, wire.depth());
@@ -190,7 +191,7 @@ fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
     for (requests, workers) in [(1, 1), (500, 1), (501, 2)] {
         let run = faultless(kind, wire, "/", |plan| {
             by_count(plan, requests);
-            plan.workers = many(workers);
+            plan.workers.count = many(workers);
         });
         assert_eq!(lifetime(&run).requests_sent, requests);
         assert_eq!(run.summary().population.recorded, requests);
@@ -199,7 +200,7 @@ fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
     // The requests of warm-up come on top.
     let run = faultless(kind, wire, "/", |plan| {
         by_count(plan, 100);
-        plan.warmup_ns = 20 * MS;
+        plan.load.warmup_ns = 20 * MS;
     });
     assert_eq!(run.summary().population.issued, 100);
 }
@@ -207,7 +208,7 @@ fn a_count_of_requests_is_kept(kind: Kind, wire: Wire) {
 fn connections_are_replaced_by_plan(kind: Kind, wire: Wire) {
     for uses in [1, 7] {
         let run = faultless(kind, wire, "/bytes/10", |plan| {
-            plan.reuse = Reuse::Requests(many_long(uses));
+            plan.traffic.reuse = Reuse::Requests(many_long(uses));
             by_count(plan, 100);
         });
         let opened = lifetime(&run).connections_opened;
@@ -219,7 +220,7 @@ fn connections_are_replaced_by_plan(kind: Kind, wire: Wire) {
 
 fn planned_requests_are_sent_once(kind: Kind, wire: Wire) {
     let run = faultless(kind, wire, "/bytes/100", |plan| {
-        plan.stamps = Stamps::Full;
+        plan.observation.stamps = Stamps::Full;
         at_rate(plan, 2_000.0);
     });
     let summary = run.summary();
@@ -231,8 +232,8 @@ fn planned_requests_are_sent_once(kind: Kind, wire: Wire) {
 
 fn sessions_are_opened_as_planned(kind: Kind, wire: Wire) {
     let run = faultless(kind, wire, "/", |plan| {
-        plan.reuse = Reuse::Requests(many_long(3));
-        plan.connections = many(100);
+        plan.traffic.reuse = Reuse::Requests(many_long(3));
+        plan.load.connections = many(100);
         connections_by_plan(plan, rate(ArrivalProcess::Constant, 200.0, 3), 1_000);
     });
     let summary = run.summary();
@@ -259,8 +260,8 @@ fn large_bodies_come_and_go(kind: Kind, wire: Wire) {
         faultless(kind, wire, "/bytes/300000", |plan| {
             change_request(plan, |request| request.method = "POST".to_owned());
             change_request(plan, |request| request.body = vec![b'x'; request_bytes]);
-            plan.connections = many(3);
-            plan.streams = many(4);
+            plan.load.connections = many(3);
+            plan.traffic.streams = many(4);
             by_count(plan, 60);
         });
     }
@@ -271,11 +272,11 @@ fn connections_go_on_in_later_rounds(kind: Kind, wire: Wire) {
     server.session(&plan, |session| {
         // (connections, those opened, those kept)
         for (connections, opened, kept) in [(4, 4, 0), (4, 0, 4), (2, 0, 2), (4, 2, 2)] {
-            let round = Round {
+            let load = Load {
                 connections: many(connections),
-                ..Round::of(&plan)
+                ..plan.load.clone()
             };
-            let run = session.round(&round, &mut |_, _: &_| {}).expect("a round");
+            let run = session.round(&load, &mut |_, _: &_| {}).expect("a round");
             expect_valid(&run, "a round");
             assert_eq!(failures(&run), [], "{wire:?}");
             let kept_on = run.workers().map(|worker| worker.connections_kept).sum();
@@ -307,12 +308,12 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
         }
         let what = format!("{wire:?}, {pipeline} in a pipeline");
         let (run, _) = load(kind, wire, "/never", |plan| {
-            plan.pipeline = many(pipeline);
-            plan.drain_limit_ns = 50 * MS;
+            plan.traffic.pipeline = many(pipeline);
+            plan.load.drain_limit_ns = 50 * MS;
         });
         expect_valid(&run, &what);
         let depth = wire.depth().max(pipeline);
-        let places = u64::from(run.plan.connections.get() * depth);
+        let places = u64::from(run.plan.load.connections.get() * depth);
         let summary = run.summary();
         let expected = CarriedIn {
             in_flight: places,
@@ -338,10 +339,10 @@ fn requests_of_warm_up_that_hang_are_counted(kind: Kind, wire: Wire) {
 
 fn sessions_that_hang_from_warm_up_are_counted(kind: Kind, wire: Wire) {
     let (run, _) = load(kind, wire, "/never", |plan| {
-        plan.reuse = Reuse::Requests(many_long(3));
-        plan.connections = many(100);
-        plan.warmup_ns = 200 * MS;
-        plan.drain_limit_ns = 50 * MS;
+        plan.traffic.reuse = Reuse::Requests(many_long(3));
+        plan.load.connections = many(100);
+        plan.load.warmup_ns = 200 * MS;
+        plan.load.drain_limit_ns = 50 * MS;
         connections_by_plan(plan, rate(ArrivalProcess::Constant, 50.0, 3), 1_000);
     });
     expect_valid(&run, "sessions");
@@ -364,8 +365,8 @@ mod every_wire_in_trouble {
 
 fn silence_ends_in_time_outs(kind: Kind, wire: Wire) {
     let (run, _) = load(kind, wire, "/never", |plan| {
-        plan.timeout_ns = 50 * MS;
-        plan.connections = many(3);
+        plan.limits.timeout_ns = 50 * MS;
+        plan.load.connections = many(3);
     });
     expect_valid(&run, "silence");
     let summary = run.summary();
@@ -417,7 +418,7 @@ fn replies_without_a_length_need_a_closing_alert(kind: Kind, wire: Wire) {
 fn a_connection_without_streams_is_left_for_another() {
     let path = "/malformed/no-streams";
     let (run, served) = load(Kind::Sim, Wire::Http2, path, |plan| {
-        plan.timeout_ns = 100 * MS;
+        plan.limits.timeout_ns = 100 * MS;
         by_count(plan, 200);
     });
     let summary = run.summary();
@@ -429,7 +430,7 @@ fn a_connection_without_streams_is_left_for_another() {
 #[test]
 fn users_think_after_refusals_too() {
     let (run, _) = load(Kind::Sim, Wire::Http2, "/refuse", |plan| {
-        plan.think_time_ns = 50 * MS;
+        plan.traffic.think_time_ns = 50 * MS;
     });
     // 4 connections of 8 streams, in 200 ms and 30 ms before.
     let sent = lifetime(&run).requests_sent;
@@ -440,9 +441,9 @@ fn users_think_after_refusals_too() {
 fn a_waiting_arrival_opens_no_more_connections_than_it_needs() {
     let (run, _) = load(Kind::Sim, Wire::Http2, "/delay/200ms", |plan| {
         at_rate(plan, 1_000.0);
-        plan.connections = many(1);
-        plan.streams = many(100);
-        plan.model = requests_of(rate(ArrivalProcess::Poisson, 1_000.0, 11), 200, 100_000);
+        plan.load.connections = many(1);
+        plan.traffic.streams = many(100);
+        plan.load.model = requests_of(rate(ArrivalProcess::Poisson, 1_000.0, 11), 200, 100_000);
     });
     let opened = lifetime(&run).connections_opened;
     assert!((2..=6).contains(&opened), "{opened} connections");
@@ -451,9 +452,9 @@ fn a_waiting_arrival_opens_no_more_connections_than_it_needs() {
 #[test]
 fn what_is_sent_on_a_dead_connection_later_did_not_time_out() {
     let (run, _) = load(Kind::Sim, Wire::Http2, "/never", |plan| {
-        plan.connections = many(1);
+        plan.load.connections = many(1);
         at_rate(plan, 100.0);
-        plan.timeout_ns = 50 * MS;
+        plan.limits.timeout_ns = 50 * MS;
     });
     expect_valid(&run, "a dead connection");
     let failures = lifetime(&run).failures;

@@ -128,9 +128,9 @@ fn serve(change: impl FnOnce(&mut Options)) -> (Running, SocketAddr) {
 fn load(kind: Kind, address: SocketAddr, serving: &Running) -> Run {
     let mut plan: Plan = plan("http://127.0.0.1/", choice(kind));
     plan.target = Target::parse(&format!("https://{address}/"), None).expect("a URL");
-    plan.protocol = HttpChoice::HTTP3.into();
+    plan.connection.protocol = HttpChoice::HTTP3.into();
     trust(&mut plan, serving);
-    plan.connections = many(4);
+    plan.load.connections = many(4);
     run(plan)
 }
 

@@ -9,7 +9,7 @@ use brunt_load::sessions::{
 };
 use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, Plan,
-    RequestGenerator, ResponseParts, Round,
+    RequestGenerator, ResponseParts,
 };
 use brunt_record::{FailureKind, Run};
 use brunt_testkit::ServiceTime;
@@ -157,8 +157,8 @@ fn replay_of(
 fn planned(plan: &mut Plan, rate_per_s: f64, sessions: u64) {
     let duration_ns = ((sessions as f64 - 0.5) / rate_per_s * 1e9) as u64;
     connections_by_plan(plan, rate_for(duration_ns, rate_per_s), 1_000);
-    plan.connections = many(100);
-    plan.stop.duration_ns = None;
+    plan.load.connections = many(100);
+    plan.load.stop.duration_ns = None;
 }
 
 #[test]
@@ -180,14 +180,14 @@ fn twenty_sessions_are_sent_as_httperf_sends_them() {
     let settings = serving(|server| server.service = ServiceTime::Constant(20 * MS));
     let mut plan = plan("http://simulated/", choice(Kind::Sim));
     planned(&mut plan, 10.0, 20);
-    plan.warmup_ns = 0;
-    plan.workers = many(1);
-    plan.pipeline = many(3);
+    plan.load.warmup_ns = 0;
+    plan.workers.count = many(1);
+    plan.traffic.pipeline = many(3);
     let (run, _) = Server::Simulated(Box::new(settings)).session(&plan, |session| {
         session
             .set_generators(vec![Box::new(noting)])
             .expect("one worker");
-        session.round(&Round::of(&plan), &mut |_, _: &_| {})
+        session.round(&plan.load, &mut |_, _: &_| {})
     });
     expect_valid(&run.expect("a run"), "twenty sessions");
     let counts = place.lock().expect("whole").counts;
@@ -230,13 +230,13 @@ fn load(kind: Kind, (text, replay): (&str, Replay), change: impl FnOnce(&mut Pla
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(generator)];
     let server = Server::reference(kind);
     let mut plan = plan(&server.url("/never"), choice(kind));
-    plan.warmup_ns = 0;
-    plan.workers = many(1);
-    plan.pipeline = many(4);
+    plan.load.warmup_ns = 0;
+    plan.workers.count = many(1);
+    plan.traffic.pipeline = many(4);
     change(&mut plan);
     let (run, served) = server.session(&plan, |session| {
         session.set_generators(generators).expect("as many");
-        session.round(&Round::of(&plan), &mut |_, _: &_| {})
+        session.round(&plan.load, &mut |_, _: &_| {})
     });
     let figures = std::mem::take(&mut *place.lock().expect("whole"));
     Outcome {
@@ -280,8 +280,8 @@ fn each_session_has_a_connection(kind: Kind) {
 fn a_closed_loop_replays_one_after_the_other(kind: Kind) {
     let replay = Replay::default();
     let outcome = load(kind, (LOG, replay), |plan| {
-        plan.connections = many(3);
-        plan.stop.duration_ns = Some(200 * MS);
+        plan.load.connections = many(3);
+        plan.load.stop.duration_ns = Some(200 * MS);
     });
     let run = &outcome.run;
     expect_valid(run, "closed");
@@ -297,8 +297,8 @@ fn a_closed_loop_replays_one_after_the_other(kind: Kind) {
 
 fn sessions_end_a_run_without_a_limit(kind: Kind) {
     let outcome = load(kind, (LOG, sessions(7)), |plan| {
-        plan.connections = many(2);
-        plan.stop.duration_ns = None;
+        plan.load.connections = many(2);
+        plan.load.stop.duration_ns = None;
     });
     expect_valid(&outcome.run, "all of them");
     assert_eq!(lifetime(&outcome.run).requests_sent, 4 * 4 + 3);
@@ -310,7 +310,7 @@ fn a_session_goes_on_where_its_connection_was_closed(kind: Kind) {
     let text = "/close think=0.02\n/close\n  /close\n";
     let outcome = load(kind, (text, sessions(5)), |plan| {
         planned(plan, 500.0, 5);
-        plan.connections = many(2);
+        plan.load.connections = many(2);
     });
     let run = &outcome.run;
     expect_valid(run, "closing");
@@ -325,7 +325,7 @@ fn a_session_goes_on_where_its_connection_was_closed(kind: Kind) {
 fn a_session_without_an_answer_fails(kind: Kind) {
     let outcome = load(kind, ("/reset\n/reset\n", sessions(4)), |plan| {
         planned(plan, 500.0, 4);
-        plan.timeout_ns = S;
+        plan.limits.timeout_ns = S;
     });
     let counts = outcome.figures.counts;
     assert_eq!((counts.begun, counts.failed), (4, 4));

@@ -2,7 +2,7 @@
 
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot};
 use brunt_judge::RunFigures;
-use brunt_load::{Plan, Round, Stop};
+use brunt_load::{Load, Plan, Stop};
 use brunt_record::{Run, SparseHistogram};
 
 use crate::common::{
@@ -18,7 +18,7 @@ on_every_backend! {
 }
 
 /// Measures a round.
-type Measure<'a> = dyn FnMut(&Round, &mut dyn RunObserver) -> Run + 'a;
+type Measure<'a> = dyn FnMut(&Load, &mut dyn RunObserver) -> Run + 'a;
 
 /// Does `body` in one session; gives what the server counted in all.
 fn in_session(
@@ -31,8 +31,8 @@ fn in_session(
     let mut plan = plan(&server.url(path), choice(kind));
     change(&mut plan);
     let (_, served) = server.session(&plan, |session| {
-        body(&plan, &mut |round, observer| {
-            session.round(round, observer).expect("a round")
+        body(&plan, &mut |load, observer| {
+            session.round(load, observer).expect("a round")
         });
     });
     served
@@ -55,19 +55,19 @@ fn connections_are_kept_and_counts_begin_anew(kind: Kind) {
         kind,
         "/delay/1ms",
         |plan| {
-            plan.connections = many(8);
-            plan.workers = many(2);
+            plan.load.connections = many(8);
+            plan.workers.count = many(2);
         },
         |plan, measure| {
             // (connections, those opened, those kept)
             for (connections, opened, kept) in [(8, 8, 0), (8, 0, 8), (3, 0, 3), (6, 3, 3)] {
-                let round = Round {
+                let load = Load {
                     connections: many(connections),
-                    ..Round::of(plan)
+                    ..plan.load.clone()
                 };
-                let run = measure(&round, &mut Nobody);
+                let run = measure(&load, &mut Nobody);
                 expect_valid(&run, "a round");
-                assert_eq!(run.plan.connections.get(), connections);
+                assert_eq!(run.plan.load.connections.get(), connections);
                 assert_eq!(opened_and_kept(&run), (opened, kept));
                 let lifetime = lifetime(&run);
                 sent += lifetime.requests_sent;
@@ -84,28 +84,28 @@ fn a_round_may_have_another_load(kind: Kind) {
     in_session(
         kind,
         "/",
-        |plan| plan.connections = many(4),
+        |plan| plan.load.connections = many(4),
         |plan, measure| {
             for per_s in [None, Some(500.0), Some(1_000.0), None] {
-                let mut round = Round::of(plan);
+                let mut load = plan.load.clone();
                 if let Some(per_s) = per_s {
-                    round.model = requests_of(rate(Default::default(), per_s, 0), 4, 1_000);
+                    load.model = requests_of(rate(Default::default(), per_s, 0), 4, 1_000);
                 }
-                let run = measure(&round, &mut Nobody);
+                let run = measure(&load, &mut Nobody);
                 expect_valid(&run, "a round");
                 let planned = per_s.map_or(0.0, |per_s| per_s * 0.2);
                 assert_eq!(run.summary().arrivals.planned, planned as u64);
             }
-            let round = Round {
+            let load = Load {
                 warmup_ns: 0,
                 stop: Stop {
                     duration_ns: None,
                     requests: Some(100),
                 },
-                ..Round::of(plan)
+                ..plan.load.clone()
             };
             for _ in 0..2 {
-                let run = measure(&round, &mut Nobody);
+                let run = measure(&load, &mut Nobody);
                 expect_valid(&run, "a round by count");
                 assert_eq!(run.summary().window.replies.total(), 100);
             }
@@ -148,13 +148,13 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
         kind,
         "/delay/1ms",
         |plan| {
-            plan.connections = many(6);
-            plan.workers = many(2);
+            plan.load.connections = many(6);
+            plan.workers.count = many(2);
         },
         |plan, measure| {
             for _ in 0..2 {
                 let mut sum = Sum::default();
-                let run = measure(&Round::of(plan), &mut sum);
+                let run = measure(&plan.load, &mut sum);
                 expect_valid(&run, "a round");
                 assert_eq!(sum.counts.successes, lifetime(&run).replies.total());
                 assert_eq!((sum.counts.errors, sum.counts.failures), (0, 0));
@@ -177,13 +177,13 @@ fn a_request_left_behind_is_of_no_later_round(kind: Kind) {
         kind,
         "/delay/400ms",
         |plan| {
-            plan.connections = many(2);
-            (plan.warmup_ns, plan.drain_limit_ns) = (0, 10 * MS);
-            plan.stop.duration_ns = Some(50 * MS);
+            plan.load.connections = many(2);
+            (plan.load.warmup_ns, plan.load.drain_limit_ns) = (0, 10 * MS);
+            plan.load.stop.duration_ns = Some(50 * MS);
         },
         |plan, measure| {
             for _ in 0..3 {
-                let run = measure(&Round::of(plan), &mut Nobody);
+                let run = measure(&plan.load, &mut Nobody);
                 expect_valid(&run, "a round without replies");
                 assert_eq!(opened_and_kept(&run), (2, 0));
                 assert_eq!(lifetime(&run).replies.total(), 0);

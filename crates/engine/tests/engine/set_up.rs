@@ -50,10 +50,10 @@ fn against_few_until(
     // The connection that is made before the run is one more.
     let (_socket, address) = full_after_one_and(takes);
     let mut plan = plan(&format!("http://{address}/"), choice(kind));
-    plan.connections = many(300);
-    plan.drain_limit_ns = 100 * MS;
-    plan.connect_timeout_ns = 60 * S;
-    plan.setup_timeout_ns = Some(300 * MS);
+    plan.load.connections = many(300);
+    plan.load.drain_limit_ns = 100 * MS;
+    plan.limits.connect_timeout_ns = 60 * S;
+    plan.limits.setup_timeout_ns = Some(300 * MS);
     change(&mut plan);
     if kind == Kind::Sim {
         let mut settings = SimSettings::new(1);
@@ -92,7 +92,9 @@ fn a_server_that_takes_few_connections_holds_set_up_no_longer_than_its_limit(kin
 
 fn without_a_connection_there_is_no_run(kind: Kind) {
     let no_connection = |connect_timeout_ns: u64| {
-        let outcome = against_few(kind, 0, |plan| plan.connect_timeout_ns = connect_timeout_ns);
+        let outcome = against_few(kind, 0, |plan| {
+            plan.limits.connect_timeout_ns = connect_timeout_ns
+        });
         outcome
             .map(drop)
             .expect_err("nothing to run with")
@@ -113,7 +115,7 @@ fn without_a_connection_there_is_no_run(kind: Kind) {
 
 fn an_interrupt_is_distinguished_from_a_server_that_takes_no_connections(kind: Kind) {
     let outcome = against_few_until(kind, 0, true, |plan| {
-        plan.setup_timeout_ns = Some(600 * S);
+        plan.limits.setup_timeout_ns = Some(600 * S);
     });
     assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
 }
@@ -121,8 +123,8 @@ fn an_interrupt_is_distinguished_from_a_server_that_takes_no_connections(kind: K
 /// A plan of many connections, with the defaults of the program.
 fn many_connections(connections: u32) -> Plan {
     let mut plan = plan("http://simulated/", BackendChoice::Auto);
-    plan.connections = many(connections);
-    plan.drain_limit_ns = S;
+    plan.load.connections = many(connections);
+    plan.load.drain_limit_ns = S;
     plan
 }
 
@@ -130,7 +132,7 @@ fn many_connections(connections: u32) -> Plan {
 fn first_attempts_come_before_retries_and_both_are_bounded() {
     for connections in [100, 400, 1_000, 20_000] {
         let mut plan = many_connections(connections);
-        plan.stop.duration_ns = Some(20 * S);
+        plan.load.stop.duration_ns = Some(20 * S);
         let settings = serving(|server| server.accepts_max = Some(many_long(2)));
         let (run, counts) = simulate(plan, &settings).expect("a run with what there is");
         let set_up = run.set_up().expect("it is recorded");
@@ -164,8 +166,8 @@ fn first_attempts_come_before_retries_and_both_are_bounded() {
 fn handshakes_that_stall_end_set_up_with_their_name() {
     let mut plan = many_connections(640);
     plan.target = Target::parse("https://simulated/", None).expect("a URL");
-    plan.protocol = HttpChoice::HTTP1.into();
-    plan.connect_timeout_ns = S;
+    plan.connection.protocol = HttpChoice::HTTP1.into();
+    plan.limits.connect_timeout_ns = S;
     let settings = serving(|server| server.faults.handshake_silent = 1.0);
     let outcome = simulate(plan, &settings);
     let error = outcome.map(drop).expect_err("nothing to run with");
@@ -182,10 +184,10 @@ fn handshakes_that_stall_end_set_up_with_their_name() {
 #[test]
 fn a_planned_ramp_is_not_cut_short() {
     let mut plan = many_connections(100);
-    plan.model = LoadModel::Closed {
+    plan.load.model = LoadModel::Closed {
         connect_per_s: Some(1.0),
     };
-    plan.setup_timeout_ns = Some(S);
+    plan.limits.setup_timeout_ns = Some(S);
     let (run, _) = simulate(plan, &SimSettings::new(1)).expect("a run");
     let set_up = run.set_up().expect("it is recorded");
     assert_eq!((set_up.open, set_up.timed_out), (100, false));
@@ -215,8 +217,8 @@ fn a_set_up_that_makes_progress_is_not_cut() {
 
     // A limit that was given holds.
     let (mut plan, settings) = slow_accepts(20_000);
-    plan.setup_timeout_ns = Some(100 * S);
-    plan.warmup_ns = 10 * S;
+    plan.limits.setup_timeout_ns = Some(100 * S);
+    plan.load.warmup_ns = 10 * S;
     let (run, _) = simulate(plan, &settings).expect("a run");
     let set_up = run.set_up().expect("it is recorded");
     assert!(set_up.timed_out);

@@ -516,7 +516,7 @@ fn a_closed_loop_over_a_unix_socket_has_no_lag() {
         let serving = serve_at(kind, ListenAddress::Unix(path.clone()));
         let mut plan = plan("http://localhost/", choice(kind));
         plan.target.unix_socket = Some(path);
-        plan.stamps = Stamps::Full;
+        plan.observation.stamps = Stamps::Full;
         let run = run(plan);
         served(serving);
         expect_valid(&run, "a Unix socket");

@@ -25,7 +25,7 @@ fn sent(kind: Kind, text: &str, change: impl FnOnce(&mut Plan)) -> Run {
     };
     let (run, served) = load(kind, "/", |plan| {
         by_count(plan, 100);
-        plan.requests = set;
+        plan.traffic.requests = set;
         change(plan);
     });
     expect_valid(&run, text);
@@ -47,9 +47,9 @@ fn texts_are_pipelined(kind: Kind) {
     let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
     let post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc";
     let head = "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n";
-    sent(kind, get, |plan| plan.pipeline = many(5));
+    sent(kind, get, |plan| plan.traffic.pipeline = many(5));
     let text = format!("{get}{post}{head}{head}");
-    let run = sent(kind, &text, |plan| plan.pipeline = many(4));
+    let run = sent(kind, &text, |plan| plan.traffic.pipeline = many(4));
     assert_eq!(lifetime(&run).bytes_sent, 25 * text.len() as u64);
     let sent_by_name: Vec<u64> = run.names.iter().map(|name| name.requests_sent).collect();
     assert_eq!(sent_by_name, [25, 25, 50]);

@@ -29,7 +29,7 @@ fn they_end_with_close_notify(kind: Kind) {
         let _ = ends.send(peer.is_ended());
     });
     let mut plan = plan(&format!("https://{address}/"), choice(kind));
-    plan.tls.insecure = true;
+    plan.connection.tls.insecure = true;
     let run = run(plan);
     expect_valid(&run, "over TLS");
     // One was there before the run.

@@ -8,7 +8,7 @@ use brunt_judge::{
     Claim, Compared, ComparedRounds, ComparedSide, Comparison, Course, ExperimentKind, Judged,
     RoundRecord, SingleRun,
 };
-use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_load::{Load, Plan, RequestSet, RequestSpec, Target};
 use brunt_record::{Environment, Run};
 use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
 
@@ -24,7 +24,7 @@ struct Server {
 }
 
 impl Rounds for Server {
-    fn round(&mut self, round: &Round, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
+    fn round(&mut self, load: &Load, observer: &mut dyn RunObserver) -> Result<Run, RunError> {
         self.seed += 1;
         let mut machine = SimMachine::new(SimSettings {
             server: SimServer {
@@ -41,7 +41,7 @@ impl Rounds for Server {
         let control = prepared.control();
         prepared
             .open_in(&mut machine, &control)
-            .round(round, observer)
+            .round(load, observer)
     }
 }
 
@@ -49,10 +49,10 @@ fn plan() -> Plan {
     let target = Target::parse("http://simulated/", None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::new(target, requests);
-    plan.connections = NonZeroU32::new(4).expect("some");
-    plan.stop.duration_ns = Some(1_000 * MS);
-    plan.warmup_ns = 20 * MS;
-    plan.halves_warmup = false;
+    plan.load.connections = NonZeroU32::new(4).expect("some");
+    plan.load.stop.duration_ns = Some(1_000 * MS);
+    plan.load.warmup_ns = 20 * MS;
+    plan.load.halves_warmup = false;
     plan
 }
 
@@ -94,7 +94,7 @@ fn repeated(slower: f64) -> (u64, u64) {
         };
         let (mut a, mut b) = (side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64));
         let mut found = comparison_of(2, vec![Compared::SuccessesPerS]);
-        let round = Round::of(&plan());
+        let load = plan().load;
         let ignore = &mut |_: Phase, _: &Progress| {};
         let measured = compare(
             &mut found,
@@ -102,8 +102,8 @@ fn repeated(slower: f64) -> (u64, u64) {
             repetition,
             &|| true,
             &mut |side, _| match side {
-                0 => a.round(&round, ignore),
-                _ => b.round(&round, ignore),
+                0 => a.round(&load, ignore),
+                _ => b.round(&load, ignore),
             },
         );
         assert_eq!(measured.expect("rounds"), Course::Done);
@@ -144,7 +144,7 @@ fn repeated_single(slower: f64) -> (u64, u64) {
                 seed: 5_000_000 + 2 * repetition + place,
             };
             let ignore = &mut |_: Phase, _: &Progress| {};
-            let run = server.round(&Round::of(&plan()), ignore).expect("a run");
+            let run = server.round(&plan().load, ignore).expect("a run");
             let single = SingleRun::of(&Judged::of(&run), String::new());
             (RoundRecord::of(&Judged::of(&run)), single)
         };
@@ -178,14 +178,14 @@ fn what_was_complete_when_it_ended_is_kept() {
         mean_ns: 500_000,
         seed: 1,
     };
-    let (round, ignore) = (Round::of(&plan()), &mut |_: Phase, _: &Progress| {});
+    let (load, ignore) = (plan().load, &mut |_: Phase, _: &Progress| {});
     let mut found = comparison_of(3, vec![Compared::SuccessesPerS]);
     let mut made = 0;
     let ended = compare(&mut found, PAIRS, 1, &|| true, &mut |_, _| {
         made += 1;
         match made {
             12 => Err(RunError::Interrupted),
-            _ => server.round(&round, ignore),
+            _ => server.round(&load, ignore),
         }
     });
     assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");

@@ -7,7 +7,7 @@ use brunt_judge::{
     Bound, Claim, Compared, ComparedRounds, ComparedSide, Course, ExperimentKind, Judged,
     RoundRecord, Verdict,
 };
-use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_load::{Plan, RequestSet, RequestSpec, Target};
 use brunt_record::Environment;
 use brunt_testkit::{SimMachine, SimSettings};
 use rand_pcg::Pcg64Mcg;
@@ -126,14 +126,14 @@ fn round() -> RoundRecord {
     let target = Target::parse("http://simulated/", None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::new(target, requests);
-    plan.stop.duration_ns = Some(100_000_000);
-    plan.warmup_ns = 0;
+    plan.load.stop.duration_ns = Some(100_000_000);
+    plan.load.warmup_ns = 0;
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let ignore = &mut |_: Phase, _: &Progress| {};
     let mut session = prepared.open_in(&mut machine, &control);
-    let run = session.round(&Round::of(&plan), ignore).expect("a run");
+    let run = session.round(&plan.load, ignore).expect("a run");
     let mut record = RoundRecord::of(&Judged::of(&run));
     record.verdict = Verdict::ServerLimited;
     record.missing.clear();

@@ -5,9 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{Finder, capacity_plan};
 use brunt_judge::{CapacityOutcome, CapacityResult, CapacityStep, Verdict};
-use brunt_load::{
-    ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Round, Schedule, Target,
-};
+use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
 use brunt_record::Objective;
 use brunt_testkit::{Costs, LateWakeUps, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
 
@@ -21,14 +19,14 @@ fn plan(process: ArrivalProcess, seed: u64) -> Plan {
     let target = Target::parse("http://simulated/", None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::new(target, requests);
-    plan.connections = NonZeroU32::new(64).expect("some");
-    plan.model = LoadModel::Open {
+    plan.load.connections = NonZeroU32::new(64).expect("some");
+    plan.load.model = LoadModel::Open {
         schedule: Schedule::constant_rate(process, MOST_PER_S, seed).expect("a rate"),
         connections_max: NonZeroU32::new(256).expect("some"),
         queue_max: NonZeroU32::new(1_000_000).expect("some"),
     };
-    plan.stop.duration_ns = Some(2 * S);
-    plan.warmup_ns = 200 * MS;
+    plan.load.stop.duration_ns = Some(2 * S);
+    plan.load.warmup_ns = 200 * MS;
     plan
 }
 
@@ -80,7 +78,7 @@ fn found_within(
     let mut steps = Vec::new();
     while let Some(plan) = finder.next_plan() {
         let ignore = &mut |_: Phase, _: &Progress| {};
-        let run = session.round(&Round::of(&plan), ignore).expect("a run");
+        let run = session.round(&plan.load, ignore).expect("a run");
         steps.extend(finder.take(run));
     }
     (finder.result(), steps)
@@ -174,7 +172,7 @@ fn what_no_rate_misses_holds_up_to_the_highest() {
     let mut settings = server(1, 1);
     settings.server.concurrency = None;
     let mut plan = plan(ArrivalProcess::Constant, 1);
-    plan.stop.duration_ns = Some(500 * MS);
+    plan.load.stop.duration_ns = Some(500 * MS);
     let (result, steps) = found(plan, &settings, p99_below(50));
     let at_least = CapacityResult::AtLeast {
         rate_per_s: MOST_PER_S,

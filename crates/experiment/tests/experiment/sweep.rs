@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::{plan_at, sweep_order};
 use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan};
-use brunt_load::{Plan, RequestSet, RequestSpec, Round, Target};
+use brunt_load::{Plan, RequestSet, RequestSpec, Target};
 use brunt_testkit::{SimMachine, SimSettings};
 
 const MS: u64 = 1_000_000;
@@ -15,18 +15,18 @@ fn nothing_limits_a_server_but_its_connections() {
     let target = Target::parse("http://simulated/", None).expect("a URL");
     let requests = RequestSet::one(RequestSpec::get(&target.path));
     let mut plan = Plan::new(target, requests);
-    plan.connections = NonZeroU32::new(64).expect("some");
-    plan.stop.duration_ns = Some(200 * MS);
-    plan.warmup_ns = 100 * MS;
+    plan.load.connections = NonZeroU32::new(64).expect("some");
+    plan.load.stop.duration_ns = Some(200 * MS);
+    plan.load.warmup_ns = 100 * MS;
     let planned = SweepPlan {
         url: plan.target.url.clone(),
         varied: SweepAxis::Connections,
         values: [1, 2, 4, 8, 16, 32, 64].map(f64::from).to_vec(),
         rounds: 6,
         seed: Some(3),
-        window_ns: plan.stop.duration_ns,
+        window_ns: plan.load.stop.duration_ns,
         warmup_ns: 0,
-        round_warmup_ns: plan.warmup_ns,
+        round_warmup_ns: plan.load.warmup_ns,
     };
     let mut machine = SimMachine::new(SimSettings::new(1));
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
@@ -36,7 +36,7 @@ fn nothing_limits_a_server_but_its_connections() {
     assert_eq!(order.len(), 42);
     let rounds = order.into_iter().map(|(_, value)| {
         let at = plan_at(&plan, &planned, value);
-        let run = session.round(&Round::of(&at), &mut |_: Phase, _: &Progress| {});
+        let run = session.round(&at.load, &mut |_: Phase, _: &Progress| {});
         let run = run.expect("a round");
         (value, RoundRecord::of(&Judged::of(&run)))
     });

@@ -1,7 +1,7 @@
 //! Who had the CPUs over the window: the ledger of CPU time; and which parts of the window the
 //! hypervisor left alone, with the figures of those parts.
 
-use brunt_load::{ArrivalProcess, LoadModel};
+use brunt_load::{ArrivalProcess, LoadModel, Work};
 use brunt_record::{
     AgentRecord, Backend, CpuTimes, Histogram, Intervals, ProgramUse, Run, SeriesPoint, after_ns,
 };
@@ -203,7 +203,7 @@ impl CleanFigures {
 impl Clean {
     /// What is left of the window of `run`. Absent where nothing was stolen, as far as is known.
     pub(crate) fn of(run: &Run, summary: &Summary) -> Option<Self> {
-        if run.is_streams() {
+        if run.work() == Work::Streams {
             // What is kept over time is that of requests.
             return None;
         }
@@ -279,7 +279,7 @@ impl Parts {
         parts.response_ns = parts.most_responses_ns(&run.latencies.intervals);
         // Where arrivals come by chance, the end of a backlog is not seen to a few: it takes about
         // as long to go as it took to come.
-        let is_by_chance = match &run.plan.model {
+        let is_by_chance = match &run.plan.load.model {
             LoadModel::Open { schedule, .. } => {
                 schedule.process() != ArrivalProcess::Constant || schedule.varies()
             }
@@ -327,7 +327,7 @@ impl Parts {
     /// Leaves out the parts in which a backlog drains, behind those that are out already.
     /// `before_ns` is the time that was stolen before the window.
     fn leave_out_backlogs(&mut self, run: &Run, summary: &Summary, before_ns: u64) {
-        let LoadModel::Open { schedule, .. } = &run.plan.model else {
+        let LoadModel::Open { schedule, .. } = &run.plan.load.model else {
             // In a closed loop nothing piles up.
             return;
         };

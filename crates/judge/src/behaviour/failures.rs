@@ -1,6 +1,7 @@
 //! How a server failed in the window: it was gone or silent, requests failed, none succeeded, or
 //! streams did not last.
 
+use brunt_load::Work;
 use brunt_record::{
     FailureCounts, FailureKind, FailureScope, ReplyOutcome, Run, Series, SeriesPoint, Tally,
     WorkerRecord, after_ns,
@@ -130,7 +131,7 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         attempts_failed,
         kind,
         // What connections are all there is to are attempts already.
-        requests_failed: if run.plan.connects_only() {
+        requests_failed: if run.work() == Work::Connects {
             0
         } else {
             summary.population.failed
@@ -253,7 +254,7 @@ pub struct Outage {
 
 /// When no reply came, oldest first.
 pub(crate) fn silences(run: &Run, summary: &Summary) -> Vec<Outage> {
-    if !run.has_units() || !run.plan.awaits_replies() {
+    if !run.work().has_units() || !run.plan.awaits_replies() {
         return Vec::new();
     }
     let slowest_ns = slowest_ns(run);
@@ -323,10 +324,10 @@ fn usual_ns(run: &Run) -> u64 {
 /// How many arrivals the plan has in this time, or how many think times fit into it; without
 /// bounds in a closed loop that does not think.
 fn planned(run: &Run, from_ns: u64, until_ns: u64) -> f64 {
-    if let Some(schedule) = run.plan.model.schedule() {
+    if let Some(schedule) = run.plan.load.model.schedule() {
         return schedule.expected(from_ns, until_ns);
     }
-    match run.plan.think_time_ns {
+    match run.plan.traffic.think_time_ns {
         0 => f64::INFINITY,
         mean_ns => (until_ns - from_ns) as f64 / mean_ns as f64,
     }
@@ -497,13 +498,16 @@ pub enum NoSuccessCause {
 
 /// [`crate::RunFigures::no_success`], from a summary that was already computed.
 pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
-    let has_success = if run.is_streams() {
-        let mut streams = run.stream_records();
-        summary.window.bytes_received > 0 || streams.any(|streams| streams.window.bytes_acked > 0)
-    } else if run.is_held() {
-        summary.live.max > 0
-    } else {
-        summary.window.replies.successes() > 0 || run.latencies.response.count() > 0
+    let window = &summary.window;
+    let has_success = match run.work() {
+        Work::Streams => {
+            let mut streams = run.stream_records();
+            window.bytes_received > 0 || streams.any(|streams| streams.window.bytes_acked > 0)
+        }
+        Work::Hold => summary.live.max > 0,
+        Work::Requests | Work::Connects => {
+            window.replies.successes() > 0 || run.latencies.response.count() > 0
+        }
     };
     if has_success || run.window_ns == 0 || run.workers().next().is_none() {
         return None;
@@ -516,7 +520,7 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     let failures = |scope| {
         let of_scope = ended.failures.iter().filter(move |(kind, _)| {
             // Where connections are the requests, so are attempts to make them.
-            kind.scope() == scope || run.plan.connects_only()
+            kind.scope() == scope || run.work() == Work::Connects
         });
         of_scope.map(|(kind, count)| (NoSuccessCause::Failure(kind), count))
     };
@@ -534,7 +538,7 @@ pub(crate) fn no_success_of(run: &Run, summary: &Summary) -> Option<NoSuccess> {
     ];
     let all = [replies, failed, unanswered(summary.in_flight_at_end)].concat();
     let attempts = failures(FailureScope::Connect).collect();
-    let cause = if run.is_streams() && summary.live.max > 0 {
+    let cause = if run.work() == Work::Streams && summary.live.max > 0 {
         NoSuccessCause::NothingMoved
     } else {
         NoSuccessCause::NothingSent
@@ -601,7 +605,7 @@ impl EndedStreams {
     /// The streams that the server ended or reset in the window; absent where it ended none, and in
     /// a run of requests.
     pub fn of(run: &Run) -> Option<Self> {
-        if !run.is_streams() {
+        if run.work() != Work::Streams {
             return None;
         }
         let (mut ended, mut reset, mut moved) = (0_u64, 0_u64, 0.0);
@@ -727,7 +731,7 @@ mod tests {
         idle.latencies.response = run().latencies.response;
         assert_eq!(found(&idle), []);
         let mut thinks = silent(run(), 500, 1_600);
-        thinks.plan.think_time_ns = 100 * MS;
+        thinks.plan.traffic.think_time_ns = 100 * MS;
         assert_eq!(found(&thinks), []);
         let mut rare = silent(open_run(), 500, 1_600);
         let seldom = Schedule::constant_rate(ArrivalProcess::Constant, 10.0, 7);

@@ -1,7 +1,7 @@
 //! Whether the rate held still over the window, and whether an open loop asked for more than the
 //! server could do (invariant L6).
 
-use brunt_load::{ArrivalProcess, LoadModel, Schedule};
+use brunt_load::{ArrivalProcess, LoadModel, Schedule, Work};
 use brunt_record::{Run, Series, SeriesPoint, grid};
 
 use crate::Summary;
@@ -41,7 +41,7 @@ pub struct Steadiness {
 /// Whether the rate held still. Says nothing (no drift, nothing known) of a run whose planned rate
 /// changes.
 pub(crate) fn steadiness_of(run: &Run, summary: &Summary) -> Steadiness {
-    let schedule = run.plan.model.schedule();
+    let schedule = run.plan.load.model.schedule();
     steadiness_of_counts(
         &whole_points(run, &summary.series),
         summary.series.interval_ns,
@@ -83,7 +83,7 @@ pub(crate) fn steadiness_of_counts(
 /// Whether what was planned was also completed, so that the rate is no finding.
 pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
     let planned = summary.arrivals.planned as f64 * PLAN_MET;
-    match run.plan.model {
+    match run.plan.load.model {
         LoadModel::Closed { .. } => false,
         // Nothing is answered.
         LoadModel::Held { .. } => true,
@@ -96,7 +96,7 @@ pub(crate) fn follows_plan(run: &Run, summary: &Summary) -> bool {
 /// their bytes. A series ends with its last event: later points are 0.
 pub(crate) fn whole_points(run: &Run, series: &Series) -> Vec<f64> {
     let whole = run.window_ns / series.interval_ns.max(1);
-    if run.is_streams() {
+    if run.work() == Work::Streams {
         let whole = whole.min(POINTS_MAX);
         return stream_bytes_over(run, series.interval_ns, whole as usize);
     }
@@ -181,7 +181,7 @@ pub struct Overload {
 /// stage, arrivals dropped because the queue was full, and more than 1 % of the arrivals dropped or
 /// left for having waited too long.
 pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
-    let schedule = run.plan.model.schedule()?;
+    let schedule = run.plan.load.model.schedule()?;
     let window_ns = run.window_ns;
     let arrivals = &summary.arrivals;
     if window_ns == 0 || arrivals.planned == 0 {
@@ -294,7 +294,7 @@ fn capacity_per_s(run: &Run, summary: &Summary, series: &Series) -> f64 {
         replies = summary.window.replies.total() as f64;
         over_ns = window_ns as f64;
     }
-    let per_arrival = match run.plan.model {
+    let per_arrival = match run.plan.load.model {
         LoadModel::Sessions { .. } => run.plan.requests_per_connection().unwrap_or(1).max(1),
         _ => 1,
     };
@@ -622,11 +622,11 @@ mod tests {
     #[test]
     fn the_capacity_for_connections_counts_connections() {
         let mut run = run_of(100, 1_000.0, |index| (20 * (index as u64 + 1), 80));
-        run.plan.model = LoadModel::Sessions {
+        run.plan.load.model = LoadModel::Sessions {
             schedule: schedule_of(&mut run).clone(),
             queue_max: nonzero(100),
         };
-        run.plan.reuse = replaced_after(4);
+        run.plan.traffic.reuse = replaced_after(4);
         let overload = found_overload(&run).expect("a backlog that grows");
         has_capacity(overload, 200.0);
     }

@@ -4,6 +4,7 @@ pub(crate) mod bandwidth;
 
 use std::fmt;
 
+use brunt_load::Work;
 use brunt_record::{
     AgentRecord, ArrivalCounts, Backend, CarriedIn, FailureKind, FailureScope, LiveConnections,
     Population, Run, Series, Tally, WorkerRecord,
@@ -188,7 +189,7 @@ impl Summary {
             None => figure,
         };
         let per_s = |count: u64| of_load(Figure::ratio(count as f64, window_s, NO_WINDOW));
-        let no_requests = run.is_streams().then(|| Self::NO_REQUESTS.to_owned());
+        let no_requests = (run.work() == Work::Streams).then(|| Self::NO_REQUESTS.to_owned());
         let of_requests = |figure: Figure| no_requests.clone().map_or(figure, Figure::Absent);
         let window_ns = run.window_ns as f64;
         let mean = |sum_ns: u64| of_load(Figure::ratio(sum_ns as f64, window_ns, NO_WINDOW));
@@ -231,7 +232,7 @@ impl Summary {
             )
         };
         let planned_per = |denominator: f64, numerator: u64, reason| {
-            if run.plan.model.schedule().is_none() {
+            if run.plan.load.model.schedule().is_none() {
                 return Figure::Absent("a closed loop plans no arrivals".to_owned());
             }
             Figure::ratio(numerator as f64, denominator, reason)
@@ -309,7 +310,7 @@ pub struct Held {
 impl Held {
     /// The figures of a run and its summary; absent where connections had something to carry.
     pub fn of(run: &Run, summary: &Summary) -> Option<Self> {
-        if !run.is_held() {
+        if run.work() != Work::Hold {
             return None;
         }
         let lifetime = &summary.lifetime;
@@ -432,18 +433,18 @@ mod tests {
         type Edit = fn(&mut Run);
         let cases: [(&str, bool, Edit); 5] = [
             ("a connection per request", true, |run| {
-                run.plan.reuse = replaced_after(1)
+                run.plan.traffic.reuse = replaced_after(1)
             }),
             ("a server that closes", true, |run| {
                 run.agents[0].workers[0].tallies.measure.connections_opened += 100
             }),
             ("as many requests as connections", false, |_| ()),
             ("one response that was not", false, |run| {
-                run.plan.reuse = replaced_after(1);
+                run.plan.traffic.reuse = replaced_after(1);
                 run.latencies.response.record(1_000);
             }),
             ("no response", false, |run| {
-                run.plan.reuse = replaced_after(1);
+                run.plan.traffic.reuse = replaced_after(1);
                 run.latencies.response = Histogram::default();
                 run.latencies.with_connect = Histogram::default();
             }),

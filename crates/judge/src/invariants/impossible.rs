@@ -1,6 +1,7 @@
 //! I1 to I5, I7, I8 and T1: figures that no run can have, by themselves or beside the counts of the
 //! kernel and of the server.
 
+use brunt_load::Work;
 use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns, counted};
 
 use crate::Bandwidth;
@@ -44,11 +45,11 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     let (run, summary) = (facts.run, &facts.summary);
     only_if(!facts.no_window(), "there is no window")?;
     let streams = "streams have no requests, hence no response times";
-    only_if(!run.is_streams(), streams)?;
+    only_if(run.work() != Work::Streams, streams)?;
     let depth = f64::from(run.depth().max(1));
     let mean_of = |ns: u64| ns as f64 / facts.run.window_ns as f64;
     // Attempts to connect take places for connections, and not connections.
-    let attempts_most = (run.plan.connects_only()).then(|| run.plan.connections_most());
+    let attempts_most = (run.work() == Work::Connects).then(|| run.plan.connections_most());
     // What waits to be sent again is under way, and has no place on any connection.
     let awaiting_again = mean_of(summary.awaiting_again_ns);
     let live_mean = mean_of(summary.live.connection_ns);
@@ -84,7 +85,7 @@ pub(super) fn little(facts: &Facts<'_>) -> Checked {
     must(product <= most, &edges)?;
     let window = &summary.window;
     let never_idle = facts.is_closed()
-        && run.plan.think_time_ns == 0
+        && run.plan.traffic.think_time_ns == 0
         // A generator may have connections wait, or send nothing.
         && !run.is_generated()
         && run.plan.keepalive()
@@ -247,7 +248,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
     }
     let forgotten = format!("the kernel forgets after 300 s; {words}");
     only_if(lasted_ns <= RTT_KEPT_NS, &forgotten)?;
-    let why = if run.plan.protocol.may_mistake_pushes() {
+    let why = if run.plan.connection.protocol.may_mistake_pushes() {
         "what the server sends unasked was taken for a reply, and the response times are too short \
          by that; with echoes it is told apart"
     } else {
@@ -259,7 +260,7 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
 /// I4.
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Checked {
     let streams = "streams have no replies: I5 and T1 have their bytes";
-    only_if(!facts.run.is_streams(), streams)?;
+    only_if(facts.run.work() != Work::Streams, streams)?;
     let reply_bytes_least = facts.run.protocol().reply_bytes_least;
     let mut problems = Problems::default();
     sums::check("I4", facts, &mut problems);
@@ -296,7 +297,7 @@ pub(super) fn bytes_explained(facts: &Facts<'_>) -> Checked {
 
 /// I5. The kernel counts the FIN of a peer that has closed as one byte more.
 pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Checked {
-    if facts.run.is_streams() {
+    if facts.run.work() == Work::Streams {
         return kernel_received(facts);
     }
     let mut problems = Problems::default();
@@ -384,7 +385,7 @@ const OTHERS_EXCUSED: u64 = 10;
 pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
     let streams = "streams have no requests: T1 has the receiver's count";
-    only_if(!run.is_streams(), streams)?;
+    only_if(run.work() != Work::Streams, streams)?;
     let count = run.server_count().map_err(CheckOutcome::not_applicable)?;
     let unread = "the server's own count was not read (--verify-url)";
     let ServerCount {
@@ -410,7 +411,7 @@ pub(super) fn server_agrees(facts: &Facts<'_>) -> Checked {
     if counted < answered {
         let too_few = answered - counted;
         let words = format!("{words}: {too_few} too few");
-        let connections = facts.summary.live.max.max(run.plan.connections.get());
+        let connections = facts.summary.live.max.max(run.plan.load.connections.get());
         let places = u64::from(connections) * u64::from(run.depth().max(1));
         must(too_few <= places, &words)?;
         return Ok(CheckOutcome::flagged(format!(

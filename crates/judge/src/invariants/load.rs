@@ -98,7 +98,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
 /// answered is W6's sum; here: not more often than requests went unanswered, not before its time,
 /// and no answer after it.
 pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
-    let timeout_ns = facts.run.plan.timeout_ns;
+    let timeout_ns = facts.run.plan.limits.timeout_ns;
     let slack_ns = TIMER_NS.max(timeout_ns / 100);
     let of = time(timeout_ns);
     let mut problems = Problems::default();
@@ -173,7 +173,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
         });
     }
     let arrivals = &summary.arrivals;
-    let Some(schedule) = run.plan.model.schedule() else {
+    let Some(schedule) = run.plan.load.model.schedule() else {
         let planned = summary.arrivals_all.planned;
         problems.expect(planned == 0, || {
             format!("{planned} arrivals in a closed loop")
@@ -203,7 +203,7 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
         arrivals.unsent
     );
     // A count, a signal or what makes the requests ends a plan early.
-    let stop = run.plan.stop;
+    let stop = run.plan.load.stop;
     let is_whole = stop.requests.is_none() && stop.duration_ns.is_some();
     if is_whole && !facts.interrupted() && !facts.no_window() {
         let expected = run.expected_arrivals().unwrap_or(0.0);
@@ -306,7 +306,7 @@ pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.
 pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
-    let is_planned = facts.run.plan.model.schedule().is_some();
+    let is_planned = facts.run.plan.load.model.schedule().is_some();
     only_if(is_planned, "a closed loop waits for the server")?;
     let held = || CheckOutcome::held("what waited did not grow in number");
     let overload = facts.overload.ok_or_else(held)?;

@@ -1,5 +1,6 @@
 //! I6 and R1 to R3: what the link, memory, workers and limits allow.
 
+use brunt_load::Work;
 use brunt_record::{AgentRecord, Backend, LoggedRequest, Route};
 
 use super::{CheckOutcome, Checked, Problems, known, must, only_if};
@@ -167,7 +168,7 @@ pub(super) fn workers_fit(facts: &Facts<'_>) -> Checked {
     if workers <= usable {
         return Ok(CheckOutcome::held(words));
     }
-    must(facts.run.plan.oversubscribe, &words)?;
+    must(facts.run.plan.workers.oversubscribe, &words)?;
     Ok(CheckOutcome::flagged(format!("{words}, as was asked for")))
 }
 
@@ -212,7 +213,7 @@ fn payloads(facts: &Facts<'_>) -> [(&'static str, f64, f64); 2] {
     let failures: f64 = window.failures.iter().map(|(_, count)| count as f64).sum();
     let cut_short = failures + window.connections_opened as f64;
     let unsent = (places + cut_short) * negotiated.request_bytes as f64;
-    let sent = if facts.run.is_streams() {
+    let sent = if facts.run.work() == Work::Streams {
         // What was handed over waits in the sockets for as long as the link is full.
         Bandwidth::of(facts.run, &facts.summary).window.bytes_acked
     } else {

@@ -357,7 +357,7 @@ pub(crate) fn over_tls(run: &mut Run) {
         group: Some("X25519".to_owned()),
     });
     run.plan.target.scheme = Scheme::Https;
-    run.plan.tls = TlsSpec {
+    run.plan.connection.tls = TlsSpec {
         server_name: Some("localhost".to_owned()),
         resumption: true,
         ..TlsSpec::default()
@@ -378,7 +378,7 @@ pub(crate) fn http2_run() -> Run {
 /// An open loop of 2,000 requests per second in which every invariant holds that can.
 pub(crate) fn open_run() -> Run {
     let mut run = run_of([open_worker(0), open_worker(1)]);
-    run.plan.model = LoadModel::Open {
+    run.plan.load.model = LoadModel::Open {
         schedule: schedule(2_000.0),
         connections_max: nonzero(2 * CONNECTIONS),
         queue_max: nonzero(100),
@@ -390,13 +390,13 @@ pub(crate) fn open_run() -> Run {
 /// 200 planned connections per second in which every invariant holds that can.
 pub(crate) fn sessions_run() -> Run {
     let mut run = run_of([sessions_worker(0), sessions_worker(1)]);
-    run.plan.model = LoadModel::Sessions {
+    run.plan.load.model = LoadModel::Sessions {
         schedule: schedule(200.0),
         queue_max: nonzero(100),
     };
     scheduled(&mut run, 400.0);
-    run.plan.reuse = replaced_after(SESSION_REQUESTS);
-    run.plan.stamps = Stamps::Off;
+    run.plan.traffic.reuse = replaced_after(SESSION_REQUESTS);
+    run.plan.observation.stamps = Stamps::Off;
     run
 }
 
@@ -406,7 +406,7 @@ fn schedule(rate_per_s: f64) -> Schedule {
 
 /// The schedule of a run, to be replaced.
 pub(crate) fn schedule_of(run: &mut Run) -> &mut Schedule {
-    match &mut run.plan.model {
+    match &mut run.plan.load.model {
         LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } => schedule,
         LoadModel::Closed { .. } | LoadModel::Held { .. } => panic!("without a schedule"),
     }
@@ -453,13 +453,13 @@ pub(crate) fn run_of(recordings: [Recording; 2]) -> Run {
     }
     let requests = RequestSet::one(RequestSpec::get("/"));
     let mut plan = Plan::new(target("http://127.0.0.1:8080/"), requests);
-    plan.connections = nonzero(2 * CONNECTIONS);
-    plan.workers = nonzero(2);
-    plan.stop.duration_ns = Some(2_000 * MS);
-    plan.warmup_ns = 200 * MS;
-    plan.timeout_ns = 30_000 * MS;
-    plan.setup_timeout_ns = Some(30_000 * MS);
-    plan.drain_limit_ns = 1_000 * MS;
+    plan.load.connections = nonzero(2 * CONNECTIONS);
+    plan.workers.count = nonzero(2);
+    plan.load.stop.duration_ns = Some(2_000 * MS);
+    plan.load.warmup_ns = 200 * MS;
+    plan.limits.timeout_ns = 30_000 * MS;
+    plan.limits.setup_timeout_ns = Some(30_000 * MS);
+    plan.load.drain_limit_ns = 1_000 * MS;
     let agent = AgentRecord {
         id: "0a".to_owned(),
         command: None,
@@ -552,7 +552,7 @@ pub(crate) const HELD: u32 = 4;
 /// The run with nothing on its connections. Of evidence and threads it keeps what it has.
 pub(crate) fn held_open(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.model = LoadModel::Held {
+    run.plan.load.model = LoadModel::Held {
         connect_per_s: None,
     };
     for worker in &mut run.agents[0].workers {
@@ -576,7 +576,7 @@ const STEP_NS: u64 = 100 * MS;
 /// The run with streams in place of requests. Of evidence and threads it keeps what it has.
 pub(crate) fn streamed(mut run: Run) -> Run {
     run.latencies = Latencies::default();
-    run.plan.protocol = ProtocolSpec::Streams(Streams {
+    run.plan.connection.protocol = ProtocolSpec::Streams(Streams {
         sends: true,
         receives: true,
         paced_bits_per_s: None,

@@ -1,6 +1,7 @@
 //! W5, W6, A4, A5, S1, S2 and P1: counts, bytes, requests and times add up, and are of one
 //! population and one protocol each. The sums are a table of what must equal what.
 
+use brunt_load::Work;
 use brunt_load::protocol::{FailureFamily, Greeting, Transport};
 use brunt_record::{
     ArrivalCounts, Histogram, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns,
@@ -96,7 +97,7 @@ fn parts_of(row: &str) -> Option<(&str, (&str, &str))> {
 fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u128> {
     let (before, window) = (&worker.tallies.before, &worker.tallies.measure);
     let all = || worker.tallies.lifetime();
-    let connects_only = facts.run.plan.connects_only();
+    let work = facts.run.work();
     let (population, carried_in) = (&worker.population, &worker.carried_in);
     let over_time = |of: fn(&SeriesPoint) -> u64| sum(worker.series.points.iter().map(of));
     let all_arrivals = &worker.arrivals_all;
@@ -120,11 +121,11 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
         "sent in all" if facts.is_open() => all_arrivals.sent.into(),
         "sent in all" => all().requests_sent.into(),
         "answered in all" => all().replies.total().into(),
-        "failed in all" => all().failures.of_requests(connects_only).into(),
+        "failed in all" => all().failures.of_requests(work).into(),
         "in flight at the end" => worker.in_flight_at_end.into(),
         "sent before the window" => before.requests_sent.into(),
         "answered before it" => before.replies.total().into(),
-        "failed before it" => before.failures.of_requests(connects_only).into(),
+        "failed before it" => before.failures.of_requests(work).into(),
         "carried in" => carried_in.in_flight.into(),
         "answered of those" => carried_in.answered.into(),
         "failed of those" => carried_in.failed.into(),
@@ -164,7 +165,7 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
     let (run, lifetime, latencies) = (facts.run, &facts.summary.lifetime, &facts.run.latencies);
     let share = &facts.agents.first()?.share;
     let lost = Lost::of(&facts.summary);
-    let held = |count: u128| if run.is_held() { count } else { 0 };
+    let held = |count: u128| if run.work() == Work::Hold { count } else { 0 };
     Some(match term {
         "connections asked for" if facts.is_sessions() => 0,
         "connections asked for" => share.connections.into(),
@@ -249,7 +250,7 @@ pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Checked {
     check("W6", facts, &mut problems);
     let (all, lifetime) = (&facts.summary.population, &facts.summary.lifetime);
     let again = lifetime.sent_again;
-    problems.expect(facts.run.plan.sends_again || again == 0, || {
+    problems.expect(facts.run.plan.traffic.sends_again || again == 0, || {
         format!("{again} sent again, though none may be")
     });
     // Only a run that went on until its count was reached must have reached it.
@@ -413,9 +414,10 @@ pub(super) fn parts_add_up(facts: &Facts<'_>) -> Checked {
             format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
         });
     }
-    problems.expect(run.plan.stamps.every().is_some() || count == 0, || {
-        format!("{count} response times split without stamps")
-    });
+    problems.expect(
+        run.plan.observation.stamps.every().is_some() || count == 0,
+        || format!("{count} response times split without stamps"),
+    );
     lag_counted(facts, &mut problems);
     let [own, whole] = [own_ns, whole_ns].map(|ns| time(u64::try_from(ns).unwrap_or(u64::MAX)));
     let lags = run.latencies.lag.count();

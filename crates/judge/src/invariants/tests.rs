@@ -152,7 +152,7 @@ fn round_trip(run: &mut Run, us: u64) {
 
 /// The run as if it had been meant to hold one connection more.
 fn ask_for_one_more(run: &mut Run) {
-    run.plan.connections = run.plan.connections.saturating_add(1);
+    run.plan.load.connections = run.plan.load.connections.saturating_add(1);
     first(run).live.asked += 1;
     first(run).live.most += 1;
 }
@@ -160,7 +160,7 @@ fn ask_for_one_more(run: &mut Run) {
 /// The run as if each worker had held one connection more, and never used it.
 fn leave_two_idle(run: &mut Run) {
     for worker in &mut run.agents[0].workers {
-        run.plan.connections = run.plan.connections.saturating_add(1);
+        run.plan.load.connections = run.plan.load.connections.saturating_add(1);
         run.latencies.connect.record(200 * US);
         worker.tallies.before.connections_opened += 1;
         let live = &mut worker.live;
@@ -179,14 +179,14 @@ fn leave_two_idle(run: &mut Run) {
 /// The run as if its window had ended with its last request.
 fn by_count(run: &mut Run) {
     let issued = run.workers().map(|worker| worker.population.issued).sum();
-    run.plan.stop.duration_ns = None;
-    run.plan.stop.requests = Some(issued);
+    run.plan.load.stop.duration_ns = None;
+    run.plan.load.stop.requests = Some(issued);
     run.agents[0].clock.edges.measure_end_planned = Once::default();
 }
 
 /// The run as if its drain, which was to be none, had ended then.
 fn drained_at(run: &mut Run, ms: u64) {
-    run.plan.drain_limit_ns = 0;
+    run.plan.load.drain_limit_ns = 0;
     let clock = &mut run.agents[0].clock;
     clock.edges.drain_end = in_run(ms * MS);
     clock.edges.finished = in_run(3_102 * MS);
@@ -370,7 +370,7 @@ fn accounts() {
         }),
         broken("W6", "sent again though nothing may be", |run| {
             first(run).tallies.measure.sent_again = 7;
-            run.plan.sends_again = false;
+            run.plan.traffic.sends_again = false;
         }),
         broken("W6", "sent but not issued", |run| {
             first(run).tallies.measure.requests_sent += 1;
@@ -389,11 +389,11 @@ fn accounts() {
         held("W6", "by count", by_count),
         broken("W6", "by count, one request over", |run| {
             by_count(run);
-            *run.plan.stop.requests.as_mut().expect("by count") -= 1;
+            *run.plan.load.stop.requests.as_mut().expect("by count") -= 1;
         }),
         held("W6", "by count, one never sent", |run| {
             by_count(run);
-            *run.plan.stop.requests.as_mut().expect("by count") += 1;
+            *run.plan.load.stop.requests.as_mut().expect("by count") += 1;
             first(run).unsent = 1;
         }),
         held("W6", "interrupted in warm-up", interrupted_in_warmup),
@@ -434,7 +434,7 @@ fn load_was_put_on() {
     verify([
         broken("L1", "one connection in nine missing", ask_for_one_more),
         broken("L1", "the remainder is not dealt out", |run| {
-            run.plan.connections = run.plan.connections.saturating_add(1)
+            run.plan.load.connections = run.plan.load.connections.saturating_add(1)
         }),
         broken("L1", "more open than asked for", |run| {
             first(run).live.max += 1
@@ -450,11 +450,11 @@ fn load_was_put_on() {
         }),
         not_applicable("L1", "without keep-alive", |run| {
             ask_for_one_more(run);
-            run.plan.reuse = replaced_after(1);
+            run.plan.traffic.reuse = replaced_after(1);
         }),
         not_applicable("L1", "a limit of requests per connection", |run| {
             ask_for_one_more(run);
-            run.plan.reuse = replaced_after(100);
+            run.plan.traffic.reuse = replaced_after(100);
         }),
         not_applicable("L1", "connections close as the count runs out", |run| {
             by_count(run);
@@ -467,7 +467,7 @@ fn load_was_put_on() {
         }),
         not_applicable("L1", "interrupted in warm-up", interrupted_in_warmup),
         broken("L7", "a latency over the time-out", |run| {
-            run.plan.timeout_ns = 100 * MS
+            run.plan.limits.timeout_ns = 100 * MS
         })
         .on(|| {
             let mut run = run();
@@ -476,7 +476,7 @@ fn load_was_put_on() {
         })
         .breaking(&["I1", "S2"]),
         flagged("L7", "a latency within the timer's resolution", |run| {
-            run.plan.timeout_ns = 100 * MS;
+            run.plan.limits.timeout_ns = 100 * MS;
             run.latencies.response = with_one_at(&run.latencies.response, 105 * MS);
         })
         .breaking(&["I1", "S2"]),
@@ -486,7 +486,7 @@ fn load_was_put_on() {
             failures.add(FailureKind::TimedOut);
         }),
         broken("L7", "time-outs of answered requests", |run| {
-            run.plan.timeout_ns = 50 * MS;
+            run.plan.limits.timeout_ns = 50 * MS;
             let tally = &mut first(run).tallies.measure;
             tally.failures.add(FailureKind::TimedOut);
             tally.failures.add(FailureKind::TimedOut);
@@ -522,7 +522,7 @@ fn figures() {
 
 /// Each request had a connection of its own, which took 300 us to open.
 fn connecting_per_request(run: &mut Run) {
-    run.plan.reuse = replaced_after(1);
+    run.plan.traffic.reuse = replaced_after(1);
     first(run).tallies.measure.connections_opened += 20_000;
     run.latencies.connect.record_many(300 * US, 20_000);
     let response = &run.latencies.response;
@@ -540,7 +540,7 @@ fn connecting_comes_on_top() {
     verify([
         held("S2", "a connection per request", connecting_per_request),
         held("S2", "not recorded", |run| {
-            run.plan.reuse = replaced_after(1)
+            run.plan.traffic.reuse = replaced_after(1)
         }),
         broken("S2", "one without its connecting", |run| {
             connecting_per_request(run);
@@ -802,11 +802,13 @@ fn the_server_counted_the_same() {
         }),
         flagged("I8", "one fewer than were answered", |run| counted(run, -1)),
         flagged("I8", "as many fewer as can be in flight", |run| {
-            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
+            let places =
+                i64::from(run.plan.load.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places);
         }),
         broken("I8", "fewer than that", |run| {
-            let places = i64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
+            let places =
+                i64::from(run.plan.load.connections.get() * run.agents[0].negotiated.depth);
             counted(run, -places - 1);
         }),
         flagged("I8", "one of somebody else", |run| counted(run, 3)),

@@ -203,7 +203,7 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
     let without = "the run has no end of measure or of drain";
     let (end_ns, drain_end_ns) = known(ends, without)?;
     let drain_ns = after_ns(end_ns, drain_end_ns);
-    let limit_ns = run.plan.drain_limit_ns;
+    let limit_ns = run.plan.load.drain_limit_ns;
     let [took, limit] = [drain_ns, limit_ns].map(time);
     let drain = format!("drain took {took} of at most {limit}");
     let most_ns = limit_ns.saturating_add(DRAIN_OVERRUN_NS);
@@ -215,7 +215,12 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
         || CheckOutcome::broken(format!("a run by duration has no planned end; {drain}"));
     let planned_ns = edges.measure_end_planned.get().ok_or_else(unplanned)?;
     let off_ns = end_ns.abs_diff(planned_ns);
-    let duration_ns = run.plan.stop.duration_ns.unwrap_or(facts.run.window_ns);
+    let duration_ns = run
+        .plan
+        .load
+        .stop
+        .duration_ns
+        .unwrap_or(facts.run.window_ns);
     let side = if end_ns < planned_ns {
         "before"
     } else {

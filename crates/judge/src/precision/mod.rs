@@ -8,7 +8,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-use brunt_load::Schedule;
+use brunt_load::{Schedule, Work};
 use brunt_record::{Histogram, Intervals, NameRecord, Run, Share, StageRecord, with_bounds};
 
 use crate::behaviour::steadiness::whole_points;
@@ -77,7 +77,7 @@ pub(crate) fn response_sample(run: &Run) -> Sample<'_> {
 
 /// [`crate::RunFigures::successes_interval`].
 pub(crate) fn successes_interval(run: &Run) -> Result<RateInterval, NoInterval> {
-    if run.is_streams() {
+    if run.work() == Work::Streams {
         return Err(NoInterval::NoRequests);
     }
     if is_planned_to_vary(run) {
@@ -140,7 +140,7 @@ impl Sample<'_> {
 }
 
 pub(crate) fn is_planned_to_vary(run: &Run) -> bool {
-    let schedule = run.plan.model.schedule();
+    let schedule = run.plan.load.model.schedule();
     schedule.is_some_and(Schedule::varies)
 }
 

@@ -212,7 +212,7 @@ fn a_rate_that_is_planned_to_vary_has_no_interval() {
         run.agents[0].workers.truncate(1);
         run.agents[0].workers[0].series = Series::default();
         run.agents[0].workers[0].series.points = vec![SeriesPoint::default(); 100];
-        run.plan.model = open_run().plan.model;
+        run.plan.load.model = open_run().plan.load.model;
         if !stages.is_empty() {
             set_stages(&mut run, stages);
         }

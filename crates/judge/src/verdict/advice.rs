@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use brunt_load::{LoadModel, Plan};
+use brunt_load::{LoadModel, Plan, Work};
 use brunt_record::{FailureKind, GeneratorUse, Objective, Protocol, Run, ServerScope, cpu_list};
 
 use super::Grade;
@@ -62,7 +62,7 @@ pub(super) fn of_doubts(doubts: &[Id], plan: &Plan) -> Vec<String> {
 fn longer(plan: &Plan, ns: u64, option: &str) -> String {
     if has_stages(plan) {
         "longer --stages".to_owned()
-    } else if plan.stop.requests.is_some() {
+    } else if plan.load.stop.requests.is_some() {
         format!("more {} (-n)", plan.unit().many)
     } else {
         format!("-d {}{option}", length(ns))
@@ -94,10 +94,11 @@ pub(super) fn add_of_objectives(run: &Run, advice: &mut Vec<String>) {
 /// sweep takes, or does not follow them.
 fn of_other_connections(run: &Run) -> Option<String> {
     let plan = &run.plan;
-    let is_of_requests = !run.is_streams() && !run.is_generated() && !plan.has_equal_parts;
-    let is_closed = matches!(plan.model, LoadModel::Closed { .. }) && !run.own_server();
+    let is_of_requests =
+        run.work() != Work::Streams && !run.is_generated() && !plan.traffic.has_equal_parts;
+    let is_closed = matches!(plan.load.model, LoadModel::Closed { .. }) && !run.own_server();
     (run.is_plain() && is_of_requests && is_closed).then(|| {
-        let now = u64::from(plan.connections.get());
+        let now = u64::from(plan.load.connections.get());
         let more = now.saturating_mul(MORE);
         match now / MORE {
             0 => format!("brunt sweep -c {now},{more}"),
@@ -108,13 +109,13 @@ fn of_other_connections(run: &Run) -> Option<String> {
 
 /// Whether the rate is planned to change.
 fn has_stages(plan: &Plan) -> bool {
-    let schedule = plan.model.schedule();
+    let schedule = plan.load.model.schedule();
     schedule.is_some_and(|schedule| !schedule.stages().is_empty())
 }
 
 /// Twice the length of the run, 10 s at least.
 fn longer_ns(plan: &Plan) -> u64 {
-    let now_ns = plan.stop.duration_ns.unwrap_or(0);
+    let now_ns = plan.load.stop.duration_ns.unwrap_or(0);
     now_ns.saturating_mul(2).max(LONGER_LEAST_NS)
 }
 
@@ -223,8 +224,8 @@ pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {
 pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
     let plan = &run.plan;
     let line = of_capacity(run).or_else(|| {
-        let more = match plan.model {
-            _ if plan.one_way().is_some() => "a higher --bandwidth",
+        let more = match plan.load.model {
+            _ if plan.work() == Work::Streams => "a higher --bandwidth",
             LoadModel::Sessions { .. } => "a higher --connection-rate",
             _ if has_stages(plan) => "higher rates in --stages",
             _ => "a higher -r",
@@ -249,16 +250,16 @@ fn of_capacity(run: &Run) -> Option<String> {
 /// Whether the load is one that a search can plan a rate for.
 fn is_searchable(run: &Run) -> bool {
     let plan = &run.plan;
-    let is_by_rate = match &plan.model {
+    let is_by_rate = match &plan.load.model {
         LoadModel::Closed { connect_per_s } => connect_per_s.is_none(),
         LoadModel::Open { schedule, .. } => schedule.rate_per_s().is_some(),
         LoadModel::Held { .. } | LoadModel::Sessions { .. } => false,
     };
     is_by_rate
-        && plan.stop.requests.is_none()
-        && plan.think_time_ns == 0
-        && plan.one_way().is_none()
-        && !plan.has_equal_parts
+        && plan.load.stop.requests.is_none()
+        && plan.traffic.think_time_ns == 0
+        && plan.work() != Work::Streams
+        && !plan.traffic.has_equal_parts
         && !run.is_generated()
         && run.is_plain()
 }
@@ -273,7 +274,7 @@ fn round_ns(ns: u64) -> u64 {
 /// Connections that paused by plan.
 pub(super) fn of_think_time(facts: &RunFacts<'_>) -> Vec<String> {
     let more = u64::from(facts.connections_most()).saturating_mul(MORE);
-    let pauses = match facts.run.plan.think_time_ns {
+    let pauses = match facts.run.plan.traffic.think_time_ns {
         0 => "shorter pauses in the script",
         _ => "a shorter --think-time",
     };
@@ -303,7 +304,7 @@ pub(super) fn of_server(run: &Run, id: Id) -> Vec<String> {
 
 pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
     let (run, plan) = (facts.run, &facts.run.plan);
-    let option = match plan.model {
+    let option = match plan.load.model {
         LoadModel::Open { .. } => "--max-connections",
         _ => "-c",
     };
@@ -384,7 +385,7 @@ pub(super) fn of_silent_closes(facts: &RunFacts<'_>) -> Option<String> {
 pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let plan = &facts.run.plan;
-    let more = plan.connections.get().saturating_mul(MORE as u32);
+    let more = plan.load.connections.get().saturating_mul(MORE as u32);
     let mut advice = Vec::new();
     let sweep = of_other_connections(facts.run);
     advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
@@ -395,7 +396,7 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
         advice.push(slowest.to_owned());
     }
-    if plan.one_way().is_some() {
+    if plan.work() == Work::Streams {
         advice.push(format!("more streams: -c {more}"));
     } else if facts.is_closed() {
         advice.push(format!("more connections: -c {more}"));

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use brunt_load::LoadModel;
+use brunt_load::{LoadModel, Work};
 use brunt_record::{
     AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, NetworkEvidence, Route, Run,
     ServerConnections, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse,
@@ -575,7 +575,7 @@ impl<'a> RunFacts<'a> {
 
     /// Whether brunt and the server take turns: there is one request, which either of them has.
     pub(super) fn takes_turns(&self) -> bool {
-        self.is_closed() && self.places() == 1 && !self.run.is_streams()
+        self.is_closed() && self.places() == 1 && self.run.work() != Work::Streams
     }
 
     /// Share of the time in which the server had no request, where brunt and it take turns. What it
@@ -705,7 +705,7 @@ impl<'a> RunFacts<'a> {
     /// The places on all connections in words: `100 connections of 10 streams`.
     pub(super) fn places_words(&self) -> String {
         let most = self.connections_most();
-        if self.run.is_streams() {
+        if self.run.work() == Work::Streams {
             return plural(most, "stream");
         }
         let connections = plural(most, "connection");
@@ -723,13 +723,13 @@ impl<'a> RunFacts<'a> {
     pub(super) fn connections_busy(&self) -> Option<f64> {
         let summary = &self.summary;
         let plan = &self.run.plan;
-        let live = if plan.connects_only() {
+        let live = if plan.work() == Work::Connects {
             f64::from(self.connections_most())
         } else {
             summary.live_mean.known()?
         };
-        let has_pauses = plan.think_time_ns > 0 || self.run.is_generated();
-        let busy = match plan.model {
+        let has_pauses = plan.traffic.think_time_ns > 0 || self.run.is_generated();
+        let busy = match plan.load.model {
             LoadModel::Closed { .. } if !has_pauses => 1.0,
             // Nothing is in flight on them.
             LoadModel::Held { .. } => 0.0,
@@ -752,14 +752,14 @@ impl<'a> RunFacts<'a> {
     /// How many connections were being opened on average: each takes its place from the first
     /// step on.
     fn opening_mean(&self) -> Option<f64> {
-        if self.run.plan.connects_only() {
+        if self.run.work() == Work::Connects {
             // Those are the requests in flight.
             return None;
         }
         let (window, latencies) = (&self.summary.window, &self.run.latencies);
         let kinds = [FailureKind::ConnectTimedOut, FailureKind::HandshakeTimedOut];
         let timed_out: u64 = kinds.map(|kind| window.failures.get(kind)).iter().sum();
-        let in_vain_ns = timed_out as f64 * self.run.plan.connect_timeout_ns as f64;
+        let in_vain_ns = timed_out as f64 * self.run.plan.limits.connect_timeout_ns as f64;
         let opened_ns = window.connections_opened as f64 * latencies.opening_mean_ns();
         ratio(opened_ns + in_vain_ns, self.run.window_ns as f64)
     }
@@ -812,7 +812,7 @@ pub(super) fn others_of(
 /// The share of the requests counted by the server that brunt did not send. Bytes of streams that
 /// it counted beyond ours break T1.
 fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
-    if run.is_streams() {
+    if run.work() == Work::Streams {
         return None;
     }
     let count = run.server_count().ok()??;
@@ -831,7 +831,7 @@ fn of_connections(
     if seen.interval_ns == 0 || seen.segments_received < OTHERS_SEGMENTS_LEAST {
         return Err("the server received too little to tell");
     }
-    if run.is_streams() {
+    if run.work() == Work::Streams {
         return Err("what is under way on streams hides what others send");
     }
     let (received, own) = accounts(run, summary, seen);
@@ -989,7 +989,7 @@ fn first_part(run: &Run, quantiles: &[(&'static str, f64)], share: f64) -> Optio
         };
         OwnPart::over(of, parts.own_ns(), parts.response_ns(), share)
     });
-    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     let planned = quantiles.iter().filter(|_| is_open);
     let by_lag = planned.filter_map(|&(of, q)| {
         let lag_ns = known_ns(Quantile::of(&latencies.lag, q))?;

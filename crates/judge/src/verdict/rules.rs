@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use brunt_load::protocol::{ByHand, Protocol};
-use brunt_load::{RequestOutline, TlsSpec};
+use brunt_load::{RequestOutline, TlsSpec, Work};
 use brunt_record::{FailureKind, FailureScope, Run};
 
 use crate::behaviour::failures::{no_success_of, server_failure_of};
@@ -423,7 +423,7 @@ fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
 /// How much of the response times is brunt's own, where that is too much for them to be the
 /// server's.
 fn latency_is_ours(facts: &RunFacts<'_>) -> Option<String> {
-    if facts.run.is_streams() {
+    if facts.run.work() == Work::Streams {
         return None;
     }
     let in_all = facts.own_share();
@@ -515,7 +515,7 @@ fn end_of_server(graded: &GradedSignals<'_>) -> Option<(Id, &'static str)> {
     }
     let does_not_read = graded.fails(Id::ReceiveWindow);
     // Of each stream the kernel knows what held it up.
-    if does_not_read && client_has_time && graded.facts.run.is_streams() {
+    if does_not_read && client_has_time && graded.facts.run.work() == Work::Streams {
         return Some((Id::ReceiveWindow, "does not read as fast as brunt sends"));
     }
     // What follows tells of something behind the client, which may be the network.
@@ -643,7 +643,7 @@ pub(super) fn no_success(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let found = no_success_of(facts.run, &facts.summary)?;
     let cause = cause_words(facts, &found);
-    let because = if facts.run.is_streams() {
+    let because = if facts.run.work() == Work::Streams {
         format!("no byte was moved: {cause}")
     } else {
         format!("no {} succeeded: {cause}", facts.run.unit().one)
@@ -747,7 +747,7 @@ fn words_on(run: &Run, cause: NoSuccessCause) -> Result<&'static str, &'static s
         Cause::Status(429 | 503) => {
             "the server turns requests away: raise its limit, or stay below it: -r RATE"
         }
-        Cause::Status(409) if run.plan.requests.counts_numbers() => {
+        Cause::Status(409) if run.plan.traffic.requests.counts_numbers() => {
             "where the server had the numbers of {{seq}} before: --seq-from N, or {{uuid}}"
         }
         Cause::Status(400..=499) => {
@@ -786,14 +786,14 @@ fn is_of_handshake(kind: FailureKind) -> bool {
 }
 
 fn has_authorization(run: &Run) -> bool {
-    let first = run.plan.requests.outline().first;
+    let first = run.plan.traffic.requests.outline().first;
     let mut names = first.iter().flat_map(|first| &first.header_names);
     names.any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 /// Whether curl, called with the URL and little else, sends the same request.
 fn is_plain_get(run: &Run) -> bool {
-    let outline = run.plan.requests.outline();
+    let outline = run.plan.traffic.requests.outline();
     let is_plain = |first: &RequestOutline| {
         first.method == "GET" && first.header_names.is_empty() && first.body_bytes == 0
     };
@@ -954,7 +954,7 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     because.push_str(&format!("; {}", losses(facts, found)));
     let summary = &facts.summary;
     let unsent = summary.unsent.saturating_add(summary.arrivals.unsent);
-    if let Some(asked) = facts.run.plan.stop.requests.filter(|_| unsent > 0) {
+    if let Some(asked) = facts.run.plan.load.stop.requests.filter(|_| unsent > 0) {
         let unit = facts.run.unit();
         let asked = counted(asked, unit.one, unit.many);
         let [answered, unsent] = [summary.population.recorded, unsent].map(count);

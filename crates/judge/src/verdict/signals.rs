@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use brunt_load::Work;
 use brunt_load::protocol::Transport;
 use brunt_record::{CpuTimes, FailureKind, Route, ServerEvidence, TcpCounters};
 use serde::Serialize;
@@ -299,7 +300,10 @@ fn worst(readings: Vec<Reading>, side: Side) -> Reading {
 /// kept account, graded by two shares.
 fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> SignalReading {
     let is_upload = facts.run.request_bytes() >= UPLOAD_BYTES;
-    only_if(is_upload || !facts.run.is_streams(), "nothing is sent")?;
+    only_if(
+        is_upload || facts.run.work() != Work::Streams,
+        "nothing is sent",
+    )?;
     only_if(is_upload, "requests are small")?;
     let share = ratio(limited_ns as f64, facts.kernel.busy_ns as f64);
     let share = known(share, "no connection was sampled while it sent")?;
@@ -488,7 +492,10 @@ fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
 
 fn own_share(facts: &RunFacts<'_>) -> SignalReading {
     let (run, split) = (facts.run, &facts.run.latencies.split);
-    known(run.plan.stamps.every(), "no kernel stamps were taken")?;
+    known(
+        run.plan.observation.stamps.every(),
+        "no kernel stamps were taken",
+    )?;
     let is_pipelined = run.depth() > 1 && run.protocol().is_in_order;
     only_if(
         !is_pipelined,
@@ -557,7 +564,7 @@ fn lateness(facts: &RunFacts<'_>) -> SignalReading {
 fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     let arrivals = &facts.summary.arrivals;
     let dropped = arrivals.planned.saturating_sub(arrivals.sent);
-    let schedule = facts.run.plan.model.schedule();
+    let schedule = facts.run.plan.load.model.schedule();
     // With stages, nobody knows how many were due when connections were free.
     if dropped == 0 || schedule.is_some_and(|schedule| !schedule.stages().is_empty()) {
         return None;
@@ -1355,12 +1362,12 @@ fn samples(facts: &RunFacts<'_>) -> SignalReading {
         None => (facts.replies(), facts.run.window_ns),
     };
     let (is_long, length) = (window_ns >= WINDOW_LEAST_NS, duration(window_ns as f64));
-    let words = if facts.run.is_streams() {
+    let words = if facts.run.work() == Work::Streams {
         format!("streams over {length}")
     } else {
         format!("{} in {length}", counted(replies, "reply", "replies"))
     };
-    let is_enough = facts.run.is_streams() || replies >= REPLIES_LEAST;
+    let is_enough = facts.run.work() == Work::Streams || replies >= REPLIES_LEAST;
     Ok(Reading::healthy_if(is_long && is_enough, words))
 }
 

@@ -17,6 +17,7 @@ use crate::{
     ArrivalCounts, CarriedIn, FailureKind, Histogram, Latencies, NameRecord, Series, SeriesPoint,
     StageRecord, Tally, Window, WorkerRecord,
 };
+use brunt_load::Work;
 
 pub use requests::{Answer, LogPlace, Opening, RequestTiming};
 
@@ -45,8 +46,8 @@ pub struct Recorder {
     opening_since_ns: u64,
     /// Requests are due at planned instants, so that service and response time differ.
     is_planned: bool,
-    /// Attempts to connect are the requests.
-    are_attempts: bool,
+    /// What connections are for.
+    work: Work,
     /// The latest instant at which something counted was due.
     last_due_ns: u64,
     /// Requests that were in flight when the window began; how many is known at the end.
@@ -103,7 +104,7 @@ impl Recorder {
 
     /// Says that attempts to connect are the requests.
     pub fn count_attempts(&mut self) {
-        self.are_attempts = true;
+        self.work = Work::Connects;
     }
 
     /// Says that the planned instants come in stages of these lengths, the first of which begins
@@ -217,7 +218,7 @@ impl Recorder {
         }
         self.recording.latencies.unfinished.merge(&self.until_end);
         let before = &self.recording.record.tallies.before;
-        let ended = before.replies.total() + before.failures.of_requests(self.are_attempts);
+        let ended = before.replies.total() + before.failures.of_requests(self.work);
         self.carried_in.in_flight = before.requests_sent.saturating_sub(ended);
         self.recording.record.carried_in = self.carried_in;
         self.recording.latencies.intervals = self.intervals.finish(self.window.length_ns());
@@ -407,7 +408,7 @@ impl Recorder {
         if let Some(offset) = self.window.offset(at_ns) {
             self.point(offset).failures += 1;
         }
-        if self.live == 0 && kind.is_refusal() && !self.are_attempts {
+        if self.live == 0 && kind.is_refusal() && self.work != Work::Connects {
             self.is_down(at_ns);
         }
     }

@@ -7,6 +7,7 @@ use crate::{
     ArrivalCounts, FailureKind, Instants, MissingConnections, Parts, Population, ReplyOutcome,
     StageRecord,
 };
+use brunt_load::Work;
 
 const START_NS: u64 = 500;
 const END_NS: u64 = 1_500;
@@ -760,7 +761,7 @@ proptest! {
         prop_assert_eq!(
             lifetime.requests_sent,
             lifetime.replies.total()
-                + lifetime.failures.of_requests(false)
+                + lifetime.failures.of_requests(Work::Requests)
                 + record.in_flight_at_end
         );
         prop_assert_eq!(

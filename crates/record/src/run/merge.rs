@@ -84,7 +84,7 @@ impl Run {
         }
         for run in runs {
             merged.latencies.merge(&run.latencies);
-            if merged.plan.is_generated {
+            if merged.plan.traffic.is_generated {
                 // They come up while a run goes on, in an order of each agent's own.
                 merge_by_name(&mut merged.names, run.names)
             } else {
@@ -204,7 +204,7 @@ fn run_difference(first: &Run, other: &Run) -> Difference {
             let (ours, theirs) = (names(first), names(other));
             // Requests that a generator did not name are forgotten where none has a name.
             let are_named = !ours.is_empty() && !theirs.is_empty();
-            if first.plan.is_generated && are_named {
+            if first.plan.traffic.is_generated && are_named {
                 return None;
             }
             let place =
@@ -282,61 +282,61 @@ fn plan_difference(first: &Plan, other: &Plan) -> Difference {
     compare! {
         "plan.target.url": |plan: &Plan| plan.urls(),
         "plan.target.unix_socket": |plan: &Plan| plan.target.unix_socket.clone(),
-        "the list of plan.requests": |plan: &Plan| plan.requests.outline().list,
-        "the order of plan.requests": |plan: &Plan| plan.requests.order().name(),
-        "plan.protocol": protocol_spec,
-        "the first of plan.requests": |plan: &Plan| {
-            let is_message = plan.requests.first_outline().is_none();
-            is_message.then(|| plan.requests.first_name())
+        "the list of plan.traffic.requests": |plan: &Plan| plan.traffic.requests.outline().list,
+        "the order of plan.traffic.requests": |plan: &Plan| plan.traffic.requests.order().name(),
+        "plan.connection.protocol": protocol_spec,
+        "the first of plan.traffic.requests": |plan: &Plan| {
+            let is_message = plan.traffic.requests.first_outline().is_none();
+            is_message.then(|| plan.traffic.requests.first_name())
         },
-        "plan.tls": tls,
-        "whether there is a plan.tls.identity": |plan: &Plan| {
+        "plan.connection.tls": tls,
+        "whether there is a plan.connection.tls.identity": |plan: &Plan| {
             plan.tls().is_some_and(|tls| tls.identity.is_some())
         },
-        "plan.pipeline": |plan: &Plan| plan.pipeline,
-        "plan.streams": |plan: &Plan| plan.streams,
-        "plan.http2": |plan: &Plan| plan.http2,
-        "plan.reuse": |plan: &Plan| plan.reuse,
-        "plan.think_time_ns": |plan: &Plan| plan.think_time_ns,
-        "plan.think_spread": |plan: &Plan| plan.think_spread,
-        "plan.stop.duration_ns": |plan: &Plan| plan.stop.duration_ns,
-        "plan.has_equal_parts": |plan: &Plan| plan.has_equal_parts,
-        "plan.warmup_ns": |plan: &Plan| plan.warmup_ns,
-        "plan.timeout_ns": |plan: &Plan| plan.timeout_ns,
-        "plan.sends_again": |plan: &Plan| plan.sends_again,
-        "plan.sockets": |plan: &Plan| plan.sockets.clone(),
-        "plan.setup_timeout_ns": |plan: &Plan| plan.setup_timeout_ns,
-        "plan.connect_timeout_ns": |plan: &Plan| plan.connect_timeout_ns,
-        "plan.drain_limit_ns": |plan: &Plan| plan.drain_limit_ns,
-        "plan.backend": |plan: &Plan| plan.backend,
-        "plan.stamps": |plan: &Plan| plan.stamps,
-        "plan.spin": |plan: &Plan| plan.spin,
-        "plan.oversubscribe": |plan: &Plan| plan.oversubscribe,
-        "plan.observe": |plan: &Plan| plan.observe,
-        "the method of plan.requests": |plan: &Plan| plan.first_request().map(|request| request.method),
-        "the path of plan.requests": |plan: &Plan| plan.first_request().map(|request| request.path),
-        "the header fields of plan.requests": |plan: &Plan| {
+        "plan.traffic.pipeline": |plan: &Plan| plan.traffic.pipeline,
+        "plan.traffic.streams": |plan: &Plan| plan.traffic.streams,
+        "plan.connection.http2": |plan: &Plan| plan.connection.http2,
+        "plan.traffic.reuse": |plan: &Plan| plan.traffic.reuse,
+        "plan.traffic.think_time_ns": |plan: &Plan| plan.traffic.think_time_ns,
+        "plan.traffic.think_spread": |plan: &Plan| plan.traffic.think_spread,
+        "plan.load.stop.duration_ns": |plan: &Plan| plan.load.stop.duration_ns,
+        "plan.traffic.has_equal_parts": |plan: &Plan| plan.traffic.has_equal_parts,
+        "plan.load.warmup_ns": |plan: &Plan| plan.load.warmup_ns,
+        "plan.limits.timeout_ns": |plan: &Plan| plan.limits.timeout_ns,
+        "plan.traffic.sends_again": |plan: &Plan| plan.traffic.sends_again,
+        "plan.connection.sockets": |plan: &Plan| plan.connection.sockets.clone(),
+        "plan.limits.setup_timeout_ns": |plan: &Plan| plan.limits.setup_timeout_ns,
+        "plan.limits.connect_timeout_ns": |plan: &Plan| plan.limits.connect_timeout_ns,
+        "plan.load.drain_limit_ns": |plan: &Plan| plan.load.drain_limit_ns,
+        "plan.workers.backend": |plan: &Plan| plan.workers.backend,
+        "plan.observation.stamps": |plan: &Plan| plan.observation.stamps,
+        "plan.workers.spin": |plan: &Plan| plan.workers.spin,
+        "plan.workers.oversubscribe": |plan: &Plan| plan.workers.oversubscribe,
+        "plan.observation.observe": |plan: &Plan| plan.observation.observe,
+        "the method of plan.traffic.requests": |plan: &Plan| plan.first_request().map(|request| request.method),
+        "the path of plan.traffic.requests": |plan: &Plan| plan.first_request().map(|request| request.path),
+        "the header fields of plan.traffic.requests": |plan: &Plan| {
             plan.first_request().map(|request| request.header_names)
         },
-        "the length of the body of plan.requests": |plan: &Plan| {
+        "the length of the body of plan.traffic.requests": |plan: &Plan| {
             plan.first_request().map(|request| request.body_bytes)
         },
-        "the kind of plan.model": |plan: &Plan| plan.model.name(),
-        "the process of plan.model.schedule": |plan: &Plan| {
-            plan.model.schedule().map(|schedule| schedule.process().name())
+        "the kind of plan.load.model": |plan: &Plan| plan.load.model.name(),
+        "the process of plan.load.model.schedule": |plan: &Plan| {
+            plan.load.model.schedule().map(|schedule| schedule.process().name())
         },
-        "the lengths of plan.model.schedule.stages": |plan: &Plan| {
-            let stages = plan.model.schedule().map(|schedule| schedule.stages().iter());
+        "the lengths of plan.load.model.schedule.stages": |plan: &Plan| {
+            let stages = plan.load.model.schedule().map(|schedule| schedule.stages().iter());
             stages.map(|stages| stages.map(|stage| stage.duration_ns).collect::<Vec<_>>())
         },
-        "whether connections are paced": |plan: &Plan| plan.model.connect_per_s().is_some(),
-        "whether requests are counted": |plan: &Plan| plan.stop.requests.is_some(),
+        "whether connections are paced": |plan: &Plan| plan.load.model.connect_per_s().is_some(),
+        "whether requests are counted": |plan: &Plan| plan.load.stop.requests.is_some(),
     }
 }
 
 /// What is spoken, but for seeds.
 fn protocol_spec(plan: &Plan) -> ProtocolSpec {
-    let mut spec = plan.protocol.clone();
+    let mut spec = plan.connection.protocol.clone();
     if let Some(exchange) = spec.exchange_mut() {
         exchange.set_seed(0);
     }
@@ -367,14 +367,14 @@ mod tests {
         };
         let words = |ours: &str, theirs: &str| (ours.to_owned(), theirs.to_owned());
         assert_eq!(
-            of("plan.stop.duration_ns", Some(4_000_000_000), Some(1)),
+            of("plan.load.stop.duration_ns", Some(4_000_000_000), Some(1)),
             words("4 s", "0.000000001 s")
         );
         assert_eq!(
             of("plan.requests_per_connection", None, Some(3)),
             words("not given", "3")
         );
-        assert_eq!(differs("plan.pipeline", &1, &1), None);
+        assert_eq!(differs("plan.traffic.pipeline", &1, &1), None);
         let parts = |mean_ns| {
             Some(Amounts {
                 connections: mean_ns,

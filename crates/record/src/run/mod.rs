@@ -4,7 +4,7 @@ mod agent;
 mod merge;
 
 use brunt_load::protocol::{Protocol, Unit};
-use brunt_load::{Amounts, Plan};
+use brunt_load::{Amounts, Plan, Work};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -75,25 +75,14 @@ impl Run {
         self.agents.iter().flat_map(|agent| &agent.workers)
     }
 
-    /// Whether its connections carried streams and no requests.
-    pub fn is_streams(&self) -> bool {
-        self.plan.one_way().is_some()
+    /// What its connections were for.
+    pub fn work(&self) -> Work {
+        self.plan.work()
     }
 
     /// The records of its streams.
     pub fn stream_records(&self) -> impl Iterator<Item = &StreamRecord> {
         self.workers().filter_map(|worker| worker.streams.as_ref())
-    }
-
-    /// Whether its connections were only kept open.
-    pub fn is_held(&self) -> bool {
-        self.plan.model.is_held()
-    }
-
-    /// Whether its connections carried units that are counted and timed: they carried no streams,
-    /// and were not only kept open.
-    pub fn has_units(&self) -> bool {
-        !self.is_streams() && !self.is_held()
     }
 
     /// Whether requests were made while the run went on, such as by a script.

@@ -523,13 +523,13 @@ fn advice(compared: &ComparedRounds) -> Option<String> {
     let slowest = rates.fold(f64::INFINITY, f64::min);
     let rate = half(slowest).map_or_else(|| "-r RATE".to_owned(), |half| format!("-r {half}"));
     let plan = compared.load.as_ref();
-    let is_planned = plan.is_some_and(|plan| plan.model.schedule().is_some());
+    let is_planned = plan.is_some_and(|plan| plan.load.model.schedule().is_some());
     let mut ways = vec![if is_planned {
         format!("use a lower rate ({rate})")
     } else {
         format!("compare response times at a rate that brunt keeps ({rate})")
     }];
-    let connections = plan.map_or(1, |plan| plan.connections.get());
+    let connections = plan.map_or(1, |plan| plan.load.connections.get());
     if connections > 1 {
         let fewer = connections.div_ceil(4);
         ways.push(format!("use fewer connections (-c {fewer})"));

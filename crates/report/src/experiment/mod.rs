@@ -220,14 +220,14 @@ fn per_s(load: Option<&Plan>) -> &'static str {
 /// The load of a round in a few words, but for what is `varied`.
 fn load_of(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
     let mut items = Vec::new();
-    let (outline, unit) = (plan.requests.outline(), plan.unit());
+    let (outline, unit) = (plan.traffic.requests.outline(), plan.unit());
     let first = outline.first.as_ref();
     items.push(match (&outline.list, first) {
         (Some(list), _) => format!("a list of {} requests", units::count(list.requests)),
         (None, Some(first)) => first.method.clone(),
         (None, None) => "messages".to_owned(),
     });
-    items.push(match &plan.model {
+    items.push(match &plan.load.model {
         LoadModel::Closed { .. } => "closed loop".to_owned(),
         LoadModel::Held { .. } => "nothing, connections held".to_owned(),
         LoadModel::Open { schedule, .. } => match schedule.rate_per_s() {
@@ -247,14 +247,17 @@ fn load_of(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
         },
     });
     if varied != Some(SweepAxis::Connections) {
-        let connections = plan.connections.get().into();
+        let connections = plan.load.connections.get().into();
         items.push(counted(connections, "connection", "connections"));
     }
-    if plan.pipeline.get() > 1 {
-        items.push(format!("{} requests in flight on each", plan.pipeline));
+    if plan.traffic.pipeline.get() > 1 {
+        items.push(format!(
+            "{} requests in flight on each",
+            plan.traffic.pipeline
+        ));
     }
-    if plan.streams.get() > 1 && varied != Some(SweepAxis::Streams) {
-        items.push(format!("{} streams on each", plan.streams));
+    if plan.traffic.streams.get() > 1 && varied != Some(SweepAxis::Streams) {
+        items.push(format!("{} streams on each", plan.traffic.streams));
     }
     let body_bytes = first.map_or(0, |first| first.body_bytes);
     if body_bytes > 0 && varied != Some(SweepAxis::BodyBytes) {

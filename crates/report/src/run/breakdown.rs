@@ -32,7 +32,12 @@ const STAGES_MAX: usize = 12;
 /// Prints the table where there is more than one stage; on a full page whatever their number.
 pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
     let (run, is_withheld) = (judged.run, judged.withheld().is_some());
-    let asked = run.plan.model.schedule().map_or(&[][..], Schedule::stages);
+    let asked = run
+        .plan
+        .load
+        .model
+        .schedule()
+        .map_or(&[][..], Schedule::stages);
     if asked.len() < 2 {
         return;
     }

@@ -47,14 +47,17 @@ pub(super) fn data(judged: &Judged<'_>) -> Object {
         })
     });
     let server = run.evidence_of_server().server.as_ref();
-    let has_rates = !is_withheld && run.has_units();
+    let has_rates = !is_withheld && run.work().has_units();
     Object::new()
         .with("window_ns", run.window_ns)
-        .with("is_open", matches!(run.plan.model, LoadModel::Open { .. }))
+        .with(
+            "is_open",
+            matches!(run.plan.load.model, LoadModel::Open { .. }),
+        )
         .with("has_statuses", run.protocol().has_statuses)
         // Where there is no rate, there is none over time.
         .with("has_rates", has_rates)
-        .with("schedule", run.plan.model.schedule())
+        .with("schedule", run.plan.load.model.schedule())
         .with("series", judged.summary.series.coarsened_to(step_ns))
         .with("latency", latency(&intervals))
         .with("heat", heat(&intervals))

@@ -1,7 +1,7 @@
 //! The rows of connections, those that were only kept open among them, and of all phases of a run.
 
 use brunt_judge::{Figure, Held, Judged, Summary};
-use brunt_load::LoadModel;
+use brunt_load::{LoadModel, Work};
 use brunt_record::{Histogram, Run};
 
 use super::{counts, load, verdict};
@@ -14,7 +14,7 @@ pub(super) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
     let unopened = summary.live.unopened_at_start.filter(|&count| count > 0)?;
     let were = if unopened == 1 { "was" } else { "were" };
     let unopened = units::count(unopened.into());
-    let asked = run.plan.connections.get().into();
+    let asked = run.plan.load.connections.get().into();
     let asked = units::counted(asked, "connection", "connections");
     Some(format!(
         "{unopened} of {asked} {were} not open when the window began"
@@ -26,10 +26,10 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
     let live = &summary.live;
     let all = &summary.lifetime;
-    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
     // The report shows attempts as it shows requests, and the run keeps none of them open.
-    let connects_only = run.plan.connects_only();
+    let connects_only = run.work() == Work::Connects;
     let mut items = Vec::new();
     if !connects_only {
         items.push(live_connections(summary, is_sessions, is_steady));
@@ -136,12 +136,12 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
 pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
     let counted = server_counted(run);
-    if (!is_full && counted.is_none()) || !run.has_units() {
+    if (!is_full && counted.is_none()) || !run.work().has_units() {
         return;
     }
     let all = &summary.lifetime;
     let (sent, answered) = (all.requests_sent, all.replies.total());
-    let failed = all.failures.of_requests(run.plan.connects_only());
+    let failed = all.failures.of_requests(run.work());
     let mut items = vec![format!("{} sent", units::count(sent))];
     if !is_full && answered == sent {
         items[0].push_str(" and answered");

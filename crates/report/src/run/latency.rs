@@ -69,8 +69,8 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if !is_full && is_short(latencies, page) {
         return;
     }
-    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
-    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
+    let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     // Elsewhere the response time is the service time.
     let response = if is_open { "since due" } else { "since sent" };
     let has_connect = run.connects_per_request() && !is_sessions;
@@ -101,7 +101,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let counts = is_client_limited || warns(SignalId::OwnShare) || own_differs(run);
     table.own(run, counts);
     if is_full || warns(SignalId::ScheduleLag) {
-        let (note, none) = if run.plan.model.schedule().is_none() {
+        let (note, none) = if run.plan.load.model.schedule().is_none() {
             (
                 "reply to send",
                 "needs kernel receive stamps; there were none",
@@ -172,8 +172,8 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
 /// Whether connections were opened beside those of the set-up, so that opening them is part of the
 /// load. Where the first reply has a row, that holds it.
 fn opens_connections(run: &Run, summary: &Summary) -> bool {
-    !matches!(run.plan.model, LoadModel::Sessions { .. })
-        && summary.lifetime.connections_opened > run.plan.connections.get().into()
+    !matches!(run.plan.load.model, LoadModel::Sessions { .. })
+        && summary.lifetime.connections_opened > run.plan.load.connections.get().into()
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
@@ -365,7 +365,7 @@ impl<'a> Table<'a> {
         if !(is_full || counts) {
             return;
         }
-        let Some(every) = run.plan.stamps.every() else {
+        let Some(every) = run.plan.observation.stamps.every() else {
             return self.none(WITHOUT, "not known: no kernel stamps were taken");
         };
         let none = "not known: no successful reply on a connection with kernel stamps";
@@ -408,7 +408,7 @@ impl<'a> Table<'a> {
 
     /// Where the kernel stamps come from.
     fn stamps(&mut self, run: &Run) {
-        let Some(every) = run.plan.stamps.every() else {
+        let Some(every) = run.plan.observation.stamps.every() else {
             return;
         };
         let connections = match every.get() {
@@ -424,7 +424,7 @@ impl<'a> Table<'a> {
     /// The parts of the response times in the tail.
     fn tail(&mut self, run: &Run) {
         let (label, q) = TAIL;
-        if run.plan.stamps.every().is_none() {
+        if run.plan.observation.stamps.every().is_none() {
             return;
         }
         match run.latencies.split.known_tail(q) {
@@ -646,7 +646,7 @@ const QUANTILES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.999_9, 0.999_9
 /// Prints both tables.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
     // In the other models it is the response time.
-    let service = matches!(run.plan.model, LoadModel::Open { .. })
+    let service = matches!(run.plan.load.model, LoadModel::Open { .. })
         .then_some(&run.latencies.service)
         .filter(|service| service.count() > 0);
     quantiles(run, service, page);

@@ -4,7 +4,7 @@
 use brunt_judge::{Judged, Overload, Steadiness, Summary, shell_word};
 use brunt_load::{
     ArrivalProcess, ClientSettings, Framing, LoadModel, RequestOrder, Schedule, SocketOptions,
-    Streams, Term, ThinkSpread,
+    Streams, Term, ThinkSpread, Work,
 };
 use brunt_record::{
     AgentRecord, ArrivalCounts, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list,
@@ -19,7 +19,7 @@ use crate::units::{self, counted};
 pub(super) fn target(run: &Run, is_full: bool) -> Vec<String> {
     let plan = &run.plan;
     let url = plan.urls();
-    let outline = plan.requests.outline();
+    let outline = plan.traffic.requests.outline();
     let mut items = vec![word(&url).into_owned()];
     let address = &run.first().negotiated.address;
     if let Some(path) = &plan.target.unix_socket {
@@ -33,10 +33,16 @@ pub(super) fn target(run: &Run, is_full: bool) -> Vec<String> {
     }
     items.extend(protocol(run, is_full));
     // Requests are named by their paths, which the URL shows.
-    let is_named = outline.first.is_none() && outline.list.is_none() && !run.is_held();
+    let is_named = outline.first.is_none() && outline.list.is_none() && run.work() != Work::Hold;
     let name = Some(outline.first_name).filter(|name| is_named && !name.is_empty());
     items.extend(name);
-    items.extend(plan.protocol.terms(run.is_held()).into_iter().map(in_words));
+    items.extend(
+        plan.connection
+            .protocol
+            .terms(run.work())
+            .into_iter()
+            .map(in_words),
+    );
     if run.own_server() {
         items.push("brunt's own server (no URL given)".to_owned());
     }
@@ -65,12 +71,10 @@ fn in_words(term: Term) -> String {
 /// What is spoken to it, and over what.
 fn protocol(run: &Run, is_full: bool) -> Vec<String> {
     let (plan, negotiated) = (&run.plan, &run.first().negotiated);
-    let mut spoken = if plan.connects_only() {
-        "opened and closed again".to_owned()
-    } else if run.is_streams() {
-        format!("{} streams", negotiated.protocol.name)
-    } else {
-        negotiated.protocol.name.to_owned()
+    let mut spoken = match run.work() {
+        Work::Connects => "opened and closed again".to_owned(),
+        Work::Streams => format!("{} streams", negotiated.protocol.name),
+        Work::Requests | Work::Hold => negotiated.protocol.name.to_owned(),
     };
     if negotiated.tls.is_none() {
         let protocol = negotiated.protocol;
@@ -91,7 +95,7 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
         }
     }
     let mut items = vec![spoken];
-    if !plan.keepalive() && !plan.connects_only() {
+    if !plan.keepalive() && plan.work() != Work::Connects {
         items.push(format!("a connection per {}", run.unit().one));
     }
     let Some(tls) = plan.tls() else {
@@ -118,10 +122,14 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
 /// The load that was asked for; full: with what makes no difference to it.
 pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = if plan.connects_only() {
-        counted(plan.connections.get().into(), "at a time", "at a time")
+    let connections = if plan.work() == Work::Connects {
+        counted(plan.load.connections.get().into(), "at a time", "at a time")
     } else {
-        counted(plan.connections.get().into(), "connection", "connections")
+        counted(
+            plan.load.connections.get().into(),
+            "connection",
+            "connections",
+        )
     };
     let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
         (_, 0 | 1) => (String::new(), None),
@@ -135,10 +143,12 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     let mut items = Vec::new();
     let opened_at =
         |per_s: &Option<f64>| per_s.map(|per_s| format!("opened at {}/s", units::rate(per_s)));
-    match &plan.model {
+    match &plan.load.model {
         LoadModel::Closed { connect_per_s } => {
             match plan.one_way() {
-                Some(one_way) => items.extend(one_way_streams(plan.connections.get(), one_way)),
+                Some(one_way) => {
+                    items.extend(one_way_streams(plan.load.connections.get(), one_way))
+                }
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
             items.extend(opened_at(connect_per_s));
@@ -152,7 +162,7 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
             connections_max,
             ..
         } => {
-            let is_more = *connections_max > plan.connections;
+            let is_more = *connections_max > plan.load.connections;
             let most = is_more.then(|| format!(", up to {}", count(connections_max.get())));
             items.extend(["open loop".to_owned(), rate(schedule, unit.per_s)]);
             items.push(connections + &most.unwrap_or_default() + &streams);
@@ -162,12 +172,12 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
             items.push(format!("at most {connections}{streams}"));
         }
     }
-    items.extend(plan.requests.outline().list.map(|list| {
+    items.extend(plan.traffic.requests.outline().list.map(|list| {
         let requests = counted(list.requests, unit.one, unit.many);
         let weights = if list.is_weighted { " by weight" } else { "" };
         let seed = run.seed(|seeds| seeds.order);
         let seed = seed.map_or_else(String::new, |seed| format!(" (seed {seed})"));
-        match plan.requests.order() {
+        match plan.traffic.requests.order() {
             RequestOrder::Turns => format!("{requests} in turns{weights}"),
             RequestOrder::ConnectionTurns => {
                 format!("{requests} in turns{weights} on each connection")
@@ -175,8 +185,8 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
             RequestOrder::Random { .. } => format!("{requests} at random{weights}{seed}"),
         }
     }));
-    if plan.sequence_offset > 0 {
-        let first = units::count(plan.sequence_offset + 1);
+    if plan.traffic.sequence_offset > 0 {
+        let first = units::count(plan.traffic.sequence_offset + 1);
         items.push(format!("{{{{seq}}}} from {first}"));
     }
     if let Some(seed) = run.seed(|seeds| seeds.numbers) {
@@ -192,7 +202,7 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         && let Some(requests) = plan.requests_per_connection()
     {
         let requests = counted(requests, unit.one, unit.many);
-        let is_sessions = matches!(plan.model, LoadModel::Sessions { .. });
+        let is_sessions = matches!(plan.load.model, LoadModel::Sessions { .. });
         let each = if is_sessions {
             "each"
         } else {
@@ -200,30 +210,30 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         };
         items.push(format!("{requests} {each}"));
     }
-    if plan.think_time_ns > 0 {
-        let mean = units::duration(plan.think_time_ns);
-        let is_random = plan.think_spread != ThinkSpread::Fixed;
+    if plan.traffic.think_time_ns > 0 {
+        let mean = units::duration(plan.traffic.think_time_ns);
+        let is_random = plan.traffic.think_spread != ThinkSpread::Fixed;
         items.push(if is_random {
-            format!("think time {mean} {}", plan.think_spread.name())
+            format!("think time {mean} {}", plan.traffic.think_spread.name())
         } else {
             format!("think time {mean}")
         });
         // With a schedule, it is the same seed.
-        if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.model.schedule())
+        if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.load.model.schedule())
             && (is_full || is_random)
         {
             items.push(format!("seed {seed}"));
         }
     }
-    if plan.has_equal_parts {
+    if plan.traffic.has_equal_parts {
         items.push("an equal part for each connection".to_owned());
     }
-    if plan.http2 != ClientSettings::default() {
-        items.extend(http2(&plan.http2));
+    if plan.connection.http2 != ClientSettings::default() {
+        items.extend(http2(&plan.connection.http2));
     }
-    items.extend(sockets(&plan.sockets));
+    items.extend(sockets(&plan.connection.sockets));
     items.extend(sources(run));
-    if let Some(schedule) = plan.model.schedule()
+    if let Some(schedule) = plan.load.model.schedule()
         && let Some(seed) = run.seed(|seeds| seeds.arrivals)
         && (is_full || schedule.process() == ArrivalProcess::Poisson)
     {
@@ -287,7 +297,7 @@ fn sockets(sockets: &SocketOptions) -> Vec<String> {
 
 /// How many workers; full: and on which CPUs, where those are of one machine and known.
 fn workers(run: &Run, is_full: bool) -> String {
-    let workers = run.plan.workers.get();
+    let workers = run.plan.workers.count.get();
     let count = match &run.part_of {
         Some(whole) => format!("{workers} of {} workers", count(whole.workers)),
         None => counted(workers.into(), "worker", "workers"),
@@ -373,7 +383,7 @@ fn rate(schedule: &Schedule, unit: &str) -> String {
 
 /// The stages of the schedule, one line each; empty without stages.
 pub(super) fn stages(run: &Run) -> Vec<String> {
-    let schedule = run.plan.model.schedule();
+    let schedule = run.plan.load.model.schedule();
     let stages = schedule.map_or(&[][..], Schedule::stages).iter();
     stages
         .map(|stage| {
@@ -410,14 +420,14 @@ pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
     let arrivals = &summary.arrivals;
     let by_end = arrivals.sent_by_end.unwrap_or(arrivals.sent);
     let in_drain = arrivals.sent.saturating_sub(by_end);
-    run.plan.model.schedule().is_some()
+    run.plan.load.model.schedule().is_some()
         && arrivals.planned == arrivals.sent
         && in_drain as f64 <= arrivals.sent as f64 * IN_DRAIN_FEW
 }
 
 /// How many arrivals had to wait for a connection.
 pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
-    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     summary.waited_share.known().map(|share| match share {
         0.0 => "none had to wait".to_owned(),
         _ if is_sessions => format!("{} found no room", small_percent(share)),
@@ -442,7 +452,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, withheld: bool) -> Vec<String> {
         None => String::new(),
     };
     let planned_per_s = per_s(summary.planned_per_s.known());
-    let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     let what = |arrivals| {
         if is_sessions {
             counted(arrivals, "connection", "connections")
@@ -524,7 +534,7 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         Some(ns) => format!("{window} after {} warm-up", units::duration(ns)),
         None => format!("{window} measured"),
     }];
-    let asked_ns = run.plan.stop.duration_ns.unwrap_or(u64::MAX);
+    let asked_ns = run.plan.load.stop.duration_ns.unwrap_or(u64::MAX);
     if run.window_ns > asked_ns {
         let asked = units::duration(asked_ns);
         items.push(format!("{asked} asked for, extended under steal"));
@@ -547,7 +557,7 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
     let mut notes = Vec::new();
     if run.interrupted() {
         let window = units::seconds(run.window_ns, 3);
-        let measured = match (run.plan.stop.duration_ns, run.plan.stop.requests) {
+        let measured = match (run.plan.load.stop.duration_ns, run.plan.load.stop.requests) {
             (Some(asked_ns), _) => format!("{window} of {}", units::seconds(asked_ns, 3)),
             (None, Some(asked)) => {
                 let asked = counted(asked, run.unit().one, run.unit().many);
@@ -566,7 +576,7 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
             });
         }
     }
-    if is_full || run.plan.protocol.may_mistake_pushes() {
+    if is_full || run.plan.connection.protocol.may_mistake_pushes() {
         notes.extend(misplaced_stamps(run, summary));
     }
     notes.extend(unasked(run, summary));
@@ -579,7 +589,7 @@ const UNASKED_SHARE: f64 = 0.01;
 /// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
 /// says. In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
-    let framing = run.plan.protocol.reply_framing()?;
+    let framing = run.plan.connection.protocol.reply_framing()?;
     let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
     let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
     if pushes == 0 || is_few || *framing == Framing::Resp || !run.plan.awaits_replies() {
@@ -619,11 +629,13 @@ fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
         let before_send = units::count(summary.stamps_before_send);
         words = format!("{words}, {before_send} of them from before the send");
     }
-    Some(if is_early && run.plan.protocol.may_mistake_pushes() {
-        format!("{words}: what the server sends unasked was taken for replies")
-    } else {
-        format!("{words}; at the end of the run the wall clock was as expected")
-    })
+    Some(
+        if is_early && run.plan.connection.protocol.may_mistake_pushes() {
+            format!("{words}: what the server sends unasked was taken for replies")
+        } else {
+            format!("{words}; at the end of the run the wall clock was as expected")
+        },
+    )
 }
 
 /// What an agent could not do as it was asked to.

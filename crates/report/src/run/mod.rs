@@ -12,6 +12,7 @@ mod resources;
 mod verdict;
 
 use brunt_judge::{Bandwidth, Held, Judged, Quantile, ResponseQuantiles, SignalId, Verdict};
+use brunt_load::Work;
 
 use crate::experiment;
 use crate::figures::Object;
@@ -58,17 +59,17 @@ fn sections(judged: &Judged<'_>, has_spectrum: bool, page: &mut Page) {
     asked(judged, page);
     page.section("Requests, errors and connections", Role::Figures);
     measured(judged, page);
-    if !run.is_held() {
+    if run.work() != Work::Hold {
         connections::connections(judged, page);
     }
     connections::whole_run(judged, page);
     page.charts("requests");
     page.section("Response times", Role::Figures);
-    if run.has_units() {
+    if run.work().has_units() {
         latency::table(judged, page);
         page.charts("latency");
     }
-    if has_spectrum && run.has_units() {
+    if has_spectrum && run.work().has_units() {
         page.blank();
         latency::spectrum(run, page);
     }
@@ -154,17 +155,21 @@ fn counts<const N: usize>(
 
 /// What was measured, by the kind of load, but the response times.
 fn measured(judged: &Judged<'_>, page: &mut Page) {
-    if judged.run.is_streams() {
-        bandwidth::rows(judged, page);
-        requests::failures(judged, page);
-    } else if judged.run.is_held() {
-        connections::held(judged, page);
-        requests::failures(judged, page);
-        requests::beside(judged, page);
-    } else {
-        requests::throughput(judged, page);
-        requests::arrivals(judged, page);
-        requests::requests(judged, page);
+    match judged.run.work() {
+        Work::Streams => {
+            bandwidth::rows(judged, page);
+            requests::failures(judged, page);
+        }
+        Work::Hold => {
+            connections::held(judged, page);
+            requests::failures(judged, page);
+            requests::beside(judged, page);
+        }
+        Work::Requests | Work::Connects => {
+            requests::throughput(judged, page);
+            requests::arrivals(judged, page);
+            requests::requests(judged, page);
+        }
     }
 }
 
@@ -185,7 +190,7 @@ fn brief(judged: &Judged<'_>, style: &Style) -> String {
     asked_in_brief(judged, &mut page);
     page.blank();
     measured_in_brief(judged, &mut page);
-    if style.spectrum && run.has_units() {
+    if style.spectrum && run.work().has_units() {
         page.blank();
         latency::spectrum(run, &mut page);
     }
@@ -259,12 +264,12 @@ fn asked_in_brief(judged: &Judged<'_>, page: &mut Page) {
 fn measured_in_brief(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
     measured(judged, page);
-    if run.has_units() {
+    if run.work().has_units() {
         latency::table(judged, page);
         breakdown::stages(judged, page);
         breakdown::names(run, page);
     }
-    if !run.is_held() {
+    if run.work() != Work::Hold {
         connections::connections(judged, page);
     }
     connections::whole_run(judged, page);
@@ -289,7 +294,7 @@ fn head_lines(judged: &Judged<'_>) -> Vec<String> {
 fn tiles(judged: &Judged<'_>) -> Vec<KeyFigure> {
     let run = judged.run;
     let mut page = Page::new(&Style::default());
-    let label = if run.is_streams() {
+    let label = if run.work() == Work::Streams {
         let found = Bandwidth::of(run, &judged.summary);
         bandwidth::headline(judged, &found, &mut page);
         "bandwidth"
@@ -306,7 +311,7 @@ fn tiles(judged: &Judged<'_>) -> Vec<KeyFigure> {
         value: value.map_or_else(|| "not known".to_owned(), Clone::clone),
         beside: beside.map_or_else(String::new, |items| items.join(" · ")),
     }];
-    if !run.has_units() {
+    if !run.work().has_units() {
         return tiles;
     }
     tiles.extend(QUANTILES.map(|(name, q)| {

@@ -94,7 +94,7 @@ fn part(clean: &CleanFigures) -> String {
 /// The outcome of the schedule, where there is one.
 pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
-    if run.plan.model.schedule().is_none() {
+    if run.plan.load.model.schedule().is_none() {
         return;
     }
     let is_withheld = judged.withheld().is_some();
@@ -104,7 +104,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
         page.row("arrivals", &load::arrivals(judged, is_withheld), tone);
     }
     if let Some(overload) = judged.overload.filter(|_| !is_withheld) {
-        let is_sessions = matches!(run.plan.model, LoadModel::Sessions { .. });
+        let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
         let per_s = run.unit().per_s;
         let unit = if is_sessions { "connections/s" } else { per_s };
         let items = load::overload(&overload, unit);
@@ -149,7 +149,7 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
             items.push(format!("{} {words}", units::count(count)));
         }
     }
-    let is_open = matches!(run.plan.model, LoadModel::Open { .. });
+    let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     if !is_full && is_open && load::all_sent(run, summary) {
         items.push("all sent".to_owned());
         items.extend(load::waited(run, summary));
@@ -384,7 +384,7 @@ fn failures_by_kind(run: &Run, summary: &Summary) -> Vec<String> {
         .iter()
         .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
         .collect();
-    let of_requests = all.of_requests(run.plan.connects_only());
+    let of_requests = all.of_requests(run.work());
     let is_of_window = all.iter().eq(summary.window.failures.iter());
     if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
         items.push("in the whole run".to_owned());

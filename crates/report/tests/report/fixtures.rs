@@ -167,19 +167,19 @@ pub(crate) fn failures() -> Run {
     run.agents[0].negotiated.address = "[2001:db8::17]:8080".to_owned();
     let mut post = RequestSpec::get("/100.html");
     post.method = "POST".to_owned();
-    run.plan.requests = RequestSet::one(post);
+    run.plan.traffic.requests = RequestSet::one(post);
     run.agents[0].backend = Backend::Epoll;
     run.agents[0].backend_note = Some(
         "io_uring is refused by this kernel (kernel.io_uring_disabled is 2), so epoll ran"
             .to_owned(),
     );
     run.agents[0].negotiated.depth = 4;
-    run.plan.timeout_ns = S;
-    run.plan.stamps = Stamps::Off;
-    run.plan.model = LoadModel::Closed {
+    run.plan.limits.timeout_ns = S;
+    run.plan.observation.stamps = Stamps::Off;
+    run.plan.load.model = LoadModel::Closed {
         connect_per_s: Some(500.0),
     };
-    run.plan.reuse = replaced_after(1_000);
+    run.plan.traffic.reuse = replaced_after(1_000);
     run.agents[0].source_addresses_chosen = true;
     run.agents[0].source_addresses = (1..=12).map(|host| format!("127.0.0.{host}")).collect();
     deal(run)
@@ -192,8 +192,8 @@ pub(crate) fn interrupted() -> Run {
     run.agents[0].interrupted = true;
     run.plan.target.unix_socket = Some("/run/app/http.sock".into());
     run.agents[0].negotiated.address = "/run/app/http.sock".to_owned();
-    run.plan.reuse = replaced_after(1);
-    run.plan.think_time_ns = 5 * MS;
+    run.plan.traffic.reuse = replaced_after(1);
+    run.plan.traffic.think_time_ns = 5 * MS;
     run.agents[0].workers[0].stamps_clamped = 2;
     run.agents[0].clock.edges.measure_end_planned = in_run(11 * S);
     run.agents[0].limits.ports_needed = None;
@@ -205,8 +205,8 @@ pub(crate) fn interrupted() -> Run {
 pub(crate) fn few() -> Run {
     let window = until(S + 51 * MS);
     let mut run = run(window, vec![steady(0, 2, window, 100)]);
-    run.plan.stop.duration_ns = None;
-    run.plan.stop.requests = Some(100);
+    run.plan.load.stop.duration_ns = None;
+    run.plan.load.stop.requests = Some(100);
     run.agents[0].own_server = true;
     run.agents[0].host.cpu_user_ns = 15 * MS;
     run.agents[0].host.cpu_system_ns = 45 * MS;
@@ -276,7 +276,7 @@ pub(crate) fn target(url: &str) -> Target {
 
 /// Gives the run its schedule, with its seed and what it has in the window.
 fn planned(run: &mut Run, model: LoadModel, seed: u64, expected: f64) {
-    run.plan.model = model;
+    run.plan.load.model = model;
     run.agents[0].seeds.arrivals = Some(seed);
     run.agents[0].expected_arrivals = Some(expected);
 }
@@ -414,16 +414,16 @@ fn run(window: Window, recordings: Vec<Recording>) -> Run {
     let drained_ns = drained.map_or(window.end_ns, |ns| window.start_ns + ns.unsigned_abs());
     let requests = RequestSet::one(RequestSpec::get("/100.html"));
     let mut plan = Plan::new(target("http://127.0.0.1:8080/100.html"), requests);
-    plan.connections = nonzero(
+    plan.load.connections = nonzero(
         workers
             .iter()
             .map(|worker| worker.live.asked)
             .sum::<u32>()
             .max(1),
     );
-    plan.workers = nonzero(workers.len() as u32);
-    plan.setup_timeout_ns = Some(30 * S);
-    plan.drain_limit_ns = S;
+    plan.workers.count = nonzero(workers.len() as u32);
+    plan.limits.setup_timeout_ns = Some(30 * S);
+    plan.load.drain_limit_ns = S;
     let agent = AgentRecord {
         id: "0123456789abcdef0123456789abcdef".to_owned(),
         command: None,

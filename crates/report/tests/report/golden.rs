@@ -253,13 +253,13 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             |run| {
                 in_clear_text(run);
-                run.plan.reuse = replaced_after(1);
+                run.plan.traffic.reuse = replaced_after(1);
             },
             "HTTP/2 in clear text · a connection per request",
         ),
         (
             |run| {
-                let tls = &mut run.plan.tls;
+                let tls = &mut run.plan.connection.tls;
                 tls.server_name = Some("www.example.com".to_owned());
                 tls.identity = Some(ClientIdentity {
                     certificate: "client.pem".into(),
@@ -272,7 +272,7 @@ fn what_is_spoken_is_told_in_a_line() {
         (
             // The path is not a host.
             |run| {
-                let tls = &mut run.plan.tls;
+                let tls = &mut run.plan.connection.tls;
                 tls.server_name = Some("www.example.com".to_owned());
                 run.plan.target = target("https://10.1.2.3/www.example.com");
             },

@@ -168,7 +168,7 @@ fn values_that_no_run_can_have_are_refused() {
         ("/latencies/response/hdr_v2", json!("%")),
         ("/latencies/response/hdr_v2", json!("AAAA")),
         ("/agents/0/backend", json!("kqueue")),
-        ("/plan/model", json!("half-open")),
+        ("/plan/load/model", json!("half-open")),
         ("/agents/0/workers/0/series/interval_ns", json!(0)),
         ("/agents/0/workers/0/series/interval_ns", json!(150_000_000)),
         (

@@ -62,7 +62,7 @@ fn what_is_not_open_when_the_window_begins_is_said_first() {
     let mut run = fixtures::normal();
     let written = |run: &Run, format| written(&Judged::of(run), format, &PIPED);
     let says = "5 of 64 connections were not open when the window began";
-    run.plan.connections = fixtures::nonzero(64);
+    run.plan.load.connections = fixtures::nonzero(64);
     for count in [None, Some(0)] {
         run.agents[0].workers[0].live.unopened_at_start = count;
         assert!(!written(&run, Format::Text).contains("not open when"));

@@ -21,10 +21,10 @@ pub(crate) fn plan(
     let many = |count| NonZeroU32::new(count).expect("at least one");
     let mut plan = Plan::to(url).expect("a URL");
     plan = plan.with_connections(many(connections));
-    plan.workers = many(workers);
-    plan.placement = Placement::Given;
-    plan.warmup_ns = warmup_ms * 1_000_000;
-    plan.stop.duration_ns = Some(window_ms * 1_000_000);
+    plan.workers.count = many(workers);
+    plan.workers.placement = Placement::Given;
+    plan.load.warmup_ns = warmup_ms * 1_000_000;
+    plan.load.stop.duration_ns = Some(window_ms * 1_000_000);
     plan
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn at_rate(plan: Plan, per_s: f64) -> Plan {
 pub(crate) fn with_method(mut plan: Plan, method: &str) -> Plan {
     let mut request = RequestSpec::get(&plan.target.path);
     method.clone_into(&mut request.method);
-    plan.requests = RequestSet::one(request);
+    plan.traffic.requests = RequestSet::one(request);
     plan
 }
 

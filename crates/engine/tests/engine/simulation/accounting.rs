@@ -41,7 +41,7 @@ fn an_overloaded_run_answers_everything_in_drain() {
 #[test]
 fn an_overloaded_run_with_little_time_to_drain_leaves_requests_unsent() {
     let mut plan = open_loop(even_rate(3_000.0), 10, S);
-    plan.drain_limit_ns = 500 * MS;
+    plan.load.drain_limit_ns = 500 * MS;
     let (run, _) = faithful(&plan, &one_place(), "a short drain");
     let (arrivals, population) = (run.summary().arrivals, run.summary().population);
     // 1.5 s at 1,000 per second; those on the 10 connections never end.
@@ -77,7 +77,7 @@ fn who_waits_longer_than_the_time_out_is_skipped() {
     // Two connections carry some 180 per second over so long a network. The queue grows to almost
     // 300 ms; beyond that, most are never sent, and what is sent is answered in time.
     let mut plan = open_loop(even_rate(1_000.0), 2, 2 * S);
-    plan.timeout_ns = 300 * MS;
+    plan.limits.timeout_ns = 300 * MS;
     let mut settings = one_place();
     settings.network_ns = 5 * MS;
     let (run, counts) = run(plan.clone(), &settings);
@@ -108,7 +108,7 @@ fn a_queue_longer_than_the_time_out_does_not_keep_the_server_from_answering() {
     // Were each request sent just in time to time out, none would be answered.
     for connections in [2, 50] {
         let mut plan = open_loop(even_rate(3_000.0), connections, 10 * S);
-        plan.timeout_ns = 300 * MS;
+        plan.limits.timeout_ns = 300 * MS;
         let (run, counts) = run(plan.clone(), &one_place());
         expect_reconciled(&plan, &run, &counts, "a long queue");
         let replies = run.summary().window.replies.successes();
@@ -122,8 +122,8 @@ fn a_reply_that_comes_after_the_time_out_is_one_time_out() {
     // waits in brunt may be given up before, but not before half the time-out.
     for (connections, late_most) in [(1, 800), (10, 800), (200, 600)] {
         let mut plan = open_loop(even_rate(1_000.0), connections, 10 * S);
-        plan.timeout_ns = 40 * MS;
-        plan.connect_timeout_ns = 10 * S;
+        plan.limits.timeout_ns = 40 * MS;
+        plan.limits.connect_timeout_ns = 10 * S;
         let mut settings = textbook(100 * US);
         settings.server.stall = Some(Stall {
             silence_ns: 100 * MS,
@@ -149,7 +149,7 @@ fn further_connections_are_opened_only_as_needed() {
     ] {
         let what = format!("{held} of {most} at {rate_per_s}");
         let mut plan = open_loop(even_rate(rate_per_s), held, S);
-        plan.model = requests_of(even_rate(rate_per_s), most, 100_000);
+        plan.load.model = requests_of(even_rate(rate_per_s), most, 100_000);
         let (run, counts) = faithful(&plan, &textbook(10 * MS), &what);
         let opened = counts.connections_accepted;
         // 10.2 ms for a reply make 11 at once; while one is opened, the next arrival may want one.
@@ -216,12 +216,12 @@ fn whatever_goes_wrong_every_request_has_one_outcome() {
         ] {
             let what = format!("{words}, {process}");
             let mut plan = open_loop(rate(process, 2_000.0, 1), 6, S);
-            plan.model = requests_of(rate(process, 2_000.0, 1), 8, queue_max);
-            plan.workers = many(2);
-            plan.timeout_ns = 100 * MS;
-            plan.connect_timeout_ns = 100 * MS;
-            plan.drain_limit_ns = 50 * MS;
-            plan.warmup_ns = 100 * MS;
+            plan.load.model = requests_of(rate(process, 2_000.0, 1), 8, queue_max);
+            plan.workers.count = many(2);
+            plan.limits.timeout_ns = 100 * MS;
+            plan.limits.connect_timeout_ns = 100 * MS;
+            plan.load.drain_limit_ns = 50 * MS;
+            plan.load.warmup_ns = 100 * MS;
             let settings = SimSettings {
                 interrupt_ns,
                 ..settings.clone()
@@ -261,7 +261,7 @@ fn a_server_with_one_place_and_a_heavy_tail_loses_nothing() {
     for connections in [1, 50] {
         let schedule = rate(ArrivalProcess::Poisson, 500.0, 2);
         let mut plan = open_loop(schedule, connections, 20 * S);
-        plan.drain_limit_ns = 100 * MS;
+        plan.load.drain_limit_ns = 100 * MS;
         faithful(&plan, &settings, "a heavy tail");
     }
 }

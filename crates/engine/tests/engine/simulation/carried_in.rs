@@ -12,12 +12,12 @@ use crate::common::{MS, S, US, ask, many};
 /// A second of warm-up, and two of measurement.
 fn closed(connections: u32) -> Plan {
     let mut plan = plan();
-    plan.connections = many(connections);
-    plan.warmup_ns = S;
-    plan.halves_warmup = false;
-    plan.stop.duration_ns = Some(2 * S);
-    plan.timeout_ns = 100 * S;
-    plan.drain_limit_ns = S;
+    plan.load.connections = many(connections);
+    plan.load.warmup_ns = S;
+    plan.load.halves_warmup = false;
+    plan.load.stop.duration_ns = Some(2 * S);
+    plan.limits.timeout_ns = 100 * S;
+    plan.load.drain_limit_ns = S;
     plan
 }
 
@@ -58,7 +58,7 @@ fn a_window_shorter_than_the_service_time_shows_it() {
     assert!(ns.abs_diff(4 * S) < 50 * MS, "{ns}");
     // Answered in drain, they took as long as they took.
     let mut patient = closed(64);
-    patient.drain_limit_ns = 20 * S;
+    patient.load.drain_limit_ns = 20 * S;
     let (run, _) = faithful(&patient, &textbook(10 * S), "answered in drain");
     assert_eq!(carried_in(&run), expected);
     let Quantile::AtLeast { ns } = run.response_quantile(0.5) else {
@@ -70,9 +70,9 @@ fn a_window_shorter_than_the_service_time_shows_it() {
 /// A server that never answers one request in 1,000, loaded until most connections hang.
 fn forgetful(http: HttpChoice, pipeline: u32) -> (Run, SimCounts) {
     let mut plan = closed(64);
-    plan.protocol = http.into();
-    plan.pipeline = many(pipeline);
-    plan.streams = many(4);
+    plan.connection.protocol = http.into();
+    plan.traffic.pipeline = many(pipeline);
+    plan.traffic.streams = many(4);
     if http == HttpChoice::HTTP2 {
         ask(&mut plan, &[("/delay/1ms", 999), ("/never", 1)]);
     }
@@ -114,7 +114,7 @@ fn no_request_that_hangs_is_lost() {
             "{what}"
         );
         // Little's law sees them: every place is taken all the time.
-        let places = f64::from(run.plan.connections.get() * run.agents[0].negotiated.depth);
+        let places = f64::from(run.plan.load.connections.get() * run.agents[0].negotiated.depth);
         let mean = summary.in_flight_mean.known().expect("a window");
         assert!((mean - places).abs() < 0.001 * places, "{what}: {mean}");
     }

@@ -11,7 +11,7 @@ use crate::common::{MS, S, US, by_count, expect_valid, lifetime, many, many_long
 fn n_connections_give_n_replies_per_service_time() {
     for (connections, workers) in [(1, 1), (7, 1), (7, 3), (100, 2)] {
         let mut plan = closed(connections, 1);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = run(plan, &textbook(800 * US));
         expect_valid(&run, "textbook");
         let expected = u64::from(connections) * 1_000;
@@ -40,13 +40,13 @@ fn requests_have_the_shares_of_their_weights() {
     };
     let shares = |order, workers| {
         let mut plan = plan();
-        plan.requests = set(order);
-        plan.connections = many(6);
-        plan.workers = many(workers);
+        plan.traffic.requests = set(order);
+        plan.load.connections = many(6);
+        plan.workers.count = many(workers);
         by_count(&mut plan, 3_000);
         let (run, _) = run(plan, &textbook(800 * US));
         expect_valid(&run, "weights");
-        assert!(run.plan.requests.is_weighted());
+        assert!(run.plan.traffic.requests.is_weighted());
         let names = run.names.iter();
         let sent: Vec<u64> = names.map(|name| name.requests_sent).collect();
         assert_eq!(sent.iter().sum::<u64>(), 3_000);
@@ -91,13 +91,13 @@ fn users_that_think_do_not_move_in_lockstep() {
     ] {
         for (workers, reuse) in [(1, Reuse::Unlimited), (3, Reuse::Requests(many_long(1)))] {
             let mut plan = closed(USERS, 1);
-            plan.workers = many(workers);
-            plan.reuse = reuse;
-            plan.think_time_ns = S;
-            plan.think_spread = spread;
-            plan.think_seed = 17;
-            plan.warmup_ns = S;
-            plan.stop.duration_ns = Some(10 * S);
+            plan.workers.count = many(workers);
+            plan.traffic.reuse = reuse;
+            plan.traffic.think_time_ns = S;
+            plan.traffic.think_spread = spread;
+            plan.traffic.think_seed = 17;
+            plan.load.warmup_ns = S;
+            plan.load.stop.duration_ns = Some(10 * S);
             let mut settings = textbook(200 * US);
             settings.network_ns = 0;
             settings.server.concurrency = Some(many(1));
@@ -114,7 +114,7 @@ fn users_that_think_do_not_move_in_lockstep() {
                 p50_ns < MS,
                 "{spread:?}, {workers} workers: p50 {p50_ns} ns"
             );
-            assert_eq!(run.plan.think_spread, spread);
+            assert_eq!(run.plan.traffic.think_spread, spread);
             assert_eq!(run.agents[0].seeds.think, Some(17));
         }
     }
@@ -141,8 +141,8 @@ fn the_cost_of_work_is_part_of_every_latency() {
 #[test]
 fn a_window_may_begin_before_the_last_first_request() {
     let mut plan = closed(4_000, 1);
-    plan.warmup_ns = 500 * MS;
-    plan.stop.duration_ns = Some(4 * S);
+    plan.load.warmup_ns = 500 * MS;
+    plan.load.stop.duration_ns = Some(4 * S);
     let mut settings = textbook(S);
     settings.costs.send_ns = 500 * US;
     let (mut run, _) = run(plan, &settings);
@@ -166,8 +166,8 @@ fn a_window_may_begin_before_the_last_first_request() {
 #[test]
 fn deadlines_that_wait_for_their_turn_are_no_pause() {
     let mut plan = closed(6_000, 1);
-    plan.timeout_ns = S;
-    plan.stop.duration_ns = Some(2 * S);
+    plan.limits.timeout_ns = S;
+    plan.load.stop.duration_ns = Some(2 * S);
     let mut settings = textbook(10 * S);
     settings.costs.open_ns = 50 * US;
     let (run, _) = run(plan, &settings);
@@ -202,9 +202,9 @@ fn late_wake_ups_raise_latencies_by_the_delay() {
 #[test]
 fn an_hour_of_load_is_a_unit_test() {
     let mut plan = closed(10, 1);
-    plan.workers = many(2);
-    plan.warmup_ns = 10 * S;
-    plan.stop.duration_ns = Some(3_600 * S);
+    plan.workers.count = many(2);
+    plan.load.warmup_ns = 10 * S;
+    plan.load.stop.duration_ns = Some(3_600 * S);
     let (run, counts) = run(plan, &textbook(99_800 * US));
     expect_valid(&run, "an hour");
     assert_eq!(run.window_ns, 3_600 * S);
@@ -217,10 +217,10 @@ fn an_hour_of_load_is_a_unit_test() {
 #[test]
 fn a_run_by_count_without_a_connection_gives_up() {
     let mut plan = plan();
-    plan.connect_timeout_ns = 10 * MS;
-    plan.stop.requests = Some(10);
-    plan.stop.duration_ns = None;
-    plan.timeout_ns = 50 * MS;
+    plan.limits.connect_timeout_ns = 10 * MS;
+    plan.load.stop.requests = Some(10);
+    plan.load.stop.duration_ns = None;
+    plan.limits.timeout_ns = 50 * MS;
     let mut settings = SimSettings::new(1);
     // It goes away in the warm-up, for ever.
     settings.server.outage = Some(Outage {
@@ -236,8 +236,8 @@ fn a_run_by_count_without_a_connection_gives_up() {
 
 /// What the experiment within the warm-up shows of a server, as its signal says it.
 fn elasticity_of(mut plan: Plan, settings: &SimSettings) -> (Grade, String) {
-    plan.warmup_ns = S;
-    plan.stop.duration_ns = Some(S);
+    plan.load.warmup_ns = S;
+    plan.load.stop.duration_ns = Some(S);
     let (run, _) = run(plan, settings);
     expect_valid(&run, "halved");
     let judgement = run.judge();
@@ -282,13 +282,13 @@ fn replies_slower_than_the_stretches_say_nothing_of_halves() {
 #[test]
 fn connections_that_paused_go_on() {
     let mut plan = closed(7, 1);
-    plan.workers = many(2);
-    plan.warmup_ns = S;
-    plan.halves_warmup = true;
+    plan.workers.count = many(2);
+    plan.load.warmup_ns = S;
+    plan.load.halves_warmup = true;
     let (halved, counts) = run(plan.clone(), &textbook(800 * US));
     expect_valid(&halved, "halved");
     assert_eq!(halved.summary().window.replies.successes(), 7_000);
-    plan.halves_warmup = false;
+    plan.load.halves_warmup = false;
     let (whole, counts_of_whole) = run(plan, &textbook(800 * US));
     assert!(whole.workers().all(|worker| worker.halving.is_none()));
     // 3 of 7 connections paused for 30 of 50 parts of a second.

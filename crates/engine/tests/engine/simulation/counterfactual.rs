@@ -65,9 +65,9 @@ impl Situation {
         settings.host = Some(host);
         let capacity_per_s = f64::from(places.get()) * 1e9 / service_ns;
         let mut plan = plan();
-        plan.connections = many(length(&mut draw, 1.0, 128.0) as u32);
-        plan.warmup_ns = 200 * MS;
-        plan.stop.duration_ns = Some(3 * S);
+        plan.load.connections = many(length(&mut draw, 1.0, 128.0) as u32);
+        plan.load.warmup_ns = 200 * MS;
+        plan.load.stop.duration_ns = Some(3 * S);
         let planned_per_s =
             (draw.random_range(0..3) == 0).then(|| capacity_per_s * length(&mut draw, 0.2, 2.0));
         let mut situation = Self {
@@ -101,7 +101,7 @@ impl Situation {
     }
 
     fn with_more_connections(mut self) -> Self {
-        self.plan.connections = many(self.plan.connections.get() * 2);
+        self.plan.load.connections = many(self.plan.load.connections.get() * 2);
         self.schedule();
         self
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use brunt_engine::{Rounds, prepare_simulated, prepare_simulated_part, raw_requests};
-use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse, Round};
+use brunt_load::{Part, Plan, RequestOrder, RequestSet, RequestSpec, Reuse};
 use brunt_record::{LoggedEnd, ReplyOutcome, Run};
 use brunt_server::Http2Options;
 use brunt_testkit::SimMachine;
@@ -26,9 +26,7 @@ fn numbers(plan: &Plan, part: Option<Part>) -> (Run, BTreeMap<u32, Vec<u64>>) {
     let control = prepared.control();
     let mut keeping = KeepLog(None);
     let mut session = prepared.open_in(&mut machine, &control);
-    let run = session
-        .round(&Round::of(plan), &mut keeping)
-        .expect("a run");
+    let run = session.round(&plan.load, &mut keeping).expect("a run");
     expect_valid(&run, "filled in");
     assert_eq!(failures(&run), []);
     let mut numbers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -59,12 +57,12 @@ fn asking(paths: &[&str]) -> RequestSet {
 /// 600 requests by `workers` on 12 connections, all of which are logged.
 fn counted(workers: u32, requests: RequestSet) -> Plan {
     let mut plan = plan();
-    plan.requests = requests;
-    plan.connections = many(12);
-    plan.workers = many(workers);
-    plan.has_equal_parts = true;
+    plan.traffic.requests = requests;
+    plan.load.connections = many(12);
+    plan.workers.count = many(workers);
+    plan.traffic.has_equal_parts = true;
     by_count(&mut plan, 600);
-    plan.logged_requests_max = 10_000;
+    plan.observation.logged_requests_max = 10_000;
     plan
 }
 
@@ -77,7 +75,7 @@ fn every_number_of_a_sequence_is_sent_once() {
             (4, Reuse::Requests(many_long(7))),
         ] {
             let mut plan = counted(workers, asking(&["/bytes/{{seq}}"]));
-            (plan.pipeline, plan.reuse) = (many(pipeline), reuse);
+            (plan.traffic.pipeline, plan.traffic.reuse) = (many(pipeline), reuse);
             let (_, numbers) = numbers(&plan, None);
             let expected: Vec<u64> = (1..=600).collect();
             assert_eq!(numbers[&0], expected, "{workers}, {pipeline}, {reuse:?}");
@@ -89,7 +87,7 @@ fn every_number_of_a_sequence_is_sent_once() {
 fn a_second_run_goes_on_where_it_is_told_to() {
     for (path, first) in [("/bytes/{{seq}}", 601), ("/bytes/{{seq 1000}}", 1_600)] {
         let mut plan = counted(3, asking(&[path]));
-        plan.sequence_offset = 600;
+        plan.traffic.sequence_offset = 600;
         let (_, numbers) = numbers(&plan, None);
         assert_eq!(numbers[&0], (first..first + 600).collect::<Vec<u64>>());
     }
@@ -98,7 +96,7 @@ fn a_second_run_goes_on_where_it_is_told_to() {
 #[test]
 fn an_open_loop_has_the_numbers_in_the_order_of_its_requests() {
     let mut plan = counted(1, asking(&["/bytes/{{seq 1000}}"]));
-    plan.has_equal_parts = false;
+    plan.traffic.has_equal_parts = false;
     requests_by_plan(&mut plan, even_rate(2_000.0), 1_000);
     let (run, numbers) = numbers(&plan, None);
     assert_eq!(numbers[&0], (1_000..1_600).collect::<Vec<u64>>());
@@ -142,7 +140,7 @@ fn fixed_requests_of_a_list_take_no_number() {
 fn random_numbers_follow_from_the_seed() {
     let drawn = |seed| {
         let mut plan = counted(2, asking(&["/bytes/{{rand 0 100000}}"]));
-        plan.think_seed = seed;
+        plan.traffic.think_seed = seed;
         numbers(&plan, None).1
     };
     assert_eq!(drawn(1), drawn(1));
@@ -158,7 +156,7 @@ fn raw_requests_are_filled_in_byte_by_byte() {
     let requests = raw_requests(text).expect("two");
     let set = RequestSet::of(requests, RequestOrder::Turns).expect("a list");
     let mut plan = counted(1, set);
-    plan.pipeline = many(3);
+    plan.traffic.pipeline = many(3);
     let (run, numbers) = numbers(&plan, None);
     assert_eq!(numbers[&0], (5_001..5_301).collect::<Vec<u64>>());
     assert_eq!(numbers[&1], [7; 300]);
@@ -171,7 +169,7 @@ fn raw_requests_are_filled_in_byte_by_byte() {
 #[test]
 fn what_is_filled_in_needs_http_1() {
     let mut plan = counted(1, asking(&["/bytes/{{seq}}"]));
-    plan.protocol = brunt_load::HttpChoice::HTTP2.into();
+    plan.connection.protocol = brunt_load::HttpChoice::HTTP2.into();
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let error = prepare_simulated(plan, &mut machine).expect_err("its head is compressed");
     let source = std::error::Error::source(&error).expect("a reason");

@@ -60,8 +60,8 @@ fn over(wire: Wire, streams: u32, mut plan: Plan) -> Plan {
         Wire::Http2 | Wire::TlsHttp2 => HttpChoice::HTTP2,
         Wire::Http3 => HttpChoice::HTTP3,
     };
-    plan.protocol = http.into();
-    plan.streams = many(streams);
+    plan.connection.protocol = http.into();
+    plan.traffic.streams = many(streams);
     plan
 }
 
@@ -103,8 +103,8 @@ fn each_stream_gives_a_reply_per_service_time() {
         for wire in [Wire::Http2, Wire::TlsHttp2] {
             let what = format!("{wire:?}: {connections} x {streams}, {workers} workers");
             let mut plan = to("/delay/800us", over(wire, streams, closed(connections)));
-            plan.workers = many(workers);
-            plan.stop.duration_ns = Some(S / 4);
+            plan.workers.count = many(workers);
+            plan.load.stop.duration_ns = Some(S / 4);
             let (run, counts) = faithful(&plan, &textbook(0), &what);
             assert_eq!(run.agents[0].negotiated.protocol, Protocol::HTTP2);
             let is_secure = run.agents[0].negotiated.tls.is_some();
@@ -185,7 +185,7 @@ fn refused_streams_are_counted() {
 fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
     let mut plan = http2(2, 10);
     ask(&mut plan, &[("/delay/800us", 99), ("/never", 1)]);
-    plan.timeout_ns = 20 * MS;
+    plan.limits.timeout_ns = 20 * MS;
     let (run, counters) = exact(plan, &reference(|_| {}), "silent streams");
     let timed_out = lifetime(&run).failures.get(FailureKind::TimedOut);
     let in_flight = run.summary().in_flight_at_end;
@@ -204,7 +204,7 @@ fn a_stream_without_an_answer_is_cancelled_and_the_others_go_on() {
 #[test]
 fn a_silent_connection_is_replaced() {
     let mut plan = to("/never", counted(200, http2(2, 10)));
-    plan.timeout_ns = 20 * MS;
+    plan.limits.timeout_ns = 20 * MS;
     let (run, counters) = exact(plan, &reference(|_| {}), "silent connections");
     assert_eq!(failed(&run), 200);
     let accepted = sum(&counters, |server| server.connections_accepted);
@@ -268,7 +268,7 @@ fn large_bodies_pass_the_windows_both_ways() {
             let what = format!("{wire:?}, {window_bytes}");
             let settings = reference(|http2| http2.window_bytes = window_bytes);
             let mut plan = over(wire, 5, closed(2));
-            plan.stop.duration_ns = Some(300 * MS);
+            plan.load.stop.duration_ns = Some(300 * MS);
             change_request(&mut plan, |request| {
                 request.path = "/bytes/300000".to_owned();
                 request.method = "POST".to_owned();
@@ -330,7 +330,7 @@ fn handshakes_that_fail_are_failed_attempts() {
     let faults = &mut settings.server.faults;
     (faults.handshake_cut, faults.handshake_silent, faults.reset) = (0.2, 0.1, 0.01);
     let mut plan = over(Wire::TlsHttp1, 4, closed(5));
-    plan.connect_timeout_ns = 20 * MS;
+    plan.limits.connect_timeout_ns = 20 * MS;
     let (run, counts) = faithful(&plan, &settings, "handshakes");
     let lifetime = lifetime(&run);
     let cut = lifetime.failures.get(FailureKind::HandshakeCut);
@@ -353,9 +353,12 @@ fn sessions_of_tls_are_resumed_when_that_is_asked_for() {
         (Wire::TlsHttp2, tls13, true),
     ] {
         let mut plan = over(wire, 1, closed(1));
-        (plan.tls.version_min, plan.tls.version_max) = (version, version);
-        plan.tls.resumption = resumption;
-        plan.reuse = Reuse::Requests(many_long(10));
+        (
+            plan.connection.tls.version_min,
+            plan.connection.tls.version_max,
+        ) = (version, version);
+        plan.connection.tls.resumption = resumption;
+        plan.traffic.reuse = Reuse::Requests(many_long(10));
         let (run, _) = run(plan, &textbook(800 * US));
         let lifetime = lifetime(&run);
         let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;

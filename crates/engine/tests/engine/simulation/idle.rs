@@ -26,9 +26,9 @@ fn closing(after_ns: u64, sends_408: bool) -> SimSettings {
 fn carriers(plan: &Plan) -> Vec<(&'static str, Plan)> {
     let mut secure = plan.clone();
     secure.target = Target::parse("https://simulated/", None).expect("a URL");
-    secure.protocol = HttpChoice::HTTP1.into();
+    secure.connection.protocol = HttpChoice::HTTP1.into();
     let mut streams = plan.clone();
-    streams.protocol = HttpChoice::HTTP2.into();
+    streams.connection.protocol = HttpChoice::HTTP2.into();
     change_request(&mut streams, |request| {
         request.path = "/delay/1ms".to_owned()
     });
@@ -130,14 +130,14 @@ fn no_connection_is_opened_that_no_request_is_left_for() {
         (1, 1, 3),
     ] {
         let mut plan = plan();
-        plan.workers = many(workers);
-        plan.connections = many(connections);
+        plan.workers.count = many(workers);
+        plan.load.connections = many(connections);
         by_count(&mut plan, requests);
         for (what, plan) in carriers(&plan) {
             let what = format!("{what}, {workers} workers, {connections} connections");
             let mut settings = textbook(MS);
             let mut one_each = plan.clone();
-            one_each.reuse = Reuse::Requests(many_long(1));
+            one_each.traffic.reuse = Reuse::Requests(many_long(1));
             let (_, counts) = faithful(&one_each, &settings, &what);
             assert_eq!(counts.connections_accepted, requests, "{what}");
             if what.starts_with("HTTP/1.1") {
@@ -148,9 +148,9 @@ fn no_connection_is_opened_that_no_request_is_left_for() {
         }
     }
     let mut plan = open_loop(even_rate(2_000.0), 4, 0);
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(1_000);
-    plan.reuse = Reuse::Requests(many_long(1));
+    plan.load.stop.duration_ns = None;
+    plan.load.stop.requests = Some(1_000);
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
     let (_, counts) = faithful(&plan, &textbook(300 * US), "an open loop");
     assert_eq!(counts.connections_accepted, 1_000);
 }
@@ -159,7 +159,7 @@ fn no_connection_is_opened_that_no_request_is_left_for() {
 fn connections_that_end_just_before_a_short_run_break_nothing() {
     for after_us in (0..20_000).step_by(250) {
         let mut plan = plan();
-        plan.connections = many(2);
+        plan.load.connections = many(2);
         by_count(&mut plan, 1);
         let mut settings = SimSettings::new(1);
         settings.network_ns = 10 * US;

@@ -57,8 +57,8 @@ impl Kind {
             }
             Loop::Closed => {
                 let mut plan = closed(CONNECTIONS, 1);
-                plan.warmup_ns = 0;
-                plan.stop.duration_ns = Some(length_ns);
+                plan.load.warmup_ns = 0;
+                plan.load.stop.duration_ns = Some(length_ns);
                 plan
             }
         };

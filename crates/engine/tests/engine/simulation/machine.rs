@@ -51,7 +51,7 @@ fn without_a_machine_nothing_is_read() {
 #[test]
 fn work_is_cpu_time() {
     let mut plan = open_loop(even_rate(1_000.0), 10, 5 * S);
-    plan.workers = many(2);
+    plan.workers.count = many(2);
     let mut settings = watched(textbook(MS), None, None);
     settings.costs.send_ns = 52 * US;
     let (run, _) = simulate(plan, &settings).expect("a run");
@@ -100,7 +100,7 @@ fn who_sleeps_loses_nothing_and_who_is_woken_waits() {
 #[test]
 fn a_busy_worker_loses_all_that_is_taken() {
     let mut plan = closed(64, 1);
-    plan.stop.duration_ns = Some(2 * S);
+    plan.load.stop.duration_ns = Some(2 * S);
     // It has always something to do.
     let mut settings = at_the_door(|server| server.service = ServiceTime::Constant(10 * US));
     settings.costs.send_ns = 20 * US;
@@ -131,7 +131,7 @@ fn a_server_is_busy_while_it_serves() {
     // (places, arrivals per second, workers)
     for (places, rate_per_s, workers) in [(1, 500.0, 1), (4, 500.0, 1), (2, 3_000.0, 2)] {
         let mut plan = open_loop(even_rate(rate_per_s), 100, 2 * S);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let mut settings = watched(textbook(MS), None, None);
         settings.server.concurrency = Some(many(places));
         settings.server.delay_ns = 7 * MS;
@@ -153,8 +153,8 @@ fn a_server_is_busy_while_it_serves() {
 #[test]
 fn accounts_of_a_run_by_count_end_with_it() {
     let mut plan = plan();
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(1_000);
+    plan.load.stop.duration_ns = None;
+    plan.load.stop.requests = Some(1_000);
     let mut settings = watched(textbook(MS), None, None);
     settings.server.concurrency = Some(many(1));
     let (run, _) = faithful(&plan, &settings, "by count");
@@ -167,7 +167,7 @@ fn accounts_of_a_run_by_count_end_with_it() {
 #[test]
 fn a_limiter_admits_its_rate_and_says_when_to_come_again() {
     let mut plan = closed(50, 1);
-    plan.stop.duration_ns = Some(5 * S);
+    plan.load.stop.duration_ns = Some(5 * S);
     let mut settings = textbook(MS);
     settings.server.limiter = Some(Limiter {
         every_ns: many_long(MS),
@@ -192,8 +192,8 @@ fn a_limiter_admits_its_rate_and_says_when_to_come_again() {
 #[test]
 fn a_server_that_drifts_becomes_slower_as_computed() {
     let mut plan = closed(1, 1);
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = Some(10 * S);
+    plan.load.warmup_ns = 0;
+    plan.load.stop.duration_ns = Some(10 * S);
     let mut settings = textbook(MS);
     settings.network_ns = 0;
     settings.server.drift_per_s = 0.1;

@@ -37,25 +37,25 @@ fn settings() -> SimSettings {
 /// Plans of every kind, by name.
 fn plans() -> Vec<(&'static str, Plan)> {
     let mut closed = plan();
-    closed.connections = many(8 * WORKERS);
-    closed.workers = many(WORKERS);
-    closed.stop.duration_ns = Some(S);
-    closed.timeout_ns = 200 * MS;
-    closed.drain_limit_ns = 500 * MS;
-    closed.stamps = Stamps::Full;
+    closed.load.connections = many(8 * WORKERS);
+    closed.workers.count = many(WORKERS);
+    closed.load.stop.duration_ns = Some(S);
+    closed.limits.timeout_ns = 200 * MS;
+    closed.load.drain_limit_ns = 500 * MS;
+    closed.observation.stamps = Stamps::Full;
     let mut thinking = closed.clone();
-    thinking.think_time_ns = 3 * MS;
-    thinking.think_spread = ThinkSpread::Exponential;
-    thinking.think_seed = 5;
+    thinking.traffic.think_time_ns = 3 * MS;
+    thinking.traffic.think_spread = ThinkSpread::Exponential;
+    thinking.traffic.think_seed = 5;
     let mut listed = closed.clone();
     let requests = (0..7)
         .map(|number| RequestSpec::get(&format!("/{number}")))
         .collect();
     let order = RequestOrder::Random { seed: 3 };
-    listed.requests = RequestSet::of(requests, order).expect("a list");
+    listed.traffic.requests = RequestSet::of(requests, order).expect("a list");
     let open = |schedule: Schedule| {
         let mut open = closed.clone();
-        open.model = requests_of(schedule, 12 * WORKERS, 1_000 * WORKERS);
+        open.load.model = requests_of(schedule, 12 * WORKERS, 1_000 * WORKERS);
         open
     };
     let rate = |process| Schedule::constant_rate(process, 8_000.0, 7).expect("a rate");
@@ -67,7 +67,7 @@ fn plans() -> Vec<(&'static str, Plan)> {
     let stages = vec![stage(1_000.0, 9_000.0), stage(9_000.0, 9_000.0)];
     let staged = Schedule::staged(ArrivalProcess::Uniform, stages, 7).expect("stages");
     let mut sessions = closed.clone();
-    sessions.reuse = Reuse::Requests(many_long(5));
+    sessions.traffic.reuse = Reuse::Requests(many_long(5));
     connections_by_plan(
         &mut sessions,
         super::rate(ArrivalProcess::Poisson, 800.0, 7),
@@ -101,7 +101,7 @@ fn part_of(plan: &Plan, workers: Range<u32>, settings: SimSettings) -> Run {
 
 /// The plan shared out: an agent for each worker.
 fn parts(plan: &Plan) -> Vec<Run> {
-    let workers = 0..plan.workers.get();
+    let workers = 0..plan.workers.count.get();
     workers
         .map(|worker| part_of(plan, worker..worker + 1, settings()))
         .collect()
@@ -112,7 +112,7 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
     for (what, plan) in plans() {
         let (whole, parts) = (whole(&plan), parts(&plan));
         for part in &parts {
-            assert_eq!(part.plan.workers.get(), 1, "{what}");
+            assert_eq!(part.plan.workers.count.get(), 1, "{what}");
             assert_eq!(part.check_sound(), Ok(()), "{what}");
             assert_eq!(part.part_of, Some(plan.amounts()), "{what}");
         }
@@ -163,9 +163,9 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
 #[test]
 fn a_run_by_count_is_shared_out() {
     let (_, mut plan) = plans().swap_remove(0);
-    (plan.stop.duration_ns, plan.stop.requests) = (None, Some(1_003));
+    (plan.load.stop.duration_ns, plan.load.stop.requests) = (None, Some(1_003));
     let parts = parts(&plan);
-    let shares = parts.iter().map(|part| part.plan.stop.requests);
+    let shares = parts.iter().map(|part| part.plan.load.stop.requests);
     assert_eq!(shares.sum::<Option<u64>>(), Some(1_003));
     let issued = parts.iter().map(|part| part.summary().population.issued);
     assert_eq!(issued.sum::<u64>(), 1_003);
@@ -213,10 +213,10 @@ fn a_plan_has_no_other_workers_than_its_own() {
 #[test]
 fn uneven_parts_are_one_run_in_any_order() {
     for (what, mut plan) in plans() {
-        plan.workers = many(7);
-        plan.connections = many(53);
+        plan.workers.count = many(7);
+        plan.load.connections = many(53);
         if let LoadModel::Open { schedule, .. } | LoadModel::Sessions { schedule, .. } =
-            &mut plan.model
+            &mut plan.load.model
             && schedule.rate_per_s().is_some()
         {
             let rate = Schedule::constant_rate(schedule.process(), 1_000.1, schedule.seed());
@@ -274,7 +274,7 @@ fn a_part_that_is_missing_is_named() {
     let (status, detail) = completeness(&merged);
     assert_eq!(status, InvariantStatus::Broken);
     assert!(detail.contains("without 2"), "{detail}");
-    assert_eq!(merged.plan.workers, many(3));
+    assert_eq!(merged.plan.workers.count, many(3));
 }
 
 #[test]
@@ -282,9 +282,9 @@ fn parts_of_other_plans_are_refused() {
     let (_, plan) = plans().swap_remove(4);
     let first = part_of(&plan, 0..1, settings());
     let mut faster = plan.clone();
-    faster.connections = many(9 * WORKERS);
+    faster.load.connections = many(9 * WORKERS);
     let mut of_other_seed = plan.clone();
-    if let LoadModel::Open { schedule, .. } = &mut of_other_seed.model {
+    if let LoadModel::Open { schedule, .. } = &mut of_other_seed.load.model {
         let rate = Schedule::constant_rate(ArrivalProcess::Poisson, 8_000.0, 8);
         *schedule = rate.expect("a rate");
     }
@@ -307,10 +307,10 @@ fn parts_of_other_plans_are_refused() {
 #[test]
 fn quantiles_are_those_of_all_requests() {
     let (_, mut plan) = plans().swap_remove(0);
-    plan.workers = many(2);
-    plan.connections = many(8);
-    plan.stop.duration_ns = Some(4 * S);
-    plan.timeout_ns = S;
+    plan.workers.count = many(2);
+    plan.load.connections = many(8);
+    plan.load.stop.duration_ns = Some(4 * S);
+    plan.limits.timeout_ns = S;
     let at = |ns| serving(|server| server.service = ServiceTime::Constant(ns));
     let slow = part_of(&plan, 1..2, at(200 * MS));
     let runs = vec![part_of(&plan, 0..1, at(MS)), slow];

@@ -20,19 +20,19 @@ use crate::common::{MS, S, US, expect_valid, failed, failures, lifetime, many_lo
 /// The plan with `texts` as messages. `reply` says how the end of a reply is found.
 fn exchanging(mut plan: Plan, reply: &str, texts: &[&str]) -> Plan {
     plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
-    plan.protocol = ProtocolSpec::Messages(MessageExchange {
+    plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: reply.parse().expect("a framing"),
         opening: None,
         seed: 1,
     });
-    plan.requests = messages_of(texts);
+    plan.traffic.requests = messages_of(texts);
     plan
 }
 
 /// The plan with a first message on each connection. `reply` says how the end of its reply is
 /// found.
 fn opened(mut plan: Plan, reply: &str) -> Plan {
-    if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
+    if let ProtocolSpec::Messages(exchange) = &mut plan.connection.protocol {
         exchange.opening = Some(OpeningMessage {
             message: Template::parse("hello {conn}\\n")
                 .expect("a message")
@@ -105,7 +105,7 @@ fn response_times_show_every_silence() {
         server.stall = Some(SILENCES);
     });
     let mut plan = exchanging(open_loop(even_rate(1_000.0), 10, 20 * S), "echo", &["a\\n"]);
-    plan.warmup_ns = 200 * MS;
+    plan.load.warmup_ns = 200 * MS;
     let (run, _) = faithful(&plan, &settings, "stalls");
     expect_silences(&run, 2 * MS, "stalls");
 }
@@ -118,7 +118,7 @@ fn the_first_message_of_a_connection_is_part_of_its_opening() {
         ..answering(b"fine\n")
     };
     let mut plan = opened(exchanging(closed(3, 1), "line", &["ping\\n"]), "line");
-    plan.reuse = Reuse::Requests(many_long(10));
+    plan.traffic.reuse = Reuse::Requests(many_long(10));
     let (run, counts) = faithful(&plan, &server(messages, |_| {}), "first messages");
     assert_eq!(failed(&run), 0);
     let lifetime = lifetime(&run);
@@ -137,7 +137,7 @@ fn replies_may_end_with_their_connection() {
         ..answering(b"all of it")
     };
     let mut plan = exchanging(closed(3, 1), "until-close", &["ping\\n"]);
-    plan.reuse = Reuse::Requests(many_long(1));
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
     let (run, _) = faithful(&plan, &server(messages, |_| {}), "until close");
     let lifetime = lifetime(&run);
     assert!(lifetime.replies.total() > 1_000, "{lifetime:?}");
@@ -189,7 +189,7 @@ fn pushes_are_counted_and_end_nothing() {
     });
     let mut plan = exchanging(closed(4, 1), "line", &["ping\\n"]);
     // The push comes before the next message is sent.
-    plan.think_time_ns = MS;
+    plan.traffic.think_time_ns = MS;
     let (run, counts) = faithful(&plan, &settings, "pushes");
     let lifetime = lifetime(&run);
     assert_eq!(failed(&run), 0, "{:?}", failures(&run));
@@ -201,7 +201,7 @@ fn pushes_are_counted_and_end_nothing() {
 #[test]
 fn replies_that_are_cut_short_or_late_are_failures() {
     let mut plan = exchanging(closed(4, 1), "line", &["ping\\n"]);
-    plan.timeout_ns = 50 * MS;
+    plan.limits.timeout_ns = 50 * MS;
     let long = |change: fn(&mut SimFaults)| {
         let change = |server: &mut SimServer| change(&mut server.faults);
         server(answering(b"a long answer\n"), change)

@@ -52,9 +52,9 @@ fn plan() -> Plan {
 /// A closed loop for a second.
 fn closed(connections: u32, depth: u32) -> Plan {
     let mut plan = plan();
-    plan.connections = many(connections);
-    plan.pipeline = many(depth);
-    plan.stop.duration_ns = Some(S);
+    plan.load.connections = many(connections);
+    plan.traffic.pipeline = many(depth);
+    plan.load.stop.duration_ns = Some(S);
     plan
 }
 
@@ -72,14 +72,14 @@ fn messages_of(texts: &[&str]) -> RequestSet {
 /// to wait, and kernel stamps on every connection.
 fn open_loop(schedule: Schedule, connections: u32, duration_ns: u64) -> Plan {
     let mut plan = plan();
-    plan.connections = many(connections);
+    plan.load.connections = many(connections);
     requests_by_plan(&mut plan, schedule, 10_000_000);
-    plan.stamps = Stamps::Full;
-    plan.warmup_ns = 0;
-    plan.stop.duration_ns = Some(duration_ns);
-    plan.timeout_ns = 100 * S;
-    plan.connect_timeout_ns = 100 * S;
-    plan.drain_limit_ns = 100 * S;
+    plan.observation.stamps = Stamps::Full;
+    plan.load.warmup_ns = 0;
+    plan.load.stop.duration_ns = Some(duration_ns);
+    plan.limits.timeout_ns = 100 * S;
+    plan.limits.connect_timeout_ns = 100 * S;
+    plan.load.drain_limit_ns = 100 * S;
     plan
 }
 

@@ -19,9 +19,9 @@ const WARMUP_NS: u64 = 200 * MS;
 
 fn closed(connections: u32) -> Plan {
     let mut plan = super::closed(connections, 1);
-    plan.warmup_ns = WARMUP_NS;
-    plan.stop.duration_ns = Some(4 * S);
-    plan.timeout_ns = 10 * S;
+    plan.load.warmup_ns = WARMUP_NS;
+    plan.load.stop.duration_ns = Some(4 * S);
+    plan.limits.timeout_ns = 10 * S;
     plan
 }
 
@@ -48,22 +48,22 @@ fn plans() -> Vec<(&'static str, Plan)> {
     vec![
         ("closed", closed(8)),
         ("one connection", closed(1)),
-        ("two workers", change(|plan| plan.workers = many(2))),
+        ("two workers", change(|plan| plan.workers.count = many(2))),
         (
             "HTTP/2",
             change(|plan| {
-                plan.protocol = HttpChoice::HTTP2.into();
+                plan.connection.protocol = HttpChoice::HTTP2.into();
                 change_request(plan, |request| request.path = "/delay/1ms".to_owned());
-                plan.streams = many(4);
+                plan.traffic.streams = many(4);
             }),
         ),
         (
             "a connection per request",
-            change(|plan| plan.reuse = Reuse::Requests(many_long(1))),
+            change(|plan| plan.traffic.reuse = Reuse::Requests(many_long(1))),
         ),
         (
             "open",
-            change(|plan| plan.model = poisson(2_000.0, 100_000)),
+            change(|plan| plan.load.model = poisson(2_000.0, 100_000)),
         ),
     ]
 }
@@ -140,9 +140,9 @@ fn a_server_that_does_not_come_back() {
 #[test]
 fn a_run_by_count_says_what_was_never_sent() {
     let mut plan = closed(8);
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(5_000_000);
-    plan.timeout_ns = 2 * S;
+    plan.load.stop.duration_ns = None;
+    plan.load.stop.requests = Some(5_000_000);
+    plan.limits.timeout_ns = 2 * S;
     let (run, _) = run(plan, &gone(1_700 * MS, u64::MAX));
     failure_of(&run, "by count");
     let because = run.judge().because;
@@ -164,7 +164,7 @@ fn attempts_that_a_late_worker_makes_late_are_no_fault_of_brunt() {
             let (run, _) = run(plan.clone(), &settings);
             let what = format!("{what}, {} ms late", delay_ns / MS);
             expect_valid(&run, &what);
-            let opens_by_plan = plan.reuse != Reuse::Unlimited;
+            let opens_by_plan = plan.traffic.reuse != Reuse::Unlimited;
             assert_eq!(
                 status(&run, "L1") == InvariantStatus::Flagged,
                 !opens_by_plan,
@@ -178,8 +178,8 @@ fn attempts_that_a_late_worker_makes_late_are_no_fault_of_brunt() {
 fn an_outage_outside_of_the_window_is_none() {
     for (from_ns, until_ns) in [(50 * MS, 120 * MS), (4_400 * MS, 5 * S)] {
         let mut plan = closed(8);
-        plan.warmup_ns = 400 * MS;
-        plan.stop.duration_ns = Some(3 * S);
+        plan.load.warmup_ns = 400 * MS;
+        plan.load.stop.duration_ns = Some(3 * S);
         let (run, _) = run(plan, &gone(from_ns, until_ns));
         expect_valid(&run, "outside");
         assert_eq!(run.server_failure(), None);
@@ -227,8 +227,8 @@ fn silent() -> SimSettings {
 fn a_silence_is_found_when_it_was_whatever_the_rate_was_before() {
     for (what, mut plan) in plans() {
         // From 1.5 to 4.5 s, which holds the silence from 2.5 to 3.7 s.
-        plan.warmup_ns = 1_500 * MS;
-        plan.stop.duration_ns = Some(3 * S);
+        plan.load.warmup_ns = 1_500 * MS;
+        plan.load.stop.duration_ns = Some(3 * S);
         if what == "HTTP/2" {
             let path = "/stall/1200ms/2500ms";
             change_request(&mut plan, |request| request.path = path.to_owned());
@@ -259,12 +259,12 @@ fn slow_and_rare_replies_are_no_silence() {
     slow.server.outage = None;
     slow.server.service = ServiceTime::Constant(1_100 * MS);
     let mut rare = closed(8);
-    rare.model = poisson(2.0, 100);
-    rare.stop.duration_ns = Some(20 * S);
+    rare.load.model = poisson(2.0, 100);
+    rare.load.stop.duration_ns = Some(20 * S);
     let mut quick = gone(0, 0);
     quick.server.outage = None;
     for (plan, settings) in [(closed(8), slow), (rare, quick)] {
         let (run, _) = run(plan, &settings);
-        assert_eq!(run.server_failure(), None, "{:?}", run.plan.model);
+        assert_eq!(run.server_failure(), None, "{:?}", run.plan.load.model);
     }
 }

@@ -193,10 +193,10 @@ fn who_is_late_while_others_wait_pays_for_all_that_it_costs_them() {
 #[test]
 fn a_closed_loop_splits_its_service_times() {
     let mut plan = plan();
-    plan.stamps = brunt_load::Stamps::Full;
-    plan.stop.duration_ns = Some(20 * S);
-    plan.warmup_ns = 0;
-    plan.connections = many(1);
+    plan.observation.stamps = brunt_load::Stamps::Full;
+    plan.load.stop.duration_ns = Some(20 * S);
+    plan.load.warmup_ns = 0;
+    plan.load.connections = many(1);
     let (run, counts) = faithful(&plan, &late(0.1, 3 * MS), "a closed loop");
     assert!(counts.late_wake_ups > 100);
     assert_eq!(others_ns(&run), SERVER_NS * run.latencies.response.count());
@@ -232,7 +232,7 @@ fn brunts_own_work_is_its_own_share() {
 fn planned_connections_are_split_from_their_sends() {
     let mut plan = open(10.0, 5);
     connections_by_plan(&mut plan, even_rate(10.0), 100);
-    plan.reuse = Reuse::Requests(many_long(3));
+    plan.traffic.reuse = Reuse::Requests(many_long(3));
     let (run, _) = faithful(&plan, &late(1.0, 2 * MS), "sessions");
     let own = &run.latencies.split.own;
     // What follows a reply is sent when that reply is taken: the delay there is one of the reply.

@@ -71,7 +71,7 @@ fn poisson_runs(service: ServiceTime, mean_ns: f64, busy: f64, connections: u32)
     let of_seed = |seed| {
         let schedule = rate(ArrivalProcess::Poisson, busy * 1e9 / mean_ns, seed);
         let mut plan = open_loop(schedule, connections, 60 * S);
-        plan.warmup_ns = 5 * S;
+        plan.load.warmup_ns = 5 * S;
         let (run, _) = faithful(&plan, &one_at_a_time(service, seed), "queueing");
         assert!(connections == 1 || run.summary().arrivals.waited == 0);
         run
@@ -227,7 +227,7 @@ fn below_capacity_every_response_is_the_service_and_the_round_trip() {
     for (rate_per_s, connections, workers, seconds) in cases {
         let what = format!("{rate_per_s} per second");
         let mut plan = open_loop(even_rate(rate_per_s), connections, seconds * S);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = faithful(&plan, &textbook(800 * US), &what);
         let arrivals = run.summary().arrivals;
         assert_eq!(arrivals.planned, rate_per_s as u64 * seconds, "{what}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use brunt_engine::{Rounds, RunError, prepare_simulated};
 use brunt_load::{
     Batch, BatchOutcome, BatchTag, ConnectionNumber, GeneratorError, GeneratorResponse, LoadModel,
-    Plan, RequestGenerator, ResponseParts, Round,
+    Plan, RequestGenerator, ResponseParts,
 };
 use brunt_record::Run;
 use brunt_testkit::{SimCounts, SimMachine, SimSettings};
@@ -67,7 +67,7 @@ impl RandomGenerator {
             requests: 0,
             wanted: ResponseParts::Nothing,
             delays,
-            is_planned: matches!(plan.model, LoadModel::Open { .. }),
+            is_planned: matches!(plan.load.model, LoadModel::Open { .. }),
             nothing: if parks { 20 } else { 0 },
             failing: if fails { 2 } else { 0 },
             batch_most: if has_batches { 9 } else { 1 },
@@ -239,7 +239,7 @@ pub(super) fn simulate_generated(
     let generators = generators.collect();
     let mut session = prepared.open_in(&mut machine, &control);
     session.set_generators(generators).expect("as many");
-    let run = session.round(&Round::of(plan), &mut |_, _: &_| {});
+    let run = session.round(&plan.load, &mut |_, _: &_| {});
     let has_failed = session.generator_error().is_some();
     drop(session);
     let run = run?;

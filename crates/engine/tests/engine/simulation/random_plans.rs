@@ -117,24 +117,24 @@ impl Case {
         };
         case.settings.interrupt_ns = (values.within(1, 10) == 1).then(|| {
             // Somewhere in the window, if that is long enough.
-            let before_ns = 5 * case.settings.network_ns + 30 * MS + case.plan.warmup_ns;
+            let before_ns = 5 * case.settings.network_ns + 30 * MS + case.plan.load.warmup_ns;
             before_ns + values.length(MS, 100 * MS)
         });
         Self::limits(&mut values, &mut case.settings);
-        case.plan.sends_again = Values(Pcg64::new(seed.into(), 1_008)).within(1, 3) > 1;
+        case.plan.traffic.sends_again = Values(Pcg64::new(seed.into(), 1_008)).within(1, 3) > 1;
         case
     }
 
     /// This case over TLS.
     pub(super) fn over_tls(mut self) -> Self {
         self.plan.target = Target::parse("https://simulated/", None).expect("a URL");
-        if self.plan.protocol == HttpChoice::AUTO.into() {
-            self.plan.protocol = HttpChoice::HTTP1.into();
+        if self.plan.connection.protocol == HttpChoice::AUTO.into() {
+            self.plan.connection.protocol = HttpChoice::HTTP1.into();
         }
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_002));
-        self.plan.tls.resumption = values.sometimes();
+        self.plan.connection.tls.resumption = values.sometimes();
         if values.sometimes() {
-            self.plan.tls.version_max = TlsVersion::Tls12;
+            self.plan.connection.tls.version_max = TlsVersion::Tls12;
         }
         if self.settings.server.framing == Framing::UntilClose {
             // The simulated server ends TLS without an alert: such answers would all be truncated.
@@ -147,10 +147,10 @@ impl Case {
     /// This case over HTTP/2, for the reference server.
     pub(super) fn over_http2(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_001));
-        self.plan.protocol = HttpChoice::HTTP2.into();
-        self.plan.pipeline = many(1);
-        self.plan.streams = many(values.length(1, 100) as u32);
-        self.plan.sends_again = values.sometimes();
+        self.plan.connection.protocol = HttpChoice::HTTP2.into();
+        self.plan.traffic.pipeline = many(1);
+        self.plan.traffic.streams = many(values.length(1, 100) as u32);
+        self.plan.traffic.sends_again = values.sometimes();
         self
     }
 
@@ -174,8 +174,8 @@ impl Case {
         };
         let ends_connection = reply == "until-close";
         if ends_connection {
-            self.plan.reuse = Reuse::Requests(many_long(1));
-            self.plan.pipeline = many(1);
+            self.plan.traffic.reuse = Reuse::Requests(many_long(1));
+            self.plan.traffic.pipeline = many(1);
         }
         // The simulated server ends TLS without an alert: such answers would all be truncated.
         let is_secure = values.sometimes() && !ends_connection;
@@ -198,7 +198,7 @@ impl Case {
             ..SimMessages::default()
         });
         let reply: MessageFraming = reply.parse().expect("a framing");
-        self.plan.protocol = ProtocolSpec::Messages(MessageExchange {
+        self.plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
             reply: reply.clone(),
             opening: has_opening.then(|| OpeningMessage {
                 message: Template::parse("hello {conn} {now}\\n")
@@ -208,7 +208,7 @@ impl Case {
             }),
             seed: values.within(0, u64::MAX),
         });
-        self.plan.requests = Self::messages(values, "\\n");
+        self.plan.traffic.requests = Self::messages(values, "\\n");
         Self::handshakes(values, &mut self.settings);
         self
     }
@@ -252,7 +252,7 @@ impl Case {
             _ if path == "/interim/1" => (ReplyMatch::Echo, 1),
             _ => (ReplyMatch::Any, 1),
         };
-        self.plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
+        self.plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
             headers: Vec::new().into(),
             subprotocols: vec!["chat".to_owned(); values.within(0, 1) as usize],
             is_binary: values.sometimes(),
@@ -262,10 +262,10 @@ impl Case {
             ping_interval_ns: values.sometimes().then(|| values.length(MS, 50 * MS)),
             seed: values.within(0, u64::MAX),
         });
-        self.plan.requests = Self::messages(values, "");
+        self.plan.traffic.requests = Self::messages(values, "");
         // A slow server would be pinged for minutes.
-        let count = self.plan.stop.requests;
-        self.plan.stop.requests = count.map(|count| count.min(300));
+        let count = self.plan.load.stop.requests;
+        self.plan.load.stop.requests = count.map(|count| count.min(300));
         self
     }
 
@@ -285,17 +285,17 @@ impl Case {
     /// This case with connections that are only kept open.
     pub(super) fn held(mut self) -> Self {
         let plan = &mut self.plan;
-        plan.model = LoadModel::Held {
-            connect_per_s: plan.model.connect_per_s(),
+        plan.load.model = LoadModel::Held {
+            connect_per_s: plan.load.model.connect_per_s(),
         };
-        plan.reuse = Reuse::Unlimited;
-        plan.think_time_ns = 0;
-        if let ProtocolSpec::Messages(exchange) = &mut plan.protocol {
+        plan.traffic.reuse = Reuse::Unlimited;
+        plan.traffic.think_time_ns = 0;
+        if let ProtocolSpec::Messages(exchange) = &mut plan.connection.protocol {
             exchange.reply = MessageFraming::None;
-            plan.requests = RequestSet::nothing();
+            plan.traffic.requests = RequestSet::nothing();
         }
-        let duration_ns = plan.stop.duration_ns.or(Some(100 * MS));
-        plan.stop = Stop {
+        let duration_ns = plan.load.stop.duration_ns.or(Some(100 * MS));
+        plan.load.stop = Stop {
             duration_ns,
             requests: None,
         };
@@ -313,22 +313,22 @@ impl Case {
         let plan = &mut self.plan;
         let target = Target::parse_tcp(Some("simulated:1"), false, None);
         plan.target = target.expect("a server");
-        plan.protocol = ProtocolSpec::Streams(Streams {
+        plan.connection.protocol = ProtocolSpec::Streams(Streams {
             sends,
             receives,
             paced_bits_per_s: None,
             is_arranged: false,
         });
         let connections = values.within(1, 6);
-        plan.connections = many(connections as u32);
-        plan.workers = many(values.within(1, connections.min(3)) as u32);
-        plan.model = LoadModel::Closed {
+        plan.load.connections = many(connections as u32);
+        plan.workers.count = many(values.within(1, connections.min(3)) as u32);
+        plan.load.model = LoadModel::Closed {
             connect_per_s: None,
         };
-        plan.pipeline = many(1);
-        plan.reuse = Reuse::Unlimited;
-        plan.think_time_ns = 0;
-        plan.stop = Stop {
+        plan.traffic.pipeline = many(1);
+        plan.traffic.reuse = Reuse::Unlimited;
+        plan.traffic.think_time_ns = 0;
+        plan.load.stop = Stop {
             duration_ns: Some(values.length(10 * MS, 100 * MS)),
             requests: None,
         };
@@ -355,7 +355,7 @@ impl Case {
     /// This case with the reference server, asked for up to three of its paths.
     pub(super) fn of_reference(mut self, is_secure: bool) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_006));
-        let protocol = self.plan.protocol.clone();
+        let protocol = self.plan.connection.protocol.clone();
         let has_streams = [HttpChoice::HTTP2, HttpChoice::HTTP3].map(ProtocolSpec::from);
         let mut paths = [FAULTLESS, FAULTY].concat();
         if has_streams.contains(&protocol) {
@@ -371,8 +371,8 @@ impl Case {
             })
             .collect();
         let scheme = if is_secure { "https" } else { "http" };
-        if is_secure && self.plan.protocol == HttpChoice::AUTO.into() {
-            self.plan.protocol = HttpChoice::HTTP1.into();
+        if is_secure && self.plan.connection.protocol == HttpChoice::AUTO.into() {
+            self.plan.connection.protocol = HttpChoice::HTTP1.into();
         }
         let target = Target::parse(&format!("{scheme}://simulated{}", asked[0].0), None);
         self.plan.target = target.expect("a URL");
@@ -387,8 +387,8 @@ impl Case {
 
     /// Whether only time fails a request of the reference server's.
     pub(super) fn is_faultless(&self) -> bool {
-        let is_http = self.plan.requests.first().is_some();
-        let requests = self.plan.requests.requests();
+        let is_http = self.plan.traffic.requests.first().is_some();
+        let requests = self.plan.traffic.requests.requests();
         let mut paths = requests.map(|request| request.to_spec().path);
         let is_known = paths.all(|path| FAULTLESS.contains(&&*path));
         let ends = self.settings.reference.and_then(|it| it.requests_max);
@@ -401,9 +401,9 @@ impl Case {
     /// faults.
     pub(super) fn over_http3(mut self) -> Self {
         let values = &mut Values(Pcg64::new(self.settings.seed.into(), 1_007));
-        self.plan.protocol = HttpChoice::HTTP3.into();
-        self.plan.pipeline = many(1);
-        self.plan.streams = many(values.length(1, 100) as u32);
+        self.plan.connection.protocol = HttpChoice::HTTP3.into();
+        self.plan.traffic.pipeline = many(1);
+        self.plan.traffic.streams = many(values.length(1, 100) as u32);
         let network = &mut self.settings.datagrams;
         network.lost = values.fault();
         network.repeated = values.fault();
@@ -447,41 +447,41 @@ impl Case {
     fn plan(values: &mut Values) -> Plan {
         let mut plan = plan();
         let connections = values.within(1, 20);
-        plan.connections = many(connections as u32);
-        plan.workers = many(values.within(1, connections.min(4)) as u32);
+        plan.load.connections = many(connections as u32);
+        plan.workers.count = many(values.within(1, connections.min(4)) as u32);
         if values.sometimes() {
-            plan.pipeline = many(values.within(1, 8) as u32);
+            plan.traffic.pipeline = many(values.within(1, 8) as u32);
         }
         if values.sometimes() {
-            plan.reuse = Reuse::Requests(many_long(values.length(1, 50)));
+            plan.traffic.reuse = Reuse::Requests(many_long(values.length(1, 50)));
         }
-        plan.model = Self::model(values, connections as u32);
-        if !matches!(plan.model, LoadModel::Open { .. }) && values.sometimes() {
-            plan.think_time_ns = values.length(10 * US, 50 * MS);
+        plan.load.model = Self::model(values, connections as u32);
+        if !matches!(plan.load.model, LoadModel::Open { .. }) && values.sometimes() {
+            plan.traffic.think_time_ns = values.length(10 * US, 50 * MS);
         }
-        plan.stamps = match values.within(1, 4) {
+        plan.observation.stamps = match values.within(1, 4) {
             1 => Stamps::Off,
             2 => Stamps::Sampled,
             _ => Stamps::Full,
         };
-        plan.stop = Stop {
+        plan.load.stop = Stop {
             duration_ns: Some(values.length(10 * MS, 200 * MS)),
             requests: None,
         };
         if values.sometimes() {
-            plan.stop.requests = Some(values.length(1, 3_000));
-            let has_stages = plan.model.schedule().is_some_and(|schedule| {
+            plan.load.stop.requests = Some(values.length(1, 3_000));
+            let has_stages = plan.load.model.schedule().is_some_and(|schedule| {
                 // They may be over before anything was measured.
                 schedule.duration_ns().is_some()
             });
             if values.sometimes() && !has_stages {
-                plan.stop.duration_ns = None;
+                plan.load.stop.duration_ns = None;
             }
         }
-        plan.warmup_ns = values.within(0, 2) * values.length(MS, 50 * MS);
-        plan.timeout_ns = values.length(5 * MS, S);
-        plan.connect_timeout_ns = values.length(5 * MS, 200 * MS);
-        plan.drain_limit_ns = values.within(0, 1) * values.length(MS, 500 * MS);
+        plan.load.warmup_ns = values.within(0, 2) * values.length(MS, 50 * MS);
+        plan.limits.timeout_ns = values.length(5 * MS, S);
+        plan.limits.connect_timeout_ns = values.length(5 * MS, 200 * MS);
+        plan.load.drain_limit_ns = values.within(0, 1) * values.length(MS, 500 * MS);
         match values.within(1, 6) {
             1 => change_request(&mut plan, |request| request.method = "HEAD".to_owned()),
             2 => {

@@ -17,8 +17,8 @@ fn instant() -> SimSettings {
 fn idle_connections_never_time_out() {
     for connections in [1, 10] {
         let mut plan = open_loop(even_rate(1.0), connections, 600 * S);
-        plan.timeout_ns = 500 * MS;
-        plan.connect_timeout_ns = 500 * MS;
+        plan.limits.timeout_ns = 500 * MS;
+        plan.limits.connect_timeout_ns = 500 * MS;
         let (run, counts) = faithful(&plan, &textbook(MS), "idle");
         assert_eq!(lifetime(&run).failures.get(FailureKind::TimedOut), 0);
         assert_eq!(run.summary().population.recorded, 600);
@@ -43,7 +43,7 @@ fn any_rate_is_kept() {
     for (rate_per_s, connections, workers, seconds) in cases {
         let what = format!("{rate_per_s} per second");
         let mut plan = open_loop(even_rate(rate_per_s), connections, seconds * S);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = faithful(&plan, &instant(), &what);
         // Arrival k is due at k / R.
         let expected = (rate_per_s * seconds as f64).ceil() as u64;
@@ -81,8 +81,8 @@ fn stages_are_followed_second_by_second() {
         for (workers, warmup_ns) in [(1, 0), (3, 2 * S)] {
             let what = format!("{process}, {workers} workers");
             let mut plan = open_loop(ramps(*process), 30, 23 * S);
-            plan.workers = many(workers);
-            plan.warmup_ns = warmup_ns;
+            plan.workers.count = many(workers);
+            plan.load.warmup_ns = warmup_ns;
             let (run, _) = faithful(&plan, &instant(), &what);
             let counts = per_second(&run);
             assert_eq!(counts.len(), 23, "{what}");
@@ -106,7 +106,7 @@ fn stages_are_followed_second_by_second() {
 #[test]
 fn warm_up_arrivals_are_not_measured() {
     let mut plan = open_loop(even_rate(1_000.0), 1, 2 * S);
-    plan.warmup_ns = S;
+    plan.load.warmup_ns = S;
     // The window begins in a silence that holds up the last 50 requests of the warm-up; they are
     // answered in it, and are not of it.
     let mut settings = instant();
@@ -126,8 +126,8 @@ fn warm_up_arrivals_are_not_measured() {
 
 fn by_count(schedule: Schedule, requests: u64) -> Plan {
     let mut plan = open_loop(schedule, 4, 0);
-    plan.stop.duration_ns = None;
-    plan.stop.requests = Some(requests);
+    plan.load.stop.duration_ns = None;
+    plan.load.stop.requests = Some(requests);
     plan
 }
 
@@ -141,8 +141,8 @@ fn a_count_of_requests_ends_an_open_loop() {
     ] {
         let what = format!("{process}, {workers} workers");
         let mut plan = by_count(rate(process, 2_000.0, 1), 1_000);
-        plan.workers = many(workers);
-        plan.warmup_ns = warmup_ns;
+        plan.workers.count = many(workers);
+        plan.load.warmup_ns = warmup_ns;
         let (run, _) = faithful(&plan, &textbook(300 * US), &what);
         let summary = run.summary();
         assert_eq!(summary.population.recorded, 1_000, "{what}");
@@ -163,7 +163,7 @@ fn a_count_of_requests_ends_an_open_loop() {
 #[test]
 fn a_duration_ends_a_run_by_count_that_is_too_slow() {
     let mut plan = by_count(even_rate(100.0), 1_000);
-    plan.stop.duration_ns = Some(S);
+    plan.load.stop.duration_ns = Some(S);
     let (run, _) = faithful(&plan, &textbook(300 * US), "too slow");
     assert_eq!(run.summary().population.recorded, 100);
     assert_eq!(run.summary().unsent, 900);
@@ -174,7 +174,7 @@ fn a_duration_ends_a_run_by_count_that_is_too_slow() {
 fn stages_that_end_before_the_count_end_the_run() {
     for workers in [1, 3] {
         let mut plan = by_count(rate_for(S, 100.0), 1_000);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = faithful(&plan, &textbook(300 * US), "stages by count");
         assert_eq!(run.summary().population.recorded, 100);
         assert_eq!(run.summary().unsent, 900);
@@ -191,7 +191,7 @@ fn an_hour_of_planned_load_is_a_unit_test() {
     let response = &run.latencies.response;
     assert_eq!((response.min_ns(), response.max_ns()), (Some(MS), Some(MS)));
     assert_eq!(response.count(), 3_600_000);
-    let LoadModel::Open { schedule, .. } = &plan.model else {
+    let LoadModel::Open { schedule, .. } = &plan.load.model else {
         panic!("an open loop")
     };
     assert_eq!(schedule.expected(0, 3_600 * S), 3_600_000.0);

@@ -66,7 +66,7 @@ fn of_the_server(run: &Run, counts: &SimCounts) -> Vec<Check> {
 fn of_the_network(run: &Run, counts: &SimCounts) -> Vec<Check> {
     let lifetime = lifetime(run);
     let replies = lifetime.replies.total();
-    let held = u64::from(run.plan.connections.get().max(run.summary().live.max));
+    let held = u64::from(run.plan.load.connections.get().max(run.summary().live.max));
     // Of what TLS had not decrypted when the run ended there is no count: at most a flight of a
     // handshake, or a record, per connection.
     let in_records = match run.agents[0].negotiated.tls {
@@ -156,7 +156,7 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
         ),
         ("planned arrivals have one outcome", adds_up(all)),
     ];
-    match &plan.model {
+    match &plan.load.model {
         LoadModel::Closed { .. } => {
             checks.push(("nothing is planned", all == ArrivalCounts::default()));
         }
@@ -199,7 +199,7 @@ fn of_arrivals(plan: &Plan, run: &Run, counts: &SimCounts) -> Vec<Check> {
                 ),
                 (
                     "no more connections than allowed",
-                    summary.live.max <= plan.connections.get(),
+                    summary.live.max <= plan.load.connections.get(),
                 ),
                 (
                     "no more first replies than connections",
@@ -274,13 +274,18 @@ fn adds_up(arrivals: ArrivalCounts) -> bool {
 /// How many arrivals the schedule has up to the end of the window. Absent without a schedule, and
 /// where a count of requests ends it.
 fn planned(plan: &Plan, run: &Run) -> Option<u64> {
-    let schedule = plan.model.schedule()?.clone().after(plan.warmup_ns);
-    if plan.stop.requests.is_some() {
+    let schedule = plan
+        .load
+        .model
+        .schedule()?
+        .clone()
+        .after(plan.load.warmup_ns);
+    if plan.load.stop.requests.is_some() {
         return None;
     }
     let warmup_start_ns = run.agents[0].clock.edges.warmup_start.get()?;
     let length_ns = run.window_ns + brunt_record::after_ns(warmup_start_ns, 0);
-    let workers = plan.workers.get();
+    let workers = plan.workers.count.get();
     let of_worker = |worker| {
         let arrivals = schedule.arrivals(worker, workers);
         arrivals.take_while(|&at_ns| at_ns < length_ns).count() as u64

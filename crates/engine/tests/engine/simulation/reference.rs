@@ -37,8 +37,8 @@ fn to(path: &str, (scheme, http): (&str, HttpChoice), mut plan: Plan) -> Plan {
     let url = format!("{scheme}://simulated{path}");
     plan.target = Target::parse(&url, None).expect("a URL");
     change_request(&mut plan, |request| request.path = path.to_owned());
-    plan.protocol = http.into();
-    plan.streams = many(10);
+    plan.connection.protocol = http.into();
+    plan.traffic.streams = many(10);
     plan
 }
 
@@ -100,8 +100,8 @@ fn what_the_server_did_not_process_is_sent_again() {
         for (path, requests_max) in [("/", Some(many_long(53))), ("/random-refuse/20", None)] {
             let what = format!("{wire:?}, {path}");
             let mut planned = plan();
-            planned.sends_again = true;
-            planned.connections = many(2);
+            planned.traffic.sends_again = true;
+            planned.load.connections = many(2);
             by_count(&mut planned, 1_000);
             let settings = SimSettings {
                 network_ns: 100 * US,
@@ -127,8 +127,8 @@ fn what_the_server_did_not_process_is_sent_again() {
 fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
     for connections in [1, 100] {
         let mut closed = plan();
-        closed.connections = many(connections);
-        closed.stop.duration_ns = Some(100 * MS / u64::from(connections.min(5)));
+        closed.load.connections = many(connections);
+        closed.load.stop.duration_ns = Some(100 * MS / u64::from(connections.min(5)));
         let open = open_loop(even_rate(1_000.0), connections, S);
         for planned in [open, closed] {
             let (run, counters) = run(to("/delay/800us", WIRES[4], planned));
@@ -147,7 +147,7 @@ fn a_delay_over_http3_is_kept_however_many_connections_and_streams_there_are() {
 fn response_times_show_every_silence() {
     for wire in WIRES {
         let mut planned = open_loop(even_rate(1_000.0), 10, 20 * S);
-        planned.warmup_ns = 200 * MS;
+        planned.load.warmup_ns = 200 * MS;
         let (run, counters) = run(to("/stall/100ms/1s", wire, planned));
         expect_valid(&run, "silences");
         assert_eq!(counters.replies, lifetime(&run).replies.total());
@@ -164,9 +164,9 @@ fn malformed_answers_over_http2_leave_equal_counts() {
                  no-status push short-body stream-zero window-overflow zero-increment";
     for kind in kinds.split(' ') {
         let mut planned = plan();
-        planned.connections = many(2);
+        planned.load.connections = many(2);
         by_count(&mut planned, 30);
-        planned.timeout_ns = 20 * MS;
+        planned.limits.timeout_ns = 20 * MS;
         let path = format!("/malformed/{kind}");
         let (run, _) = run(to(&path, WIRES[1], planned));
         expect_valid(&run, kind);
@@ -210,7 +210,7 @@ fn random_plans_over_websocket_keep_every_invariant() {
 #[test]
 fn sessions_of_quic_are_not_resumed() {
     let mut planned = to("/", WIRES[4], plan());
-    planned.tls.resumption = true;
+    planned.connection.tls.resumption = true;
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let error = prepare_simulated(planned, &mut machine).expect_err("over QUIC");
     assert!(format!("{error:?}").contains("Resumption"), "{error:?}");
@@ -252,7 +252,7 @@ fn expect_agreement(run: &Run, counters: &[Counters], what: &str) {
     }
     // With `/interim` and several replies each of them counts once, and `/malformed` gives some.
     replies += sum(|it| *it.faults_by_kind.get("raw").unwrap_or(&0));
-    let request = run.plan.requests.first();
+    let request = run.plan.traffic.requests.first();
     if request.is_some_and(|request| request.to_spec().method == "HEAD") {
         // Without its body a truncated answer is whole: a fault to the server alone.
         replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));

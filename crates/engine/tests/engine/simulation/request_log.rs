@@ -2,7 +2,7 @@
 
 use brunt_engine::Rounds;
 use brunt_judge::RunFigures;
-use brunt_load::{Plan, Reuse, Round};
+use brunt_load::{Plan, Reuse};
 use brunt_record::{LoggedEnd, LoggedRequest, RequestLog, Run};
 use brunt_testkit::SimSettings;
 
@@ -10,10 +10,9 @@ use super::{KeepLog, plan, textbook};
 use crate::common::{MS, Server, US, by_count, many, many_long};
 
 fn logged(plan: Plan, settings: &SimSettings) -> (Run, Option<RequestLog>) {
-    let round = Round::of(&plan);
     let mut keeping = KeepLog(None);
     let server = Server::Simulated(Box::new(settings.clone()));
-    let (run, _) = server.session(&plan, |session| session.round(&round, &mut keeping));
+    let (run, _) = server.session(&plan, |session| session.round(&plan.load, &mut keeping));
     (run.expect("a run"), keeping.0)
 }
 
@@ -27,11 +26,11 @@ fn every_request_of_the_window_that_ends_is_logged_once() {
         (2, Reuse::Requests(many_long(3))),
     ] {
         let mut plan = plan();
-        plan.connections = many(9);
-        plan.workers = many(workers);
-        plan.reuse = reuse;
-        plan.logged_requests_max = 1_000_000;
-        plan.logged_responses_max = 2;
+        plan.load.connections = many(9);
+        plan.workers.count = many(workers);
+        plan.traffic.reuse = reuse;
+        plan.observation.logged_requests_max = 1_000_000;
+        plan.observation.logged_responses_max = 2;
         let (run, log) = logged(plan, &settings);
         let log = log.expect("it was asked for");
         let requests: Vec<LoggedRequest> = log.requests().collect();
@@ -64,10 +63,10 @@ fn every_request_of_the_window_that_ends_is_logged_once() {
 #[test]
 fn instants_are_those_of_the_server() {
     let mut plan = plan();
-    plan.connections = many(1);
+    plan.load.connections = many(1);
     by_count(&mut plan, 3);
-    plan.reuse = Reuse::Requests(many_long(2));
-    plan.logged_requests_max = 3;
+    plan.traffic.reuse = Reuse::Requests(many_long(2));
+    plan.observation.logged_requests_max = 3;
     let (run, log) = logged(plan, &textbook(MS));
     let log = log.expect("it was asked for");
     let requests: Vec<LoggedRequest> = log.requests().collect();

@@ -190,7 +190,7 @@ fn the_seeds_cover_every_model_and_outcome() {
         let Ok((run, _)) = case.run() else {
             continue;
         };
-        match case.plan.model {
+        match case.plan.load.model {
             LoadModel::Closed { .. } => closed += 1,
             LoadModel::Open { .. } => open += 1,
             LoadModel::Sessions { .. } => sessions += 1,
@@ -198,7 +198,7 @@ fn the_seeds_cover_every_model_and_outcome() {
         }
         let summary = run.summary();
         arrivals.merge(&summary.arrivals);
-        grown += u32::from(summary.live.max > case.plan.connections.get());
+        grown += u32::from(summary.live.max > case.plan.load.connections.get());
     }
     assert!(
         closed > 30 && open > 30 && sessions > 30,

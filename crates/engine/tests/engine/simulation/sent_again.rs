@@ -15,10 +15,10 @@ const REFUSALS_MAX: u64 = 8;
 /// A run by count without warm-up, whose requests are sent again.
 fn counted(requests: u64, connections: u32) -> Plan {
     let mut plan = plan();
-    plan.sends_again = true;
-    plan.connections = many(connections);
+    plan.traffic.sends_again = true;
+    plan.load.connections = many(connections);
     by_count(&mut plan, requests);
-    plan.timeout_ns = 100 * S;
+    plan.limits.timeout_ns = 100 * S;
     plan
 }
 
@@ -30,8 +30,8 @@ fn over_http2(plan: Plan, streams: u32) -> Plan {
 /// Over HTTP/2, for this path.
 fn asking(path: &str, mut plan: Plan, streams: u32) -> Plan {
     change_request(&mut plan, |request| request.path = path.to_owned());
-    plan.protocol = HttpChoice::HTTP2.into();
-    plan.streams = many(streams);
+    plan.connection.protocol = HttpChoice::HTTP2.into();
+    plan.traffic.streams = many(streams);
     plan
 }
 
@@ -94,7 +94,7 @@ fn a_refused_post_is_sent_again_whole() {
 #[test]
 fn where_nothing_may_be_sent_again_it_fails_as_ever() {
     let mut plan = over_http2(counted(1_000, 2), 10);
-    plan.sends_again = false;
+    plan.traffic.sends_again = false;
     let (run, counters) = exact(plan, &taking(53), "off");
     let ignored = sum(&counters, |it| it.streams_ignored);
     let not_processed = (FailureKind::NotProcessed, ignored);
@@ -107,7 +107,7 @@ fn in_an_open_loop_the_planned_instant_and_the_first_send_count() {
     for (connections, per_s) in [(1, 5_000.0), (2, 10_000.0), (3, 20_000.0)] {
         let what = format!("{connections}, {per_s} per second");
         let mut plan = over_http2(open_loop(even_rate(per_s), connections, S), 100);
-        plan.sends_again = true;
+        plan.traffic.sends_again = true;
         let (run, counters) = exact(plan, &taking(50), &what);
         let lifetime = lifetime(&run);
         assert_eq!(failures(&run), [], "{what}");
@@ -151,7 +151,7 @@ fn a_refused_stream_is_sent_again_on_another_connection() {
         } else {
             counted(2_000, 4)
         };
-        plan.sends_again = true;
+        plan.traffic.sends_again = true;
         let what = format!("open loop: {is_open}");
         let plan = asking("/random-refuse/5", plan, 10);
         let (run, counters) = exact(plan, &textbook(0), &what);
@@ -182,7 +182,7 @@ fn an_idempotent_request_outlives_the_connection_of_one_before_it() {
     ] {
         let what = format!("{method}, {pipeline} deep, announced: {announces_close}");
         let mut plan = counted(1_000, 4);
-        plan.pipeline = many(pipeline);
+        plan.traffic.pipeline = many(pipeline);
         change_request(&mut plan, |request| request.method = method.to_owned());
         let (run, _) = faithful(&plan, &closes(announces_close), &what);
         let lifetime = lifetime(&run);
@@ -225,10 +225,10 @@ fn what_waits_to_be_sent_again_fails_where_no_connection_is_to_be_had() {
             } else {
                 counted(1_000, 2)
             };
-            plan.sends_again = true;
-            plan.stop.duration_ns = Some(S);
-            plan.timeout_ns = 300 * MS;
-            plan.connect_timeout_ns = connect_timeout_ns;
+            plan.traffic.sends_again = true;
+            plan.load.stop.duration_ns = Some(S);
+            plan.limits.timeout_ns = 300 * MS;
+            plan.limits.connect_timeout_ns = connect_timeout_ns;
             let plan = over_http2(plan, 10);
             let (run, counters) = run_in(settings.clone(), plan).expect("a run");
             let lifetime = lifetime(&run);
@@ -248,7 +248,7 @@ fn a_user_who_thinks_does_not_think_before_a_request_that_is_sent_again() {
         server.announces_close = false;
     });
     let mut plan = counted(200, 5);
-    plan.think_time_ns = 20 * MS;
+    plan.traffic.think_time_ns = 20 * MS;
     let (run, _) = faithful(&plan, &settings, "thinking");
     assert_eq!(failures(&run), []);
     let max_ns = run.latencies.response.max_ns().expect("replies");

@@ -17,7 +17,7 @@ const NETWORK_NS: u64 = 100 * US;
 fn sessions(schedule: Schedule, requests: u64, most: u32, duration_ns: u64) -> Plan {
     let mut plan = open_loop(even_rate(1.0), most, duration_ns);
     connections_by_plan(&mut plan, schedule, 1_000_000);
-    plan.reuse = Reuse::Requests(many_long(requests));
+    plan.traffic.reuse = Reuse::Requests(many_long(requests));
     plan
 }
 
@@ -36,8 +36,8 @@ fn each_connection_carries_its_requests() {
     ] {
         let what = format!("{process}, {requests} requests");
         let mut plan = sessions(for_a_second(process, 200.0), requests, 200, 2 * S);
-        plan.workers = many(workers);
-        plan.think_time_ns = think_time_ns;
+        plan.workers.count = many(workers);
+        plan.traffic.think_time_ns = think_time_ns;
         let (run, counts) = faithful(&plan, &textbook(800 * US), &what);
         let summary = run.summary();
         let opened = summary.lifetime.connections_opened;
@@ -120,7 +120,7 @@ fn what_does_not_fit_is_skipped_or_unsent() {
 #[test]
 fn who_waits_longer_than_the_time_out_is_not_opened() {
     let mut plan = sessions(even_rate(1_000.0), 10, 2, S);
-    plan.timeout_ns = 100 * MS;
+    plan.limits.timeout_ns = 100 * MS;
     let (run, _) = faithful(&plan, &textbook(800 * US), "late");
     let arrivals = run.summary().arrivals;
     assert!(arrivals.skipped_late > 600, "{arrivals:?}");
@@ -151,7 +151,7 @@ fn attempts_without_an_answer_time_out_and_free_their_place() {
     let mut settings = textbook(800 * US);
     settings.server.faults.connect_unanswered = 1.0;
     let mut plan = sessions(for_a_second(ArrivalProcess::Constant, 100.0), 1, 2, 2 * S);
-    plan.connect_timeout_ns = 50 * MS;
+    plan.limits.connect_timeout_ns = 50 * MS;
     let (run, counts) = run(plan, &settings);
     let timed_out = lifetime(&run).failures.get(FailureKind::ConnectTimedOut);
     // Two at once, 50 ms each, until the window is over or none is left.
@@ -167,7 +167,7 @@ fn attempts_without_a_socket_are_counted_however_many_wait() {
     // Tens of thousands wait for the one connection; when it is done, they fail one by one.
     settings.server.faults.no_socket = 0.9999;
     let mut plan = sessions(even_rate(1e6), 1, 1, S);
-    plan.stop.duration_ns = Some(300 * MS);
+    plan.load.stop.duration_ns = Some(300 * MS);
     let (run, counts) = faithful(&plan, &settings, "no socket");
     let arrivals = run.summary().arrivals;
     assert_eq!(arrivals.planned, 300_000);
@@ -185,8 +185,8 @@ fn attempts_without_a_socket_are_counted_however_many_wait() {
 #[test]
 fn sessions_in_flight_at_the_end_send_nothing_more() {
     let mut plan = sessions(even_rate(100.0), 100, 200, S);
-    plan.think_time_ns = 10 * MS;
-    plan.warmup_ns = 500 * MS;
+    plan.traffic.think_time_ns = 10 * MS;
+    plan.load.warmup_ns = 500 * MS;
     let (run, _) = faithful(&plan, &textbook(800 * US), "cut off");
     let summary = run.summary();
     assert_eq!(summary.arrivals.planned, 100);
@@ -202,9 +202,9 @@ fn a_count_of_requests_ends_a_run_of_sessions() {
         for (count, workers) in [(500, 1), (501, 2)] {
             let what = format!("{count} in sessions of {requests} at {rate_per_s}");
             let mut plan = sessions(even_rate(rate_per_s), requests, most, 0);
-            plan.workers = many(workers);
-            plan.stop.duration_ns = None;
-            plan.stop.requests = Some(count);
+            plan.workers.count = many(workers);
+            plan.load.stop.duration_ns = None;
+            plan.load.stop.requests = Some(count);
             let (run, _) = faithful(&plan, &textbook(800 * US), &what);
             assert_eq!(run.summary().population.recorded, count, "{what}");
             assert_eq!(run.summary().unsent, 0, "{what}");
@@ -216,9 +216,9 @@ fn a_count_of_requests_ends_a_run_of_sessions() {
 fn a_closed_loop_opens_its_connections_at_a_rate() {
     let set_up_ns = |connections: u32, workers: u32, connect_per_s: Option<f64>| {
         let mut plan = plan();
-        plan.connections = many(connections);
-        plan.workers = many(workers);
-        plan.model = LoadModel::Closed { connect_per_s };
+        plan.load.connections = many(connections);
+        plan.workers.count = many(workers);
+        plan.load.model = LoadModel::Closed { connect_per_s };
         let (run, _) = faithful(&plan, &textbook(800 * US), "a ramp");
         let ready_ns = |worker: &brunt_record::WorkerRecord| at_ns(&run, worker.edges.ready);
         run.workers().map(ready_ns).max().expect("an end")

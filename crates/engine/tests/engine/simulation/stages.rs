@@ -32,8 +32,8 @@ fn p99(stage: &StageRecord) -> Quantile {
 fn run_of(stages: &[(u64, f64)], warmup_ns: u64, timeout_ns: u64) -> Run {
     let seconds = stages.iter().map(|(seconds, _)| seconds).sum::<u64>();
     let mut plan = open_loop(steps(stages), 8, seconds * S);
-    plan.warmup_ns = warmup_ns;
-    plan.timeout_ns = timeout_ns;
+    plan.load.warmup_ns = warmup_ns;
+    plan.limits.timeout_ns = timeout_ns;
     let (run, _) = faithful(&plan, &one_by_one(), &format!("{stages:?}"));
     run
 }
@@ -92,7 +92,7 @@ fn stages_of_all_workers_are_one_list_of_bounded_length() {
     ] {
         let stages = vec![(1, 50.0); count];
         let mut plan = open_loop(steps(&stages), 8, count as u64 * S);
-        plan.workers = many(3);
+        plan.workers.count = many(3);
         let (run, _) = faithful(&plan, &one_by_one(), &format!("{count} stages"));
         let stages = &run.latencies.stages;
         assert_eq!(stages.len(), recorded);

@@ -35,7 +35,7 @@ fn long(histogram: &Histogram) -> u64 {
 /// 1,000 arrivals per second.
 fn arrivals(process: ArrivalProcess, connections: u32, seconds: u64) -> Plan {
     let mut plan = open_loop(rate(process, 1_000.0, 3), connections, seconds * S);
-    plan.warmup_ns = WARMUP_NS;
+    plan.load.warmup_ns = WARMUP_NS;
     plan
 }
 
@@ -48,7 +48,7 @@ fn response_times_show_every_silence() {
     for (connections, workers, seconds) in [(10, 1, 20), (10, 2, 20), (1, 1, 20), (10, 1, 600)] {
         let what = format!("{connections} connections, {workers} workers, {seconds} s");
         let mut plan = even(connections, seconds);
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = faithful(&plan, &stalling(), &what);
         // And what the release of the backlog takes.
         expect_silences(&run, GAP_NS + 100 * US + BUCKET_NS, &what);
@@ -92,8 +92,8 @@ fn service_times_hide_what_waited_in_brunt() {
         );
         // A closed loop sees the same silences as rarely.
         let mut plan = closed(connections, 1);
-        plan.warmup_ns = WARMUP_NS;
-        plan.stop.duration_ns = Some(seconds * S);
+        plan.load.warmup_ns = WARMUP_NS;
+        plan.load.stop.duration_ns = Some(seconds * S);
         let mut settings = stalling();
         settings.server.service = ServiceTime::Constant(MS);
         let (closed, _) = faithful(&plan, &settings, "a closed loop");

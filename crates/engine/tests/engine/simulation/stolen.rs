@@ -50,8 +50,8 @@ fn settings(percent: u64, seed: u64) -> SimSettings {
 
 fn closed() -> Plan {
     let mut plan = super::closed(16, 1);
-    plan.warmup_ns = 200 * MS;
-    plan.stop.duration_ns = Some(10 * S);
+    plan.load.warmup_ns = 200 * MS;
+    plan.load.stop.duration_ns = Some(10 * S);
     plan
 }
 

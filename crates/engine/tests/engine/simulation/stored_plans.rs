@@ -59,10 +59,10 @@ fn a_plan_that_was_read_back_gives_an_equal_run() {
     let requests = ["/a", "/b?c", "/d"].map(RequestSpec::get).to_vec();
     let list = RequestSet::of(requests, RequestOrder::Random { seed: 3 });
     let mut listed = plan();
-    listed.requests = list
+    listed.traffic.requests = list
         .and_then(|list| list.with_weights(&[3, 1, 2]))
         .expect("a list");
-    listed.stop.duration_ns = Some(S);
+    listed.load.stop.duration_ns = Some(S);
     expect_equal_runs(listed, &textbook(800 * US), "a list");
     let mut post = plan();
     change_request(&mut post, |request| {
@@ -70,15 +70,15 @@ fn a_plan_that_was_read_back_gives_an_equal_run() {
         request.headers = vec![("Authorization".to_owned(), SECRET.to_owned())];
         request.body = SECRET.as_bytes().to_vec();
     });
-    post.stop.duration_ns = Some(S);
+    post.load.stop.duration_ns = Some(S);
     expect_equal_runs(post, &textbook(800 * US), "a body");
 }
 
 #[test]
 fn the_plan_of_a_run_runs_again_where_nothing_is_secret() {
     let mut first = plan();
-    first.connections = many(3);
-    first.stop.duration_ns = Some(S);
+    first.load.connections = many(3);
+    first.load.stop.duration_ns = Some(S);
     let (run, _) = simulate(first, &textbook(800 * US)).expect("a run");
     let (again, _) = simulate(read_back(&run.plan), &textbook(800 * US)).expect("a run");
     assert!(run == again);
@@ -93,12 +93,12 @@ fn secretive() -> Plan {
     plan.target = Target::parse(&format!("https://simulated/?{SECRET}"), None)
         .expect("a URL")
         .redacted();
-    plan.tls.identity = Some(ClientIdentity {
+    plan.connection.tls.identity = Some(ClientIdentity {
         certificate: path.clone().into(),
         key: path.into(),
     });
-    brunt_io::tls_config::read_files(&mut plan.tls).expect("it is read");
-    plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
+    brunt_io::tls_config::read_files(&mut plan.connection.tls).expect("it is read");
+    plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: vec![("Cookie".to_owned(), SECRET.to_owned())].into(),
         subprotocols: Vec::new(),
         is_binary: false,
@@ -141,7 +141,7 @@ fn secrets_go_to_who_runs_the_plan_and_are_not_stored() {
     let words = missing.to_string();
     for word in [
         "Authorization, with a body of 9 bytes",
-        "Plan::requests",
+        "Traffic::requests",
         "Target::path",
         "key.pem",
         "TlsSpec",
@@ -153,7 +153,7 @@ fn secrets_go_to_who_runs_the_plan_and_are_not_stored() {
 #[test]
 fn a_plan_whose_requests_were_generated_needs_what_makes_them() {
     let mut plan = plan();
-    plan.is_generated = true;
+    plan.traffic.is_generated = true;
     let error = simulate(read_back(&plan), &textbook(800 * US)).map(drop);
     assert!(matches!(error, Err(RunError::NoGenerator)), "{error:?}");
 }
@@ -161,6 +161,6 @@ fn a_plan_whose_requests_were_generated_needs_what_makes_them() {
 #[test]
 fn a_file_that_was_not_read_does_not_go_anywhere() {
     let mut plan = plan();
-    plan.tls.roots = Some("/nowhere/roots.pem".into());
+    plan.connection.tls.roots = Some("/nowhere/roots.pem".into());
     assert!(serde_json::to_string(&plan).is_err());
 }

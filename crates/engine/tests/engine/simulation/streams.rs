@@ -17,14 +17,14 @@ const BUFFER: u64 = 256 * 1024;
 fn streaming(sends: bool, receives: bool) -> Plan {
     let mut plan = plan();
     plan.target = Target::parse_tcp(Some("simulated:1"), false, None).expect("a server");
-    plan.protocol = ProtocolSpec::Streams(Streams {
+    plan.connection.protocol = ProtocolSpec::Streams(Streams {
         sends,
         receives,
         paced_bits_per_s: None,
         is_arranged: false,
     });
-    plan.connections = many(2);
-    plan.stop.duration_ns = Some(S);
+    plan.load.connections = many(2);
+    plan.load.stop.duration_ns = Some(S);
     plan
 }
 

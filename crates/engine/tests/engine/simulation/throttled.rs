@@ -73,10 +73,10 @@ fn the_rest_is_to_the_nanosecond_what_a_punctual_brunt_measures() {
 /// average.
 fn busy(http: HttpChoice) -> (Plan, SimSettings) {
     let mut plan = open_loop(even_rate(40_000.0), 16, 2 * S);
-    plan.protocol = http.into();
+    plan.connection.protocol = http.into();
     if http == HttpChoice::HTTP2 {
-        plan.streams = many(4);
-        plan.connections = many(4);
+        plan.traffic.streams = many(4);
+        plan.load.connections = many(4);
         change_request(&mut plan, |request| request.path = "/delay/50us".to_owned());
         requests_by_plan(&mut plan, even_rate(40_000.0), 10_000_000);
     }

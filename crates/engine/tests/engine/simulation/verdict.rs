@@ -26,8 +26,8 @@ impl Situation {
     /// A closed loop of so many connections.
     fn closed(connections: u32) -> Self {
         let mut plan = super::closed(connections, 1);
-        plan.warmup_ns = 200 * MS;
-        plan.stop.duration_ns = Some(3 * S);
+        plan.load.warmup_ns = 200 * MS;
+        plan.load.stop.duration_ns = Some(3 * S);
         let mut settings = serving(|server| {
             server.service = ServiceTime::Exponential { mean_ns: 100 * US };
             server.concurrency = Some(many(1));
@@ -62,7 +62,7 @@ impl Situation {
 
     fn judged(&self, seed: u64) -> (Run, Judgement) {
         let mut plan = self.plan.clone();
-        if let LoadModel::Open { schedule, .. } = &mut plan.model {
+        if let LoadModel::Open { schedule, .. } = &mut plan.load.model {
             let rate_per_s = schedule.rate_max();
             *schedule = rate(ArrivalProcess::Poisson, rate_per_s, seed);
         }
@@ -127,7 +127,7 @@ fn a_server_at_its_limit() {
         });
         with_places.expect(Verdict::ServerLimited, "server");
     }
-    let of_workers = Situation::closed(64).with(|plan, _| plan.workers = many(2));
+    let of_workers = Situation::closed(64).with(|plan, _| plan.workers.count = many(2));
     of_workers.expect(Verdict::ServerLimited, "server");
 }
 
@@ -232,10 +232,10 @@ fn a_rate_that_is_met_by_a_brunt_that_is_late() {
 
 #[test]
 fn connections_that_pause_by_plan() {
-    let paused = Situation::closed(8).with(|plan, _| plan.think_time_ns = 10 * MS);
+    let paused = Situation::closed(8).with(|plan, _| plan.traffic.think_time_ns = 10 * MS);
     paused.expect(Verdict::ThinkTime, "paused by plan");
     // So many of them that the server is at its end all the same.
-    let many_paused = Situation::closed(400).with(|plan, _| plan.think_time_ns = 10 * MS);
+    let many_paused = Situation::closed(400).with(|plan, _| plan.traffic.think_time_ns = 10 * MS);
     many_paused.expect(Verdict::ServerLimited, "server");
 }
 
@@ -264,7 +264,7 @@ fn more_arrivals_than_the_server_can_serve() {
 fn a_server_that_drifts() {
     for drift_per_s in [0.05, 0.2] {
         let drifting = Situation::closed(64).with(|plan, settings| {
-            plan.stop.duration_ns = Some(10 * S);
+            plan.load.stop.duration_ns = Some(10 * S);
             settings.server.drift_per_s = drift_per_s;
         });
         // It is at its end all the while.

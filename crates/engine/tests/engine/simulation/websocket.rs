@@ -19,7 +19,7 @@ use crate::common::{
 /// The plan with `texts` as messages over WebSocket, one reply each.
 fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
     plan.target = Target::parse_websocket("ws://simulated/websocket", None).expect("a URL");
-    plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
+    plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
@@ -29,13 +29,13 @@ fn exchanging(mut plan: Plan, matching: ReplyMatch, texts: &[&str]) -> Plan {
         ping_interval_ns: None,
         seed: 1,
     });
-    plan.requests = messages_of(texts);
+    plan.traffic.requests = messages_of(texts);
     plan
 }
 
 /// Changes how messages are exchanged.
 fn change(mut plan: Plan, change: impl FnOnce(&mut WebSocketExchange)) -> Plan {
-    if let ProtocolSpec::WebSocket(exchange) = &mut plan.protocol {
+    if let ProtocolSpec::WebSocket(exchange) = &mut plan.connection.protocol {
         change(exchange);
     }
     plan
@@ -148,7 +148,7 @@ fn depth_keeps_the_server_busy() {
 fn response_times_show_every_silence() {
     let loop_of = open_loop(even_rate(1_000.0), 10, 20 * S);
     let mut plan = exchanging(loop_of, ReplyMatch::Echo, &["a"]);
-    plan.warmup_ns = 200 * MS;
+    plan.load.warmup_ns = 200 * MS;
     let plan = change(plan, |exchange| exchange.ping_interval_ns = Some(70 * MS));
     let (run, counters) = run_at("/stall/100ms/1s", plan);
     expect_silences(&run, 2 * MS, "stalls");
@@ -176,7 +176,7 @@ fn a_ping_before_each_reply_is_answered() {
 fn one_way_messages_are_done_when_they_are_taken() {
     for (depth, path) in [(1, "/never"), (4, "/never"), (4, "")] {
         let mut plan = open_loop(even_rate(2_000.0), 2, S);
-        plan.pipeline = many(depth);
+        plan.traffic.pipeline = many(depth);
         let plan = exchanging(plan, ReplyMatch::Any, &["ping"]);
         let plan = change(plan, |exchange| exchange.replies = 0);
         let (run, counters) = run_at(path, plan);
@@ -196,7 +196,7 @@ fn one_way_messages_are_done_when_they_are_taken() {
 fn connections_are_parted_from() {
     for requests in [1, 7, 100] {
         let mut plan = exchanging(closed(3, 2), ReplyMatch::Any, &["ping"]);
-        plan.reuse = Reuse::Requests(many_long(requests));
+        plan.traffic.reuse = Reuse::Requests(many_long(requests));
         let (run, counters) = run_at("", plan);
         let lifetime = lifetime(&run);
         assert_eq!(failed(&run), 0, "{:?}", failures(&run));
@@ -213,9 +213,9 @@ fn connections_are_parted_from() {
 #[test]
 fn a_server_that_does_not_part_holds_nothing_up_for_long() {
     let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
-    plan.timeout_ns = 10 * S;
-    plan.reuse = Reuse::Requests(many_long(1));
-    plan.stop.duration_ns = Some(5 * S);
+    plan.limits.timeout_ns = 10 * S;
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
+    plan.load.stop.duration_ns = Some(5 * S);
     let (run, counters) = run_at("/malformed/last", plan);
     assert_eq!(failed(&run), 0, "{:?}", failures(&run));
     // A message and a silence of 1 s.
@@ -271,7 +271,7 @@ fn closes_are_failures_by_their_code() {
 #[test]
 fn a_close_without_anything_in_flight_is_no_failure() {
     let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
-    plan.think_time_ns = MS;
+    plan.traffic.think_time_ns = MS;
     let (run, counters) = run_at("/close", plan);
     assert_eq!(failed(&run), 0, "{:?}", failures(&run));
     let closes = counters.websocket_messages_answered;
@@ -305,7 +305,7 @@ fn replies_that_are_cut_short_or_late_are_failures() {
         ("/never", FailureKind::TimedOut),
     ] {
         let mut plan = exchanging(closed(4, 1), ReplyMatch::Any, &["ping"]);
-        plan.timeout_ns = 50 * MS;
+        plan.limits.timeout_ns = 50 * MS;
         let (run, _) = run_at(path, plan);
         let kinds: Vec<FailureKind> = failures(&run).into_iter().map(|(kind, _)| kind).collect();
         assert_eq!(kinds, [kind]);

@@ -13,10 +13,10 @@ const ROUND_TRIP_NS: u64 = 200 * US;
 /// Four connections with a request each, and others after them.
 fn per_request() -> Plan {
     let mut plan = plan();
-    plan.connections = many(4);
-    plan.reuse = Reuse::Requests(many_long(1));
-    plan.stop.duration_ns = Some(S);
-    plan.warmup_ns = 100 * MS;
+    plan.load.connections = many(4);
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
+    plan.load.stop.duration_ns = Some(S);
+    plan.load.warmup_ns = 100 * MS;
     plan
 }
 
@@ -32,7 +32,7 @@ fn always_ns(ns: u64) -> (Option<u64>, Option<u64>) {
 fn connecting_by_tcp_is_a_round_trip_more() {
     for workers in [1, 2] {
         let mut plan = per_request();
-        plan.workers = many(workers);
+        plan.workers.count = many(workers);
         let (run, _) = faithful(&plan, &textbook(800 * US), "TCP");
         let latencies = &run.latencies;
         assert!(run.connects_per_request());
@@ -53,7 +53,7 @@ fn handshake_and_settings_are_part_of_connecting() {
         if https {
             plan.target = Target::parse("https://simulated/", None).expect("a URL");
         }
-        plan.protocol = http.into();
+        plan.connection.protocol = http.into();
         if http == HttpChoice::HTTP2 {
             change_request(&mut plan, |request| {
                 request.path = "/delay/800us".to_owned()
@@ -81,7 +81,7 @@ fn handshake_and_settings_are_part_of_connecting() {
 fn waiting_for_the_connection_is_not_counted_twice() {
     let at_rate = |rate_per_s: f64, connections: u32| -> Run {
         let mut plan = open_loop(even_rate(rate_per_s), connections, S);
-        plan.reuse = Reuse::Requests(many_long(1));
+        plan.traffic.reuse = Reuse::Requests(many_long(1));
         faithful(&plan, &textbook(800 * US), "open loop").0
     };
     // Opened beforehand: on top of the response time.
@@ -109,7 +109,7 @@ fn waiting_for_the_connection_is_not_counted_twice() {
 fn sessions_of_one_request_have_it_too() {
     let mut plan = open_loop(even_rate(100.0), 10, S);
     connections_by_plan(&mut plan, even_rate(100.0), 100);
-    plan.reuse = Reuse::Requests(many_long(1));
+    plan.traffic.reuse = Reuse::Requests(many_long(1));
     let (run, _) = faithful(&plan, &textbook(800 * US), "sessions");
     assert!(run.connects_per_request());
     let latencies = &run.latencies;
@@ -127,7 +127,7 @@ fn sessions_of_one_request_have_it_too() {
 fn kept_connections_have_none_of_it() {
     for uses in [None, Some(2)] {
         let mut plan = per_request();
-        plan.reuse = uses.map_or(Reuse::Unlimited, |uses| Reuse::Requests(many_long(uses)));
+        plan.traffic.reuse = uses.map_or(Reuse::Unlimited, |uses| Reuse::Requests(many_long(uses)));
         let (run, _) = faithful(&plan, &textbook(800 * US), "kept");
         assert!(!run.connects_per_request(), "{uses:?}");
     }

@@ -34,7 +34,7 @@ fn one_timed_out(run: &mut Run) {
         arrivals.planned += 1;
         arrivals.sent += 1;
     });
-    run.plan.timeout_ns = 1_500 * MS;
+    run.plan.limits.timeout_ns = 1_500 * MS;
     run.latencies.lag.record(5 * US);
 }
 
@@ -57,7 +57,7 @@ fn open_load_was_put_on() {
         broken("L1", "connections beyond the first not dealt out", |run| {
             if let LoadModel::Open {
                 connections_max, ..
-            } = &mut run.plan.model
+            } = &mut run.plan.load.model
             {
                 *connections_max = connections_max.saturating_add(1);
             }
@@ -65,7 +65,7 @@ fn open_load_was_put_on() {
         held("L1", "more were opened", |run| {
             if let LoadModel::Open {
                 connections_max, ..
-            } = &mut run.plan.model
+            } = &mut run.plan.load.model
             {
                 *connections_max = connections_max.saturating_add(4);
             }
@@ -102,7 +102,7 @@ fn open_load_was_put_on() {
         held("W6", "by count", by_count),
         held("W6", "by count, two never sent", |run| {
             by_count(run);
-            *run.plan.stop.requests.as_mut().expect("by count") += 2;
+            *run.plan.load.stop.requests.as_mut().expect("by count") += 2;
             in_both_books(run, |arrivals| {
                 arrivals.planned += 2;
                 arrivals.skipped_full += 1;
@@ -194,7 +194,7 @@ fn what_never_ended_is_counted() {
         }),
         broken("L7", "a time-out before its time", |run| {
             // From the planned instant: load began 2.203 s before the end of drain.
-            run.plan.timeout_ns = 2_300 * MS;
+            run.plan.limits.timeout_ns = 2_300 * MS;
             let failures = &mut first(run).tallies.before.failures;
             failures.add(FailureKind::TimedOut);
         })
@@ -269,7 +269,7 @@ fn planned_connections() {
             first(run).tallies.before.requests_sent -= 1;
         }),
         held("I1", "connections that think", |run| {
-            run.plan.think_time_ns = MS;
+            run.plan.traffic.think_time_ns = MS;
             for worker in &mut run.agents[0].workers {
                 worker.live.connection_ns *= 2;
             }
@@ -308,7 +308,7 @@ fn parts_of_response_times() {
             });
         }),
         broken("S1", "split without stamps", |run| {
-            run.plan.stamps = Stamps::Off
+            run.plan.observation.stamps = Stamps::Off
         }),
         held("S1", "all split", |run| {
             // Every response has parts, so that their sums are those of the response times.
@@ -344,7 +344,7 @@ fn parts_of_response_times() {
             run.latencies.lag = fewer;
         }),
         held("S1", "without stamps", |run| {
-            run.plan.stamps = Stamps::Off;
+            run.plan.observation.stamps = Stamps::Off;
             run.latencies.split = Split::default();
         }),
     ];

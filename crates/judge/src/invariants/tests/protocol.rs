@@ -74,7 +74,7 @@ fn connections_and_failures_are_those_of_the_protocol() {
         })
         .on(run),
         broken("P1", "resumed, though that is off", |run| {
-            run.plan.tls.resumption = false
+            run.plan.connection.tls.resumption = false
         }),
         broken("P1", "handshakes in clear text", |run| {
             run.agents[0].negotiated.tls = None
@@ -203,7 +203,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
     run.agents[0].negotiated.protocol = Protocol::WEBSOCKET;
     let upgrades = run.latencies.connect.count();
     (0..upgrades).for_each(|_| run.latencies.greeting.record(3_000 * US));
-    run.plan.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
+    run.plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
         headers: Vec::new().into(),
         subprotocols: Vec::new(),
         is_binary: false,
@@ -218,7 +218,7 @@ fn of_websocket(run: &mut Run, replies: u32) {
 /// The run as one of messages.
 fn of_messages(run: &mut Run, reply: &str) {
     run.agents[0].negotiated.protocol = Protocol::MESSAGES;
-    run.plan.protocol = ProtocolSpec::Messages(MessageExchange {
+    run.plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
         reply: reply.parse().expect(reply),
         opening: None,
         seed: 0,

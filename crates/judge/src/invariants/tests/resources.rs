@@ -156,14 +156,14 @@ fn resources() {
         }),
         flagged("R2", "more workers than CPUs, as forced", |run| {
             run.agents[0].host.usable_cpus = 1;
-            run.plan.oversubscribe = true;
+            run.plan.workers.oversubscribe = true;
         }),
         not_applicable("R2", "simulated", |run| {
             run.agents[0].host.usable_cpus = 1;
             run.agents[0].backend = Backend::Sim;
         }),
         broken("R2", "a worker did not report", |run| {
-            run.plan.workers = nonzero(3)
+            run.plan.workers.count = nonzero(3)
         }),
         broken("R3", "too few descriptors", |run| {
             run.agents[0].limits.descriptors_limit = 39

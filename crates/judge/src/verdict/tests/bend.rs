@@ -82,7 +82,7 @@ pub(super) fn beside(run: &mut Run, ms: u64) {
 
 /// Connections that pause for as long as they are busy.
 pub(super) fn thinking(run: &mut Run) {
-    run.plan.think_time_ns = MS;
+    run.plan.traffic.think_time_ns = MS;
     for worker in &mut run.agents[0].workers {
         worker.in_flight_ns /= 2;
     }
@@ -357,8 +357,8 @@ pub(super) fn closed() -> Run {
 /// An open loop whose rate is met.
 pub(super) fn open() -> Run {
     let mut run = run_watched([worker(0, true), worker(1, true)]);
-    let connections_max = run.plan.connections;
-    run.plan.model = LoadModel::Open {
+    let connections_max = run.plan.load.connections;
+    run.plan.load.model = LoadModel::Open {
         schedule: Schedule::constant_rate(ArrivalProcess::Constant, 4_000.0, 7).expect("a rate"),
         connections_max,
         queue_max: nonzero(100),

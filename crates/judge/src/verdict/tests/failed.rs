@@ -1,6 +1,6 @@
 //! Runs in which nothing succeeded, in which the server failed, or brunt was stopped.
 
-use brunt_load::{RequestSet, RequestSpec, Target};
+use brunt_load::{RequestSet, RequestSpec, Target, Work};
 use brunt_record::{
     Downtime, FailureKind, Histogram, MissingConnections, Objective, Pause, Population, Protocol,
     Run, Tally,
@@ -77,7 +77,10 @@ fn what_never_succeeded_is_no_result() {
             let worker = &mut run.agents[0].workers[0];
             happened(&mut worker.tallies.measure);
             let tally = &worker.tallies.measure;
-            let (recorded, failed) = (tally.replies.total(), tally.failures.of_requests(false));
+            let (recorded, failed) = (
+                tally.replies.total(),
+                tally.failures.of_requests(Work::Requests),
+            );
             worker.population = Population {
                 issued: recorded + failed,
                 recorded,
@@ -212,7 +215,7 @@ fn what_is_to_be_tried_is_the_request_that_was_sent() {
     ] {
         let mut run = emptied(closed());
         run.plan.target = Target::parse(url, None).expect("a URL");
-        run.plan.requests = RequestSet::one(spec.clone());
+        run.plan.traffic.requests = RequestSet::one(spec.clone());
         let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
         (0..9).for_each(|_| replies.add(status));
         judged_as(&run, Verdict::NoSuccess, "", advice);
@@ -231,7 +234,7 @@ fn too_few_replies_for_an_objective_take_a_longer_run() {
     let mut advice = vec!["for the capacity: a higher -r".to_owned()];
     add_of_objectives(&run, &mut advice);
     assert_eq!(advice[0], "for enough replies: -d 5s");
-    run.plan.stop.requests = Some(9);
+    run.plan.load.stop.requests = Some(9);
     add_of_objectives(&run, &mut advice);
     assert_eq!(advice[0], "for enough replies: more requests (-n)");
     run.objectives.clear();
@@ -357,7 +360,7 @@ fn connections_that_are_not_taken_are_a_finding() {
 #[test]
 fn a_run_by_count_says_what_was_never_sent() {
     let mut run = gone(&[(500, None)]);
-    run.plan.stop.requests = Some(5_000_000);
+    run.plan.load.stop.requests = Some(5_000_000);
     run.agents[0].workers[0].unsent = 4_000_000;
     let because = judged(&run).because;
     assert!(because.contains("; of 5,000,000 requests "), "{because}");

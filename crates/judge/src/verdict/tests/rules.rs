@@ -348,7 +348,7 @@ fn the_server_limits() {
         situation(Inconclusive, |run| {
             saturated(run);
             each(run, |worker| worker.thread = None);
-            run.plan.stamps = Stamps::Off;
+            run.plan.observation.stamps = Stamps::Off;
         })
         .says("server_cpu | not known whether brunt was the limit | brunt sweep"),
         // Threads that wait for CPUs which others use.
@@ -421,7 +421,7 @@ fn the_connections_limit() {
         // No more streams than a connection has requests.
         situation(ConcurrencyLimited, |run| {
             streams(run, 1);
-            run.plan.reuse = replaced_after(1);
+            run.plan.traffic.reuse = replaced_after(1);
         })
         .says("connections_busy | would give more | -c 16; make sure"),
         // All of the streams that the server allows.
@@ -543,7 +543,7 @@ fn own(run: &mut Run, most_ns: u64, some_ns: u64) {
 /// A closed loop of one connection by one worker, which is busy for so many of 2,000 ms.
 fn one(run: &mut Run, busy_ms: u64) {
     run.agents[0].workers.truncate(1);
-    run.plan.connections = nonzero(1);
+    run.plan.load.connections = nonzero(1);
     run.agents[0].share.connections = 1;
     busy_for(run, busy_ms);
     own_of(run, 430);
@@ -979,7 +979,7 @@ fn accounts_name_the_side_that_holds_streams_up() {
 
 /// Asks for a bandwidth.
 fn pace(run: &mut Run, bits_per_s: u64) {
-    let ProtocolSpec::Streams(streams) = &mut run.plan.protocol else {
+    let ProtocolSpec::Streams(streams) = &mut run.plan.connection.protocol else {
         panic!("streams");
     };
     streams.paced_bits_per_s = NonZeroU64::new(bits_per_s);

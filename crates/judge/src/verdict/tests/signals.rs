@@ -494,7 +494,7 @@ fn the_load() {
         bent(FAIL, "8 connections, always busy", |_| ()),
         bent(FAIL, "8 connections, always busy", |_| ()).on(overloaded),
         bent(FAIL, "1 connection, always busy", |run| {
-            run.plan.connections = nonzero(1);
+            run.plan.load.connections = nonzero(1);
             run.latencies.service = histogram(&[(100, MS), (1_000, 9 * MS)]);
         }),
         bent(FAIL, "8 connections of 10 streams, always busy", |run| {
@@ -611,7 +611,7 @@ fn the_time_that_brunt_takes() {
         // Of a few slow ones nothing is told.
         bent(HEALTHY, "added 1.5 %", |run| own_share_of_tail(run, 2_999)),
         bent(UNKNOWN, "no kernel stamps", |run| {
-            run.plan.stamps = Stamps::Off
+            run.plan.observation.stamps = Stamps::Off
         }),
         bent(UNKNOWN, "pipelined", |run| {
             run.agents[0].negotiated.depth = 2
