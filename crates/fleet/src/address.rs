@@ -26,29 +26,7 @@ pub struct AgentId(String);
 
 /// Tells what one coordinator does with its agents from all else, under the same job, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct SessionId(String);
-
-/// The way of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the coordinator to an agent.
-    ToAgent,
-    /// From an agent to the coordinator.
-    FromAgent,
-}
-
-/// A subject of NATS, taken apart. Each agent has two subjects of its own, so that a broker can
-/// keep one agent from speaking for another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Topic {
-    /// The job.
-    pub job: Job,
-    /// The way.
-    pub direction: Direction,
-    /// The agent that speaks or is spoken to.
-    pub agent: AgentId,
-}
+pub struct SessionId(pub(crate) String);
 
 impl Job {
     /// A name that nobody else has.
@@ -56,9 +34,26 @@ impl Job {
         Self(random())
     }
 
+    /// The subject on which the coordinator speaks to this agent. Each agent has two subjects of its
+    /// own, so that a broker can keep one agent from speaking for another.
+    pub fn to_agent(&self, agent: &AgentId) -> String {
+        format!("{ROOT}.{}.to.{}", self.0, agent.0)
+    }
+
+    /// The subject on which this agent speaks to the coordinator.
+    pub fn from_agent(&self, agent: &AgentId) -> String {
+        format!("{ROOT}.{}.from.{}", self.0, agent.0)
+    }
+
     /// The subject that matches all messages of agents to the coordinator.
     pub fn all_from_agents(&self) -> String {
         format!("{ROOT}.{}.from.*", self.0)
+    }
+
+    /// The agent that speaks on this subject; absent where none of this job does.
+    pub fn agent_on(&self, subject: &str) -> Option<AgentId> {
+        let id = subject.strip_prefix(&format!("{ROOT}.{}.from.", self.0))?;
+        id.parse().ok()
     }
 
     /// The name.
@@ -72,47 +67,12 @@ impl AgentId {
     pub fn fresh() -> Self {
         Self(random())
     }
-
-    /// The id as text.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
 }
 
 impl SessionId {
     /// An id that nobody else has.
     pub fn fresh() -> Self {
         Self(random())
-    }
-}
-
-impl Topic {
-    /// The subject.
-    pub fn subject(&self) -> String {
-        let way = match self.direction {
-            Direction::ToAgent => "to",
-            Direction::FromAgent => "from",
-        };
-        format!("{ROOT}.{}.{way}.{}", self.job.0, self.agent.0)
-    }
-
-    /// Takes a subject apart; absent where it is none of ours.
-    pub fn parse(subject: &str) -> Option<Self> {
-        let mut parts = subject.split('.');
-        let is_ours = parts.next() == Some(ROOT);
-        let job = parts.next()?.parse().ok()?;
-        let direction = match parts.next()? {
-            "to" => Direction::ToAgent,
-            "from" => Direction::FromAgent,
-            _ => return None,
-        };
-        let agent = parts.next()?.parse().ok()?;
-        let is_whole = is_ours && parts.next().is_none();
-        is_whole.then_some(Self {
-            job,
-            direction,
-            agent,
-        })
     }
 }
 
@@ -148,49 +108,29 @@ impl FromStr for AgentId {
     }
 }
 
-impl TryFrom<String> for SessionId {
-    type Error = NameError;
-
-    fn try_from(name: String) -> Result<Self, NameError> {
-        checked(&name).map(Self)
-    }
-}
-
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> Self {
-        id.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn subjects_are_taken_apart() {
-        let topic = Topic {
-            job: "night-7".parse().expect("a name"),
-            direction: Direction::FromAgent,
-            agent: AgentId::fresh(),
-        };
-        assert_eq!(Topic::parse(&topic.subject()), Some(topic.clone()));
-        let other_way = Topic {
-            direction: Direction::ToAgent,
-            ..topic
-        };
-        assert_eq!(Topic::parse(&other_way.subject()), Some(other_way));
+    fn only_agents_of_the_job_are_known_by_their_subjects() {
+        let (job, agent): (Job, _) = ("night-7".parse().expect("a name"), AgentId::fresh());
+        let known = |subject: &str| job.agent_on(subject);
+        assert_eq!(known(&job.from_agent(&agent)), Some(agent.clone()));
+        assert_eq!(known(&job.to_agent(&agent)), None);
+        assert_eq!(known(&Job::fresh().from_agent(&agent)), None);
         for foreign in [
             "",
             "brunt",
-            "brunt.a.from",
-            "brunt.a.from.b.c",
-            "brunt.a.over.b",
-            "other.a.from.b",
-            "brunt.a b.from.c",
-            "brunt.*.from.c",
+            "brunt.night-7.from",
+            "brunt.night-7.from.",
+            "brunt.night-7.from.b.c",
+            "brunt.night-7.over.b",
+            "other.night-7.from.b",
+            "brunt.night-7.from.*",
             "brunt..from.c",
         ] {
-            assert_eq!(Topic::parse(foreign), None, "{foreign}");
+            assert_eq!(known(foreign), None, "{foreign}");
         }
     }
 

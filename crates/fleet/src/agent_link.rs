@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brunt_io::{clock, threads};
 
-use crate::address::{AgentId, Direction, Job, Topic};
+use crate::address::{AgentId, Job};
 use crate::agent::{Agent, AgentEvent};
 use crate::broker::{Broker, BrokerError, Connected};
 use crate::messages::{Counts, Hello, Phase, ToAgent};
@@ -75,20 +75,9 @@ impl AgentLink {
         match self.events.recv_timeout(limit) {
             Ok(heard) => heard.map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(gone()),
-        }
-    }
-
-    /// The next thing to do, if there is one now.
-    ///
-    /// # Errors
-    ///
-    /// As [`AgentLink::wait`].
-    pub fn next(&self) -> Result<Option<AgentEvent>, BrokerError> {
-        match self.events.try_recv() {
-            Ok(heard) => heard.map(Some),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Disconnected) => Err(BrokerError::System(
+                "the thread that speaks to the broker ended".to_owned(),
+            )),
         }
     }
 
@@ -121,10 +110,6 @@ impl AgentLink {
     }
 }
 
-fn gone() -> BrokerError {
-    BrokerError::System("the thread that speaks to the broker ended".to_owned())
-}
-
 fn speak(
     broker: &Broker,
     job: &Job,
@@ -134,16 +119,7 @@ fn speak(
     heard: &Sender<Heard>,
 ) -> Result<(), BrokerError> {
     let id = AgentId::fresh();
-    let subject = |direction| {
-        let (job, agent) = (job.clone(), id.clone());
-        let topic = Topic {
-            job,
-            direction,
-            agent,
-        };
-        topic.subject()
-    };
-    let (ours, theirs) = (subject(Direction::FromAgent), subject(Direction::ToAgent));
+    let (ours, theirs) = (job.from_agent(&id), job.to_agent(&id));
     let connected = broker.connect("brunt agent", theirs, wait_limit_ns, || false)?;
     let Some(mut connected) = connected else {
         return Ok(());

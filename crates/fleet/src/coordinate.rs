@@ -1,16 +1,15 @@
 //! The coordinator over a broker: a loop on the calling thread for each round, which waits for
 //! messages, signals and what is due.
 
-use std::fmt;
 use std::time::Duration;
 
 use brunt_io::clock;
 use brunt_load::Part;
 
-use crate::address::{Direction, Job, Topic};
+use crate::address::Job;
 use crate::broker::{Broker, BrokerError, Connected};
 use crate::coordinator::{Coordinator, FleetError, Outcome, Settings, Stage, Timing};
-use crate::member::MemberView;
+use crate::member::Member;
 use crate::messages::FromAgent;
 
 /// Messages that are taken before it is looked what follows from them.
@@ -87,7 +86,7 @@ impl Fleet {
     }
 
     /// The agents, in the order of their parts.
-    pub fn members(&self) -> impl Iterator<Item = MemberView<'_>> {
+    pub fn members(&self) -> &[Member] {
         self.coordinator.members()
     }
 
@@ -145,15 +144,11 @@ impl Fleet {
                 let Some(message) = next else {
                     break;
                 };
-                let topic = Topic::parse(&message.subject);
+                let agent = job.agent_on(&message.subject);
                 let read = FromAgent::decode(&message.payload);
                 // What is not a message of an agent of this job is none of ours.
-                if let (Some(topic), Ok((session, read))) = (topic, read)
-                    && topic.direction == Direction::FromAgent
-                    && topic.job == *job
-                {
-                    let now_ns = clock::now_ns();
-                    coordinator.receive(now_ns, &topic.agent, session.as_ref(), read);
+                if let (Some(agent), Ok((session, read))) = (agent, read) {
+                    coordinator.receive(clock::now_ns(), &agent, session.as_ref(), read);
                 }
                 next = connected.next(Duration::ZERO);
             }
@@ -169,22 +164,9 @@ impl Drop for Fleet {
     }
 }
 
-impl fmt::Debug for Fleet {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = out.debug_struct("Fleet");
-        out.field("coordinator", &self.coordinator)
-            .finish_non_exhaustive()
-    }
-}
-
 fn send_all(coordinator: &mut Coordinator, connected: &mut Connected, job: &Job) {
     while let Some((agent, message)) = coordinator.outgoing() {
-        let topic = Topic {
-            job: job.clone(),
-            direction: Direction::ToAgent,
-            agent,
-        };
         let bytes = message.encode(coordinator.session());
-        connected.send(&topic.subject(), &bytes);
+        connected.send(&job.to_agent(&agent), &bytes);
     }
 }

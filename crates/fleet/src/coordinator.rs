@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::address::{AgentId, SessionId};
 use crate::broker::BrokerError;
 use crate::chunks::Chunks;
-use crate::member::{EXCHANGES_LEAST, Member, MemberView, REPEAT_LONG_NS, REPEAT_ORDER_NS};
+use crate::member::{EXCHANGES_LEAST, Member, REPEAT_LONG_NS, REPEAT_ORDER_NS};
 use crate::messages::{FromAgent, Hello, Phase, Start, Stop, ToAgent, Version, shortened};
 
 /// An agent that says nothing for this long is lost.
@@ -215,8 +215,8 @@ impl Coordinator {
     }
 
     /// The agents, in the order in which they came; with a plan, of their parts.
-    pub fn members(&self) -> impl Iterator<Item = MemberView<'_>> {
-        self.members.iter().map(Member::view)
+    pub fn members(&self) -> &[Member] {
+        &self.members
     }
 
     /// The next message to be sent.

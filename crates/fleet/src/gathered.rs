@@ -14,8 +14,8 @@ use crate::host::{Board, Host};
 use crate::launch::{NamedBroker, Started};
 use crate::merged::merged;
 use crate::{
-    Action, Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, MemberView,
-    Outcome, Overseer, Program, Settings, Stage, Timing, Version,
+    Action, Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, Member, Outcome,
+    Overseer, Program, Settings, Stage, Timing, Version,
 };
 
 /// From one line about who is there to the next.
@@ -84,6 +84,7 @@ impl<'a> Gathered<'a> {
             host,
             cpus: fleet
                 .members()
+                .iter()
                 .map(|member| member.hello.usable_cpus)
                 .collect(),
             fleet,
@@ -258,7 +259,7 @@ impl<'a> Overseeing<'a> {
 
     /// Says how many agents are there, while others are waited for.
     fn say_who_is_here(&mut self, coordinator: &Coordinator) {
-        let count = coordinator.members().count();
+        let count = coordinator.members().len();
         let is_new = coordinator.stage() == Stage::Gathering && count != self.here;
         let now_ns = clock::now_ns();
         let is_due = now_ns.saturating_sub(self.here_said_ns) >= HERE_NS;
@@ -277,7 +278,7 @@ impl<'a> Overseeing<'a> {
         let now_ns = clock::now_ns();
         let mut sum = Progress::default();
         let mut phase = Phase::Drain;
-        for (number, member) in coordinator.members().enumerate() {
+        for (number, member) in coordinator.members().iter().enumerate() {
             if self.shown.len() <= number {
                 self.shown.resize(number + 1, Progress::default());
             }
@@ -291,7 +292,7 @@ impl<'a> Overseeing<'a> {
             }
         }
         if board.is_due(phase) {
-            board.show_agents(coordinator.members().map(row_of).collect());
+            board.show_agents(coordinator.members().iter().map(row_of).collect());
         }
         board.progress(phase, &sum);
     }
@@ -326,8 +327,8 @@ impl Overseer for Overseeing<'_> {
         let stage = coordinator.stage();
         let waits = !matches!(stage, Stage::Aborting | Stage::Collected | Stage::Over);
         let is_wanted = |name: &str| {
-            let mut members = coordinator.members();
-            waits && members.all(|member| member.hello.name != name || !member.is_settled)
+            let mut members = coordinator.members().iter();
+            waits && members.all(|member| member.hello.name != name || !member.is_settled())
         };
         match self.started.gone(is_wanted) {
             None => Action::GoOn,
@@ -340,7 +341,7 @@ impl Overseer for Overseeing<'_> {
 }
 
 /// What is shown of an agent.
-fn row_of(member: MemberView<'_>) -> AgentProgress {
+fn row_of(member: &Member) -> AgentProgress {
     let counts = member.status.counts;
     AgentProgress {
         name: member.hello.name.clone(),

@@ -1,16 +1,17 @@
 //! The agents that `brunt fleet` starts itself, on this machine or over SSH, and the broker that it
 //! starts for them.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, Permissions};
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_io::{clock, threads};
 use brunt_judge::shell_word;
+use tempfile::TempDir;
 
 use crate::gathered::Task;
 use crate::{Broker, Job};
@@ -51,9 +52,13 @@ impl Started {
             None if starts => Some(LocalBroker::start()?),
             _ => None,
         };
-        let (broker, job) = match (&own_broker, &task.broker) {
-            (Some(own), _) => (own.broker()?, Job::fresh()),
-            (None, Some(named)) => (named.broker.clone(), named.job.clone()),
+        let NamedBroker {
+            broker,
+            job,
+            mut options,
+        } = match (&own_broker, &task.broker) {
+            (Some(own), _) => own.named()?,
+            (None, Some(named)) => named.clone(),
             (None, None) => bail!("name the broker with --nats, or give --local N"),
         };
         let hosts = u32::try_from(task.ssh.len()).ok().and_then(NonZeroU32::new);
@@ -62,13 +67,8 @@ impl Started {
         let leave = task.has_script.then(|| "--allow-scripts".to_owned());
         let commands = match (&own_broker, task.local) {
             (Some(own), None) => over_ssh(&task.ssh, own, leave, &job),
-            (own, Some(count)) => {
-                let options: Vec<String> = match (own, &task.broker) {
-                    (Some(own), _) => own.agent_options().into(),
-                    (None, Some(named)) => named.options.clone(),
-                    (None, None) => Vec::new(),
-                };
-                let options: Vec<_> = options.into_iter().chain(leave).collect();
+            (_, Some(count)) => {
+                options.extend(leave);
                 here(count, &options, &job)?
             }
             (None, None) => Vec::new(),
@@ -164,6 +164,8 @@ fn ports(address: &str) -> impl Iterator<Item = u16> {
         .map(|place| FORWARDED.start + place)
 }
 
+/// The file with the credentials of agents.
+const AGENT: &str = "agent";
 /// The program.
 const PROGRAM: &str = "nats-server";
 /// Directories of servers that the search path of an ordinary user often lacks.
@@ -180,18 +182,8 @@ struct LocalBroker {
     coordinator: String,
     /// Dropped before the directory.
     _server: ProcessGroup,
-    directory: PrivateDirectory,
-}
-
-/// A directory that others cannot look into, removed when this is dropped.
-#[derive(Debug)]
-struct PrivateDirectory(PathBuf);
-
-impl Drop for PrivateDirectory {
-    fn drop(&mut self) {
-        // What is left of it harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    /// Others cannot look into it.
+    directory: TempDir,
 }
 
 impl LocalBroker {
@@ -203,16 +195,21 @@ impl LocalBroker {
                  {PROGRAM}), or name a NATS server with --nats"
             );
         };
-        let path = std::env::temp_dir().join(format!("brunt-{}", Job::fresh().name()));
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("cannot create {}", path.display()))?;
-        let directory = PrivateDirectory(path);
+        let directory = tempfile::Builder::new()
+            .prefix("brunt-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir()
+            .context("cannot create a directory for the broker")?;
         let [coordinator, agent] =
             ["coordinator", "agent"].map(|user| format!("{user}:{}", Job::fresh().name()));
-        let configuration = configuration(&directory.0, &coordinator, &agent);
-        directory.write("nats.conf", &configuration)?;
-        directory.write("agent", &agent)?;
-        let file = directory.0.join("nats.conf");
+        let file = directory.path().join("nats.conf");
+        let configuration = configuration(directory.path(), &coordinator, &agent);
+        for (path, text) in [
+            (&file, &configuration),
+            (&directory.path().join(AGENT), &agent),
+        ] {
+            fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
         let command = format!(
             "exec {} -c {}",
             shell_word(&program.to_string_lossy()),
@@ -220,7 +217,7 @@ impl LocalBroker {
         );
         let server = ProcessGroup::start(&command);
         let server = server.with_context(|| format!("cannot start {}", program.display()))?;
-        let url = await_address(&directory.0, &server)?;
+        let url = await_address(directory.path(), &server)?;
         Ok(Self {
             url,
             directory,
@@ -229,12 +226,19 @@ impl LocalBroker {
         })
     }
 
-    /// The broker, for the coordinator.
-    fn broker(&self) -> Result<Broker> {
-        Ok(Broker {
-            url: self.url.clone(),
-            credentials: Some(self.coordinator.parse()?),
-            ..Broker::default()
+    /// The broker, for a job that nobody else has.
+    fn named(&self) -> Result<NamedBroker> {
+        let credentials = self.agent_credentials();
+        let credentials = credentials.to_string_lossy();
+        let options = ["--nats", &self.url, "--nats-credentials", &credentials];
+        Ok(NamedBroker {
+            broker: Broker {
+                url: self.url.clone(),
+                credentials: Some(self.coordinator.parse()?),
+                ..Broker::default()
+            },
+            job: Job::fresh(),
+            options: options.map(str::to_owned).into(),
         })
     }
 
@@ -245,39 +249,13 @@ impl LocalBroker {
 
     /// The file with an agent's credentials.
     fn agent_credentials(&self) -> PathBuf {
-        self.directory.0.join("agent")
-    }
-
-    /// Options that an agent is started with.
-    fn agent_options(&self) -> [String; 4] {
-        let credentials = self.agent_credentials();
-        [
-            "--nats".to_owned(),
-            self.url.clone(),
-            "--nats-credentials".to_owned(),
-            credentials.to_string_lossy().into_owned(),
-        ]
+        self.directory.path().join(AGENT)
     }
 }
 
-impl PrivateDirectory {
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let path = self.0.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    }
-}
-
-/// The configuration.
+/// The configuration: users with the least that they need, as docs/fleet.md has them. Each is
+/// USER:PASSWORD.
 fn configuration(directory: &Path, coordinator: &str, agent: &str) -> String {
-    format!(
-        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\n{}",
-        directory.display().to_string(),
-        users(coordinator, agent)
-    )
-}
-
-/// Users with the least that they need, as docs/fleet.md has them. Each is USER:PASSWORD.
-fn users(coordinator: &str, agent: &str) -> String {
     let user = |credentials: &str, publishes: &str, subscribes: &str| {
         let (user, password) = credentials.split_once(':').unwrap_or_default();
         format!(
@@ -286,7 +264,9 @@ fn users(coordinator: &str, agent: &str) -> String {
         )
     };
     format!(
-        "authorization {{\n  users: [\n{}{}  ]\n}}\n",
+        "listen: \"127.0.0.1:-1\"\nports_file_dir: {:?}\n\
+         authorization {{\n  users: [\n{}{}  ]\n}}\n",
+        directory.display().to_string(),
         user(coordinator, "brunt.*.to.*", "brunt.*.from.*"),
         user(agent, "brunt.*.from.*", "brunt.*.to.*"),
     )

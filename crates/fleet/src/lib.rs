@@ -28,7 +28,7 @@ mod nats;
 mod program;
 mod working;
 
-pub use address::{AgentId, Direction, Job, NameError, SessionId, Topic};
+pub use address::{AgentId, Job, NameError, SessionId};
 pub use agent::{
     AdmissionError, Agent, AgentError, AgentEvent, AllowedTarget, AllowedTargetError, admit,
 };
@@ -41,7 +41,7 @@ pub use coordinator::{AgentResult, Coordinator, FleetError, Outcome, Settings, S
 pub use gathered::{Gathered, Task};
 pub use host::{AgentHost, Board, Generators, Host};
 pub use launch::NamedBroker;
-pub use member::{Member, MemberView};
+pub use member::Member;
 pub use merged::merged;
 pub use messages::{
     Counts, DecodeError, FromAgent, Hello, MESSAGE_BYTES_MAX, Phase, Pong, Start, Status, Stop,

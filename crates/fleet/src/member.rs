@@ -57,19 +57,6 @@ pub struct Member {
     pub(crate) is_dismissed: bool,
 }
 
-/// How an agent stands, for those who look on.
-#[derive(Clone, Copy, Debug)]
-pub struct MemberView<'a> {
-    /// Its id.
-    pub id: &'a AgentId,
-    /// How it introduced itself.
-    pub hello: &'a Hello,
-    /// How it stands, as it said last.
-    pub status: &'a Status,
-    /// Whether nothing more is wanted of it: its result is here, or it is lost.
-    pub is_settled: bool,
-}
-
 impl Member {
     pub(crate) fn new(id: AgentId, hello: Hello, now_ns: u64) -> Self {
         Self {
@@ -98,15 +85,7 @@ impl Member {
         self.was_heard(now_ns);
     }
 
-    pub(crate) fn view(&self) -> MemberView<'_> {
-        MemberView {
-            id: &self.id,
-            hello: &self.hello,
-            status: &self.status,
-            is_settled: self.is_settled(),
-        }
-    }
-    /// Nothing more is wanted of it.
+    /// Whether nothing more is wanted of it: its result is here, or it is lost.
     pub(crate) fn is_settled(&self) -> bool {
         self.lost.is_some() || self.result.is_some()
     }
@@ -139,6 +118,7 @@ impl Member {
             sent_ns: now_ns,
         })
     }
+
     /// Whether something that was not heard may be said now; then not again for this long.
     pub(crate) fn may_say(&mut self, now_ns: u64, pause_ns: u64) -> bool {
         let may = now_ns >= self.repeat_ns;
@@ -188,6 +168,7 @@ impl Member {
             }
         }
     }
+
     /// Whether it knows of this end of the load.
     pub(crate) fn knows(&self, stop: &Stop) -> bool {
         self.status.stop.as_ref() == Some(stop)

@@ -246,8 +246,7 @@ pub enum DecodeError {
 impl ToAgent {
     /// The message as bytes.
     pub fn encode(&self, session: &SessionId) -> Vec<u8> {
-        let message = self;
-        encode(&Framed { session, message })
+        encode(session, self)
     }
 
     /// The message in these bytes, and its session.
@@ -256,7 +255,8 @@ impl ToAgent {
     ///
     /// They are none.
     pub fn decode(bytes: &[u8]) -> Result<(SessionId, Self), DecodeError> {
-        let Framed { session, message } = decode(bytes)?;
+        let Framed { session, message }: Framed<SessionId, _> = decode(bytes)?;
+        bounded(&session.0)?;
         match &message {
             Self::Refused { reason } | Self::Stop(Stop { reason, .. }) => bounded(reason)?,
             _ => {}
@@ -268,8 +268,7 @@ impl ToAgent {
 impl FromAgent {
     /// The message as bytes. An agent that introduces itself has no session yet.
     pub fn encode(&self, session: Option<&SessionId>) -> Vec<u8> {
-        let message = self;
-        encode(&Framed { session, message })
+        encode(session, self)
     }
 
     /// The message in these bytes, and its session.
@@ -278,7 +277,8 @@ impl FromAgent {
     ///
     /// They are none.
     pub fn decode(bytes: &[u8]) -> Result<(Option<SessionId>, Self), DecodeError> {
-        let Framed { session, message } = decode(bytes)?;
+        let Framed { session, message }: Framed<Option<SessionId>, _> = decode(bytes)?;
+        session.iter().try_for_each(|session| bounded(&session.0))?;
         match &message {
             Self::Hello(hello) => {
                 bounded(&hello.name)?;
@@ -303,23 +303,14 @@ impl FromAgent {
 
 impl Counts {
     fn bounded(&self) -> Result<(), DecodeError> {
-        let Self {
-            successes,
-            errors,
-            failures,
-            bytes_received,
-            bytes_sent,
-            live,
-            waiting,
-        } = *self;
         let all = [
-            successes,
-            errors,
-            failures,
-            bytes_received,
-            bytes_sent,
-            live,
-            waiting,
+            self.successes,
+            self.errors,
+            self.failures,
+            self.bytes_received,
+            self.bytes_sent,
+            self.live,
+            self.waiting,
         ];
         all.into_iter().try_for_each(countable)
     }
@@ -348,9 +339,9 @@ fn bounded(text: &str) -> Result<(), DecodeError> {
     }
 }
 
-fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+fn encode(session: impl Serialize, message: impl Serialize) -> Vec<u8> {
     // Numbers, texts and lists of them: there is nothing that JSON cannot hold.
-    serde_json::to_vec(message).unwrap_or_default()
+    serde_json::to_vec(&Framed { session, message }).unwrap_or_default()
 }
 
 fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {

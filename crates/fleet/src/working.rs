@@ -288,7 +288,7 @@ impl Order {
     /// Takes what came since.
     fn hear(&mut self, link: &AgentLink) {
         while self.left.is_none() {
-            match link.next() {
+            match link.wait(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some(AgentEvent::Start { load_ns })) => self.start_ns = Some(load_ns),
                 Ok(Some(AgentEvent::Stop(stop))) => self.stop = Some(stop),

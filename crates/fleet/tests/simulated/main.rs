@@ -513,7 +513,7 @@ fn an_agent_that_leaves_before_all_are_there_makes_room() {
     world.machines[1].is_frozen = Some((0, 7 * SECOND));
     world.until(|world| {
         let mut coordinators = world.coordinator.iter();
-        coordinators.any(|coordinator| coordinator.members().count() == 1)
+        coordinators.any(|coordinator| coordinator.members().len() == 1)
     });
     world.kill(0);
     world.until(|world| world.now_ns > 9 * SECOND);
@@ -721,7 +721,7 @@ fn strangers_who_answer_unasked_are_not_heard() {
     let result = FromAgent::Result { round: 1, chunk };
     coordinator.receive(own_ns, &stranger, Some(&session), result);
     coordinator.look(own_ns);
-    assert_eq!(coordinator.members().count(), 1);
+    assert_eq!(coordinator.members().len(), 1);
     let outcome = world.outcome().expect("an outcome");
     assert_eq!(lengths(&outcome), [WINDOW]);
 }
