@@ -12,14 +12,13 @@ use brunt_load::{
 };
 use brunt_proto::messages::Framing;
 use brunt_report::Format;
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args};
 
 use crate::objectives::{Objectives, objectives};
 use crate::values::{
-    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, Unshown, header, length, method,
-    numbered_part, one_of, positive_duration, reply_match, request_timeout, requests,
-    sequence_start, server_counter, server_name, stages, think_time, unix_ns, watch, whole_u32,
-    whole_u64, workers,
+    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, header, length, method, numbered_part,
+    one_of, positive_duration, reply_match, request_timeout, requests, sequence_start,
+    server_counter, server_name, think_time, unix_ns, watch, whole_u32, whole_u64, workers,
 };
 
 /// The seed of a plan that is shared out, unless one was typed.
@@ -89,7 +88,7 @@ pub(crate) struct LoadArguments {
     pub(crate) rate: Option<f64>,
     /// Open loop whose rate changes: steps TIME:RATE and ramps TIME:RATE..RATE, as in
     /// 10s:1k..5k,30s:5k,10s:5k..0; their sum is the duration
-    #[arg(long, value_name = "LIST", value_parser = stages, help_heading = "Arrivals",
+    #[arg(long, value_name = "LIST", value_parser = units::stages, help_heading = "Arrivals",
           allow_hyphen_values = true, conflicts_with_all = ["duration", "connection_rate"])]
     pub(crate) stages: Option<Stages>,
     /// New connections per second. Each makes the requests of --requests-per-connection or
@@ -178,7 +177,7 @@ pub(crate) struct LoadArguments {
     pub(crate) raw: Vec<Source>,
     /// Basic authentication (RFC 7617): USER:PASSWORD, or @FILE, @- or @env:NAME, which keep the
     /// password out of the list of processes
-    #[arg(short, long, value_name = "USER", value_parser = Unshown(Source::of),
+    #[arg(short, long, value_name = "USER", value_parser = Source::of,
           help_heading = "Request")]
     pub(crate) user: Option<Source>,
 
@@ -246,7 +245,7 @@ pub(crate) struct LoadArguments {
     /// Compare with the server's own count of requests, or of bytes of streams, read before and
     /// after the run; #PATH names it in JSON (requests.total) or a Prometheus metric [default PATH:
     /// found by itself]
-    #[arg(long, value_name = "URL[#PATH]", value_parser = Unshown(server_counter),
+    #[arg(long, value_name = "URL[#PATH]", value_parser = server_counter,
           help_heading = "Evidence")]
     pub(crate) verify_url: Option<ServerCounter>,
     /// Speed of the slowest link on the way to the server in bits per second, as in 2.5gbit
@@ -432,15 +431,6 @@ pub(crate) struct FramingArguments {
     pub(crate) first_reply: Option<Framing>,
 }
 
-/// The form of the progress, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressName {
-    /// A live line on a terminal, else a line now and then
-    Text,
-    /// One object per line: when a phase begins, and each second
-    Json,
-}
-
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArguments {
@@ -462,13 +452,11 @@ pub(crate) struct OutputArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Form of the progress on standard error; docs/reports.md describes the fields of JSON
-    #[arg(
-        long,
-        value_name = "FORM",
-        default_value = "text",
-        conflicts_with = "quiet"
-    )]
-    pub(crate) progress: ProgressName,
+    #[arg(long = "progress", value_name = "FORM", default_value = "text",
+          conflicts_with = "quiet", action = ArgAction::Set, value_parser = one_of(&[
+              ("text", "A live line on a terminal, else a line now and then", false),
+              ("json", "One object per line: when a phase begins, and each second", true)]))]
+    pub(crate) json_progress: bool,
     /// Everything in the text report: all signals of the verdict, resources, invariants and status
     /// codes
     #[arg(short, long)]

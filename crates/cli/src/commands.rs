@@ -2,10 +2,12 @@
 //! command line is read.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use brunt_experiment::Varied;
 use brunt_fleet::{AllowedTarget, Job};
 use brunt_judge::{ChangeLimit, SweepAxis};
 use brunt_load::{TlsVersion, units};
@@ -13,7 +15,6 @@ use brunt_server::{BackendKind, Stall, TcpService};
 use clap::builder::{Resettable, Str};
 use clap::{
     Arg, ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand,
-    ValueEnum,
 };
 
 use crate::args::{
@@ -23,8 +24,8 @@ use crate::args::{
 use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
 use crate::values::{
-    TLS_VERSIONS, Varied, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
-    requests, sweep_rounds, varied, whole_u32, whole_u64, workers,
+    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration, requests,
+    sweep_rounds, whole_u32, whole_u64, workers,
 };
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
@@ -90,14 +91,8 @@ pub(crate) struct SearchArguments {
     pub(crate) max_rate: f64,
 }
 
-/// Sweeps that are often wanted, as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SweepPreset {
-    /// -c 1..256:x2 --rounds 3 -d 500ms
-    Quick,
-    /// -c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make
-    Classic,
-}
+/// A sweep that is often wanted: what is varied, and the length of its windows, nanoseconds.
+type SweepPreset = (&'static str, u64);
 
 #[derive(Debug, Args)]
 #[command(
@@ -111,7 +106,8 @@ pub(crate) struct SweepArguments {
           help_heading = "Sweep")]
     pub(crate) rounds: NonZeroU32,
     /// The option that is varied, and its values: connections=1..1000:10 is -c 1..1000:10
-    #[arg(long, value_name = "NAME=VALUES", value_parser = varied, help_heading = "Sweep")]
+    #[arg(long, value_name = "NAME=VALUES", value_parser = str::parse::<Varied>,
+          help_heading = "Sweep")]
     pub(crate) vary: Vec<Varied>,
     /// Sizes of each request's body, bytes
     #[arg(long, value_name = "VALUES", value_parser = body_sizes, help_heading = "Sweep",
@@ -119,7 +115,13 @@ pub(crate) struct SweepArguments {
     pub(crate) body_size: Option<Varied>,
     /// A sweep that is often wanted
     #[arg(long, value_name = "NAME", help_heading = "Sweep",
-          conflicts_with_all = ["vary", "connections", "rounds", "duration"])]
+          conflicts_with_all = ["vary", "connections", "rounds", "duration"],
+          value_parser = one_of(&[
+              ("quick", "-c 1..256:x2 --rounds 3 -d 500ms",
+               ("connections=1..256:x2", 500_000_000)),
+              ("classic",
+               "-c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make",
+               ("connections=1..1000:10", 1_000_000_000))]))]
     pub(crate) preset: Option<SweepPreset>,
     /// The values in ascending order in each round [default: shuffled anew in each, by --seed]
     #[arg(long, help_heading = "Sweep")]
@@ -412,9 +414,10 @@ pub(crate) struct BrokerArguments {
     /// reach it can have agents make load
     #[arg(long, requires = "nats")]
     pub(crate) nats_insecure: bool,
-    /// Name of the job: agents serve the coordinator that names the same one [default: brunt]
-    #[arg(long, value_name = "NAME", requires = "nats", value_parser = str::parse::<Job>)]
-    pub(crate) job: Option<Job>,
+    /// Name of the job: agents serve the coordinator that names the same one
+    #[arg(long, value_name = "NAME", default_value = "brunt", requires = "nats",
+          value_parser = str::parse::<Job>)]
+    pub(crate) job: Job,
 }
 
 /// A kernel interface; absent: io_uring where the kernel allows it, else epoll.
@@ -598,19 +601,23 @@ fn of_sweep(option: Arg) -> Arg {
     let rows = [EXPERIMENT_ROWS, SWEEP_ROWS];
     let refused = [refusals::EXPERIMENT, refusals::SWEEP];
     let option = reworded(option, &rows, &refused);
-    let axis = SweepAxis::Connections;
     match option.get_id().as_str() {
-        "connections" => option.value_parser(move |typed: &str| largest(axis, typed, whole_u32)),
-        "streams" => {
-            option.value_parser(|typed: &str| largest(SweepAxis::Streams, typed, whole_u32))
-        }
-        "threads" => option.value_parser(|typed: &str| largest(SweepAxis::Workers, typed, workers)),
-        "requests" => {
-            option.value_parser(|typed: &str| largest(SweepAxis::Requests, typed, requests))
-        }
-        "rate" => option.value_parser(|typed: &str| largest(SweepAxis::Rate, typed, units::rate)),
+        "connections" => several(option, SweepAxis::Connections, whole_u32),
+        "streams" => several(option, SweepAxis::Streams, whole_u32),
+        "threads" => several(option, SweepAxis::Workers, workers),
+        "requests" => several(option, SweepAxis::Requests, requests),
+        "rate" => several(option, SweepAxis::Rate, units::rate),
         _ => option,
     }
+}
+
+/// An option that may have several values, of which the largest is that of a run.
+fn several<T, E>(option: Arg, axis: SweepAxis, read: fn(&str) -> Result<T, E>) -> Arg
+where
+    T: Clone + Send + Sync + 'static,
+    E: Display + 'static,
+{
+    option.value_parser(move |typed: &str| largest(axis, typed, read))
 }
 
 /// An option of a run in `brunt find`.

@@ -7,43 +7,47 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use brunt_engine::{RunError, RunObserver};
-use brunt_experiment::{capacity_plan, compare, turns};
+use brunt_experiment::{
+    ComparisonCourse, LOOKS, NextRound, Search, SearchCourse, capacity_plan, compared, differences,
+};
 use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_judge::{
-    ChangeLimit, Compared, ComparedRounds, ComparedSide, Course, EndedEarly, ExperimentKind,
-    Judged, LimitStands, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun, pairs_least,
+    ChangeLimit, Compared, ComparedRounds, Judged, PAIRS_MAX, RoundRecord, SIDES_MAX, SingleRun,
+    pairs_least,
 };
-use brunt_load::{Load, Plan, Target};
+use brunt_load::{Plan, Target};
 use brunt_record::{Run, ServerDescription, counted};
-use brunt_report::{Experiment, side_name};
-use serde_json::{Value, json};
+use brunt_report::{Experiment, PhaseLength, side_name};
 
 use crate::args::{AnyLoadArguments, fresh_seed};
 use crate::commands::CompareArguments;
-use crate::executor::{self, Search};
+use crate::executor::{self, conclude, make_rounds};
 use crate::output::{Destination, NOT_OF_COMPARISON, is_standard};
-use crate::progress::{Doing, Line};
+use crate::progress::Line;
 use crate::redact::{environment, redact};
 use crate::refusals::{self, Given};
-use crate::run::{Pipeline, interrupted};
-use crate::session::{Interrupts, SessionOptions, is_interrupt};
+use crate::run::Pipeline;
+use crate::session::{Interrupts, SessionOptions};
 use crate::stored::{self, refuse_standard_twice, shown};
-use crate::{exit, message};
+use crate::{exit, message, objectives};
 
 /// Lengths of a round's window and warm-up where none is typed.
 const WINDOW_NS: u64 = 2_000_000_000;
 const WARMUP_NS: u64 = 500_000_000;
 /// Pairs of rounds where none are typed: more, where so many figures take more.
 const PAIRS: usize = 10;
-/// How often pairs so far are looked at with --until-decided: each time at twice as many.
-const LOOKS: usize = 4;
 
 /// Measures in turns or reads what is stored, and prints what that shows.
-pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCode> {
+pub(crate) fn run(mut arguments: CompareArguments, given: &Given) -> Result<ExitCode> {
+    let is_search = !arguments.typed.load.output.objective.is_empty();
+    let most_per_s = arguments.search.max_rate;
+    let rate = &mut arguments.typed.load.rate;
+    let first_per_s = is_search.then(|| rate.replace(most_per_s)).flatten();
+    let arguments = &arguments;
     let typed = &arguments.typed.load;
     let mut urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
     // Servers that are started one after the other may have one address.
@@ -53,62 +57,54 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     if are_stored(&urls)? {
         // Everything is read before an output file is touched, which may be one of them.
         let compared = read_stored(arguments, given, &urls)?;
-        let mut destination = Destination::open(&typed.output, NOT_OF_COMPARISON)?;
-        return report(compared, |found| destination.write_experiment(found));
+        let experiment = Experiment::Comparison(compared);
+        Destination::open(&typed.output, NOT_OF_COMPARISON)?.write_experiment(&experiment)?;
+        objectives::announce_limits(&experiment);
+        return Ok(exit::of_experiment(&experiment));
     }
-    let is_search = !typed.output.objective.is_empty();
+    executor::check_rates(first_per_s, most_per_s)?;
     let plans = plans(arguments, given, &urls, is_search)?;
     let is_closed = plans
         .iter()
         .all(|plan| plan.load.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed, is_search)?;
     let commands = SideCommands::of_sides(arguments, plans.len())?;
-    let named = sides_of(arguments, &plans)?;
-    let figures = compared(!is_closed, &arguments.fail_if);
-    let looks = arguments.until_decided.map_or(1, |_| LOOKS);
+    let figures = if is_search {
+        vec![Compared::CapacityPerS]
+    } else {
+        compared(!is_closed, &arguments.fail_if)
+    };
+    let looks = arguments.until_decided.map_or(1, |_| LOOKS as usize);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
+    let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
+    let found = new_comparison(figures, arguments, &urls)?;
+    let asked = is_search.then(|| executor::asked(typed)).transpose()?;
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_COMPARISON)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,
         interrupts: &pipeline.interrupts,
     };
-    let measured = if is_search {
-        search(arguments, named, sides)
+    let make = |next, line: &mut Line| sides.round(next, line);
+    let (outcome, found) = if let Some(asked) = asked {
+        let of_side = |plan: &Plan| {
+            let wanted = capacity_plan(plan, asked.clone(), first_per_s, most_per_s, None);
+            Search::new(plan.clone(), wanted, found.environment.clone())
+        };
+        let mut course = SearchCourse::new(plans.iter().map(of_side).collect());
+        let mut line = Line::of_experiment(&typed.output, &plans[0], "find", PhaseLength::About);
+        let outcome = make_rounds(&mut course, &mut line, make);
+        (outcome, course.compared_in(found))
     } else {
-        measure(arguments, named, sides, figures, pairs)
+        let seed = typed.seed.unwrap_or_else(fresh_seed);
+        let until_ns = arguments.until_decided;
+        let mut course = ComparisonCourse::new(found, plans.clone(), pairs, seed, until_ns);
+        let mut line =
+            Line::of_experiment(&typed.output, &plans[0], "compare", PhaseLength::Planned);
+        let outcome = make_rounds(&mut course, &mut line, make);
+        (outcome, course.finish())
     };
-    match measured {
-        Ok(compared) => report(compared, |found| pipeline.report(found)),
-        Err(error) if is_interrupt(&error) => interrupted(if is_search {
-            "interrupted: a part of the searches is not a comparison"
-        } else {
-            "interrupted before a pair of rounds was complete"
-        }),
-        Err(error) => Err(error),
-    }
-}
-
-/// Has what was found written, and prints the limits that were exceeded or could not be judged.
-fn report(
-    compared: ComparedRounds,
-    write: impl FnOnce(&Experiment) -> Result<()>,
-) -> Result<ExitCode> {
-    let limits = [
-        ("exceeded", LimitStands::Exceeded),
-        ("not judged", LimitStands::NotJudged),
-        ("open", LimitStands::Open),
-    ]
-    .map(|(outcome, stand)| (outcome, brunt_report::limits_that(&compared, stand)));
-    let experiment = Experiment::Comparison(compared);
-    let code = exit::of_experiment(&experiment);
-    write(&experiment)?;
-    for (outcome, limits) in limits {
-        for words in limits {
-            message::print(&format_args!("{outcome} {words}"));
-        }
-    }
-    Ok(code)
+    conclude(pipeline, outcome, Experiment::Comparison(found))
 }
 
 /// How many pairs of rounds are to count, where so many figures are compared at once.
@@ -141,146 +137,25 @@ fn plans(
              runs and more"
         );
     }
-    given.refuse(refusals::EXPERIMENT)?;
-    given.refuse(refusals::COMPARE)?;
+    given.refuse(&[refusals::EXPERIMENT, refusals::COMPARE])?;
     if is_search {
-        given.refuse(refusals::SEARCH)?;
+        given.refuse(&[refusals::SEARCH])?;
     }
-    let load = &arguments.typed.load;
-    let most_per_s = arguments.search.max_rate;
-    executor::check_rates(load.rate.filter(|_| is_search), most_per_s)?;
-    let urls = urls.iter();
-    urls.map(|url| {
+    let of_url = |url: &&String| {
         if is_search {
-            executor::plan(&arguments.typed, given, url, most_per_s)
+            executor::search_plan(&arguments.typed, given, url)
         } else {
             plan(&arguments.typed, given, url)
         }
-    })
-    .collect()
+    };
+    urls.iter().map(of_url).collect()
 }
 
 fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
-    let mut plan = typed.typed(given).plan(Some(url), None)?;
+    let mut plan = typed.typed(given).plan(Some(url))?;
     typed.load.set_lengths(&mut plan, WINDOW_NS, WARMUP_NS);
     plan.load.halves_warmup = false;
     Ok(plan)
-}
-
-/// The sides, of which nothing is measured yet.
-fn sides_of(arguments: &CompareArguments, plans: &[Plan]) -> Result<Vec<ComparedSide>> {
-    let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
-    let labels = labels(arguments, &urls)?.into_iter();
-    let sides = labels.zip(urls).map(|(label, url)| ComparedSide {
-        label,
-        url: url.to_owned(),
-        server: None,
-        rounds: Vec::new(),
-        capacity: None,
-        single_run: None,
-    });
-    Ok(sides.collect())
-}
-
-/// Makes the rounds of all sides in turns. What was complete when a signal came is the result.
-fn measure(
-    arguments: &CompareArguments,
-    named: Vec<ComparedSide>,
-    sides: Sides<'_>,
-    figures: Vec<Compared>,
-    pairs: usize,
-) -> Result<ComparedRounds> {
-    let output = &arguments.typed.load.output;
-    let plans = sides.plans;
-    let first = plans.first().context("there are no plans")?;
-    let round_ns = first.load.warmup_ns + first.load.stop.duration_ns.unwrap_or(0);
-    let rounds = |pairs: usize| (pairs * plans.len()) as u64;
-    let expected_ns = round_ns.saturating_mul(rounds(pairs));
-    let expected_ns = arguments.until_decided.unwrap_or(expected_ns);
-    let mut line = Line::of_experiment(output, first, Doing::Comparison);
-    line.expect_left(expected_ns);
-    let load = first.load.clone();
-    let mut found = new_comparison(figures, &arguments.fail_if);
-    found.sides = named;
-    let seed = arguments.typed.load.seed.unwrap_or_else(fresh_seed);
-    let begun_ns = clock::now_ns();
-    let is_over = |limit_ns| clock::now_ns().saturating_sub(begun_ns) >= limit_ns;
-    let mut done = 0;
-    let mut look = |found: &mut ComparedRounds, number: usize| {
-        let pairs = (pairs << number).min(PAIRS_MAX);
-        found.pairs_planned = u32::try_from(pairs).ok();
-        // The first look takes what it takes: with fewer pairs nothing can be said.
-        let may_go_on = || number == 0 || !arguments.until_decided.is_some_and(is_over);
-        let seed = seed.wrapping_add(number as u64);
-        compare(found, pairs, seed, &may_go_on, &mut |side, pairs| {
-            let run = sides.round(side, &load, &mut line);
-            done += 1;
-            line.expect_rounds(done, rounds(pairs));
-            run
-        })
-    };
-    found.looks = arguments.until_decided.and(u32::try_from(LOOKS).ok());
-    let mut measured = look(&mut found, 0);
-    if let Some(limit_ns) = arguments.until_decided {
-        for number in 1..LOOKS {
-            let is_open = matches!(measured, Ok(Course::Done)) && !found.are_limits_decided();
-            if !is_open || is_over(limit_ns) {
-                break;
-            }
-            measured = look(&mut found, number);
-        }
-    }
-    line.clear();
-    found.ended_early = match measured {
-        Ok(Course::ClientLimited) => Some(EndedEarly::ClientLimited),
-        Ok(_) => None,
-        Err(error) if is_interrupt(&error) && found.pairs() > 0 => Some(EndedEarly::Interrupted),
-        Err(error) => return Err(error),
-    };
-    Ok(found)
-}
-
-/// Searches for the capacities of all sides, step by step in turns.
-fn search(
-    arguments: &CompareArguments,
-    named: Vec<ComparedSide>,
-    sides: Sides<'_>,
-) -> Result<ComparedRounds> {
-    let load = &arguments.typed.load;
-    let asked = executor::asked(load)?;
-    let most_per_s = arguments.search.max_rate;
-    let plans = sides.plans;
-    let first = plans.first().context("there are no plans")?;
-    let mut found = new_comparison(vec![Compared::CapacityPerS], &arguments.fail_if);
-    found.sides = named;
-    let of_side = |plan: &Plan| {
-        let wanted = capacity_plan(plan, asked.clone(), load.rate, most_per_s, None);
-        Search::new(plan, wanted, found.environment.clone())
-    };
-    let mut searches: Vec<Search> = plans.iter().map(of_side).collect();
-    let left_ns = |searches: &[Search]| searches.iter().map(Search::expected_ns).sum();
-    let mut line = Line::of_experiment(&load.output, first, Doing::Search);
-    line.expect_left(left_ns(&searches));
-    // Each turn has a step of every side that has no result yet.
-    for side in turns(plans.len(), usize::MAX) {
-        let mut measure = |plan: &Plan| sides.round(side, &plan.load, &mut line);
-        let step = searches[side].step(&mut measure);
-        step.inspect_err(|_| line.clear())?;
-        line.expect_left(left_ns(&searches));
-        if searches.iter().all(Search::is_done) {
-            break;
-        }
-    }
-    line.clear();
-    if let Some(first) = searches.first() {
-        found.environment.clone_from(&first.capacity.environment);
-        found.load.clone_from(&first.capacity.load);
-    }
-    for (side, search) in found.sides.iter_mut().zip(searches) {
-        side.server.clone_from(&search.capacity.environment.server);
-        side.capacity = Some(search.capacity);
-    }
-    Ok(found)
 }
 
 // The rounds of compared servers each have a session of their own. How connections fall on the
@@ -297,14 +172,14 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     /// Measures a round of a side.
-    fn round(&self, side: usize, load: &Load, observer: &mut dyn RunObserver) -> Result<Run> {
-        let interrupts = self.interrupts;
+    fn round(&self, next: NextRound, observer: &mut dyn RunObserver) -> Result<Run> {
+        let (interrupts, side) = (self.interrupts, next.side);
         let (plan, commands) = (&self.plans[side], &self.commands[side]);
         let server = commands.start(plan, interrupts)?;
         let run = commands.warm_up(interrupts).and_then(|()| {
             let options = SessionOptions::default();
             interrupts.in_session(plan.clone(), options, |session| {
-                Ok(session.round(load, observer)?)
+                Ok(session.round(&next.plan.load, observer)?)
             })
         });
         let stopped = server.map_or(Ok(()), SideServer::stop);
@@ -325,6 +200,8 @@ const PAUSE_NS: u64 = 20_000_000;
 const FREED_NS: u64 = 3_000_000_000;
 /// Limit of a `--stop` command; then its server is ended all the same.
 const STOP_NS: u64 = 30_000_000_000;
+/// The thread that asks.
+const ASKING: &str = "brunt-ready";
 /// Addresses of a name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -408,24 +285,19 @@ impl SideCommands {
         is_cancelled: impl Fn() -> bool,
     ) -> Result<()> {
         let name = &self.name;
-        let group = ProcessGroup::start(command)
-            .map_err(|error| anyhow!("cannot run {option} of {name}: {error}"))?;
+        let group = ProcessGroup::start(command);
+        let group = group.with_context(|| format!("cannot run {option} of {name}"))?;
         let ended = until(limit_ns, || match group.ended() {
             None if is_cancelled() => Err(RunError::Interrupted.into()),
             ended => Ok(ended),
         });
-        let Some(ended) = ended? else {
-            show_tail(option, name, &group);
-            bail!(
-                "{option} of {name} did not end within {} s (`{command}`)",
-                limit_ns / 1_000_000_000
-            );
+        let failed = match ended? {
+            Some(Ended::Code(0)) => return Ok(()),
+            Some(ended) => ended.to_string(),
+            None => format!("did not end within {} s", limit_ns / 1_000_000_000),
         };
-        if ended != Ended::Code(0) {
-            show_tail(option, name, &group);
-            bail!("{option} of {name} {ended} (`{command}`)");
-        }
-        Ok(())
+        show_tail(option, name, &group);
+        bail!("{option} of {name} {failed} (`{command}`)");
     }
 
     /// Starts the server of `plan` and waits until it is ready; absent where it runs already.
@@ -440,7 +312,7 @@ impl SideCommands {
         let name = &self.name;
         let is_free = || {
             let target = plan.target.clone();
-            let taken = unless_interrupted(interrupts, move || connect(&target).is_ok())?;
+            let taken = interrupts.unless_came(ASKING, move || connect(&target).is_ok())?;
             Ok((!taken).then_some(()))
         };
         if until(FREED_NS, is_free)?.is_none() {
@@ -450,22 +322,20 @@ impl SideCommands {
                 plan.target.url
             );
         }
-        let group = ProcessGroup::start(command)
-            .map_err(|error| anyhow!("cannot run --start of {name}: {error}"))?;
+        let group = ProcessGroup::start(command);
+        let group = group.with_context(|| format!("cannot run --start of {name}"))?;
         let server = SideServer {
             commands: self,
             group,
             interrupts,
         };
-        match self.wait_until_ready(plan, &server) {
-            Ok(()) => Ok(Some(server)),
-            Err(error) => {
-                show_tail("--start", name, &server.group);
-                // Why it did not start is what matters.
-                let _ = server.end();
-                Err(error)
-            }
+        if let Err(error) = self.wait_until_ready(plan, &server) {
+            show_tail("--start", name, &server.group);
+            // Why it did not start is what matters.
+            let _ = server.end();
+            return Err(error);
         }
+        Ok(Some(server))
     }
 
     fn wait_until_ready(&self, plan: &Plan, server: &SideServer<'_>) -> Result<()> {
@@ -479,7 +349,7 @@ impl SideCommands {
             }
             let (target, page) = (plan.target.clone(), self.ready.clone());
             let tls = PageTls::new(&plan.connection.tls, &plan.target.host);
-            let answer = unless_interrupted(server.interrupts, move || match page {
+            let answer = server.interrupts.unless_came(ASKING, move || match page {
                 None => connect(&target),
                 Some(page) => {
                     brunt_probe::ask(&page, &tls, ASK_NS).map_err(|error| error.to_string())
@@ -507,19 +377,6 @@ fn until<T>(limit_ns: u64, mut look: impl FnMut() -> Result<Option<T>>) -> Resul
         }
         threads::sleep(PAUSE_NS);
     }
-}
-
-/// What blocks, in a thread that nobody waits for after a signal.
-fn unless_interrupted<T: Send + 'static>(
-    interrupts: &Interrupts,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> Result<T> {
-    if interrupts.came() {
-        return Err(RunError::Interrupted.into());
-    }
-    let done = threads::run_unless("brunt-ready", body, || interrupts.came());
-    let done = done.map_err(|error| anyhow!("cannot start a thread: {error}"))?;
-    done.ok_or_else(|| RunError::Interrupted.into())
 }
 
 impl SideServer<'_> {
@@ -578,68 +435,49 @@ fn connect(target: &Target) -> Result<(), String> {
     Err(last)
 }
 
-/// The quantiles of the response time that are compared at equal rates.
-const QUANTILES: [f64; 2] = [0.5, 0.99];
-
 /// Throughput is compared in a closed loop, response times at equal rates, and rates that hold
 /// objectives by a search.
 fn check_limits(limits: &[ChangeLimit], is_closed: bool, is_search: bool) -> Result<()> {
     for limit in limits {
-        match (limit.compared, is_closed) {
-            (Compared::CapacityPerS, _) if is_search => {}
-            (_, _) if is_search => bail!(
-                "--fail-if: with --objective the highest rates that hold are compared; limit them, \
-                 as in 'capacity < -5%'"
-            ),
-            (Compared::ServerCpu, _) => {}
-            (Compared::CapacityPerS, _) => bail!(
-                "--fail-if: a capacity is searched for with --objective; limit the rate, as in \
-                 'rate < -5%', or with -r a response time"
-            ),
-            (Compared::SuccessesPerS, false) => bail!(
-                "--fail-if: with -r the rate is given; limit a response time, as in 'p99 > +5%'"
-            ),
-            (Compared::ResponseQuantile(_), true) => bail!(
-                "--fail-if: response times are compared at equal rates; give one with -r, or limit \
-                 the rate, as in 'rate < -5%'"
-            ),
-            _ => {}
-        }
+        let reason = match limit.compared {
+            Compared::CapacityPerS if is_search => continue,
+            _ if is_search => {
+                "with --objective the highest rates that hold are compared; limit them, as in \
+                 'capacity < -5%'"
+            }
+            Compared::CapacityPerS => {
+                "a capacity is searched for with --objective; limit the rate, as in 'rate < -5%', \
+                 or with -r a response time"
+            }
+            Compared::SuccessesPerS if !is_closed => {
+                "with -r the rate is given; limit a response time, as in 'p99 > +5%'"
+            }
+            Compared::ResponseQuantile(_) if is_closed => {
+                "response times are compared at equal rates; give one with -r, or limit the rate, \
+                 as in 'rate < -5%'"
+            }
+            _ => continue,
+        };
+        bail!("--fail-if: {reason}");
     }
     Ok(())
 }
 
-/// What is compared: the throughput of a closed loop, response times at equal rates, and all that
-/// has a limit.
-fn compared(has_schedule: bool, limits: &[ChangeLimit]) -> Vec<Compared> {
-    let mut all = if has_schedule {
-        QUANTILES.map(Compared::ResponseQuantile).into()
-    } else {
-        vec![Compared::SuccessesPerS]
-    };
-    for limit in limits {
-        if !all.contains(&limit.compared) {
-            all.push(limit.compared);
-        }
-    }
-    all
-}
-
-/// A comparison of which nothing is measured yet.
-fn new_comparison(compared: Vec<Compared>, limits: &[ChangeLimit]) -> ComparedRounds {
-    ComparedRounds {
-        kind: ExperimentKind::Comparison,
-        format: ComparedRounds::FORMAT,
-        brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-        load: None,
-        environment: environment(),
-        compared,
-        limits: limits.to_vec(),
-        pairs_planned: None,
-        looks: None,
-        ended_early: None,
-        sides: Vec::new(),
-    }
+/// A comparison of the sides at `urls`, of which nothing is measured yet.
+fn new_comparison(
+    figures: Vec<Compared>,
+    arguments: &CompareArguments,
+    urls: &[&str],
+) -> Result<ComparedRounds> {
+    let sides = labels(arguments, urls)?.into_iter().zip(urls);
+    let sides = sides.map(|(label, &url)| (label, url.to_owned()));
+    let limits = arguments.fail_if.clone();
+    Ok(brunt_experiment::comparison(
+        figures,
+        limits,
+        sides,
+        environment(),
+    ))
 }
 
 /// What each side is called.
@@ -663,21 +501,8 @@ fn labels(arguments: &CompareArguments, urls: &[&str]) -> Result<Vec<Option<Stri
 
 /// Options that have an effect on what is stored already.
 const WITH_STORED: &str = "url behind_url fail_if output format label quiet verbose redact";
-/// What two plans may differ in: where the server is, how long it was loaded, how long brunt waited
-/// for it, and what brunt chooses by itself. What it chose is compared elsewhere, or accused by the
-/// verdict.
-const MAY_DIFFER: &str = "\
-    target.url target.host target.port target.authority target.path target.unix_socket \
-    further_targets load.warmup_ns load.halves_warmup load.stop load.drain_limit_ns \
-    traffic.requests.first.path connection.tls.server_name connection.tls.roots \
-    connection.tls.roots_der connection.source_addresses limits workers.count workers.placement \
-    workers.backend workers.held_beside_bytes observation.watch observation.server_counter \
-    observation.link_bits_per_s observation.keeps_errors observation.logged_requests_max \
-    observation.logged_responses_max";
 /// Differences that a message names.
 const NAMED_MAX: usize = 8;
-/// The kernel does not show quite the same memory after each start.
-const MEMORY_DIFFERS: f64 = 0.01;
 
 /// Whether what is to be compared is stored: all of it, or none.
 fn are_stored(words: &[&String]) -> Result<bool> {
@@ -725,23 +550,17 @@ fn read_stored(
     let has_schedule = first.plan.load.model.schedule().is_some();
     check_limits(&arguments.fail_if, !has_schedule, false)?;
     let figures = compared(has_schedule, &arguments.fail_if);
-    let mut found = new_comparison(figures, &arguments.fail_if);
+    let urls: Vec<String> = runs.iter().map(|run| run.plan.urls()).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let mut found = new_comparison(figures, arguments, &urls)?;
     found.environment.machine = first.first().machine.clone().unwrap_or_default();
     found.environment.add(first);
     found.load = Some(first.plan.clone());
-    let urls: Vec<String> = runs.iter().map(|run| run.plan.urls()).collect();
-    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
-    let labels = labels(arguments, &urls)?;
-    for ((run, file), label) in runs.iter().zip(files).zip(labels) {
+    for ((run, file), side) in runs.iter().zip(files).zip(&mut found.sides) {
         let judged = Judged::of(run);
-        found.sides.push(ComparedSide {
-            label,
-            url: run.plan.urls(),
-            server: ServerDescription::of(run),
-            rounds: vec![RoundRecord::of(&judged)],
-            capacity: None,
-            single_run: Some(SingleRun::of(&judged, shown(file))),
-        });
+        side.server = ServerDescription::of(run);
+        side.rounds.push(RoundRecord::of(&judged));
+        side.single_run = Some(SingleRun::of(&judged, shown(file)));
     }
     Ok(found)
 }
@@ -758,172 +577,22 @@ fn check_comparable(first: &Run, other: &Run, (of_first, of_other): (&Path, &Pat
     if differences.is_empty() {
         return Ok(());
     }
-    let more = differences.len().saturating_sub(NAMED_MAX);
-    let mut named = differences;
-    named.truncate(NAMED_MAX);
-    let mut named = named.join("; ");
-    if more > 0 {
+    let mut named = differences[..differences.len().min(NAMED_MAX)].join("; ");
+    if let Some(more @ 1..) = differences.len().checked_sub(NAMED_MAX) {
         named.push_str(&format!("; and {more} more"));
     }
-    let remedy = match &first.first().command {
-        Some(words) => format!(
-            "repeat one of them as the other was made ({first_name}: {})",
-            words.join(" ")
-        ),
-        None => "repeat one of them as the other was made".to_owned(),
-    };
-    bail!("{first_name} and {other_name} cannot be compared: {named}. {remedy}")
-}
-
-/// In what two runs differ that makes them no comparison, each with both values.
-fn differences(first: &Run, other: &Run) -> serde_json::Result<Vec<String>> {
-    let mut found = Vec::new();
-    let seeded = first.plan.clone().with_seeds_of(&other.plan);
-    let (ours, theirs) = (
-        view(first, &seeded, other)?,
-        view(other, &other.plan, first)?,
-    );
-    leaves("", &ours, &theirs, &mut found);
-    // Those of a script are what it happened to send.
-    let mut names = first
-        .names
-        .iter()
-        .zip(&other.names)
-        .filter(|_| !first.is_generated());
-    if let Some(place) = names.position(|(ours, theirs)| ours.name != theirs.name) {
-        let name = |run: &Run| run.names[place].name.to_string();
-        let (ours, theirs) = (name(first), name(other));
-        let number = place + 1;
-        found.push(format!(
-            "request {number} of the list is `{ours}` and `{theirs}`"
-        ));
-    }
-    for (ours, theirs) in first.agents.iter().zip(&other.agents) {
-        if ours.machine.is_none() || theirs.machine.is_none() {
-            found.push("machine is not known of both".to_owned());
-        }
-    }
-    Ok(found)
-}
-
-/// What of a run with this plan has to be alike in one that is compared with it.
-fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
-    // Of each request its path may differ.
-    let mut outline = plan.traffic.requests.outline();
-    if outline.first.is_some() {
-        outline.first_name.clear();
-    }
-    let mut of_plan = serde_json::to_value(plan)?;
-    of_plan["traffic"]["requests"] = serde_json::to_value(outline)?;
-    of_plan["traffic"]["order"] = plan.traffic.requests.order().name().into();
-    if plan.load.model.name() != other.plan.load.model.name() {
-        of_plan["load"]["model"] = plan.load.model.name().into();
-    }
-    let mut view = json!({
-            "plan": of_plan,
-            "what is requested": if run.is_generated() {
-    "made by a script or a session log"
-    } else {
-    "those of the plan"
-    },
-            "the number of requests": if run.is_generated() { 0 } else { run.names.len() },
-            "the number of agents": run.agents.len(),
-        });
-    for (place, agent) in run.agents.iter().enumerate() {
-        let beside = other
-            .agents
-            .get(place)
-            .and_then(|agent| agent.machine.as_ref());
-        let mut machine = agent.machine.clone().filter(|_| beside.is_some());
-        if let (Some(own), Some(beside)) = (&mut machine, beside) {
-            let bytes = own.memory_bytes.zip(beside.memory_bytes);
-            let is_as_large = |(own, beside): (u64, u64)| {
-                own.abs_diff(beside) as f64 <= MEMORY_DIFFERS * own.max(beside) as f64
-            };
-            own.memory_bytes = own.memory_bytes.filter(|_| !bytes.is_some_and(is_as_large));
-        }
-        let of = match run.agents.len() {
-            1 => String::new(),
-            _ => format!("agents[{place}]."),
-        };
-        view[format!("{of}backend")] = agent.backend.name().into();
-        view[format!("{of}machine")] = serde_json::to_value(machine)?;
-    }
-    Ok(view)
-}
-
-/// The leaves of two JSON values that differ.
-fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
-    let may_differ = name
-        .strip_prefix("plan.")
-        .is_some_and(|field| MAY_DIFFER.split(' ').any(|name| name == field));
-    if first == other || may_differ {
-        return;
-    }
-    match (first, other) {
-        (Value::Object(ours), Value::Object(theirs)) => {
-            let names: std::collections::BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
-            for field in names {
-                let path = match name {
-                    "" => field.clone(),
-                    name => format!("{name}.{field}"),
-                };
-                let null = &Value::Null;
-                let (ours, theirs) = (ours.get(field), theirs.get(field));
-                leaves(&path, ours.unwrap_or(null), theirs.unwrap_or(null), found);
-            }
-        }
-        _ => found.push(format!("{name} is {first} and {other}")),
-    }
+    let command = first.first().command.as_ref();
+    let command = command.map(|words| format!(" ({first_name}: {})", words.join(" ")));
+    bail!(
+        "{first_name} and {other_name} cannot be compared: {named}. repeat one of them as the \
+         other was made{}",
+        command.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_differs_is_named_leaf_by_leaf() {
-        let plan = json!({
-            "target": {"url": "http://a/"},
-            "load": {
-                "model": {"kind": "closed", "connect_per_s": null},
-                "connections": 64, "stop": {"duration_ns": 1},
-            },
-            "traffic": {
-                "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
-            },
-        });
-        let found = |change: fn(&mut Value)| {
-            let mut other = plan.clone();
-            change(&mut other);
-            let mut found = Vec::new();
-            leaves("plan", &plan, &other, &mut found);
-            found
-        };
-        assert!(found(|_| ()).is_empty());
-        let same = found(|plan| {
-            plan["target"]["url"] = json!("http://b/x");
-            plan["traffic"]["requests"]["first"]["path"] = json!("/x");
-            plan["load"]["stop"] = json!({"requests": 7});
-        });
-        assert!(same.is_empty(), "{same:?}");
-        let others = found(|plan| {
-            plan["load"]["connections"] = json!(128);
-            plan["traffic"]["requests"]["first"]["method"] = json!("POST");
-            plan["traffic"]["requests"]["list"] = json!({"requests": 2});
-            plan["load"]["model"] = json!({"kind": "open", "schedule": 1});
-        });
-        assert_eq!(
-            others,
-            [
-                "plan.load.connections is 64 and 128",
-                "plan.load.model.kind is \"closed\" and \"open\"",
-                "plan.load.model.schedule is null and 1",
-                "plan.traffic.requests.first.method is \"GET\" and \"POST\"",
-                "plan.traffic.requests.list is null and {\"requests\":2}",
-            ]
-        );
-    }
 
     #[test]
     fn files_and_servers_are_told_apart() {

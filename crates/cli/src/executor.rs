@@ -1,191 +1,185 @@
-//! The course of an experiment on one server, and who makes its rounds: this process, or the agents
-//! of a fleet. `brunt sweep`: how a server scales, from rounds at several values of one setting.
-//! `brunt find`: the highest rate at which a server meets objectives.
+//! Experiments on one server, and who makes their rounds: this process, or the agents of a fleet.
+//! `brunt sweep`: how a server scales, from rounds at several values of one setting. `brunt find`:
+//! the highest rate at which a server meets objectives.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
-use brunt_experiment::{Finder, capacity_plan, is_within_session, plan_at, sweep_order};
+use brunt_experiment::{
+    ExperimentCourse, NextRound, SWEEP_AXES, Search, SearchCourse, SweepCourse, Varied,
+    capacity_plan, first_with_body, is_within_session, plan_at,
+};
 use brunt_fleet::{Broker, Credentials, Gathered, NamedBroker, Task};
 use brunt_io::{clock, threads};
-use brunt_judge::{
-    CAPACITY_STEPS_MAX, Capacity, CapacityPlan, ExperimentKind, Judged, RoundRecord, Sweep,
-    SweepAxis, SweepPlan, SweepRound,
-};
-use brunt_load::{Load, LoadModel, Observation, Plan, RequestRef, RequestSet, Stop, Target, Watch};
+use brunt_judge::{Compared, EndedEarly, SweepAxis, SweepPlan};
+use brunt_load::{LoadModel, Plan, RequestSet, Target};
 use brunt_probe::network::time_wait_sockets;
-use brunt_proto::http1::head_fields;
-use brunt_record::{Environment, Objective, RequestLog, Run, counted};
-use brunt_report::Experiment;
+use brunt_record::{Objective, Run, counted};
+use brunt_report::{Experiment, PhaseLength};
 
 use crate::args::{AnyLoadArguments, LoadArguments, fresh_seed};
-use crate::commands::{
-    AgentsArguments, BrokerArguments, FindArguments, SweepArguments, SweepPreset,
-};
-use crate::output::{Destination, NOT_OF_RUN, NOT_OF_SWEEP, is_standard};
-use crate::plan::{default_workers, set_workers};
-use crate::progress::{Doing, Line};
+use crate::commands::{AgentsArguments, BrokerArguments, FindArguments, SweepArguments};
+use crate::output::{Destination, NOT_OF_RUN, NOT_OF_SWEEP};
+use crate::plan::set_workers;
+use crate::progress::Line;
 use crate::redact::environment;
 use crate::refusals::{self, Given};
-use crate::run::{Keeping, Pipeline, interrupted};
+use crate::request::read_list;
+use crate::run::Pipeline;
 use crate::session::{Interrupts, SessionOptions, is_interrupt};
-use crate::values::{SWEEP_OPTIONS, Source, Varied, of_option, varied};
-use crate::{exit, habits, objectives};
-
-/// The job that is meant unless another one is named.
-const JOB: &str = "brunt";
+use crate::values::of_option;
+use crate::{exit, habits, message, objectives};
 
 /// What was typed of a fleet.
 pub(crate) type AskedFleet<'a> = (&'a AgentsArguments, &'a BrokerArguments);
 
-/// What differs between experiments: which rounds are made, and what is said of them.
-pub(crate) trait Course {
-    /// What its progress is called.
-    const DOING: Doing;
-
-    /// What its report begins with.
-    fn environment(&mut self) -> &mut Environment;
-
-    /// Makes the rounds, levels of `plan`.
-    ///
-    /// # Errors
-    ///
-    /// There is no whole round; [`RunError::Interrupted`] where that is for a signal.
-    fn measure(&mut self, plan: &Plan, executor: &mut Executor<'_>, line: &mut Line) -> Result<()>;
-
-    /// Whether a round was made.
-    fn has_rounds(&self) -> bool;
-
-    /// Notes for the report why no more rounds were made, and says where that was.
-    fn break_off(&mut self, error: anyhow::Error) -> anyhow::Error;
-
-    fn experiment(self) -> Experiment;
-}
-
-/// Makes the experiment that `begin` begins, of loads of `plan`, and prints what that shows.
-/// `is_one_session`: all rounds are levels of one session.
-pub(crate) fn run<C: Course>(
-    typed: &LoadArguments,
-    fleet: Option<AskedFleet<'_>>,
-    destination: Destination,
-    is_one_session: bool,
-    mut plan: Plan,
-    begin: impl FnOnce(&Plan, &Executor<'_>) -> Result<C>,
-) -> Result<ExitCode> {
-    let pipeline = Pipeline::open(destination)?;
-    let interrupts = &pipeline.interrupts;
-    let mut executor = match fleet {
-        None => Executor::Here(interrupts, None),
-        Some(asked) => {
-            let agents = gather(asked, typed, &plan.target, interrupts)?;
-            Executor::Fleet(interrupts, Box::new(agents))
-        }
-    };
-    set_workers(&mut plan, typed, |model| executor.workers(model));
-    let mut course = begin(&plan, &executor)?;
-    let mut line = Line::of_experiment(&typed.output, &plan, C::DOING);
-    let outcome = executor.software(&plan).and_then(|software| {
-        if let Some(software) = software {
-            course.environment().name_software(software);
-        }
-        executor.in_session(&plan, is_one_session, &mut |executor| {
-            course.measure(&plan, executor, &mut line)
-        })
+/// Has `make` make the rounds of `course`, while `line` shows how far it has come.
+pub(crate) fn make_rounds(
+    course: &mut dyn ExperimentCourse,
+    line: &mut Line,
+    mut make: impl FnMut(NextRound, &mut Line) -> Result<Run>,
+) -> Result<()> {
+    let begun_ns = clock::now_ns();
+    let elapsed_ns = || clock::now_ns().saturating_sub(begun_ns);
+    let outcome = brunt_experiment::make_rounds(course, &elapsed_ns, &mut |next| {
+        line.expect(next.left_ns, &next.plan);
+        make(next, line)
     });
     line.clear();
-    drop(executor);
-    let was_interrupted = matches!(&outcome, Err(error) if is_interrupt(error));
-    match outcome {
-        Err(error) if !was_interrupted => {
-            if !course.has_rounds() {
-                return Err(error);
-            }
-            let error = course.break_off(error);
-            pipeline.report(&course.experiment())?;
-            return Err(error);
-        }
-        _ if !course.has_rounds() => return interrupted("interrupted before a round was measured"),
-        _ => {}
-    }
-    let experiment = course.experiment();
-    let code = exit::of_experiment(&experiment);
-    pipeline.report(&experiment)?;
-    Ok(exit::unless_interrupted(code, was_interrupted))
+    outcome
 }
 
-/// Who makes the rounds of an experiment.
-pub(crate) enum Executor<'a> {
+/// Reports an experiment whose rounds ended so, as far as it came.
+pub(crate) fn conclude(
+    pipeline: Pipeline,
+    outcome: Result<()>,
+    mut experiment: Experiment,
+) -> Result<ExitCode> {
+    let Err(mut error) = outcome else {
+        return pipeline.report(&experiment);
+    };
+    let without_round = "interrupted before a round was measured";
+    let (rounds, interrupted) = match &experiment {
+        Experiment::Sweep(sweep) => (sweep.rounds.len(), without_round),
+        Experiment::Capacity(search) => (search.steps.len(), without_round),
+        Experiment::Comparison(found) if found.compared == [Compared::CapacityPerS] => {
+            (0, "interrupted: a part of the searches is not a comparison")
+        }
+        Experiment::Comparison(found) => {
+            let without_pair = "interrupted before a pair of rounds was complete";
+            (found.pairs(), without_pair)
+        }
+    };
+    let was_interrupted = is_interrupt(&error);
+    if rounds == 0 && was_interrupted {
+        message::print(&interrupted);
+        return Ok(ExitCode::from(exit::INTERRUPTED));
+    }
+    match &mut experiment {
+        _ if rounds == 0 => return Err(error),
+        Experiment::Comparison(found) if was_interrupted => {
+            found.ended_early = Some(EndedEarly::Interrupted);
+        }
+        Experiment::Comparison(_) => return Err(error),
+        Experiment::Sweep(_) | Experiment::Capacity(_) if was_interrupted => {}
+        Experiment::Sweep(sweep) => {
+            sweep.broke_off = Some(format!("{error:#}"));
+            let rounds = counted(rounds as u64, "round", "rounds");
+            error = error.context(format!("the sweep broke off after {rounds}"));
+        }
+        Experiment::Capacity(search) => {
+            let url = &search.plan.url;
+            let step = rounds + 1;
+            error = error.context(format!("the search of {url} broke off in step {step}"));
+            search.broke_off = Some(format!("{error:#}"));
+        }
+    }
+    pipeline.report(&experiment)?;
+    if was_interrupted {
+        Ok(ExitCode::from(exit::INTERRUPTED))
+    } else {
+        Err(error)
+    }
+}
+
+/// Who makes the rounds of an experiment on one server.
+enum Executor<'a> {
     /// This process, in the session of all rounds; absent where each has one of its own.
     Here(&'a Interrupts, Option<&'a mut (dyn Rounds + 'a)>),
     /// The agents of a fleet. They find the way to the server and wait for ports by themselves.
-    Fleet(&'a Interrupts, Box<Gathered<'a>>),
+    Fleet(Box<Gathered<'a>>),
 }
 
-impl Executor<'_> {
-    /// Workers of a load of this model, where no number of them is typed.
-    fn workers(&self, model: &LoadModel) -> NonZeroU32 {
-        match self {
-            Self::Here(..) => default_workers(model),
-            Self::Fleet(_, agents) => agents.workers(model),
-        }
+impl<'a> Executor<'a> {
+    /// This process, or the agents of a fleet when all are there; `plan` has their workers then.
+    fn new(
+        fleet: Option<AskedFleet<'_>>,
+        typed: &LoadArguments,
+        plan: &mut Plan,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self> {
+        let Some(asked) = fleet else {
+            return Ok(Self::Here(interrupts, None));
+        };
+        let agents = gather(asked, typed, &plan.target, interrupts)?;
+        set_workers(plan, typed, |model| agents.workers(model));
+        Ok(Self::Fleet(Box::new(agents)))
     }
 
     /// Whether a round of `plan` can be made.
-    pub(crate) fn check(&self, plan: &Plan) -> Result<()> {
+    fn check(&self, plan: &Plan) -> Result<()> {
         match self {
             Self::Here(..) => Ok(()),
-            Self::Fleet(_, agents) => agents.check(plan),
+            Self::Fleet(agents) => agents.check(plan),
         }
     }
 
-    /// What the server names as its software; absent where that is not known.
-    fn software(&self, plan: &Plan) -> Result<Option<String>> {
-        match self {
-            Self::Here(interrupts, _) => software_of(interrupts, plan),
-            Self::Fleet(..) => Ok(None),
-        }
-    }
-
-    /// Does `body`, where rounds are one session with that of `plan`.
-    fn in_session(
+    /// Makes the rounds of `course`: those of one session with the load of `plan` as its levels.
+    fn make(
         &mut self,
         plan: &Plan,
-        is_one: bool,
-        body: &mut dyn FnMut(&mut Executor<'_>) -> Result<()>,
+        is_one_session: bool,
+        course: &mut dyn ExperimentCourse,
+        line: &mut Line,
     ) -> Result<()> {
-        match self {
-            Self::Here(interrupts, _) if is_one => {
-                let options = SessionOptions::default();
-                interrupts.in_session(plan.clone(), options, |session| {
-                    body(&mut Executor::Here(interrupts, Some(session)))
-                })
+        if let Self::Here(interrupts, None) = self
+            && is_one_session
+        {
+            let (interrupts, options): (&Interrupts, _) = (interrupts, SessionOptions::default());
+            return interrupts.in_session(plan.clone(), options, |session| {
+                Executor::Here(interrupts, Some(session)).make(plan, false, course, line)
+            });
+        }
+        let mut ports = None;
+        make_rounds(course, line, |next, line| {
+            let value = next.value;
+            let mut run = self.round(next, ports, line);
+            if let Some((axis, value)) = value {
+                let axis = axis.name();
+                run = run
+                    .with_context(|| format!("the round of {value} {axis} could not be measured"));
             }
-            _ => body(self),
-        }
+            let run = run?;
+            ports = run.first().limits.ports_available;
+            Ok(run)
+        })
     }
 
-    /// Makes the round that is all of `plan`.
-    pub(crate) fn round(&mut self, plan: &Plan, line: &mut Line) -> Result<Run> {
-        match self {
-            Self::Here(_, Some(session)) => Ok(session.round(&plan.load, line)?),
-            Self::Here(interrupts, None) => interrupts.round(plan.clone(), line),
-            Self::Fleet(_, agents) => agents.round(plan, line),
-        }
-    }
-
-    /// Waits until sockets of earlier rounds have given their ports back, of which there are so
-    /// many. Connections that brunt closes leave no such sockets: those that the server closes do.
-    pub(crate) fn settle(&self, ports: Option<u64>) -> Result<()> {
-        let is_settled = match self {
-            Self::Here(interrupts, _) => settle(ports, || interrupts.came()),
-            Self::Fleet(interrupts, _) => !interrupts.came(),
+    /// Makes a round, where earlier ones had so many local ports.
+    fn round(&mut self, next: NextRound, ports: Option<u64>, line: &mut Line) -> Result<Run> {
+        let (interrupts, session) = match self {
+            Self::Here(interrupts, session) => (interrupts, session),
+            Self::Fleet(agents) => return agents.round(&next.plan, line),
         };
-        if is_settled {
-            Ok(())
-        } else {
-            Err(RunError::Interrupted.into())
+        // Connections that brunt closes hold no port: those that the server closes do.
+        if next.value.is_some() && !settle(ports, || interrupts.came()) {
+            return Err(RunError::Interrupted.into());
+        }
+        match session {
+            Some(session) => Ok(session.round(&next.plan.load, line)?),
+            None => interrupts.round(next.plan, line),
         }
     }
 }
@@ -222,14 +216,8 @@ impl BrokerArguments {
             return Ok(None);
         };
         let credentials = self.nats_credentials.as_ref().map(|path| {
-            let source = if is_standard(path) {
-                Source::StandardInput
-            } else {
-                Source::File(path.into())
-            };
-            let read = source
-                .read_text("--nats-credentials")?
-                .parse::<Credentials>();
+            let text = String::from_utf8(read_list(path, "--nats-credentials")?)?;
+            let read = text.parse::<Credentials>();
             read.with_context(|| format!("{} holds no credentials", path.display()))
         });
         let broker = Broker {
@@ -240,10 +228,9 @@ impl BrokerArguments {
             allows_open: self.nats_insecure,
         };
         broker.check()?;
-        let job = self.job.clone();
         Ok(Some(NamedBroker {
             broker,
-            job: job.map_or_else(|| JOB.parse(), Ok)?,
+            job: self.job.clone(),
             options: self.options(url),
         }))
     }
@@ -276,7 +263,7 @@ const LOOK_NS: u64 = 100_000_000;
 const PORTS_DEFAULT: u64 = 28_232;
 
 /// Waits until sockets in TIME_WAIT, of this network namespace, hold at most half of the local
-/// ports; gives whether that was waited for, and not `is_interrupted`.
+/// `ports`; gives whether that was waited for, and not `is_interrupted`.
 pub(crate) fn settle(ports: Option<u64>, mut is_interrupted: impl FnMut() -> bool) -> bool {
     let begun_ns = clock::now_ns();
     let waited_ns = || clock::now_ns().saturating_sub(begun_ns);
@@ -295,64 +282,8 @@ fn goes_on(ports: Option<u64>, waited_ns: u64, sockets: Option<u64>) -> bool {
     sockets.is_some_and(|sockets| sockets > most) && waited_ns <= WAIT_NS_MAX
 }
 
-/// A reply that takes longer than this is not waited for.
-const WAIT_NS: u64 = 2_000_000_000;
-/// Longer names are truncated.
-const CHARACTERS_MAX: usize = 100;
-
-/// The `Server` field of the reply to one request of `plan`. Absent where it names none, without a
-/// reply, over HTTP/2, and where messages are exchanged.
-///
-/// # Errors
-///
-/// As those of a run: there is no server, say.
-pub(crate) fn software_of(interrupts: &Interrupts, plan: &Plan) -> Result<Option<String>> {
-    if !plan.connection.protocol.preferred().carries_http {
-        return Ok(None);
-    }
-    let mut one = plan.clone();
-    one.load = Load {
-        connections: NonZeroU32::MIN,
-        stop: Stop {
-            duration_ns: None,
-            requests: Some(1),
-        },
-        drain_limit_ns: plan.load.drain_limit_ns,
-        ..Load::default()
-    };
-    one.workers.count = NonZeroU32::MIN;
-    one.traffic.pipeline = NonZeroU32::MIN;
-    one.limits.timeout_ns = plan.limits.timeout_ns.min(WAIT_NS);
-    one.observation = Observation {
-        watch: Watch::Off,
-        server_counter: None,
-        keeps_errors: false,
-        logged_requests_max: 1,
-        logged_responses_max: 1,
-        ..one.observation
-    };
-    let mut log = RequestLog::default();
-    let mut keeping = Keeping {
-        shown: None,
-        log: &mut log,
-    };
-    interrupts.round(one, &mut keeping)?;
-    let first = log.responses().into_iter().next();
-    Ok(first.and_then(|reply| named_in(&reply.head)))
-}
-
-/// What the `Server` field of a head says, without what does not print.
-fn named_in(head: &[u8]) -> Option<String> {
-    let (_, value) = head_fields(head).find(|(name, _)| name.eq_ignore_ascii_case(b"server"))?;
-    let text = String::from_utf8_lossy(value);
-    let printed = text.chars().filter(|character| !character.is_control());
-    let text: String = printed.take(CHARACTERS_MAX).collect();
-    (!text.is_empty()).then_some(text)
-}
-
-/// Length of a round's window where none is typed, and of the window of the warm-up.
+/// Length of a round's window where none is typed.
 const SWEEP_WINDOW_NS: u64 = 1_000_000_000;
-const WARMUP_WINDOW_NS: u64 = 200_000_000;
 
 /// Measures, in this process or by a fleet, and prints what that shows.
 pub(crate) fn sweep(
@@ -360,86 +291,17 @@ pub(crate) fn sweep(
     given: &Given,
     fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
-    let (plan, mut sweep_plan) = planned(&mut arguments, given)?;
+    let (mut plan, mut wanted) = planned(&mut arguments, given)?;
     let typed = &arguments.typed.load;
-    let destination = Destination::open(&typed.output, NOT_OF_SWEEP)?;
-    let is_preset = arguments.preset.is_some();
-    let is_one = is_within_session(sweep_plan.varied);
-    run(typed, fleet, destination, is_one, plan, |plan, executor| {
-        check(executor, plan, &mut sweep_plan, is_preset)?;
-        Ok(Sweep {
-            kind: ExperimentKind::Sweep,
-            format: Sweep::FORMAT,
-            brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-            plan: sweep_plan,
-            load: None,
-            environment: environment(),
-            broke_off: None,
-            rounds: Vec::new(),
-        })
-    })
-}
-
-impl Course for Sweep {
-    const DOING: Doing = Doing::Sweep;
-
-    fn environment(&mut self) -> &mut Environment {
-        &mut self.environment
-    }
-
-    /// The warm-up, then the rounds.
-    fn measure(&mut self, plan: &Plan, executor: &mut Executor<'_>, line: &mut Line) -> Result<()> {
-        let order = sweep_order(&self.plan);
-        let begun_ns = clock::now_ns();
-        // As long as the rounds so far, or by plan before there are any.
-        let planned_ns = self.plan.round_warmup_ns + self.plan.window_ns.unwrap_or(SWEEP_WINDOW_NS);
-        let left_ns = |done: usize| {
-            let elapsed_ns = clock::now_ns().saturating_sub(begun_ns);
-            let each_ns = elapsed_ns.checked_div(done as u64).unwrap_or(planned_ns);
-            each_ns.saturating_mul((order.len() - done) as u64)
-        };
-        line.expect(left_ns(0), plan.load.connections.get());
-        let mut warm = plan.clone();
-        warm.load.stop = Stop {
-            duration_ns: Some(WARMUP_WINDOW_NS),
-            requests: None,
-        };
-        let mut run = executor.round(&warm, line)?;
-        self.environment.add(&run);
-        run.plan.load.stop = plan.load.stop;
-        self.load = Some(run.plan);
-        let client = self.environment.client.as_ref();
-        let ports = client.and_then(|client| client.ports_available);
-        for (done, &(round, value)) in order.iter().enumerate() {
-            executor.settle(ports)?;
-            let plan = plan_at(plan, &self.plan, value);
-            line.expect(left_ns(done), plan.load.connections.get());
-            let run = executor.round(&plan, line).with_context(|| {
-                let axis = self.plan.varied.name();
-                format!("the round of {value} {axis} could not be measured")
-            })?;
-            self.rounds.push(SweepRound {
-                value,
-                round,
-                record: RoundRecord::of(&Judged::of(&run)),
-            });
-        }
-        Ok(())
-    }
-
-    fn has_rounds(&self) -> bool {
-        !self.rounds.is_empty()
-    }
-
-    fn break_off(&mut self, error: anyhow::Error) -> anyhow::Error {
-        self.broke_off = Some(format!("{error:#}"));
-        let rounds = counted(self.rounds.len() as u64, "round", "rounds");
-        error.context(format!("the sweep broke off after {rounds}"))
-    }
-
-    fn experiment(self) -> Experiment {
-        Experiment::Sweep(self)
-    }
+    let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_SWEEP)?)?;
+    let mut executor = Executor::new(fleet, typed, &mut plan, &pipeline.interrupts)?;
+    check(&executor, &plan, &mut wanted, arguments.preset.is_some())?;
+    let is_one = is_within_session(wanted.varied);
+    let mut course = SweepCourse::new(plan.clone(), wanted, environment());
+    let mut line = Line::of_experiment(&typed.output, &plan, "sweep", PhaseLength::Planned);
+    let outcome = executor.make(&plan, is_one, &mut course, &mut line);
+    drop(executor);
+    conclude(pipeline, outcome, Experiment::Sweep(course.finish()))
 }
 
 /// Whether every round can be made. A preset leaves out the values at which it cannot.
@@ -467,8 +329,7 @@ fn check(
 
 /// The load at the largest value, and what is varied of it.
 fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, SweepPlan)> {
-    given.refuse(refusals::EXPERIMENT)?;
-    given.refuse(refusals::SWEEP)?;
+    given.refuse(&[refusals::EXPERIMENT, refusals::SWEEP])?;
     habits::only_url(&arguments.typed.load)?;
     let varied = what_varies(arguments, given)?;
     if varied.axis == SweepAxis::Rate && arguments.typed.load.stages.is_some() {
@@ -484,18 +345,16 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
         bail!("give the URL of the server, as in brunt sweep -c 1..1000:10 URL");
     }
     let typed = arguments.typed.typed(given);
-    let mut plan = typed.plan(load.url.as_deref(), None)?;
+    let mut plan = typed.plan(load.url.as_deref())?;
     load.set_lengths(&mut plan, SWEEP_WINDOW_NS, Plan::WARMUP_NS_DEFAULT);
     if varied.axis == SweepAxis::BodyBytes && !plan.connection.protocol.preferred().carries_http {
         bail!("--body-size is about requests of HTTP; vary something else");
     }
-    if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last())
-        && let Some(mut request) = plan.traffic.requests.first().map(RequestRef::to_spec)
-    {
+    if let (SweepAxis::BodyBytes, Some(&most)) = (varied.axis, varied.values.last()) {
+        let mut request = first_with_body(&plan.traffic.requests, most as usize);
         if load.method.is_none() {
             request.method = "POST".to_owned();
         }
-        request.body = vec![b'x'; most as usize];
         plan.traffic.requests = RequestSet::one(request);
     }
     let sweep_plan = SweepPlan {
@@ -514,19 +373,15 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
 
 /// The one setting that has several values.
 fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> {
-    if let Some(preset) = arguments.preset {
-        let (values, window_ns) = match preset {
-            SweepPreset::Quick => ("connections=1..256:x2", SWEEP_WINDOW_NS / 2),
-            SweepPreset::Classic => ("connections=1..1000:10", SWEEP_WINDOW_NS),
-        };
-        let varied = varied(values).map_err(|error| anyhow!(error))?;
+    if let Some((values, window_ns)) = arguments.preset {
+        let varied: Varied = values.parse().map_err(|error: String| anyhow!(error))?;
         arguments.typed.load.duration = Some(window_ns);
         set_largest(&mut arguments.typed.load, &varied)?;
         return Ok(varied);
     }
     let mut all = arguments.vary.clone();
     all.extend(arguments.body_size.clone());
-    for (id, axis) in SWEEP_OPTIONS {
+    for (id, axis) in SWEEP_AXES {
         let typed = given.text(id).and_then(|typed| of_option(axis, typed));
         all.extend(typed.transpose().map_err(|error| anyhow!(error))?);
     }
@@ -568,113 +423,31 @@ const CONNECTIONS_MAX: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
 
 /// Searches, in this process or by a fleet, and prints what was found.
 pub(crate) fn find(
-    arguments: &FindArguments,
+    mut arguments: FindArguments,
     given: &Given,
     fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
-    given.refuse(refusals::EXPERIMENT)?;
-    given.refuse(refusals::SEARCH)?;
-    let (typed, most) = (&arguments.typed.load, arguments.search.max_rate);
+    given.refuse(&[refusals::EXPERIMENT, refusals::SEARCH])?;
+    let most = arguments.search.max_rate;
+    let first = arguments.typed.load.rate.replace(most);
+    let typed = &arguments.typed.load;
     let url = habits::only_url(typed)?;
     let url = url.context("give the URL of the server, as in brunt find --objective TEXT URL")?;
-    check_rates(typed.rate, most)?;
-    let plan = plan(&arguments.typed, given, url, most)?;
+    check_rates(first, most)?;
+    let mut plan = search_plan(&arguments.typed, given, url)?;
     let asked = asked(typed)?;
     check_budget(arguments.budget, &plan)?;
-    let destination = Destination::open(&typed.output, NOT_OF_RUN)?;
-    run(typed, fleet, destination, true, plan, |plan, executor| {
-        executor.check(plan)?;
-        let wanted = capacity_plan(plan, asked, typed.rate, most, Some(arguments.budget));
-        Ok(Search::new(plan, wanted, environment()))
-    })
-}
-
-/// A search on one server.
-pub(crate) struct Search {
-    finder: Finder,
-    pub(crate) capacity: Capacity,
-}
-
-impl Search {
-    pub(crate) fn new(plan: &Plan, wanted: CapacityPlan, environment: Environment) -> Self {
-        Self {
-            finder: Finder::new(plan.clone(), wanted.clone()),
-            capacity: Capacity {
-                kind: ExperimentKind::Capacity,
-                format: Capacity::FORMAT,
-                brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
-                plan: wanted,
-                load: None,
-                environment,
-                broke_off: None,
-                steps: Vec::new(),
-            },
-        }
-    }
-
-    /// Whether there is a result.
-    pub(crate) fn is_done(&self) -> bool {
-        self.finder.next_plan().is_none()
-    }
-
-    /// How long the rest takes, as it looks now, nanoseconds.
-    pub(crate) fn expected_ns(&self) -> u64 {
-        self.finder.expected_ns()
-    }
-
-    /// Makes the next step, whose round `measure` measures; gives whether there was one.
-    pub(crate) fn step(&mut self, measure: &mut dyn FnMut(&Plan) -> Result<Run>) -> Result<bool> {
-        let Some(plan) = self.finder.next_plan() else {
-            return Ok(false);
-        };
-        if self.capacity.steps.len() >= CAPACITY_STEPS_MAX {
-            bail!("there is no result after {CAPACITY_STEPS_MAX} steps");
-        }
-        let run = measure(&plan)?;
-        self.capacity.environment.add(&run);
-        self.capacity.load.get_or_insert_with(|| run.plan.clone());
-        self.capacity.steps.extend(self.finder.take(run));
-        Ok(true)
-    }
-}
-
-impl Course for Search {
-    const DOING: Doing = Doing::Search;
-
-    fn environment(&mut self) -> &mut Environment {
-        &mut self.capacity.environment
-    }
-
-    fn measure(
-        &mut self,
-        _plan: &Plan,
-        executor: &mut Executor<'_>,
-        line: &mut Line,
-    ) -> Result<()> {
-        line.expect_left(self.expected_ns());
-        while self.step(&mut |plan| executor.round(plan, line))? {
-            line.expect_left(self.expected_ns());
-        }
-        Ok(())
-    }
-
-    fn has_rounds(&self) -> bool {
-        !self.capacity.steps.is_empty()
-    }
-
-    fn break_off(&mut self, error: anyhow::Error) -> anyhow::Error {
-        let error = error.context(format!(
-            "the search of {} broke off in step {}",
-            self.capacity.plan.url,
-            self.capacity.steps.len() + 1
-        ));
-        self.capacity.broke_off = Some(format!("{error:#}"));
-        error
-    }
-
-    fn experiment(self) -> Experiment {
-        Experiment::Capacity(self.capacity)
-    }
+    let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_RUN)?)?;
+    let mut executor = Executor::new(fleet, typed, &mut plan, &pipeline.interrupts)?;
+    executor.check(&plan)?;
+    let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
+    let search = Search::new(plan.clone(), wanted, environment());
+    let mut course = SearchCourse::new(vec![search]);
+    let mut line = Line::of_experiment(&typed.output, &plan, "find", PhaseLength::About);
+    let outcome = executor.make(&plan, true, &mut course, &mut line);
+    drop(executor);
+    let found = course.finish().next().context("there is no search")?;
+    conclude(pipeline, outcome, Experiment::Capacity(found))
 }
 
 /// The objectives, of which a rate is none: it is what is searched for.
@@ -713,15 +486,10 @@ fn check_budget(budget_ns: u64, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The load at the highest rate.
-pub(crate) fn plan(
-    typed: &AnyLoadArguments,
-    given: &Given,
-    url: &str,
-    most_per_s: f64,
-) -> Result<Plan> {
+/// The load of a search, at the highest rate.
+pub(crate) fn search_plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let arguments = &typed.load;
-    let mut plan = typed.typed(given).plan(Some(url), Some(most_per_s))?;
+    let mut plan = typed.typed(given).plan(Some(url))?;
     arguments.set_lengths(&mut plan, STEP_WINDOW_NS, STEP_WARMUP_NS);
     if let LoadModel::Open {
         connections_max, ..
@@ -751,26 +519,5 @@ mod tests {
             let found = goes_on(ports, waited_s * 1_000_000_000, sockets);
             assert_eq!(found, expected, "{ports:?} {waited_s} {sockets:?}");
         }
-    }
-
-    #[test]
-    fn the_field_is_found_in_any_case() {
-        for (head, named) in [
-            (
-                "HTTP/1.1 200 OK\r\nX: y\r\nSERVER:  nginx/1.22.1\r\n\r\n",
-                Some("nginx/1.22.1"),
-            ),
-            ("HTTP/1.1 200 OK\r\n\r\n", None),
-            ("HTTP/1.1 200 OK\r\nServer: \r\n\r\n", None),
-            (
-                "HTTP/1.1 200 OK\r\nServer: a\tb\u{1b}[1m\r\n\r\n",
-                Some("ab[1m"),
-            ),
-        ] {
-            assert_eq!(named_in(head.as_bytes()).as_deref(), named, "{head:?}");
-        }
-        let long = format!("HTTP/1.1 200 OK\r\nServer: {}\r\n\r\n", "x".repeat(500));
-        let named = named_in(long.as_bytes()).expect("it is there");
-        assert_eq!(named.len(), CHARACTERS_MAX);
     }
 }

@@ -35,7 +35,7 @@ const NAMES_MAX: u32 = 1_000;
 
 /// Makes the load, and prints the report.
 pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> {
-    given.refuse(refusals::FLEET)?;
+    given.refuse(&[refusals::FLEET])?;
     match arguments.command {
         Some(FleetCommand::Tcp(tcp)) => {
             let plan = plan::of_tcp(&tcp.command, given)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
             executor::sweep(sweep.command, given, Some((&sweep.agents, &sweep.broker)))
         }
         Some(FleetCommand::Find(find)) => {
-            executor::find(&find.command, given, Some((&find.agents, &find.broker)))
+            executor::find(find.command, given, Some((&find.agents, &find.broker)))
         }
         None => {
             let typed = &arguments.typed.load;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: FleetArguments, given: &Given) -> Result<ExitCode> 
             if !typed.has_server() {
                 bail!("give the URL of the server: agents have none of their own");
             }
-            let plan = arguments.typed.typed(given).plan(url, None)?;
+            let plan = arguments.typed.typed(given).plan(url)?;
             make((&arguments.agents, &arguments.broker), typed, plan)
         }
     }

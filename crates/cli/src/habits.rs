@@ -2,6 +2,7 @@
 //! that is clear.
 
 use anyhow::{Result, bail};
+use brunt_load::HIDDEN;
 use clap::Subcommand;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -46,9 +47,16 @@ pub(crate) fn typed() -> Vec<String> {
         .collect()
 }
 
-/// Adds to an error about an unknown option of the command line `words` what was meant by it. What
-/// is only a little alike in spelling is not named.
+/// Adds to an error about an unknown option of the command line `words` what was meant by it, and
+/// hides what may be secret. What is only a little alike in spelling is not named.
 fn explain(mut error: clap::Error, words: &[String]) -> clap::Error {
+    if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && option.starts_with("--verify-url ")
+    {
+        // A URL may hold a password.
+        let hidden = ContextValue::String(HIDDEN.to_owned());
+        error.insert(ContextKind::InvalidValue, hidden);
+    }
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => {
             option.clone()

@@ -50,9 +50,9 @@ fn command() -> anyhow::Result<ExitCode> {
     let (arguments, given) = habits::arguments();
     match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
-        Some(Command::Compare(compare)) => compare::run(&compare, &given),
+        Some(Command::Compare(compare)) => compare::run(*compare, &given),
         Some(Command::Sweep(sweep)) => executor::sweep(*sweep, &given, None),
-        Some(Command::Find(find)) => executor::find(&find, &given, None),
+        Some(Command::Find(find)) => executor::find(*find, &given, None),
         Some(Command::Tcp(tcp)) => run::load(&tcp.load, plan::of_tcp(&tcp, &given)?),
         Some(Command::Report(report)) => stored::report(&report, &given),
         Some(Command::Merge(merge)) => stored::merge(&merge),
@@ -62,7 +62,7 @@ fn command() -> anyhow::Result<ExitCode> {
         None => {
             let load = &arguments.load;
             let url = habits::only_url(load)?;
-            let plan = arguments.typed(&given).plan(url, None)?;
+            let plan = arguments.typed(&given).plan(url)?;
             match (&load.script, &load.sessions) {
                 (Some(path), _) => script::run(load, path, plan),
                 (None, Some(path)) => sessions::run(load, path, plan),

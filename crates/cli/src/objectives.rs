@@ -3,9 +3,10 @@
 
 use std::env;
 
-use brunt_judge::{ChangeLimit, Compared, Judged, ROUND_QUANTILES};
+use brunt_judge::{ChangeLimit, Compared, Judged, LimitStands, ROUND_QUANTILES};
 use brunt_load::units;
 use brunt_record::{OBJECTIVES_MAX, Objective};
+use brunt_report::Experiment;
 
 use crate::message;
 
@@ -55,6 +56,24 @@ fn joined(typed: &str) -> Option<(&str, &str)> {
     joints.iter().find_map(|joint| typed.split_once(joint))
 }
 
+/// What stands before an operator, the operator, and what stands behind it.
+fn condition(typed: &str) -> Option<(&str, &str, &str)> {
+    const OPERATORS: [char; 3] = ['<', '>', '='];
+    let (metric, rest) = typed.split_at(typed.find(OPERATORS)?);
+    let limit = rest.trim_start_matches(OPERATORS);
+    Some((
+        metric.trim(),
+        &rest[..rest.len() - limit.len()],
+        limit.trim(),
+    ))
+}
+
+/// `5 %` as 0.05.
+fn percentage(typed: &str) -> Option<f64> {
+    let percent: f64 = typed.strip_suffix('%')?.trim_end().parse().ok()?;
+    Some(percent / 100.0)
+}
+
 fn objective(typed: &str) -> Result<Objective, String> {
     if let Some((first, rest)) = joined(typed) {
         return Err(format!(
@@ -85,11 +104,7 @@ fn objective(typed: &str) -> Result<Objective, String> {
             }),
         };
     }
-    const OPERATORS: [char; 3] = ['<', '>', '='];
-    let (metric, rest) = typed.split_at(typed.find(OPERATORS).ok_or_else(unknown)?);
-    let limit = rest.trim_start_matches(OPERATORS);
-    let operator = &rest[..rest.len() - limit.len()];
-    let (metric, limit) = (metric.trim(), limit.trim());
+    let (metric, operator, limit) = condition(typed).ok_or_else(unknown)?;
     let is_below = matches!(operator, "<" | "<=");
     match metric {
         "errors" if is_below => Ok(Objective::Errors {
@@ -144,11 +159,8 @@ fn quantile(percent: &str) -> Option<f64> {
 
 /// `0.1%` as 0.001: above 0, up to 100 %.
 fn share(typed: &str) -> Result<f64, String> {
-    let number = typed.strip_suffix('%').map(str::trim);
-    let percent = number.and_then(|number| number.parse().ok());
-    percent
-        .filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0)
-        .map(|percent| percent / 100.0)
+    percentage(typed)
+        .filter(|share| *share > 0.0 && *share <= 1.0)
         .ok_or_else(|| format!("`{typed}` is not a share; write a percentage, as in 0.1%"))
 }
 
@@ -160,9 +172,7 @@ pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
             typed.trim()
         )
     };
-    let at = typed.find(['<', '>']).ok_or_else(unknown)?;
-    let (name, is_rise) = (typed[..at].trim(), typed[at..].starts_with('>'));
-    let limit = typed[at + 1..].trim();
+    let (name, operator, limit) = condition(typed).ok_or_else(unknown)?;
     let compared = match name {
         "rate" => Compared::SuccessesPerS,
         "capacity" => Compared::CapacityPerS,
@@ -178,13 +188,15 @@ pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
             Compared::ResponseQuantile(*q)
         }
     };
-    let percent = limit.strip_suffix('%').map(str::trim_end);
-    let percent: f64 = percent
-        .and_then(|number| number.parse().ok())
-        .filter(|percent: &f64| percent.is_finite())
-        .ok_or_else(unknown)?;
+    let is_rise = match operator {
+        "<" => false,
+        ">" => true,
+        _ => return Err(unknown()),
+    };
+    let change = percentage(limit).filter(|change| change.is_finite());
+    let change = change.ok_or_else(unknown)?;
     // A limit on the side of no change would be exceeded by a server that is as it was.
-    if (is_rise && percent < 0.0) || (!is_rise && percent > 0.0) {
+    if (is_rise && change < 0.0) || (!is_rise && change > 0.0) {
         return Err(format!(
             "`{}` would fail without a change; write '{name} > +5%' for a rise, or \
              '{name} < -5%' for a fall",
@@ -193,7 +205,7 @@ pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
     }
     Ok(ChangeLimit {
         compared,
-        change: percent / 100.0,
+        change,
         is_rise,
     })
 }
@@ -205,6 +217,22 @@ pub(crate) fn announce(judged: &Judged<'_>) {
         message::print(&format_args!("objective {missed}"));
         if is_github {
             message::annotate(&missed);
+        }
+    }
+}
+
+/// Says on standard error which limits of changes were exceeded, or could not be judged.
+pub(crate) fn announce_limits(experiment: &Experiment) {
+    let Experiment::Comparison(compared) = experiment else {
+        return;
+    };
+    for (outcome, stand) in [
+        ("exceeded", LimitStands::Exceeded),
+        ("not judged", LimitStands::NotJudged),
+        ("open", LimitStands::Open),
+    ] {
+        for words in brunt_report::limits_that(compared, stand) {
+            message::print(&format_args!("{outcome} {words}"));
         }
     }
 }

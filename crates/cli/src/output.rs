@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use brunt_dropin::verdict_line;
 use brunt_judge::Judged;
 use brunt_report::{Experiment, Format, ReportError, Style};
+use rustix::termios::tcgetwinsize;
 use tempfile::NamedTempFile;
 
 use crate::args::OutputArguments;
@@ -81,32 +82,15 @@ impl Destination {
     ///
     /// A file cannot be written to, or is to have one of the forms `refused`.
     pub(crate) fn open(arguments: &OutputArguments, refused: &[Format]) -> Result<Self> {
-        let destination = Self::in_any_form(arguments)?;
-        match refused.iter().find(|&&format| destination.has(format)) {
-            Some(Format::Summary) => Err(ReportError::SummaryOfOneRun.into()),
-            Some(_) => Err(ReportError::MarkdownOfComparison.into()),
-            None => Ok(destination),
-        }
-    }
-
-    /// Whether a report has this form.
-    fn has(&self, format: Format) -> bool {
-        let mut contents = self.files.iter().map(|file| file.content);
-        let is_written = contents.any(|content| content == Content::Report(format));
-        is_written || self.terminal == Terminal::Report(format)
-    }
-
-    fn in_any_form(arguments: &OutputArguments) -> Result<Self> {
         let asked = arguments.format;
-        let reports = reports(&arguments.output, asked)?;
-        let others = [
+        let mut wanted = reports(&arguments.output, asked)?;
+        for (path, content) in [
             (&arguments.hdr_log, Content::HdrLog),
             (&arguments.hgrm, Content::Hgrm),
             (&arguments.junit, Content::Junit),
-        ];
-        let others = others.into_iter();
-        let others = others.filter_map(|(path, content)| Some((path.as_deref()?, content)));
-        let wanted: Vec<_> = reports.into_iter().chain(others).collect();
+        ] {
+            wanted.extend(path.as_deref().map(|path| (path, content)));
+        }
         let is_piped = wanted.iter().any(|(path, _)| is_standard(path));
         let terminal = match (arguments.output.is_empty(), arguments.quiet) {
             // One report at a time: text would be mixed with the other.
@@ -131,7 +115,17 @@ impl Destination {
                  to a file"
             );
         }
-        Ok(destination)
+        match refused.iter().find(|&&format| destination.has(format)) {
+            Some(Format::Summary) => Err(ReportError::SummaryOfOneRun.into()),
+            Some(_) => Err(ReportError::MarkdownOfComparison.into()),
+            None => Ok(destination),
+        }
+    }
+
+    /// Whether a report has this form.
+    fn has(&self, format: Format) -> bool {
+        let is_report = |file: &OutputFile| file.content == Content::Report(format);
+        self.terminal == Terminal::Report(format) || self.files.iter().any(is_report)
     }
 
     /// For a run in another tool's place: its verdict, and a file for the stored run, if any.
@@ -214,10 +208,16 @@ impl Destination {
             outcome = outcome.and(written.and_then(|()| file.write(&bytes)));
         }
         if let Terminal::Report(format) = self.terminal {
+            let is_terminal = message::is_output_terminal();
             let style = Style {
+                colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+                width: if is_terminal {
+                    terminal_width()
+                } else {
+                    PLAIN_WIDTH
+                },
                 verbose: self.verbose,
                 spectrum: self.spectrum,
-                ..terminal_style()
             };
             let mut bytes = Vec::new();
             let written = write(Content::Report(format), &style, &mut bytes);
@@ -242,21 +242,18 @@ impl Content {
 
 impl OutputFile {
     fn open(path: &Path, content: Content) -> Result<Self> {
-        if is_standard(path) {
-            return Ok(Self {
-                path: path.to_owned(),
-                file: None,
-                content,
-                is_new: false,
-            });
-        }
-        let is_new = !path.exists();
-        let file =
-            open_file(path).with_context(|| format!("cannot write to {}", path.display()))?;
+        let is_new = !is_standard(path) && !path.exists();
+        let file = if is_standard(path) {
+            None
+        } else {
+            let file = open_file(path);
+            let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
+            // What a shell sends to a file goes behind what is there.
+            Some(file).filter(|file| !is_standard_output(file))
+        };
         Ok(Self {
             path: path.to_owned(),
-            // What a shell sends to a file goes behind what is there.
-            file: Some(file).filter(|file| !is_standard_output(file)),
+            file,
             content,
             is_new,
         })
@@ -313,7 +310,6 @@ fn are_same(own: &File, other: &File) -> bool {
 /// The files of `--output`, each with the form of its report: one of them has that of `--format`,
 /// where it is given; of several, `-` has it, whose name ends in none.
 fn reports(paths: &[PathBuf], asked: Option<Format>) -> Result<Vec<(&Path, Content)>> {
-    let is_single = paths.len() == 1;
     if asked.is_some() && paths.len() > 1 && !paths.iter().any(|path| is_standard(path)) {
         bail!(
             "--format is about one report, and --output names {}; leave --format out, and end \
@@ -321,14 +317,14 @@ fn reports(paths: &[PathBuf], asked: Option<Format>) -> Result<Vec<(&Path, Conte
             paths.len()
         );
     }
-    let of = |path: &'_ PathBuf| match asked {
-        Some(format) if is_single || is_standard(path) => Ok(format),
-        _ => format_by_name(path),
+    let of_path = |path| {
+        let format = match asked {
+            Some(format) if paths.len() == 1 || is_standard(path) => format,
+            _ => format_by_name(path)?,
+        };
+        Ok((path, Content::Report(format)))
     };
-    paths
-        .iter()
-        .map(|path| Ok((path.as_path(), Content::Report(of(path)?))))
-        .collect()
+    paths.iter().map(PathBuf::as_path).map(of_path).collect()
 }
 
 /// The form that the name of a file stands for.
@@ -344,7 +340,7 @@ fn format_by_name(path: &Path) -> Result<Format> {
         Some("md") => Ok(Format::Markdown),
         Some("html" | "htm") => Ok(Format::Html),
         None if path.extension().is_none() => Ok(Format::Json),
-        Some(_) | None => bail!(
+        _ => bail!(
             "{} ends in the name of no form of a report; end it in .json, .html, .csv, .txt or \
              .md, or say which one with --format",
             path.display()
@@ -352,32 +348,11 @@ fn format_by_name(path: &Path) -> Result<Format> {
     }
 }
 
-/// How text on standard output looks.
-fn terminal_style() -> Style {
-    let is_terminal = message::is_output_terminal();
-    Style {
-        colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
-        width: if is_terminal {
-            terminal_width()
-        } else {
-            PLAIN_WIDTH
-        },
-        verbose: false,
-        spectrum: false,
-    }
-}
-
 /// Columns of the terminal on standard output or standard error.
 pub(crate) fn terminal_width() -> u16 {
-    [
-        rustix::termios::tcgetwinsize(io::stdout()),
-        rustix::termios::tcgetwinsize(io::stderr()),
-    ]
-    .into_iter()
-    .flatten()
-    .map(|size| size.ws_col)
-    .find(|&columns| columns > 0)
-    .unwrap_or(PLAIN_WIDTH)
+    let sizes = [tcgetwinsize(io::stdout()), tcgetwinsize(io::stderr())];
+    let mut columns = sizes.into_iter().flatten().map(|size| size.ws_col);
+    columns.find(|&columns| columns > 0).unwrap_or(PLAIN_WIDTH)
 }
 
 /// An empty file beside the one at `path`, with its rights and its owner, and where that is behind

@@ -72,25 +72,24 @@ impl AnyLoadArguments {
 }
 
 impl Typed<'_> {
-    /// The plan of a load on the server of `url`; with planned requests at `rate`, where it is
-    /// given, whatever rate was typed. Without a URL the server is that of a list, or brunt's own,
-    /// whose address is not known yet.
-    pub(crate) fn plan(self, url: Option<&str>, rate: Option<f64>) -> Result<Plan> {
+    /// The plan of a load on the server of `url`. Without a URL the server is that of a list, or
+    /// brunt's own, whose address is not known yet.
+    pub(crate) fn plan(self, url: Option<&str>) -> Result<Plan> {
         let scheme = url.and_then(|url| url.split_once("://"));
         let scheme = scheme.map(|(scheme, _)| scheme.to_ascii_lowercase());
         match (scheme.as_deref(), url) {
-            (Some("ws" | "wss"), Some(url)) => self.over_websocket(url, rate),
-            (Some("tcp" | "tls"), _) if self.framing.is_some() => {
-                for refusal in [
+            (Some("ws" | "wss"), Some(url)) if let Some(typed) = self.websocket => {
+                self.over_websocket(typed, url)
+            }
+            (Some("tcp" | "tls"), _) if let Some(framing) = self.framing => {
+                self.given.refuse(&[
                     refusals::NOT_WEBSOCKET,
                     refusals::PIPELINE,
                     refusals::MESSAGES,
                     refusals::TCP,
-                ] {
-                    self.given.refuse(refusal)?;
-                }
+                ])?;
                 let target = Target::parse_tcp(url, false, self.load.unix_socket.clone())?;
-                let mut plan = self.over_tcp(target, rate)?;
+                let mut plan = self.over_tcp(framing, target)?;
                 if let Some(websocket) = self.websocket {
                     plan.traffic.pipeline = websocket.depth;
                 }
@@ -100,17 +99,17 @@ impl Typed<'_> {
                 "messages over TCP are sent by brunt tcp: brunt tcp -m MESSAGE --reply FRAMING \
                  HOST:PORT, or brunt tcp --hold, --connect-only, --send or --receive"
             ),
-            _ => self.over_http(url, rate),
+            _ => self.over_http(url),
         }
     }
 
-    fn over_http(self, url: Option<&str>, rate: Option<f64>) -> Result<Plan> {
+    fn over_http(self, url: Option<&str>) -> Result<Plan> {
         let load = self.load;
-        self.given.refuse(refusals::NOT_TCP)?;
-        self.given.refuse(match self.framing {
+        let of_messages = match self.framing {
             Some(_) => refusals::HTTP,
             None => refusals::RUN_OF_HTTP,
-        })?;
+        };
+        self.given.refuse(&[refusals::NOT_TCP, of_messages])?;
         let socket = || load.unix_socket.clone();
         let target = match url {
             Some(url) if load.is_generated() => Target::parse(url, socket())?,
@@ -122,24 +121,19 @@ impl Typed<'_> {
         if load.seq_from.is_some() && !requests.counts_numbers() {
             bail!("--seq-from is about {{{{seq}}}}, and no request has it; leave it out");
         }
-        plan(load, target, requests, rate)
+        plan(load, target, requests)
     }
 
-    fn over_websocket(self, url: &str, rate: Option<f64>) -> Result<Plan> {
+    fn over_websocket(self, typed: &WebSocketArguments, url: &str) -> Result<Plan> {
         let load = self.load;
-        for refusal in [refusals::NOT_TCP, refusals::MESSAGES, refusals::PIPELINE] {
-            self.given.refuse(refusal)?;
-        }
+        let refused = [refusals::NOT_TCP, refusals::MESSAGES, refusals::PIPELINE];
+        self.given.refuse(&refused)?;
         let target = Target::parse_websocket(url, load.unix_socket.clone())?;
         let messages = self.message_set("--message", "hello")?;
-        let Some(typed) = self.websocket else {
-            bail!("messages of WebSocket are sent by brunt {url}");
-        };
         let mut opening = request(load)?;
         opening.fill_in_nothing()?;
-        let first = self.messages.first.as_ref();
-        let first = first.map(|source| template(source, "--first", load.output.redact));
-        let mut plan = plan(load, target, messages, rate)?;
+        let first = self.first_message()?;
+        let mut plan = plan(load, target, messages)?;
         plan.traffic.pipeline = typed.depth;
         plan.connection.protocol = ProtocolSpec::WebSocket(WebSocketExchange {
             headers: opening.headers.into(),
@@ -147,7 +141,7 @@ impl Typed<'_> {
             is_binary: typed.binary,
             replies: typed.replies,
             matching: typed.reply_match.clone(),
-            opening: first.transpose()?.map(|message| WebSocketOpening {
+            opening: first.map(|message| WebSocketOpening {
                 message: message.into(),
                 replies: typed.replies,
             }),
@@ -158,8 +152,25 @@ impl Typed<'_> {
     }
 
     /// Messages over TCP.
-    fn over_tcp(self, target: Target, rate: Option<f64>) -> Result<Plan> {
-        let exchange = self.message_exchange()?;
+    fn over_tcp(self, framing: &FramingArguments, target: Target) -> Result<Plan> {
+        let first = self.first_message()?;
+        let reply = match (self.load.hold, &first) {
+            _ if let Some(reply) = &framing.reply => reply.clone(),
+            (true, None) => Framing::None,
+            (true, Some(_)) if let Some(reply) = &framing.first_reply => reply.clone(),
+            _ => bail!(
+                "--reply says where the reply to a message ends, such as line, fixed=64, echo, or \
+                 none where nothing comes back; see brunt tcp --help"
+            ),
+        };
+        let opening = first.map(|message| OpeningMessage {
+            message: message.into(),
+            reply: match &framing.first_reply {
+                Some(reply) => reply.clone(),
+                None if reply == Framing::UntilClose => Framing::None,
+                None => reply.clone(),
+            },
+        });
         let option = if self.websocket.is_some() {
             "--message"
         } else {
@@ -167,100 +178,61 @@ impl Typed<'_> {
         };
         // A message has the end that its framing wants.
         let messages = self.message_set(option, "PING\\r\\n")?;
-        let mut plan = plan(self.load, target, messages, rate)?;
+        let mut plan = plan(self.load, target, messages)?;
         plan.connection.protocol = ProtocolSpec::Messages(MessageExchange {
+            reply,
+            opening,
             seed: plan.traffic.think_seed,
-            ..exchange
         });
         Ok(plan)
     }
 
-    /// The messages that `option` gave.
-    fn message_set(self, option: &str, example: &str) -> Result<RequestSet> {
-        if !self.load.hold {
-            return message_set(self.messages, option, example, self.load);
-        }
-        if !self.messages.messages.is_empty() {
-            bail!("--hold sends no messages but that of --first; leave out {option}");
-        }
-        Ok(RequestSet::nothing())
+    /// The message that each connection sends once, before all others.
+    fn first_message(self) -> Result<Option<Template>> {
+        let first = self.messages.first.as_ref();
+        let first = first.map(|source| template(source, "--first", self.load.output.redact));
+        first.transpose()
     }
 
-    /// How messages are exchanged over TCP, but for the seed.
-    fn message_exchange(self) -> Result<MessageExchange> {
-        let first = self.messages.first.as_ref();
-        let typed = self
-            .framing
-            .map(|framing| (framing.reply.clone(), framing.first_reply.clone()));
-        let (reply, first_reply) = typed.unwrap_or_default();
-        let default = match (self.load.hold, first) {
-            (true, None) => Some(Framing::None),
-            (true, Some(_)) => first_reply.clone(),
-            (false, _) => None,
+    /// The messages that `option` gave; `example` is one.
+    fn message_set(self, option: &str, example: &str) -> Result<RequestSet> {
+        let sources = &self.messages.messages;
+        if self.load.hold {
+            if !sources.is_empty() {
+                bail!("--hold sends no messages but that of --first; leave out {option}");
+            }
+            return Ok(RequestSet::nothing());
+        }
+        if sources.is_empty() {
+            bail!("there is no message; give one with {option}, as in {option} '{example}'");
+        }
+        let readers = sources.iter().chain(&self.messages.first);
+        if readers
+            .filter(|source| **source == Source::StandardInput)
+            .count()
+            > 1
+        {
+            bail!("only one message can be read from standard input; give the others as @FILE");
+        }
+        let redacts = self.load.output.redact;
+        let message = |(number, source): (usize, &Source)| {
+            Ok(MessageSpec {
+                template: template(source, option, redacts)?,
+                name: match source {
+                    _ if redacts => message_name(number),
+                    Source::Typed(text) => short(text),
+                    Source::File(path) => format!("@{}", path.display()),
+                    Source::StandardInput => "@-".to_owned(),
+                    Source::Variable(name) => format!("@env:{name}"),
+                },
+            })
         };
-        let Some(reply) = reply.or(default) else {
-            bail!(
-                "--reply says where the reply to a message ends, such as line, fixed=64, echo, or \
-                 none where nothing comes back; see brunt tcp --help"
-            );
-        };
-        let first = first.map(|source| template(source, "--first", self.load.output.redact));
-        let opening = first.transpose()?.map(|message| OpeningMessage {
-            message: message.into(),
-            reply: match first_reply {
-                Some(reply) => reply,
-                None if reply == Framing::UntilClose => Framing::None,
-                None => reply.clone(),
-            },
-        });
-        Ok(MessageExchange {
-            reply,
-            opening,
-            seed: 0,
+        let messages = (1..).zip(sources).map(message).collect::<Result<_>>()?;
+        RequestSet::messages_in(self.load.request_order(), messages).with_context(|| {
+            let most = RequestSet::REQUESTS_MAX;
+            format!("there are more than {most} messages; leave some out")
         })
     }
-}
-
-/// The messages that `option` gave; `example` is one.
-fn message_set(
-    list: &MessageArguments,
-    option: &str,
-    example: &str,
-    load: &LoadArguments,
-) -> Result<RequestSet> {
-    let sources = &list.messages;
-    if sources.is_empty() {
-        bail!("there is no message; give one with {option}, as in {option} '{example}'");
-    }
-    let readers = sources.iter().chain(&list.first);
-    if readers
-        .filter(|source| **source == Source::StandardInput)
-        .count()
-        > 1
-    {
-        bail!("only one message can be read from standard input; give the others as @FILE");
-    }
-    let redacts = load.output.redact;
-    let mut messages = Vec::with_capacity(sources.len());
-    for (number, source) in (1..).zip(sources) {
-        let template = template(source, option, redacts)?;
-        messages.push(MessageSpec {
-            name: match source {
-                _ if redacts => message_name(number),
-                Source::Typed(text) => short(text),
-                Source::File(path) => format!("@{}", path.display()),
-                Source::StandardInput => "@-".to_owned(),
-                Source::Variable(name) => format!("@env:{name}"),
-            },
-            template,
-        });
-    }
-    RequestSet::messages_in(load.request_order(), messages).with_context(|| {
-        format!(
-            "there are more than {} messages; leave some out",
-            RequestSet::REQUESTS_MAX
-        )
-    })
 }
 
 /// What is sent for one of them. With `--redact` no error shows it.
@@ -291,12 +263,11 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
         streams: typed,
         load,
     } = arguments;
-    given.refuse(refusals::MESSAGES)?;
-    given.refuse(refusals::TCP)?;
+    given.refuse(&[refusals::MESSAGES, refusals::TCP])?;
     let url = habits::only_url(load)?;
     let target = Target::parse_tcp(url, false, load.unix_socket.clone())?;
     let mut plan = if let Some(streams) = streams(typed)? {
-        given.refuse(refusals::STREAMS)?;
+        given.refuse(&[refusals::STREAMS])?;
         if target.scheme.is_secure() {
             bail!(
                 "bandwidth is measured in clear text, since of TLS the kernel counts records and \
@@ -304,13 +275,13 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
             );
         }
         let request = RequestSpec::get(&target.path);
-        let mut plan = plan(load, target, RequestSet::one(request), None)?;
+        let mut plan = plan(load, target, RequestSet::one(request))?;
         plan.load.connections = load.connections.unwrap_or(NonZeroU32::MIN);
         set_workers(&mut plan, load, default_workers);
         plan.connection.protocol = ProtocolSpec::Streams(streams);
         plan
     } else if exchange.connect_only {
-        let mut plan = plan(load, target, RequestSet::nothing(), None)?;
+        let mut plan = plan(load, target, RequestSet::nothing())?;
         plan.traffic.reuse = Reuse::Requests(NonZeroU64::MIN);
         plan.connection.protocol = ProtocolSpec::Connections;
         // Where nothing is received, there is nothing to be stamped.
@@ -324,7 +295,7 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
             framing: Some(&exchange.framing),
             given,
         };
-        typed.over_tcp(target, None)?
+        typed.over_tcp(&exchange.framing, target)?
     };
     plan.connection.sockets = SocketOptions {
         is_nodelay: typed.nodelay,
@@ -332,8 +303,7 @@ pub(crate) fn of_tcp(arguments: &TcpArguments, given: &Given) -> Result<Plan> {
         receive_buffer_bytes: typed.rcvbuf,
         segment_bytes: typed.mss,
         congestion: typed.congestion.clone(),
-        paced_bytes_per_s: None,
-        receive_bytes_min: None,
+        ..SocketOptions::default()
     };
     Ok(plan)
 }
@@ -364,12 +334,7 @@ pub(crate) fn own_target(scheme: &str, address: &str) -> Result<Target> {
 }
 
 /// The plan of a load on `target`, over HTTP unless that speaks something else.
-fn plan(
-    arguments: &LoadArguments,
-    target: Target,
-    requests: RequestSet,
-    rate: Option<f64>,
-) -> Result<Plan> {
+fn plan(arguments: &LoadArguments, target: Target, requests: RequestSet) -> Result<Plan> {
     check_protocol(arguments, &target)?;
     let reuse = if arguments.no_keepalive {
         Reuse::Requests(NonZeroU64::MIN)
@@ -380,7 +345,7 @@ fn plan(
     // Arrivals and think times share it, so that one number repeats a run.
     let seed = arguments.seed();
     let think_time = arguments.think_time.unwrap_or_default();
-    let (model, connections) = model(arguments, rate.or(arguments.rate), reuse, seed)?;
+    let (model, connections) = model(arguments, reuse, seed)?;
     let count = arguments.requests.map(NonZeroU64::get);
     let default = |ns| count.is_none().then_some(ns);
     let stages_ns = model.schedule().and_then(Schedule::duration_ns);
@@ -493,12 +458,7 @@ pub(crate) fn refuse_useless_seed(arguments: &LoadArguments, draws: bool) -> Res
 }
 
 /// The load model, and the connections that go with it.
-fn model(
-    arguments: &LoadArguments,
-    rate: Option<f64>,
-    reuse: Reuse,
-    seed: u64,
-) -> Result<(LoadModel, NonZeroU32)> {
+fn model(arguments: &LoadArguments, reuse: Reuse, seed: u64) -> Result<(LoadModel, NonZeroU32)> {
     let process = arguments.arrivals.unwrap_or_default();
     let queue_max = Plan::QUEUE_DEFAULT;
     let connect_per_s = arguments.connection_rate;
@@ -512,9 +472,9 @@ fn model(
     if arguments.hold {
         return Ok((LoadModel::Held { connect_per_s }, connections));
     }
-    let schedule = match (rate, &arguments.stages) {
+    let schedule = match (arguments.rate, &arguments.stages) {
         (Some(per_s), _) => Some(Schedule::constant_rate(process, per_s, seed)?),
-        (None, Some(stages)) => Some(Schedule::staged(process, stages.0.clone(), seed)?),
+        (None, Some(stages)) => Some(Schedule::staged(process, stages.clone(), seed)?),
         (None, None) => None,
     };
     if let Some(schedule) = schedule {
@@ -660,7 +620,7 @@ mod tests {
         let words = ["brunt"].into_iter().chain(typed.split_whitespace());
         let (arguments, given) = Arguments::read(words.map(Into::into))?;
         let load = &arguments.load;
-        let plan = arguments.typed(&given).plan(load.url.as_deref(), None)?;
+        let plan = arguments.typed(&given).plan(load.url.as_deref())?;
         refuse_useless_seed(load, plan.traffic.requests.draws_numbers())?;
         Ok(plan)
     }

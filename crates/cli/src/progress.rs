@@ -8,7 +8,7 @@ use brunt_io::clock;
 use brunt_load::{LoadModel, Plan, Work};
 use brunt_report::{AgentProgress, PhaseLength, PlannedRate, StreamInterval};
 
-use crate::args::{OutputArguments, ProgressName};
+use crate::args::OutputArguments;
 use crate::message;
 use crate::output::terminal_width;
 
@@ -41,37 +41,26 @@ enum Form {
 
 impl Form {
     fn of(output: &OutputArguments) -> Self {
-        match (output.quiet, output.progress) {
-            (true, _) => Self::Silent,
-            (false, ProgressName::Json) => Self::Json,
-            (false, ProgressName::Text) if message::is_live() => Self::Live,
-            (false, ProgressName::Text) => Self::Log,
+        if output.quiet {
+            Self::Silent
+        } else if output.json_progress {
+            Self::Json
+        } else if message::is_live() {
+            Self::Live
+        } else {
+            Self::Log
         }
     }
 }
 
-/// What is going on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
-    /// A phase of the run.
-    Phase(Phase),
-    /// Rounds of several servers.
-    Comparison,
-    /// Rounds at several values.
-    Sweep,
-    /// Rounds at several rates.
-    Search,
-}
-
-impl Doing {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Phase(phase) => phase.name(),
-            Self::Comparison => "compare",
-            Self::Sweep => "sweep",
-            Self::Search => "find",
-        }
-    }
+/// An experiment whose rounds are shown.
+#[derive(Debug)]
+struct OfExperiment {
+    name: &'static str,
+    /// What a length of it is called.
+    length: fn(u64) -> PhaseLength,
+    /// How long it takes, as it looks now.
+    length_ns: u64,
 }
 
 /// What a worker had counted at its latest snapshot.
@@ -87,13 +76,13 @@ struct Counted {
 pub(crate) struct Line {
     form: Form,
     plan: Plan,
-    /// The rounds are those of an experiment, which takes so long by plan.
-    experiment: Option<(Doing, u64)>,
+    /// Absent for a run.
+    experiment: Option<OfExperiment>,
     /// A line for each interval of streams; absent where none is printed.
     intervals: Option<IntervalLines>,
     /// Most that there may be.
     connections: u32,
-    doing: Option<Doing>,
+    phase: Option<Phase>,
     since_ns: u64,
     due_ns: u64,
     is_drawn: bool,
@@ -111,28 +100,31 @@ impl Line {
     }
 
     /// A line for the rounds of an experiment.
-    pub(crate) fn of_experiment(output: &OutputArguments, plan: &Plan, doing: Doing) -> Self {
+    pub(crate) fn of_experiment(
+        output: &OutputArguments,
+        plan: &Plan,
+        name: &'static str,
+        length: fn(u64) -> PhaseLength,
+    ) -> Self {
         Self {
-            experiment: Some((doing, 0)),
+            experiment: Some(OfExperiment {
+                name,
+                length,
+                length_ns: 0,
+            }),
             ..Self::new(output, plan)
         }
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
         let has_intervals = plan.work() == Work::Streams && matches!(form, Form::Live | Form::Log);
-        let connections = match plan.load.model {
-            LoadModel::Open {
-                connections_max, ..
-            } => connections_max,
-            _ => plan.load.connections,
-        };
         Self {
             form,
             plan: plan.clone(),
             experiment: None,
             intervals: has_intervals.then(IntervalLines::default),
-            connections: connections.get(),
-            doing: None,
+            connections: connections_most(plan),
+            phase: None,
             since_ns: now_ns,
             due_ns: match form {
                 Form::Silent => u64::MAX,
@@ -146,27 +138,13 @@ impl Line {
         }
     }
 
-    /// So many of all rounds of the experiment are done, and each is as long as the next.
-    pub(crate) fn expect_rounds(&mut self, done: u64, all: u64) {
+    /// The experiment has `left_ns` to go, as it looks now. Its next round is that of `plan`.
+    pub(crate) fn expect(&mut self, left_ns: u64, plan: &Plan) {
         let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
-        let each_ns = elapsed_ns / done.max(1);
-        let left_ns = each_ns.saturating_mul(all.saturating_sub(done));
-        self.expect(left_ns, self.connections);
-    }
-
-    /// The experiment has `left_ns` to go, as it looks now.
-    pub(crate) fn expect_left(&mut self, left_ns: u64) {
-        self.expect(left_ns, self.connections);
-    }
-
-    /// The experiment has `left_ns` to go, as it looks now, with so many connections in its next
-    /// round.
-    pub(crate) fn expect(&mut self, left_ns: u64, connections: u32) {
-        let elapsed_ns = clock::now_ns().saturating_sub(self.since_ns);
-        if let Some((_, length_ns)) = &mut self.experiment {
-            *length_ns = elapsed_ns.saturating_add(left_ns);
+        if let Some(experiment) = &mut self.experiment {
+            experiment.length_ns = elapsed_ns.saturating_add(left_ns);
         }
-        self.connections = connections;
+        self.connections = connections_most(plan);
     }
 
     /// What successes per second are called.
@@ -175,8 +153,8 @@ impl Line {
     }
 
     /// Shows the line, if it is time.
-    fn draw(&mut self, doing: Doing, progress: &Progress) {
-        let Some(line) = self.next(doing, progress, clock::now_ns(), terminal_width()) else {
+    fn draw(&mut self, phase: Phase, progress: &Progress) {
+        let Some(line) = self.next(phase, progress, clock::now_ns(), terminal_width()) else {
             return;
         };
         self.is_drawn = true;
@@ -222,13 +200,13 @@ impl Line {
     /// The line for what was reached at `now_ns`, if one is due.
     fn next(
         &mut self,
-        doing: Doing,
+        phase: Phase,
         progress: &Progress,
         now_ns: u64,
         columns: u16,
     ) -> Option<String> {
-        if self.doing != Some(doing) {
-            self.doing = Some(doing);
+        if self.begins(phase) {
+            self.phase = Some(phase);
             self.since_ns = now_ns;
             self.drawn.clone_from(&self.counted);
             if self.form == Form::Json {
@@ -239,10 +217,8 @@ impl Line {
             return None;
         }
         let elapsed_ns = now_ns - self.since_ns;
-        let successes_per_s = match doing {
-            Doing::Phase(Phase::SetUp | Phase::Ready) => None,
-            _ => self.successes_per_s(),
-        };
+        let has_load = self.experiment.is_some() || phase > Phase::Ready;
+        let successes_per_s = self.successes_per_s().filter(|_| has_load);
         let (interval_due_ns, width) = match self.form {
             Form::Live => (REDRAW_NS, columns.saturating_sub(1)),
             Form::Json => (JSON_NS, u16::MAX),
@@ -252,9 +228,12 @@ impl Line {
         self.drawn.clone_from(&self.counted);
         let is_streams = self.plan.work() == Work::Streams;
         let progress = brunt_report::Progress {
-            phase: doing.name(),
+            phase: match &self.experiment {
+                Some(experiment) => experiment.name,
+                None => phase.name(),
+            },
             elapsed_ns,
-            length: self.length_of(doing),
+            length: self.length_of(phase),
             connections_open: progress.live,
             connections: self.connections,
             successes: progress.successes,
@@ -263,7 +242,7 @@ impl Line {
             successes_per_s: successes_per_s.filter(|_| !is_streams),
             unit: self.unit(),
             bytes_per_s: successes_per_s.filter(|_| is_streams),
-            planned_rate: self.planned_rate(doing, elapsed_ns),
+            planned_rate: self.planned_rate(phase, elapsed_ns),
             waiting: progress.waiting,
             bytes_received: progress.bytes_received,
             bytes_sent: progress.bytes_sent,
@@ -274,6 +253,12 @@ impl Line {
             return brunt_report::progress_json(&progress).ok();
         }
         Some(brunt_report::progress_line(&progress, width))
+    }
+
+    /// Whether another phase of a run begins. Those of an experiment are not told apart.
+    fn begins(&self, phase: Phase) -> bool {
+        let before = self.phase;
+        before.is_none_or(|before| self.experiment.is_none() && before != phase)
     }
 
     /// Recent successful responses per second: of each worker between its latest snapshot and the
@@ -293,28 +278,27 @@ impl Line {
         (before.at_ns > 0).then(|| successes as f64 * 1e9 / interval_ns as f64)
     }
 
-    fn length_of(&self, doing: Doing) -> Option<PhaseLength> {
-        match doing {
-            Doing::Phase(Phase::SetUp) => self.plan.setup_limit_ns().map(PhaseLength::AtMost),
-            Doing::Phase(Phase::Ready) => None,
-            Doing::Phase(Phase::WarmUp) => Some(PhaseLength::Planned(self.plan.load.warmup_ns)),
-            Doing::Phase(Phase::Measure) => {
-                self.plan.load.stop.duration_ns.map(PhaseLength::Planned)
-            }
-            Doing::Phase(Phase::Drain) => Some(PhaseLength::AtMost(self.plan.load.drain_limit_ns)),
-            Doing::Comparison | Doing::Sweep => Some(PhaseLength::Planned(
-                self.experiment.map_or(0, |(_, ns)| ns),
-            )),
-            Doing::Search => Some(PhaseLength::About(self.experiment.map_or(0, |(_, ns)| ns))),
+    fn length_of(&self, phase: Phase) -> Option<PhaseLength> {
+        if let Some(experiment) = &self.experiment {
+            return Some((experiment.length)(experiment.length_ns));
+        }
+        let load = &self.plan.load;
+        match phase {
+            Phase::SetUp => self.plan.setup_limit_ns().map(PhaseLength::AtMost),
+            Phase::Ready => None,
+            Phase::WarmUp => Some(PhaseLength::Planned(load.warmup_ns)),
+            Phase::Measure => load.stop.duration_ns.map(PhaseLength::Planned),
+            Phase::Drain => Some(PhaseLength::AtMost(load.drain_limit_ns)),
         }
     }
 
     /// The rate of the schedule now. A warm-up has the first one.
-    fn planned_rate(&self, doing: Doing, elapsed_ns: u64) -> Option<PlannedRate> {
+    fn planned_rate(&self, phase: Phase, elapsed_ns: u64) -> Option<PlannedRate> {
         let schedule = self.plan.load.model.schedule()?;
-        let offset_ns = match doing {
-            Doing::Phase(Phase::WarmUp) => 0,
-            Doing::Phase(Phase::Measure) => elapsed_ns,
+        let offset_ns = match phase {
+            _ if self.experiment.is_some() => return None,
+            Phase::WarmUp => 0,
+            Phase::Measure => elapsed_ns,
             _ => return None,
         };
         Some(PlannedRate {
@@ -336,8 +320,7 @@ impl Line {
 
 impl Board for Line {
     fn is_due(&self, phase: Phase) -> bool {
-        let is_new = self.doing != Some(Doing::Phase(phase));
-        clock::now_ns() >= self.due_ns || self.form == Form::Json && is_new
+        clock::now_ns() >= self.due_ns || self.form == Form::Json && self.begins(phase)
     }
 
     /// Their rates are those of the workers of their numbers.
@@ -356,15 +339,12 @@ impl Board for Line {
 
 impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
-        let doing = self
-            .experiment
-            .map_or(Doing::Phase(phase), |(doing, _)| doing);
-        let has_interval_lines = doing == Doing::Phase(Phase::Measure) && self.intervals.is_some();
-        if self.form == Form::Log && has_interval_lines {
+        let has_interval_lines = self.experiment.is_none() && self.intervals.is_some();
+        if self.form == Form::Log && phase == Phase::Measure && has_interval_lines {
             // Lines about intervals say how far it has come.
             return;
         }
-        self.draw(doing, progress);
+        self.draw(phase, progress);
     }
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
@@ -388,6 +368,16 @@ impl RunObserver for Line {
         } else {
             snapshot.counts.successes
         };
+    }
+}
+
+/// Most connections that a load of this plan may have.
+fn connections_most(plan: &Plan) -> u32 {
+    match plan.load.model {
+        LoadModel::Open {
+            connections_max, ..
+        } => connections_max.get(),
+        _ => plan.load.connections.get(),
     }
 }
 
@@ -497,7 +487,7 @@ mod tests {
         assert_eq!(rows.last().map(String::as_str), Some("  and 3 more"));
         // Programs read all of them.
         line.form = Form::Json;
-        let measure = Doing::Phase(Phase::Measure);
+        let measure = Phase::Measure;
         let json = line.next(measure, &progress(0), 3 * SECOND_NS, 80);
         let json: serde_json::Value =
             serde_json::from_str(&json.expect("a phase begins")).expect("JSON");
@@ -545,7 +535,7 @@ mod tests {
             // Workers take their snapshots when it suits them.
             line.snapshot(&snapshot(0, now_ns + 1, 200));
             line.snapshot(&snapshot(1, now_ns + 40_000_000, 300));
-            lines.extend(line.next(Doing::Phase(phase), &progress(tenth), now_ns, 20));
+            lines.extend(line.next(phase, &progress(tenth), now_ns, 20));
         }
         assert_eq!(
             lines,
@@ -560,7 +550,7 @@ mod tests {
     #[test]
     fn on_a_terminal_the_line_is_drawn_at_once_and_keeps_to_its_width() {
         let mut line = line(Form::Live);
-        let (set_up, warm_up) = (Doing::Phase(Phase::SetUp), Doing::Phase(Phase::WarmUp));
+        let (set_up, warm_up) = (Phase::SetUp, Phase::WarmUp);
         line.snapshot(&snapshot(0, 1, 0));
         let first = line.next(set_up, &progress(0), 0, 81);
         assert_eq!(first.as_deref(), Some("set-up 0.0 s · 8 of 8 connections"));
@@ -574,7 +564,7 @@ mod tests {
         line.snapshot(&snapshot(0, 2 * REDRAW_NS, 100));
         let last = line.next(warm_up, &progress(0), 2 * REDRAW_NS, 35);
         assert_eq!(last.as_deref(), Some("warm-up 0.2 s of 1.0 s · 500 req/s"));
-        let drain = line.next(Doing::Phase(Phase::Drain), &progress(0), 3 * REDRAW_NS, 35);
+        let drain = line.next(Phase::Drain, &progress(0), 3 * REDRAW_NS, 35);
         assert_eq!(drain.as_deref(), Some("drain 0.0 s of at most 10.0 s"));
     }
 
@@ -583,7 +573,7 @@ mod tests {
         let mut line = line(Form::Silent);
         for second in 0..100 {
             let now_ns = second * SECOND_NS;
-            let measure = Doing::Phase(Phase::Measure);
+            let measure = Phase::Measure;
             assert_eq!(line.next(measure, &progress(0), now_ns, 80), None);
         }
     }

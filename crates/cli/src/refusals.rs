@@ -129,8 +129,8 @@ impl Given {
 
     /// The text of an option's value; absent where it was not typed.
     pub(crate) fn text(&self, id: &str) -> Option<&str> {
-        let mut values = self.matches.get_raw(id).filter(|_| self.has(id))?;
-        values.next()?.to_str()
+        let values = self.has(id).then(|| self.matches.get_raw(id));
+        values??.next()?.to_str()
     }
 
     /// The first option that was typed and is none of these, by its name on the command line.
@@ -156,11 +156,13 @@ impl Given {
     /// # Errors
     ///
     /// One of the options was typed.
-    pub(crate) fn refuse(&self, refusal: Refusal) -> Result<()> {
-        match self.first(|id| refusal.has(id)) {
-            Some(option) => bail!("{option} {}", refusal.reason),
-            None => Ok(()),
+    pub(crate) fn refuse(&self, refusals: &[Refusal]) -> Result<()> {
+        for refusal in refusals {
+            if let Some(option) = self.first(|id| refusal.has(id)) {
+                bail!("{option} {}", refusal.reason);
+            }
         }
+        Ok(())
     }
 }
 

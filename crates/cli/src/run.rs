@@ -21,7 +21,7 @@ use crate::progress::Line;
 use crate::redact::{self, redact};
 use crate::serve::CpuSplit;
 use crate::session::{Interrupts, Second, SessionOptions};
-use crate::{exit, message, objectives};
+use crate::{exit, objectives};
 
 /// A run to be made.
 pub(crate) struct Job {
@@ -143,9 +143,12 @@ impl Pipeline {
         })
     }
 
-    /// Writes the reports of an experiment, where there is something to be reported of it.
-    pub(crate) fn report(mut self, experiment: &Experiment) -> Result<()> {
-        self.destination.write_experiment(experiment)
+    /// Writes the reports of an experiment, where there is something to be reported of it, and says
+    /// which limits it does not keep.
+    pub(crate) fn report(mut self, experiment: &Experiment) -> Result<ExitCode> {
+        self.destination.write_experiment(experiment)?;
+        objectives::announce_limits(experiment);
+        Ok(exit::of_experiment(experiment))
     }
 }
 
@@ -159,9 +162,9 @@ impl Measured {
 }
 
 /// An observer that keeps the log of a round, and shows another one the rest.
-pub(crate) struct Keeping<'a> {
-    pub(crate) shown: Option<&'a mut dyn RunObserver>,
-    pub(crate) log: &'a mut RequestLog,
+struct Keeping<'a> {
+    shown: Option<&'a mut dyn RunObserver>,
+    log: &'a mut RequestLog,
 }
 
 impl RunObserver for Keeping<'_> {
@@ -172,13 +175,6 @@ impl RunObserver for Keeping<'_> {
     fn request_log(&mut self, log: RequestLog) {
         *self.log = log;
     }
-}
-
-/// How a command ends that a signal interrupted before there was anything to report, with these
-/// words for that.
-pub(crate) fn interrupted(words: &str) -> Result<ExitCode> {
-    message::print(&words);
-    Ok(ExitCode::from(exit::INTERRUPTED))
 }
 
 /// Runs the load of `plan`, which was typed as `arguments`.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use brunt_dropin::wrk::{self, Scripted};
 use brunt_engine::RunError;
 use brunt_fleet::{ProgramError, ScriptText};
@@ -209,41 +209,23 @@ const SIGNALLED_LIMIT_NS: u64 = 1_000_000_000;
 /// finalizer, or a function of the system.
 const GRACE_NS: u64 = 1_000_000_000;
 
-/// Why a call beyond the load came to nothing.
+/// A signal ended a call beyond the load.
 #[derive(Debug, Error)]
-pub(crate) enum CallError {
-    #[error(transparent)]
-    Script(#[from] ScriptError),
-    #[error(
-        "the script's {function} did not return within {} s and was ended",
-        limit_ns / 1_000_000_000
-    )]
-    TooLong {
-        function: &'static str,
-        limit_ns: u64,
-    },
-    #[error("the script's {function} had not returned when a signal came, and was ended")]
-    Signal { function: &'static str },
-    #[error("cannot start a thread for the script's {function}")]
-    Thread {
-        function: &'static str,
-        source: std::io::Error,
-    },
-}
+#[error("the script's {0} had not returned when a signal came, and was ended")]
+struct EndedBySignal(&'static str);
 
 /// What a command exits with after calls that ended so; `usual` where they returned.
 ///
 /// # Errors
 ///
 /// Why a call came to nothing, unless a signal ended it: that is a message.
-pub(crate) fn exit_code(calls: Result<(), CallError>, usual: ExitCode) -> Result<ExitCode> {
+pub(crate) fn exit_code(calls: Result<()>, usual: ExitCode) -> Result<ExitCode> {
     match calls {
-        Ok(()) => Ok(usual),
-        Err(error @ CallError::Signal { .. }) => {
+        Err(error) if error.is::<EndedBySignal>() => {
             message::print(&error);
             Ok(ExitCode::from(exit::INTERRUPTED))
         }
-        Err(error) => Err(error.into()),
+        calls => calls.map(|()| usual),
     }
 }
 
@@ -271,12 +253,12 @@ impl LastCalls {
     }
 
     /// Calls what forks of wrk call in each thread when the load is over.
-    pub(crate) fn tear_down(&mut self) -> Result<(), CallError> {
+    pub(crate) fn tear_down(&mut self) -> Result<()> {
         self.call("teardown()", Scripted::tear_down)
     }
 
     /// Calls `done` with the outcome of `run`.
-    pub(crate) fn done(&mut self, run: &Run) -> Result<(), CallError> {
+    pub(crate) fn done(&mut self, run: &Run) -> Result<()> {
         let outcome = wrk::outcome(run);
         self.call("done()", |script| script.done(outcome))
     }
@@ -293,7 +275,7 @@ impl LastCalls {
         &mut self,
         function: &'static str,
         body: impl FnOnce(&mut Scripted) -> Result<(), ScriptError> + Send + 'static,
-    ) -> Result<(), CallError> {
+    ) -> Result<()> {
         let Some(mut script) = self.script.take() else {
             return Ok(());
         };
@@ -302,8 +284,9 @@ impl LastCalls {
             let outcome = body(&mut script);
             (script, outcome)
         };
-        let called = threads::run_unless("brunt-script", body, || watch.is_over())
-            .map_err(|source| CallError::Thread { function, source })?;
+        let called = threads::run_unless("brunt-script", body, || watch.is_over());
+        let called =
+            called.with_context(|| format!("cannot start a thread for the script's {function}"))?;
         let outcome = called.map(|(script, outcome)| {
             self.script = Some(script);
             outcome
@@ -382,15 +365,15 @@ impl Watch {
     }
 
     /// What ended the call, if it did not end by itself.
-    fn ending(&self, function: &'static str) -> Option<CallError> {
-        let limit_ns = self.limit_ns;
-        self.ended.map(|(_, by_signal)| {
-            if by_signal {
-                CallError::Signal { function }
-            } else {
-                CallError::TooLong { function, limit_ns }
-            }
-        })
+    fn ending(&self, function: &'static str) -> Option<anyhow::Error> {
+        let (_, by_signal) = self.ended?;
+        if by_signal {
+            return Some(EndedBySignal(function).into());
+        }
+        let limit_s = self.limit_ns / 1_000_000_000;
+        Some(anyhow!(
+            "the script's {function} did not return within {limit_s} s and was ended"
+        ))
     }
 }
 

@@ -237,12 +237,24 @@ impl Interrupts {
     }
 
     /// Prepares a run, which may take as long as a name takes to be resolved and a connection to be
-    /// made; a signal ends that.
+    /// made.
     fn prepare(&self, plan: Plan, part: Option<Part>) -> Result<Prepared> {
-        let body = move || brunt_engine::prepare_part(plan, part);
-        let prepared = threads::run_unless("brunt-prepare", body, || self.came())
-            .context("cannot start a thread")?;
-        Ok(prepared.ok_or(RunError::Interrupted)??)
+        let prepare = move || brunt_engine::prepare_part(plan, part);
+        Ok(self.unless_came("brunt-prepare", prepare)??)
+    }
+
+    /// Does what blocks, in a thread that nobody waits for after a signal.
+    pub(crate) fn unless_came<T: Send + 'static>(
+        &self,
+        name: &str,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        if self.came() {
+            return Err(RunError::Interrupted.into());
+        }
+        let done = threads::run_unless(name, body, || self.came());
+        let done = done.context("cannot start a thread")?;
+        done.ok_or_else(|| RunError::Interrupted.into())
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{exit, objectives};
 /// Prints the report of a stored run or experiment.
 pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitCode> {
     let output = &arguments.output;
-    let experiment = match read_any(&arguments.file)? {
+    let experiment = match read_with(&arguments.file, brunt_report::read_stored)? {
         Stored::Run(run) => return of_run(*run, output),
         Stored::Experiment(experiment) => *experiment,
     };
@@ -31,13 +31,13 @@ pub(crate) fn report(arguments: &ReportArguments, given: &Given) -> Result<ExitC
             experiment.name()
         );
     }
-    given.refuse(refusals::EXPERIMENT)?;
-    let mut destination = match experiment {
-        Experiment::Capacity(_) => Destination::open(output, NOT_OF_RUN)?,
-        Experiment::Sweep(_) => Destination::open(output, NOT_OF_SWEEP)?,
-        Experiment::Comparison(_) => Destination::open(output, NOT_OF_COMPARISON)?,
+    given.refuse(&[refusals::EXPERIMENT])?;
+    let refused = match experiment {
+        Experiment::Capacity(_) => NOT_OF_RUN,
+        Experiment::Sweep(_) => NOT_OF_SWEEP,
+        Experiment::Comparison(_) => NOT_OF_COMPARISON,
     };
-    destination.write_experiment(&experiment)?;
+    Destination::open(output, refused)?.write_experiment(&experiment)?;
     Ok(exit::of_experiment(&experiment))
 }
 
@@ -54,12 +54,8 @@ fn of_run(mut run: Run, output: &OutputArguments) -> Result<ExitCode> {
 
 /// Refuses files of which several are standard input.
 pub(crate) fn refuse_standard_twice(files: &[impl AsRef<Path>]) -> Result<()> {
-    if files
-        .iter()
-        .filter(|file| is_standard(file.as_ref()))
-        .count()
-        > 1
-    {
+    let standard = files.iter().filter(|file| is_standard(file.as_ref()));
+    if standard.count() > 1 {
         bail!("standard input can be read once only: give - once");
     }
     Ok(())
@@ -133,11 +129,6 @@ pub(crate) fn shown(file: &Path) -> String {
 /// The run in `path`.
 pub(crate) fn read(path: &Path) -> Result<Run> {
     read_with(path, brunt_report::read)
-}
-
-/// The run or experiment in `path`.
-fn read_any(path: &Path) -> Result<Stored> {
-    read_with(path, brunt_report::read_stored)
 }
 
 fn read_with<T>(path: &Path, read: fn(&mut dyn io::Read) -> Result<T, ReadError>) -> Result<T> {

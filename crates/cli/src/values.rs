@@ -1,8 +1,6 @@
 //! Values of options: what was typed, or read from files, standard input and the environment, so
-//! that secrets need not stand among the arguments, and checked. Those of a sweep are several:
-//! `1..1000:10`, `1..10k:x2`, `1,10,100`.
+//! that secrets need not stand among the arguments, and checked.
 
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,8 +9,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use brunt_experiment::Varied;
 use brunt_io::files::{self, FileError};
-use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, SweepAxis};
+use brunt_judge::{PAIRS_LEAST, PAIRS_MAX, SWEEP_ROUNDS_MAX, SweepAxis};
 use brunt_load::{
     ReplyMatch, ServerCounter, Stage, Target, TargetError, ThinkSpread, ThinkTime, TlsVersion,
     Watch, units,
@@ -20,14 +19,12 @@ use brunt_load::{
 use brunt_proto::messages::{Pattern, unescape};
 use brunt_record::WORKERS_MAX;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
 
 /// Numbers of a sequence have 12 digits.
 const SEQUENCE_START_MAX: u64 = 100_000_000_000;
 
 /// The stages of a schedule: a value of one option.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stages(pub(crate) Vec<Stage>);
+pub(crate) type Stages = Vec<Stage>;
 
 /// The versions of TLS.
 pub(crate) const TLS_VERSIONS: &[(&str, &str, TlsVersion)] = &[
@@ -95,11 +92,6 @@ pub(crate) fn think_time(typed: &str) -> Result<ThinkTime, String> {
         spread,
         seed: 0,
     })
-}
-
-/// The stages of a schedule.
-pub(crate) fn stages(typed: &str) -> Result<Stages, units::UnitError> {
-    units::stages(typed).map(Stages)
 }
 
 /// Name and value of a header field, absent where it is none.
@@ -190,35 +182,6 @@ pub(crate) fn request_timeout(typed: &str) -> Result<u64, String> {
     })
 }
 
-/// Reads a value that may hold a secret: what is wrong with it is said without showing it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unshown<F>(pub(crate) F);
-
-impl<F, V, E> TypedValueParser for Unshown<F>
-where
-    F: Fn(&str) -> Result<V, E> + Clone + Send + Sync + 'static,
-    V: Clone + Send + Sync + 'static,
-    E: Display,
-{
-    type Value = V;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<V, clap::Error> {
-        let reason = match value.to_str().map(&self.0) {
-            Some(Ok(value)) => return Ok(value),
-            Some(Err(reason)) => reason.to_string(),
-            None => "it is not text in UTF-8".to_owned(),
-        };
-        let option = argument.map(ToString::to_string).unwrap_or_default();
-        let message = format!("invalid value for '{option}': {reason}");
-        Err(command.clone().error(ErrorKind::ValueValidation, message))
-    }
-}
-
 /// A request method. Digits alone are refused: `-m 10` is how h2load is asked for ten streams.
 pub(crate) fn method(typed: &str) -> Result<String, String> {
     let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
@@ -278,26 +241,22 @@ pub(crate) fn watch(typed: &str) -> Result<Watch, String> {
         Some(("cgroup", path)) => {
             let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path);
             let path = path.trim_end_matches('/');
-            path.starts_with('/')
-                .then(|| Watch::Cgroup(path.to_owned()))
-                .ok_or_else(|| {
-                    format!(
-                        "`{typed}` is not a control group; give its path, as in \
-                     cgroup:/system.slice/a.service"
-                    )
-                })
+            if path.starts_with('/') {
+                return Ok(Watch::Cgroup(path.to_owned()));
+            }
+            Err(format!(
+                "`{typed}` is not a control group; give its path, as in \
+                 cgroup:/system.slice/a.service"
+            ))
         }
         Some(("container", name)) => {
-            let is_name = name
-                .chars()
-                .all(|character| is_plain(character) || "_.-".contains(character));
-            let is_name = is_name && name.starts_with(is_plain);
-            is_name.then(|| Watch::Container(name.to_owned())).ok_or_else(|| {
-                format!(
-                    "`{name}` is not a name or id of a container; `docker ps` and `podman ps` list \
-                     them"
-                )
-            })
+            let is_good = |character| is_plain(character) || "_.-".contains(character);
+            if name.starts_with(is_plain) && name.chars().all(is_good) {
+                return Ok(Watch::Container(name.to_owned()));
+            }
+            Err(format!(
+                "`{name}` is not a name or id of a container; `docker ps` and `podman ps` list them"
+            ))
         }
         _ => match (typed, typed.parse::<u32>()) {
             ("auto", _) => Ok(Watch::Auto),
@@ -339,46 +298,22 @@ pub(crate) fn numbered_part(typed: &str) -> Result<NumberedPart, String> {
 
 /// An instant of the wall clock, nanoseconds.
 pub(crate) fn unix_ns(typed: &str) -> Result<u64, String> {
-    let (whole, fraction) = typed.split_once('.').unwrap_or((typed, ""));
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let seconds: Option<u64> = whole.parse().ok().filter(|_| are_digits(whole));
-    let ns = format!("{fraction:0<9}");
-    let ns: Option<u64> = ns
-        .parse()
-        .ok()
-        .filter(|_| ns.len() == 9 && are_digits(fraction));
-    let instant = seconds.zip(ns).and_then(|(seconds, ns)| {
-        let seconds_ns = seconds.checked_mul(1_000_000_000)?;
-        seconds_ns.checked_add(ns)
-    });
+    let (seconds, fraction) = typed.split_once('.').unwrap_or((typed, ""));
+    let number = |digits: &str| -> Option<u64> {
+        let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|_| are_digits)
+    };
+    let ns = number(&format!("{fraction:0<9}")).filter(|_| fraction.len() <= 9);
+    let instant = number(seconds).and_then(|s| s.checked_mul(1_000_000_000)?.checked_add(ns?));
     instant.ok_or_else(|| {
         format!("`{typed}` is not an instant; give seconds since 1970-01-01 UTC, as date +%s does")
     })
 }
 
-/// Largest body of a request.
-const BODY_BYTES_MAX: f64 = (64_u32 << 20) as f64;
-
-/// What is varied, and its values, ascending.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Varied {
-    pub(crate) axis: SweepAxis,
-    pub(crate) values: Vec<f64>,
-}
-
-/// The options whose values may be several, by their names in the code.
-pub(crate) const SWEEP_OPTIONS: [(&str, SweepAxis); 5] = [
-    ("connections", SweepAxis::Connections),
-    ("rate", SweepAxis::Rate),
-    ("threads", SweepAxis::Workers),
-    ("streams", SweepAxis::Streams),
-    ("requests", SweepAxis::Requests),
-];
-
-/// What such an option varies; absent where it has one value.
+/// What an option varies that may have several values; absent where it has one value.
 pub(crate) fn of_option(axis: SweepAxis, typed: &str) -> Option<Result<Varied, String>> {
     let has_several = typed.contains("..") || typed.contains(',');
-    has_several.then(|| sweep_values(axis, typed))
+    has_several.then(|| Varied::read(axis, typed))
 }
 
 /// The largest value of such an option, as `parse` reads it where it is the only one.
@@ -394,108 +329,9 @@ pub(crate) fn largest<T, E: Display>(
     parse(largest.as_deref().unwrap_or(typed)).map_err(|error| error.to_string())
 }
 
-/// `NAME=VALUES`.
-pub(crate) fn varied(typed: &str) -> Result<Varied, String> {
-    let (name, values) = typed.split_once('=').ok_or_else(|| {
-        "write what is varied and its values, as in connections=1..1000:10".to_owned()
-    })?;
-    let mut known = SWEEP_OPTIONS
-        .into_iter()
-        .chain([("body-size", SweepAxis::BodyBytes)]);
-    let (_, axis) = known.find(|(known, _)| *known == name).ok_or_else(|| {
-        format!(
-            "`{name}` cannot be varied; there are connections, rate, threads, streams, body-size \
-             and requests"
-        )
-    })?;
-    sweep_values(axis, values)
-}
-
 /// Sizes of bodies.
 pub(crate) fn body_sizes(typed: &str) -> Result<Varied, String> {
-    sweep_values(SweepAxis::BodyBytes, typed)
-}
-
-fn sweep_values(axis: SweepAxis, typed: &str) -> Result<Varied, String> {
-    let mut values = Vec::new();
-    for part in typed.split(',') {
-        if part.trim().is_empty() {
-            return Err(format!(
-                "`{typed}` has no value where one is expected; write values with one comma \
-                 between them, as in 1,10,100"
-            ));
-        }
-        add_values(axis, part, &mut values)?;
-        if values.len() > SWEEP_VALUES_MAX {
-            return Err(format!("there can be {SWEEP_VALUES_MAX} values at most"));
-        }
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup();
-    let most = match axis {
-        SweepAxis::Connections | SweepAxis::Streams => f64::from(u32::MAX),
-        SweepAxis::Workers => f64::from(WORKERS_MAX),
-        SweepAxis::BodyBytes => BODY_BYTES_MAX,
-        SweepAxis::Rate | SweepAxis::Requests => f64::INFINITY,
-    };
-    if let Some(&last) = values.last().filter(|&&last| last > most) {
-        return Err(format!("{last} is too large; {most} is the most"));
-    }
-    Ok(Varied { axis, values })
-}
-
-/// Adds a number, or `FROM..TO:STEP` or `FROM..TO:xFACTOR`.
-fn add_values(axis: SweepAxis, typed: &str, values: &mut Vec<f64>) -> Result<(), String> {
-    let number = |typed: &str| match axis {
-        SweepAxis::Rate => units::rate(typed).map_err(|error| error.to_string()),
-        _ => match units::count(typed).map_err(|error| error.to_string())? {
-            0 if axis != SweepAxis::BodyBytes => Err("0 is not a value to measure at".to_owned()),
-            count => Ok(count as f64),
-        },
-    };
-    let Some((from, rest)) = typed.split_once("..") else {
-        values.push(number(typed)?);
-        return Ok(());
-    };
-    let no_step = || {
-        format!(
-            "`{typed}` has no step; write 1..1000:10 for steps of 10, 1..1000:x2 for twice as \
-             much each time, or a list such as 1,10,100"
-        )
-    };
-    let (to, step) = match rest.split_once(':') {
-        Some((to, step)) => (to, Some(step)),
-        None => (rest, None),
-    };
-    if from.is_empty() || to.is_empty() {
-        return Err(format!(
-            "`{typed}` has two ends, as in 1..1000:10; write both"
-        ));
-    }
-    let (from, to) = (number(from)?, number(to)?);
-    if from > to {
-        return Err(format!(
-            "`{typed}` goes down; write the smaller value first"
-        ));
-    }
-    let step = step.ok_or_else(no_step)?;
-    let is_whole = axis != SweepAxis::Rate;
-    let (factor, step) = match step.strip_prefix('x') {
-        Some(factor) => (factor.parse().map_err(|_| no_step())?, 0.0),
-        None => (1.0, number(step)?),
-    };
-    if step == 0.0 && !(f64::is_finite(factor) && factor > 1.0 && from > 0.0) {
-        return Err(format!(
-            "`{typed}`: a step is above 0, a factor above 1, and what it multiplies above 0"
-        ));
-    }
-    let mut value = from;
-    // What rounding takes from the last value does not leave it out.
-    while value <= to * (1.0 + 1e-9) && values.len() <= SWEEP_VALUES_MAX {
-        values.push(if is_whole { value.round() } else { value });
-        value = value * factor + step;
-    }
-    Ok(())
+    Varied::read(SweepAxis::BodyBytes, typed)
 }
 
 /// Largest file of header fields or credentials.
@@ -741,52 +577,6 @@ mod tests {
         assert_eq!(unix_ns("1.000000001"), Ok(1_000_000_001));
         for wrong in "|.|-1|+1|now|1.0000000001|1e9|99999999999999|1.-5".split('|') {
             assert!(unix_ns(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn values_are_linear_geometric_or_listed() {
-        for (typed, values) in [
-            ("connections=1..31:10", vec![1.0, 11.0, 21.0, 31.0]),
-            ("connections=1..10:x2", vec![1.0, 2.0, 4.0, 8.0]),
-            ("connections=1..5:x1.5", vec![1.0, 2.0, 3.0]),
-            ("connections=100,1,10,10", vec![1.0, 10.0, 100.0]),
-            ("threads=1,4..8:4", vec![1.0, 4.0, 8.0]),
-            ("rate=0.5..2:x2", vec![0.5, 1.0, 2.0]),
-            ("rate=1k..3k:1k", vec![1_000.0, 2_000.0, 3_000.0]),
-            ("body-size=0,1k", vec![0.0, 1_000.0]),
-        ] {
-            assert_eq!(varied(typed).expect(typed).values, values, "{typed}");
-        }
-        let classic = varied("connections=1..1000:10").expect("values").values;
-        assert_eq!((classic.len(), classic[99]), (100, 991.0));
-    }
-
-    #[test]
-    fn what_is_no_values() {
-        for (typed, words) in [
-            ("1..10", "as in connections="),
-            ("speed=1..10:1", "cannot be varied"),
-            ("connections=1..10", "no step"),
-            ("connections=10..1:1", "goes down"),
-            ("connections=10..1", "goes down"),
-            ("connections=1..", "write both"),
-            ("connections=..9:1", "write both"),
-            ("connections=1..:2", "write both"),
-            ("connections=", "no value"),
-            ("connections=1,,2", "no value"),
-            ("connections=1,", "no value"),
-            ("connections=1..10:x1", "above 1"),
-            ("connections=1..10:0", "0 is not a value"),
-            ("connections=0..10:1", "0 is not a value"),
-            ("connections=1..1000000:1", "10000 values"),
-            ("connections=x", "is not a count"),
-            ("connections=1,5g", "too large"),
-            ("body-size=0..10:x2", "above 0"),
-            ("rate=1..2:x", "no step"),
-        ] {
-            let error = varied(typed).expect_err(typed);
-            assert!(error.contains(words), "{typed}: {error}");
         }
     }
 

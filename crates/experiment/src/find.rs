@@ -1,14 +1,16 @@
 //! The highest rate at which a server meets objectives: which round is next, and what it showed.
 
 use brunt_judge::{
-    CAPACITY_DRAIN_NS_MAX, CapacityNext, CapacityOutcome, CapacityPlan, CapacityResult,
-    CapacitySearch, CapacityStep, Grade, Judged, ObjectiveOutcome, Quantile, RoundRecord,
-    RunFigures, SignalId, Verdict, rates_to_judge,
+    CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityNext, CapacityOutcome,
+    CapacityPlan, CapacitySearch, CapacityStep, ComparedRounds, ExperimentKind, Grade, Judged,
+    ObjectiveOutcome, Quantile, RoundRecord, RunFigures, SignalId, Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
-use brunt_record::{AgentRecord, Objective, Run, after_ns};
+use brunt_record::{AgentRecord, Environment, Objective, Run, after_ns};
 
+use crate::course::{ExperimentCourse, NextRound};
 use crate::sweep::set_rate;
+use crate::turns::turns;
 
 /// How close the rates that hold and miss are in the end, as a ratio less 1.
 const TOLERANCE: f64 = 0.02;
@@ -41,50 +43,59 @@ pub fn capacity_plan(
     }
 }
 
-/// A search in progress.
-#[derive(Clone, Debug)]
-pub struct Finder {
+/// A search for the capacity of one server.
+pub struct Search {
+    /// Planned requests at any rate.
     plan: Plan,
-    capacity: CapacityPlan,
     search: CapacitySearch,
+    capacity: Capacity,
 }
 
-impl Finder {
-    /// A search with `plan`, whose load is planned requests at any rate.
-    pub fn new(plan: Plan, capacity: CapacityPlan) -> Self {
+impl Search {
+    /// What is `wanted` is searched for with the load of `plan`, which is planned requests.
+    pub fn new(plan: Plan, wanted: CapacityPlan, environment: Environment) -> Self {
         Self {
-            search: CapacitySearch::new(&capacity),
             plan,
-            capacity,
+            search: CapacitySearch::new(&wanted),
+            capacity: Capacity {
+                kind: ExperimentKind::Capacity,
+                format: Capacity::FORMAT,
+                brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+                plan: wanted,
+                load: None,
+                environment,
+                broke_off: None,
+                steps: Vec::new(),
+            },
         }
     }
 
-    /// What was found so far.
-    pub fn result(&self) -> CapacityResult {
-        self.search.result()
+    /// The step that is next; absent where there is a result, and after too many steps without.
+    fn next(&self) -> Option<CapacityNext> {
+        let next = self.search.next();
+        next.filter(|_| self.capacity.steps.len() < CAPACITY_STEPS_MAX)
     }
 
-    /// How long the rest of the search takes, as it looks now, nanoseconds.
-    pub fn expected_ns(&self) -> u64 {
-        self.search.expected_ns()
-    }
-
-    /// The plan of the next round; absent when there is a result.
-    pub fn next_plan(&self) -> Option<Plan> {
-        let next = self.search.next()?;
+    /// The plan of a step.
+    fn plan_at(&self, step: CapacityNext) -> Plan {
         let mut plan = self.plan.clone();
-        set_rate(&mut plan, next.rate_per_s);
-        plan.load.stop.duration_ns = Some(next.window_ns);
+        set_rate(&mut plan, step.rate_per_s);
+        plan.load.stop.duration_ns = Some(step.window_ns);
         plan.load.drain_limit_ns = plan.load.drain_limit_ns.min(CAPACITY_DRAIN_NS_MAX);
-        Some(plan)
+        plan
     }
 
-    /// Takes the run of the next plan, and gives the step that it makes.
-    pub fn take(&mut self, mut run: Run) -> Option<CapacityStep> {
-        let CapacityNext {
+    /// Takes the run of a step.
+    fn take(
+        &mut self,
+        CapacityNext {
             stage, rate_per_s, ..
-        } = self.search.next()?;
-        run.objectives.clone_from(&self.capacity.objectives);
+        }: CapacityNext,
+        mut run: Run,
+    ) {
+        self.capacity.environment.add(&run);
+        self.capacity.load.get_or_insert_with(|| run.plan.clone());
+        run.objectives.clone_from(&self.capacity.plan.objectives);
         let judged = Judged::of(&run);
         let is_at_low_load = stage.is_at_low_load();
         // What the hypervisor took says nothing of the server.
@@ -111,7 +122,66 @@ impl Finder {
             record: RoundRecord::of(&judged),
         };
         self.search.tell(&step);
-        Some(step)
+        self.capacity.steps.push(step);
+    }
+}
+
+/// Searches on several servers, step by step in turns.
+pub struct SearchCourse {
+    searches: Vec<Search>,
+    turns: Box<dyn Iterator<Item = usize>>,
+}
+
+impl SearchCourse {
+    /// One search for each server.
+    pub fn new(searches: Vec<Search>) -> Self {
+        Self {
+            turns: Box::new(turns(searches.len(), usize::MAX)),
+            searches,
+        }
+    }
+
+    /// The comparison of what was found of each server.
+    pub fn compared_in(self, mut found: ComparedRounds) -> ComparedRounds {
+        if let Some(first) = self.searches.first() {
+            found.environment.clone_from(&first.capacity.environment);
+            found.load.clone_from(&first.capacity.load);
+        }
+        for (side, capacity) in found.sides.iter_mut().zip(self.finish()) {
+            side.server.clone_from(&capacity.environment.server);
+            side.capacity = Some(capacity);
+        }
+        found
+    }
+
+    /// What was found of each server.
+    pub fn finish(self) -> impl Iterator<Item = Capacity> {
+        self.searches.into_iter().map(|search| search.capacity)
+    }
+}
+
+impl ExperimentCourse for SearchCourse {
+    fn next(&mut self, _elapsed_ns: u64) -> Option<NextRound> {
+        let searches = &self.searches;
+        if searches.iter().all(|search| search.next().is_none()) {
+            return None;
+        }
+        // Each turn has a step of every server without a result.
+        let next = |side: usize| Some((side, searches[side].next()?));
+        let (side, step) = self.turns.find_map(next)?;
+        Some(NextRound {
+            side,
+            plan: searches[side].plan_at(step),
+            value: None,
+            left_ns: searches.iter().map(|each| each.search.expected_ns()).sum(),
+        })
+    }
+
+    fn take(&mut self, side: usize, run: Run) {
+        let search = &mut self.searches[side];
+        if let Some(step) = search.next() {
+            search.take(step, run);
+        }
     }
 }
 

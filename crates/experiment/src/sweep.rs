@@ -3,21 +3,108 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use brunt_judge::{SweepAxis, SweepPlan};
-use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule};
+use brunt_judge::{ExperimentKind, Judged, RoundRecord, Sweep, SweepAxis, SweepPlan, SweepRound};
+use brunt_load::{LoadModel, Plan, RequestRef, RequestSet, RequestSpec, Schedule, Stop};
+use brunt_record::{Environment, Run};
 
+use crate::course::{ExperimentCourse, NextRound};
 use crate::turns::shuffled;
 
-/// Round and value of all measurements of a sweep, in their order. The same seed gives the same
-/// order. Without a seed each round has the values as they are.
-pub fn sweep_order(sweep: &SweepPlan) -> Vec<(u32, f64)> {
-    let order = places(sweep.values.len(), sweep.rounds, sweep.seed).into_iter();
-    order
-        .map(|(round, place)| (round, sweep.values[place]))
-        .collect()
+/// Length of a round's window by plan where requests end it, and of the window of the warm-up.
+const WINDOW_NS: u64 = 1_000_000_000;
+const WARMUP_WINDOW_NS: u64 = 200_000_000;
+
+/// The warm-up of a sweep, then its rounds.
+pub struct SweepCourse {
+    /// The load at the largest value.
+    plan: Plan,
+    /// Round and place of the value of each measurement.
+    order: Vec<(u32, usize)>,
+    sweep: Sweep,
 }
 
-/// Round and place of the value of all measurements.
+impl SweepCourse {
+    /// The sweep that is `wanted` of the load of `plan`, which is that at the largest value.
+    pub fn new(plan: Plan, wanted: SweepPlan, environment: Environment) -> Self {
+        Self {
+            plan,
+            order: places(wanted.values.len(), wanted.rounds, wanted.seed),
+            sweep: Sweep {
+                kind: ExperimentKind::Sweep,
+                format: Sweep::FORMAT,
+                brunt_version: env!("CARGO_PKG_VERSION").to_owned(),
+                plan: wanted,
+                load: None,
+                environment,
+                broke_off: None,
+                rounds: Vec::new(),
+            },
+        }
+    }
+
+    /// What was measured.
+    pub fn finish(self) -> Sweep {
+        self.sweep
+    }
+}
+
+impl ExperimentCourse for SweepCourse {
+    fn next(&mut self, elapsed_ns: u64) -> Option<NextRound> {
+        let Sweep {
+            plan: sweep,
+            load,
+            rounds,
+            ..
+        } = &self.sweep;
+        let done = rounds.len();
+        let &(_, place) = self.order.get(done)?;
+        let value = load.is_some().then(|| sweep.values[place]);
+        let plan = match value {
+            Some(value) => plan_at(&self.plan, sweep, value),
+            None => {
+                let mut warm = self.plan.clone();
+                warm.load.stop = Stop {
+                    duration_ns: Some(WARMUP_WINDOW_NS),
+                    requests: None,
+                };
+                warm
+            }
+        };
+        // As long as the rounds so far, or by plan before there are any.
+        let planned_ns = sweep.round_warmup_ns + sweep.window_ns.unwrap_or(WINDOW_NS);
+        let each_ns = elapsed_ns.checked_div(done as u64).unwrap_or(planned_ns);
+        Some(NextRound {
+            side: 0,
+            plan,
+            value: value.map(|value| (sweep.varied, value)),
+            left_ns: each_ns.saturating_mul((self.order.len() - done) as u64),
+        })
+    }
+
+    fn take(&mut self, _side: usize, mut run: Run) {
+        let Sweep {
+            plan: sweep,
+            load,
+            environment,
+            rounds,
+            ..
+        } = &mut self.sweep;
+        if load.is_none() {
+            environment.add(&run);
+            run.plan.load.stop = self.plan.load.stop;
+            *load = Some(run.plan);
+        } else if let Some(&(round, place)) = self.order.get(rounds.len()) {
+            rounds.push(SweepRound {
+                value: sweep.values[place],
+                round,
+                record: RoundRecord::of(&Judged::of(&run)),
+            });
+        }
+    }
+}
+
+/// Round and place of the value of all measurements of a sweep, in their order: the same for the
+/// same seed. Without a seed each round has the values as they are.
 fn places(values: usize, rounds: u32, seed: Option<u64>) -> Vec<(u32, usize)> {
     let mut shuffled = seed.map(|seed| shuffled(values, seed));
     let mut order = Vec::with_capacity(values.saturating_mul(rounds as usize));
@@ -59,7 +146,8 @@ pub fn plan_at(plan: &Plan, sweep: &SweepPlan, value: f64) -> Plan {
         SweepAxis::Workers => plan.workers.count = count(),
         SweepAxis::Streams => plan.traffic.streams = count(),
         SweepAxis::BodyBytes => {
-            plan.traffic.requests = with_body(&plan.traffic.requests, value as usize)
+            let request = first_with_body(&plan.traffic.requests, value as usize);
+            plan.traffic.requests = RequestSet::one(request);
         }
         SweepAxis::Requests => {
             let requests = NonZeroU64::new(value as u64).unwrap_or(NonZeroU64::MIN);
@@ -80,12 +168,12 @@ pub(crate) fn set_rate(plan: &mut Plan, per_s: f64) {
 }
 
 /// The first request with a body of so many bytes.
-fn with_body(requests: &RequestSet, bytes: usize) -> RequestSet {
+pub fn first_with_body(requests: &RequestSet, bytes: usize) -> RequestSpec {
     let first = requests.first().map(RequestRef::to_spec);
-    RequestSet::one(RequestSpec {
+    RequestSpec {
         body: vec![b'x'; bytes],
         ..first.unwrap_or_else(|| RequestSpec::get("/"))
-    })
+    }
 }
 
 #[cfg(test)]

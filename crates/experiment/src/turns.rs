@@ -5,7 +5,7 @@ use rand_pcg::rand_core::RngCore as _;
 
 /// The numbers of `levels` levels over `rounds` rounds. Every round holds each level once, in an
 /// order that turns from round to round, so that a steady drift falls on all alike.
-pub fn turns(levels: usize, rounds: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn turns(levels: usize, rounds: usize) -> impl Iterator<Item = usize> {
     (0..rounds).flat_map(move |round| {
         (0..levels).map(move |place| {
             // Forwards and backwards in turn, from another beginning each two rounds.

@@ -21,7 +21,6 @@ use crate::output::{is_standard, write_file};
 use crate::request::LIST_BYTES_MAX;
 use crate::run::Measured;
 use crate::script::{self, LastCalls, of_drop_in};
-use crate::values::read_all;
 
 /// Runs the command line `words` of the program that was called as `name`.
 pub(super) fn wrk(program: wrk::Program, name: &str, words: &[String]) -> Result<ExitCode> {
@@ -337,10 +336,10 @@ fn files(options: &httperf::Options) -> Result<httperf::Files> {
 }
 
 fn read(options: &httperf::Options, path: &Path) -> Result<Vec<u8>> {
-    let unread = |_| -> Ending { httperf::unread(options, path) };
-    let file = File::open(path).map_err(unread)?;
-    let name = path.display().to_string();
-    read_all(file, &name, "the file", LIST_BYTES_MAX).context("it is too large")
+    let read = read_file("httperf:", Some(path), |path, _| {
+        httperf::unread(options, path)
+    })?;
+    Ok(read.unwrap_or_default())
 }
 
 /// Runs the command line `words` of oha.

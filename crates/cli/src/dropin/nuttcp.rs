@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use brunt_dropin::nuttcp::{self, Options, ServerReport};
-use brunt_engine::RunError;
 use brunt_io::blocking::Deadline;
 use brunt_io::threads;
 
@@ -28,10 +27,10 @@ pub(super) fn run(words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
     let pipeline = open_outputs(options.brunt_report.as_deref())?;
     let asking = options.clone();
-    let body = move || ask(&asking);
-    let asked = threads::run_unless("brunt-nuttcp", body, || pipeline.interrupts.came());
-    let asked = asked.context("cannot start a thread")?;
-    let (address, replies) = asked.ok_or(RunError::Interrupted)??;
+    let asked = pipeline
+        .interrupts
+        .unless_came("brunt-nuttcp", move || ask(&asking));
+    let (address, replies) = asked??;
     let plan = options.plan(address.ip())?;
     let is_live = options.transmits() && options.interval_s > 0.0;
     let prefix = is_live.then(|| nuttcp::prefix(&options));

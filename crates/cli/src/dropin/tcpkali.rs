@@ -2,13 +2,11 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use brunt_dropin::tcpkali::{self, Interval, Options, Taken};
+use brunt_dropin::tcpkali::{self, Interval, Options, Statsd, Taken};
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
-use brunt_io::cpu::usable_cpus;
 use brunt_io::files::{self, FileError};
 use brunt_io::{clock, threads};
 use brunt_load::Target;
@@ -43,10 +41,7 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     let listening = listen(&options)?;
     let mut live = Live::new(&options, tcpkali::has_replies(&plan))?;
     let measured = pipeline.measure(job(plan), || (), Some(&mut live));
-    live.end(
-        &options,
-        measured.as_ref().ok().map(|measured| &measured.run),
-    );
+    live.end(measured.as_ref().ok().map(|measured| &measured.run));
     let mut measured = match measured {
         Err(error) if !is_interrupt(&error) => {
             message::print(&format_args!("{error:#}"));
@@ -57,13 +52,8 @@ pub(super) fn run(name: &str, words: &[String]) -> Result<ExitCode> {
     };
     let taken = listening.map(end).transpose();
     let reported = taken.map(|taken| {
-        let taken = taken.unwrap_or_default();
-        print(&tcpkali::report(
-            &options,
-            has_markers,
-            &measured.run,
-            taken,
-        ));
+        let (run, taken) = (&measured.run, taken.unwrap_or_default());
+        print(&tcpkali::report(&options, has_markers, run, taken));
     });
     measured.write(reported)?;
     Ok(ExitCode::SUCCESS)
@@ -82,16 +72,14 @@ fn destinations(target: &Target) -> String {
 const INTERVAL_NS: u64 = 250_000_000;
 
 /// What looks on while a run lasts.
-struct Live {
-    connections: u32,
-    percentiles: Vec<String>,
+struct Live<'a> {
+    options: &'a Options,
     is_ramped_up: bool,
     /// A line is drawn over and over.
     draws: bool,
-    /// Where metrics go, and the namespace of their names.
-    statsd: Option<(UdpSocket, String)>,
-    /// Response times are of parts of the run, each so long.
-    window_ns: Option<u64>,
+    /// Where metrics go.
+    statsd: Option<(UdpSocket, &'a Statsd)>,
+    /// Since when response times are kept.
     window_from_ns: u64,
     wants_times: bool,
     times: SparseHistogram,
@@ -99,29 +87,26 @@ struct Live {
     from: Progress,
 }
 
-impl Live {
+impl<'a> Live<'a> {
     /// The live output that the command line asks for. Metrics are sent from now on.
-    fn new(options: &Options, has_replies: bool) -> Result<Self> {
+    fn new(options: &'a Options, has_replies: bool) -> Result<Self> {
         let statsd = options.statsd().map(|statsd| {
-            let socket = UdpSocket::bind("0.0.0.0:0")
-                .and_then(|socket| {
-                    socket.connect((statsd.host.as_str(), statsd.port))?;
-                    Ok(socket)
-                })
-                .with_context(|| format!("StatsD at {}:{}", statsd.host, statsd.port))?;
-            Ok::<_, anyhow::Error>((socket, statsd.namespace.clone()))
+            let connected = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
+                socket.connect((statsd.host.as_str(), statsd.port))?;
+                Ok((socket, statsd))
+            });
+            connected.with_context(|| format!("StatsD at {}:{}", statsd.host, statsd.port))
         });
+        let statsd = statsd.transpose()?;
         let draws = message::is_output_terminal() && message::is_live();
         let now_ns = clock::now_ns();
         let live = Self {
-            connections: options.connections,
-            percentiles: options.percentiles.clone(),
+            options,
             is_ramped_up: false,
             draws,
-            statsd: statsd.transpose()?,
-            window_ns: options.statsd().and_then(|statsd| statsd.latency_window_ns),
             window_from_ns: now_ns,
-            wants_times: has_replies && (draws || options.statsd().is_some()),
+            wants_times: has_replies && (draws || statsd.is_some()),
+            statsd,
             times: SparseHistogram::default(),
             from_ns: now_ns,
             from: Progress::default(),
@@ -131,17 +116,20 @@ impl Live {
     }
 
     /// The run is over: times that are known now, and zeros.
-    fn end(&mut self, options: &Options, run: Option<&Run>) {
+    fn end(&mut self, run: Option<&Run>) {
         self.erase();
         if let Some(run) = run {
             let all = &run.latencies;
-            let mut asked = Vec::new();
-            if options.latency_connect {
-                asked.push(("connect", &all.connect));
-            }
-            if options.latency_first_byte {
-                asked.push(("firstbyte", &all.first_byte));
-            }
+            let asked = [
+                (self.options.latency_connect, "connect", &all.connect),
+                (
+                    self.options.latency_first_byte,
+                    "firstbyte",
+                    &all.first_byte,
+                ),
+            ];
+            let asked = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
+            let asked: Vec<_> = asked.map(|(_, name, times)| (name, times)).collect();
             if !asked.is_empty() {
                 self.send(&Interval::default(), &asked);
             }
@@ -157,51 +145,52 @@ impl Live {
 
     /// Sends metrics. Nobody may be there to take them.
     fn send(&self, interval: &Interval, latencies: &[(&str, &Histogram)]) {
-        let Some((socket, namespace)) = &self.statsd else {
+        let Some((socket, statsd)) = &self.statsd else {
             return;
         };
-        for datagram in tcpkali::datagrams(namespace, interval, latencies, &self.percentiles) {
+        let percentiles = &self.options.percentiles;
+        for datagram in tcpkali::datagrams(&statsd.namespace, interval, latencies, percentiles) {
             let _ = socket.send(datagram.as_bytes());
         }
     }
 
     fn show(&mut self, now_ns: u64, progress: &Progress) {
-        let from = &self.from;
-        let done = |progress: &Progress| progress.successes + progress.errors;
+        let since = progress.since(self.from);
         let interval = Interval {
             seconds: now_ns.saturating_sub(self.from_ns) as f64 / 1e9,
-            opened: progress.live.saturating_sub(from.live),
+            opened: progress.live.saturating_sub(self.from.live),
             live: progress.live,
-            bytes_received: progress.bytes_received.saturating_sub(from.bytes_received),
-            bytes_sent: progress.bytes_sent.saturating_sub(from.bytes_sent),
-            messages: done(progress).saturating_sub(done(from)),
+            bytes_received: since.bytes_received,
+            bytes_sent: since.bytes_sent,
+            messages: since.successes + since.errors,
         };
         (self.from_ns, self.from) = (now_ns, *progress);
-        let is_window_over = self
-            .window_ns
+        let statsd = self.statsd.as_ref();
+        let window_ns = statsd.and_then(|(_, statsd)| statsd.latency_window_ns);
+        let is_window_over = window_ns
             .is_none_or(|window_ns| now_ns.saturating_sub(self.window_from_ns) >= window_ns);
         let times = self.times.expand();
         if self.draws {
             let times = self.wants_times.then_some(&times);
-            let line = tcpkali::status(&interval, self.connections, times);
+            let line = tcpkali::status(&interval, self.options.connections, times);
             message::draw(&line);
         }
         let latencies = [("message", &times)];
         let is_sent = self.wants_times && is_window_over;
         self.send(&interval, if is_sent { &latencies } else { &[] });
-        if self.window_ns.is_some() && is_window_over {
+        if window_ns.is_some() && is_window_over {
             self.times = SparseHistogram::default();
             self.window_from_ns = now_ns;
         }
     }
 }
 
-impl RunObserver for Live {
+impl RunObserver for Live<'_> {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
         if phase > Phase::SetUp && !self.is_ramped_up {
             self.is_ramped_up = true;
             self.erase();
-            message::print_lines(&tcpkali::ramped_up(self.connections));
+            message::print_lines(&tcpkali::ramped_up(self.options.connections));
         }
         let now_ns = clock::now_ns();
         if (self.draws || self.statsd.is_some()) && now_ns >= self.from_ns + INTERVAL_NS {
@@ -306,7 +295,7 @@ fn serve(address: SocketAddr) -> Result<Running> {
     // What it has besides, counters over HTTP, nobody is to see.
     let local = (Ipv4Addr::LOCALHOST, 0).into();
     let mut options = brunt_server::Options::new(ListenAddress::Tcp(local));
-    options.workers = NonZeroU32::new(usable_cpus()).unwrap_or(NonZeroU32::MIN);
+    options.workers = cpus();
     options.idle_timeout_ns = None;
     let service: TcpService = "sink".parse().context("a service")?;
     options.tcp = Some(TcpOptions::new(ListenAddress::Tcp(address), service));

@@ -218,7 +218,7 @@ fn adapt(words: &mut Vec<String>, servers: &Servers, started: SocketAddr, length
 }
 
 /// What a command of the pages about HTTP prints.
-fn told(words: &[String]) -> &'static str {
+fn shown_by(words: &[String]) -> &'static str {
     let has = |option: &str| words.iter().any(|word| word == option);
     match words.first().map(String::as_str) {
         Some("report") if has("-o") => "",
@@ -275,8 +275,8 @@ fn run(command: &str, directory: &Path, servers: &Servers, must_succeed: bool) {
         // Whatever the window, requests to these servers are answered.
         let mut failures = ["NO-SUCCESS", "SERVER-FAILED"].into_iter();
         let has_failed = failures.any(|failure| outcome.stdout.contains(failure));
-        let is_told = !must_succeed || outcome.stdout.contains(told(&words));
-        assert!(is_told, "{command}: {outcome:?}");
+        let is_shown = !must_succeed || outcome.stdout.contains(shown_by(&words));
+        assert!(is_shown, "{command}: {outcome:?}");
         if !has_failed && (!must_succeed || outcome.code == Some(0)) {
             return;
         }

@@ -3,11 +3,8 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
-use brunt_experiment::compare;
-use brunt_judge::{
-    Claim, Compared, ComparedRounds, ComparedSide, Comparison, Course, ExperimentKind, Judged,
-    RoundRecord, SingleRun,
-};
+use brunt_experiment::{ComparisonCourse, compared, comparison, make_rounds};
+use brunt_judge::{Claim, Compared, ComparedRounds, Comparison, Judged, RoundRecord, SingleRun};
 use brunt_load::{Load, Plan, RequestSet, RequestSpec, Target};
 use brunt_record::{Environment, Run};
 use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
@@ -56,29 +53,16 @@ fn plan() -> Plan {
     plan
 }
 
-/// A comparison of which nothing is measured yet.
-fn comparison_of(sides: usize, compared: Vec<Compared>) -> ComparedRounds {
-    let side = |place: usize| ComparedSide {
-        label: None,
-        url: format!("http://simulated/{place}"),
-        server: None,
-        rounds: Vec::new(),
-        capacity: None,
-        single_run: None,
-    };
-    ComparedRounds {
-        kind: ExperimentKind::Comparison,
-        format: ComparedRounds::FORMAT,
-        brunt_version: String::new(),
-        load: None,
-        environment: Environment::default(),
-        compared,
-        limits: Vec::new(),
-        pairs_planned: None,
-        looks: None,
-        ended_early: None,
-        sides: (0..sides).map(side).collect(),
-    }
+/// A comparison of the throughput of so many sides, of which nothing is measured yet.
+fn comparison_of(sides: usize) -> ComparedRounds {
+    let side = |place| (None, format!("http://simulated/{place}"));
+    let sides = (0..sides).map(side);
+    comparison(
+        compared(false, &[]),
+        Vec::new(),
+        sides,
+        Environment::default(),
+    )
 }
 
 /// 40 comparisons of a server with one that takes `slower` times as long: how many claim a
@@ -92,21 +76,16 @@ fn repeated(slower: f64) -> (u64, u64) {
             mean_ns,
             seed: 10_000 * (2 * repetition + place),
         };
-        let (mut a, mut b) = (side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64));
-        let mut found = comparison_of(2, vec![Compared::SuccessesPerS]);
-        let load = plan().load;
+        let mut sides = [side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64)];
+        let found = comparison_of(2);
+        let mut course = ComparisonCourse::new(found, vec![plan(); 2], PAIRS, repetition, None);
         let ignore = &mut |_: Phase, _: &Progress| {};
-        let measured = compare(
-            &mut found,
-            PAIRS,
-            repetition,
-            &|| true,
-            &mut |side, _| match side {
-                0 => a.round(&load, ignore),
-                _ => b.round(&load, ignore),
-            },
-        );
-        assert_eq!(measured.expect("rounds"), Course::Done);
+        let measured = make_rounds(&mut course, &|| 0, &mut |next| {
+            sides[next.side].round(&next.plan.load, ignore)
+        });
+        measured.expect("rounds");
+        let found = course.finish();
+        assert_eq!(found.ended_early, None);
         assert!((PAIRS..=PAIRS + PAIRS / 2).contains(&found.pairs()));
         let comparison = found.comparisons().remove(0).comparison;
         let change = comparison.change.expect("pairs enough");
@@ -178,16 +157,18 @@ fn what_was_complete_when_it_ended_is_kept() {
         mean_ns: 500_000,
         seed: 1,
     };
-    let (load, ignore) = (plan().load, &mut |_: Phase, _: &Progress| {});
-    let mut found = comparison_of(3, vec![Compared::SuccessesPerS]);
+    let ignore = &mut |_: Phase, _: &Progress| {};
+    let found = comparison_of(3);
+    let mut course = ComparisonCourse::new(found, vec![plan(); 3], PAIRS, 1, None);
     let mut made = 0;
-    let ended = compare(&mut found, PAIRS, 1, &|| true, &mut |_, _| {
+    let ended = make_rounds(&mut course, &|| 0, &mut |next| {
         made += 1;
         match made {
             12 => Err(RunError::Interrupted),
-            _ => server.round(&load, ignore),
+            _ => server.round(&next.plan.load, ignore),
         }
     });
+    let found = course.finish();
     assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
     assert_eq!(found.pairs(), 3);
     for side in &found.sides {

@@ -3,10 +3,7 @@
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
 use brunt_experiment::shuffled;
-use brunt_judge::{
-    Bound, Claim, Compared, ComparedRounds, ComparedSide, Course, ExperimentKind, Judged,
-    RoundRecord, Verdict,
-};
+use brunt_judge::{Bound, Claim, Compared, ComparedRounds, Course, Judged, RoundRecord, Verdict};
 use brunt_load::{Plan, RequestSet, RequestSpec, Target};
 use brunt_record::Environment;
 use brunt_testkit::{SimMachine, SimSettings};
@@ -158,28 +155,14 @@ const LATENCIES: &[Compared] = &[
 
 /// A comparison as `brunt compare` makes it.
 fn comparison(like: &RoundRecord, planted: Planted, machine: &mut Machine) -> ComparedRounds {
-    let side = |place: usize| ComparedSide {
-        label: None,
-        url: format!("http://simulated/{place}"),
-        server: None,
-        rounds: Vec::new(),
-        capacity: None,
-        single_run: None,
-    };
     let sides = planted.ratios.len();
-    let mut found = ComparedRounds {
-        kind: ExperimentKind::Comparison,
-        format: ComparedRounds::FORMAT,
-        brunt_version: String::new(),
-        load: None,
-        environment: Environment::default(),
-        compared: planted.compared.to_vec(),
-        limits: Vec::new(),
-        pairs_planned: None,
-        looks: None,
-        ended_early: None,
-        sides: (0..sides).map(side).collect(),
-    };
+    let side = |place| (None, format!("http://simulated/{place}"));
+    let mut found = brunt_experiment::comparison(
+        planted.compared.to_vec(),
+        Vec::new(),
+        (0..sides).map(side),
+        Environment::default(),
+    );
     let mut order = shuffled(sides, machine.noise.source.next_u64());
     while let Course::Until(_) = found.course(PAIRS) {
         for side in order.next().expect("it has no end") {

@@ -3,10 +3,10 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
-use brunt_experiment::{Finder, capacity_plan};
+use brunt_experiment::{Search, SearchCourse, capacity_plan, make_rounds};
 use brunt_judge::{CapacityOutcome, CapacityResult, CapacityStep, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
-use brunt_record::Objective;
+use brunt_record::{Environment, Objective};
 use brunt_testkit::{Costs, LateWakeUps, ServiceTime, SimMachine, SimServer, SimSettings, Stall};
 
 const US: u64 = 1_000;
@@ -73,15 +73,16 @@ fn found_within(
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let mut session = prepared.open_in(&mut machine, &control);
-    let capacity = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
-    let mut finder = Finder::new(plan, capacity);
-    let mut steps = Vec::new();
-    while let Some(plan) = finder.next_plan() {
-        let ignore = &mut |_: Phase, _: &Progress| {};
-        let run = session.round(&plan.load, ignore).expect("a run");
-        steps.extend(finder.take(run));
-    }
-    (finder.result(), steps)
+    let wanted = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
+    let search = Search::new(plan, wanted, Environment::default());
+    let mut course = SearchCourse::new(vec![search]);
+    let ignore = &mut |_: Phase, _: &Progress| {};
+    let measured = make_rounds(&mut course, &|| 0, &mut |next| {
+        session.round(&next.plan.load, ignore)
+    });
+    measured.expect("rounds");
+    let found = course.finish().next().expect("a search");
+    (found.result(), found.steps)
 }
 
 fn shown(steps: &[CapacityStep]) -> Vec<String> {

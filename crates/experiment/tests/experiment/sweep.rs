@@ -3,9 +3,10 @@
 use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
-use brunt_experiment::{plan_at, sweep_order};
-use brunt_judge::{Judged, RoundRecord, SweepAxis, SweepPlan};
+use brunt_experiment::{SweepCourse, make_rounds};
+use brunt_judge::{SweepAxis, SweepPlan};
 use brunt_load::{Plan, RequestSet, RequestSpec, Target};
+use brunt_record::Environment;
 use brunt_testkit::{SimMachine, SimSettings};
 
 const MS: u64 = 1_000_000;
@@ -32,18 +33,17 @@ fn nothing_limits_a_server_but_its_connections() {
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let mut session = prepared.open_in(&mut machine, &control);
-    let order = sweep_order(&planned);
-    assert_eq!(order.len(), 42);
-    let rounds = order.into_iter().map(|(_, value)| {
-        let at = plan_at(&plan, &planned, value);
-        let run = session.round(&at.load, &mut |_: Phase, _: &Progress| {});
-        let run = run.expect("a round");
-        (value, RoundRecord::of(&Judged::of(&run)))
+    let mut course = SweepCourse::new(plan, planned, Environment::default());
+    let ignore = &mut |_: Phase, _: &Progress| {};
+    let measured = make_rounds(&mut course, &|| 0, &mut |next| {
+        session.round(&next.plan.load, ignore)
     });
-    let rounds: Vec<_> = rounds.collect();
+    measured.expect("rounds");
+    let rounds = course.finish().rounds;
+    assert_eq!(rounds.len(), 42);
     let rate = |value: f64| {
-        let rounds = rounds.iter().filter(|(at, _)| *at == value);
-        let rates = rounds.filter_map(|(_, record)| record.successes_per_s);
+        let rounds = rounds.iter().filter(|round| round.value == value);
+        let rates = rounds.filter_map(|round| round.record.successes_per_s);
         rates.sum::<f64>() / 6.0
     };
     // 64 connections have 64 times the rate of one.
