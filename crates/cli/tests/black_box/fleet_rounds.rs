@@ -34,7 +34,7 @@ fn a_sweep_by_two_agents_shows_how_a_server_scales() {
     let mut names: Vec<_> = agents.iter().filter_map(Value::as_str).collect();
     names.sort_unstable();
     assert_eq!(names, ["local-1", "local-2"]);
-    assert_eq!(sweep["load"]["workers"], 2);
+    assert_eq!(sweep["load"]["workers"]["count"], 2);
     // Each value has its number of connections, all agents together.
     let issued = |value: f64| -> u64 {
         let of_value = sweep["rounds"].as_array().expect("a list").iter();

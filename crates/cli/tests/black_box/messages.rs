@@ -194,7 +194,7 @@ fn experiments_take_messages_by_their_url() {
         ));
         let rounds = sweep["rounds"].as_array().expect("a list");
         assert_eq!(rounds.len(), 6, "{words}");
-        assert_eq!(sweep["load"]["pipeline"], 2, "{words}");
+        assert_eq!(sweep["load"]["traffic"]["pipeline"], 2, "{words}");
         let found = experiment(&format!(
             "find --objective p50<2s -r 100 --max-rate 200 -d 100ms --warmup 20ms {words}"
         ));
