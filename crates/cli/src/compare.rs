@@ -196,8 +196,9 @@ impl Sides<'_> {
 const ASK_NS: u64 = 1_000_000_000;
 /// Pause between two.
 const PAUSE_NS: u64 = 20_000_000;
-/// How long the kernel may take to give back the port of a server that has ended.
-const FREED_NS: u64 = 3_000_000_000;
+/// How long the kernel may take to give back the port of a server that has ended: where that used
+/// io_uring, seconds on a busy machine.
+const FREED_NS: u64 = 15_000_000_000;
 /// Limit of a `--stop` command; then its server is ended all the same.
 const STOP_NS: u64 = 30_000_000_000;
 /// The thread that asks.

@@ -35,12 +35,19 @@ pub struct Sends {
     is_felt: bool,
     /// The peer sends no more.
     has_peer_ended: bool,
-    /// A send failed: told when everything that the peer had sent is received.
-    failed: Option<Event>,
-    /// Bytes that it left.
-    failed_bytes: usize,
+    /// The send that failed last, if any did: it takes no room on a connection that works.
+    failure: Option<Box<Failure>>,
     /// It was asked what is left of the send in flight.
     is_counted: bool,
+}
+
+/// A send that failed.
+#[derive(Debug, Default)]
+struct Failure {
+    /// Told when everything that the peer had sent is received.
+    event: Option<Event>,
+    /// Bytes that were not sent.
+    unsent_bytes: usize,
 }
 
 /// A part of a shared payload.
@@ -177,7 +184,8 @@ impl UringTransport for Stream {
             0 => {
                 connection.sends.has_peer_ended = true;
                 // The failed send took the error of the socket.
-                let failed = connection.sends.failed.take();
+                let failure = connection.sends.failure.as_mut();
+                let failed = failure.and_then(|failure| failure.event.take());
                 Some(failed.unwrap_or(Event::Ended(slot)))
             }
             // For another kind of receive.
@@ -286,7 +294,7 @@ impl UringTransport for Stream {
         sends.is_counted = true;
         let left = match &sends.outgoing {
             Some(outgoing) => uring.payloads.bytes(outgoing).len() - sends.taken,
-            None => sends.failed_bytes,
+            None => (sends.failure.as_ref()).map_or(0, |failure| failure.unsent_bytes),
         };
         left as u64
     }
@@ -419,7 +427,8 @@ impl Uring {
             return Some(event);
         }
         if errno != libc::EPIPE {
-            sends.failed.get_or_insert(event);
+            let failure = sends.failure.get_or_insert_default();
+            failure.event.get_or_insert(event);
         }
         None
     }
@@ -435,7 +444,8 @@ impl Uring {
                 sends.is_resuming = false;
                 let event = match sends.outgoing.take() {
                     Some(outgoing) => {
-                        sends.failed_bytes = self.payloads.bytes(&outgoing).len() - sends.taken;
+                        let failure = sends.failure.get_or_insert_default();
+                        failure.unsent_bytes = self.payloads.bytes(&outgoing).len() - sends.taken;
                         self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
                     }
