@@ -10,11 +10,11 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 7_545),
+    ("cli", 6_902),
     ("dropin", 7_761),
     ("engine", 12_656),
-    ("experiment", 900),
-    ("fleet", 3_709),
+    ("experiment", 874),
+    ("fleet", 3_596),
     ("fuzz", 406),
     ("io", 5_720),
     ("judge", 10_786),
