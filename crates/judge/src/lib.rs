@@ -50,8 +50,8 @@ pub use round_record::{
     ExperimentKind, ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf,
 };
 pub use sweep::{
-    Bend, NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
+    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
     SweepHighest, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
-    VerdictTurn, knee,
+    VerdictTurn,
 };
-pub use verdict::{Grade, Judgement, OwnPart, Side, Signal, SignalId, Verdict, shell_word};
+pub use verdict::{AccusedSide, Grade, Judgement, OwnPart, Signal, SignalId, Verdict, shell_word};
