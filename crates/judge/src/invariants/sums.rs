@@ -135,8 +135,8 @@ pub(super) fn hold(id: &str, facts: &Facts<'_>) -> Checked {
     Ok(CheckOutcome::held(add_up(id, facts)?))
 }
 
-/// What the rows of the invariant `id` come to, in words, those of workers added up; without those
-/// in which nothing was counted, where there are others. `Err` where a row does not hold.
+/// What is equal by the rows of the invariant `id`, in words, that of workers added up; where nothing
+/// was counted, the first row. `Err` where a row does not hold.
 pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome> {
     let mut problems = Problems::default();
     let mut found = Vec::new();
@@ -151,10 +151,7 @@ pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome
             let values = facts.workers().map(|worker| of_worker(term, facts, worker));
             values.sum()
         });
-        // Bounds of all together bound nothing.
-        if row.relation == EQUAL {
-            found.push((row, together));
-        }
+        found.push((row, together));
     }
     for row in rows_of(id, OF_ALL, facts) {
         let sums = row.read(|term| of_all(term, facts));
@@ -162,9 +159,10 @@ pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome
         found.push((row, sums));
     }
     problems.none()?;
-    let is_of_something = |sums: &Sums| sums.iter().flatten().any(|&value| value > 0);
-    if found.iter().any(|(_, sums)| is_of_something(sums)) {
-        found.retain(|(_, sums)| is_of_something(sums));
+    let is_shown =
+        |(row, sums): &(Row, Sums)| row.relation == EQUAL && sums[0].iter().any(|&value| value > 0);
+    if found.iter().any(is_shown) {
+        found.retain(is_shown);
     } else {
         found.truncate(1);
     }
@@ -218,7 +216,7 @@ impl Row {
             let terms = self.terms[place].iter().zip(&sums[place]);
             let terms = terms.map(|(&term, value)| match term {
                 NOTHING => term.to_owned(),
-                _ => format!("{value} {term}"),
+                _ => format!("{term} {value}"),
             });
             terms.collect::<Vec<_>>().join(" + ")
         };
