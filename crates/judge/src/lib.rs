@@ -33,7 +33,7 @@ pub use capacity::{
     CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityOutcome, CapacityPlan,
     CapacityResult, CapacityStage, CapacityStep, rates_to_judge,
 };
-pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, Paired, pairs_least};
+pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, pairs_least};
 pub use comparison::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
     Comparison, ComparisonOutcome, Course, EndedEarly, LimitStands, Range, SIDES_MAX, SingleRun,

@@ -12,12 +12,12 @@ use brunt_load::Plan;
 use brunt_record::{Environment, ServerDescription};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::paired::{hodges_lehmann, pairs_least};
+use crate::comparison::paired::{Paired, hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
 use crate::statistics::median;
 use crate::{
-    Capacity, CapacityResult, Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Paired,
-    Quantile, ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
+    Capacity, CapacityResult, Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile,
+    ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
 };
 
 /// Most servers of a comparison.
@@ -421,12 +421,9 @@ impl Comparison {
         let bounds = pairs.iter().filter(|pair| pair.bound.is_some()).count();
         let values: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
         let counts = dropped.len() as f64 <= DROPPED_MOST * all as f64;
-        let paired = match bounds {
-            0 => Paired::of(&values, figures),
-            _ => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
-        };
+        let logs: Vec<_> = pairs.iter().map(Pair::logs).collect();
         // Where too many do not count, those that do say nothing either.
-        let paired = paired.filter(|_| counts);
+        let paired = Paired::of(&logs, figures).filter(|_| counts);
         let noise = paired.and_then(|_| noise(&values));
         let mut found = Self {
             pairs: all,
