@@ -26,11 +26,8 @@ const RTT_ROUNDING_NS: u64 = 1_000;
 /// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
 const RTT_KEPT_NS: u64 = 300_000_000_000;
 /// Granularity of CPU readings, nanoseconds, and as a share of the interval between them.
-const CPU_READING_NS: u64 = 10_000_000;
+pub(super) const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
-/// Granularity of the CPU readings of one thread, as a share of the interval between them. Its two
-/// readings are not made in one call.
-const THREAD_READING_SHARE: f64 = 0.02;
 /// The least CPU that a kernel needs for one request, nanoseconds.
 const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 /// Fewer replies than this do not weigh against the granularity of CPU readings.
@@ -292,7 +289,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
     let interval_ns = host.cpu_interval_ns as f64;
     let is_real = agent.backend != Backend::Sim;
     only_if(is_real, "simulated time has no CPU time")?;
-    threads_on_one_cpu(facts).none()?;
+    sums::add_up("I7", facts)?;
     let cpus = f64::from(host.usable_cpus);
     let is_read = cpu_ns > 0.0 && interval_ns > 0.0 && cpus > 0.0 && !facts.no_window();
     only_if(is_read, "no CPU time was read over a window")?;
@@ -312,25 +309,6 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
         must(per_reply_ns >= CPU_PER_REPLY_LEAST_NS, &words)?;
     }
     Ok(CheckOutcome::held_or_flagged(used > cpus, words))
-}
-
-/// Each worker's thread against the time between its two readings.
-fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
-    let mut problems = Problems::default();
-    let read = facts.workers();
-    for (worker, thread) in read.filter_map(|worker| Some((worker, worker.thread.as_ref()?))) {
-        let interval_ns = thread.interval_ns as f64;
-        let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
-        let cpu_ns = thread.cpu_ns();
-        for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
-            problems.expect(used_ns as f64 <= most_ns, || {
-                let number = facts.number(worker);
-                let [used, interval] = [used_ns, thread.interval_ns].map(time);
-                format!("worker {number}: {used} {words} in {interval}")
-            });
-        }
-    }
-    problems
 }
 
 /// Times what was sent beyond which the server's count is another server's, or of something else.

@@ -1,5 +1,5 @@
 //! What was counted in two ways adds up to the same: a table of sums. W6, A4, A5, S1, S2 and P1
-//! are nothing else; of W5, L1, L2, L5, L7, I4, I5 and T1 a part is.
+//! are nothing else; of W5, L1, L2, L5, L7, I4, I5, I7 and T1 a part is.
 
 use brunt_load::Work;
 use brunt_load::protocol::{FailureFamily, Greeting, Transport};
@@ -10,6 +10,7 @@ use brunt_record::{
 
 use crate::facts::Facts;
 use crate::figures::Lost;
+use crate::invariants::impossible::CPU_READING_NS;
 use crate::invariants::windows::WAKE_UP_NS;
 use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if};
 use crate::units::exact::percent;
@@ -60,6 +61,9 @@ const OF_WORKERS: &[&str] = &[
     "I5: own bytes of sampled connections <= bytes of these by the kernel if there are no streams",
     "I5: bytes of these by the kernel <= own bytes of sampled connections + sampled connections if \
      there are no streams",
+    // A thread runs on one CPU at a time.
+    "I7: ns of CPU of its thread <= ns between its readings",
+    "I7: ns of polling of its thread <= ns between its readings",
 ];
 
 /// What must hold of the agents that are looked at.
@@ -370,6 +374,17 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
         "sampled connections" => worker.kernel.connections.into(),
         "own bytes of sampled connections" => worker.kernel.own_bytes_received.into(),
         "bytes of these by the kernel" => worker.kernel.kernel_bytes_received.into(),
+        "ns of CPU of its thread" => worker.thread.map_or(0, |thread| thread.cpu_ns()).into(),
+        "ns of polling of its thread" => worker.thread.map_or(0, |thread| thread.spun_ns).into(),
+        // Its two readings are not made in one call.
+        "ns between its readings" => {
+            let interval_ns = worker.thread.map_or(0, |thread| thread.interval_ns);
+            sum([
+                interval_ns,
+                interval_ns / THREAD_READING_PART,
+                CPU_READING_NS,
+            ])
+        }
         _ => return None,
     })
 }
@@ -524,6 +539,9 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
     })
 }
 
+/// Granularity of the CPU readings of one thread, as a part of the interval between them: one in so
+/// many.
+const THREAD_READING_PART: u64 = 50;
 /// What one buffer of a server elsewhere may hold: the most that `tcp_rmem` says on any machine
 /// that is set up for long and fast ways.
 const BUFFER_BYTES_ELSEWHERE: u64 = 64 << 20;
