@@ -344,6 +344,11 @@ fn of_max(finished: &Histogram, unfinished: &Histogram, below_ns: u64) -> Found 
 /// it is not recorded how they vary over the window.
 fn of_name(of: &NameRecord, asked: &Objective) -> Found {
     let (response, unfinished) = (of.response.expand(), of.unfinished.expand());
+    let issued = of.population.issued;
+    let errors = |below| {
+        let errors = issued.saturating_sub(response.count());
+        of_errors(errors, issued, issued as f64, below)
+    };
     match *asked {
         Objective::ResponseQuantile { q, below_ns } => {
             let ns = match measured_ns(of.response_quantile(q)) {
@@ -367,15 +372,8 @@ fn of_name(of: &NameRecord, asked: &Objective) -> Found {
             let is_met = measured.is_some_and(|ns| ns < below_ns as f64);
             Found::unbounded(measured, is_met, "a mean by name has no interval")
         }
-        Objective::Errors { .. } | Objective::NoErrors => {
-            let issued = of.population.issued;
-            let errors = issued.saturating_sub(response.count());
-            let below = match asked {
-                Objective::Errors { below } => Some(*below),
-                _ => None,
-            };
-            of_errors(errors, issued, issued as f64, below)
-        }
+        Objective::Errors { below } => errors(Some(below)),
+        Objective::NoErrors => errors(None),
         Objective::SuccessesPerS { .. } | Objective::Named { .. } => {
             Found::unknown(None, "this is asked of all requests together")
         }

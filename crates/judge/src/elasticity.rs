@@ -1,9 +1,10 @@
 //! What other numbers of connections do to the rate: in the rounds of an experiment, and in the
 //! warm-up of a closed loop, while half of the connections paused.
 
-use brunt_record::Halving;
+use brunt_record::{Halving, Run};
 use serde::Serialize;
 
+use crate::Summary;
 use crate::statistics::{Mean, quantile_975};
 
 /// Replies of a stretch below which its rate is chance.
@@ -27,6 +28,14 @@ const WINDOW_ERROR: f64 = 0.02;
 /// Logarithm of all connections over half of them below which they are too much alike.
 const STEP_LEAST: f64 = 0.1;
 
+/// Effect of an experiment above which the change went through.
+const EFFECT_STRONG: f64 = 0.5;
+/// Effect of half of the connections in the warm-up, above which the change went through. A lock
+/// that eight of ten connections fill gives 0.68, and its interval ends above this in one run of
+/// 50. A second of warm-up gives an interval of 0.2 at 3,000 requests per second [tuned].
+const EFFECT_WHOLE: f64 = 0.70;
+/// Effect of an experiment below which the change did not go through.
+const EFFECT_WEAK: f64 = 0.3;
 /// What a change of setting did, with a two-sided 95 % confidence interval over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
@@ -59,6 +68,64 @@ impl Effect {
     }
 }
 
+/// The elasticity of the rate with respect to the connections, from an experiment that decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Elasticity {
+    pub(crate) effect: Effect,
+    /// Whether fewer connections were tried, and not more: as the warm-up does.
+    pub(crate) is_of_fewer: bool,
+}
+
+impl Elasticity {
+    /// What the warm-up found. Absent where it leaves open what more connections would give.
+    pub(crate) fn of_warm_up(run: &Run, summary: &Summary) -> Option<Self> {
+        // Those of several machines were not at the same time.
+        let [agent] = &run.agents[..] else {
+            return None;
+        };
+        let halving = halving_of(agent.workers.iter().map(|worker| worker.halving.as_ref()))?;
+        let of_warm_up = |effect| Self {
+            effect,
+            is_of_fewer: true,
+        };
+        let replies = summary.window.replies.total() as f64;
+        let per_s = Some(replies * 1e9 / run.window_ns as f64).filter(|per_s| per_s.is_finite());
+        let within = elasticity(&halving, per_s).map(of_warm_up);
+        let to_window = per_s.and_then(|per_s| elasticity_to_window(&halving, per_s));
+        // A server that becomes faster seems to follow.
+        let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
+        // Its interval has to exclude that the rate followed, or that it did not.
+        let within = within.filter(|found| found.gives_more() || found.gives_less());
+        within.or(to_window)
+    }
+
+    /// Whether more connections would give more. If an experiment only showed that half of the
+    /// connections gave less, the rate must follow in full: else a lock that most of them fill
+    /// would look the same.
+    pub(crate) fn gives_more(&self) -> bool {
+        let followed_from = if self.is_of_fewer {
+            EFFECT_WHOLE
+        } else {
+            EFFECT_STRONG
+        };
+        self.effect.low > followed_from
+    }
+
+    /// Whether more connections would give no more, or not in step.
+    pub(crate) fn gives_less(&self) -> bool {
+        if self.is_of_fewer {
+            self.effect.high < EFFECT_WHOLE
+        } else {
+            self.effect.low <= EFFECT_STRONG
+        }
+    }
+
+    /// Whether more connections would give no more at all.
+    pub(crate) fn gives_nothing(&self) -> bool {
+        self.effect.high < EFFECT_WEAK
+    }
+}
+
 /// A level of load: stretches of slices at it, and the connections in use.
 struct Level<'a> {
     stretches: Vec<&'a [u64]>,
@@ -87,9 +154,7 @@ impl<'a> Level<'a> {
 }
 
 /// The sum of what all workers counted, who took part at the same time. Absent where one did not.
-pub(crate) fn halving_of<'a>(
-    workers: impl Iterator<Item = Option<&'a Halving>>,
-) -> Option<Halving> {
+fn halving_of<'a>(workers: impl Iterator<Item = Option<&'a Halving>>) -> Option<Halving> {
     let mut all = Halving::default();
     for counted in workers {
         add(&mut all, counted?)?;
@@ -120,7 +185,7 @@ fn add(all: &mut Halving, other: &Halving) -> Option<()> {
 /// all of them: 1 is in step, 0 not at all. The window, with so many replies per second, tells
 /// the rate of all more exactly where it agrees with the warm-up's. Absent where replies take
 /// too long for the stretches.
-pub(crate) fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Option<Effect> {
+fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Option<Effect> {
     let [_, until, again_from, _] = Halving::EDGES;
     let whole = Level {
         stretches: vec![halving.replies.get(until..again_from)?],
@@ -136,7 +201,7 @@ pub(crate) fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Optio
 /// all of them in the window: 1 is in step, 0 not at all. This serves where replies take long. The
 /// rate of the window is better known, but a server that becomes faster with time seems to follow,
 /// too.
-pub(crate) fn elasticity_to_window(halving: &Halving, replies_per_s: f64) -> Option<Effect> {
+fn elasticity_to_window(halving: &Halving, replies_per_s: f64) -> Option<Effect> {
     half_against(halving, window(halving, replies_per_s)?)
 }
 

@@ -144,11 +144,18 @@ impl ResponseQuantiles for Judged<'_> {
 
 /// What follows from a run, one by one. [`Judged`] has the most of it, worked out once.
 pub trait RunFigures {
+    /// The run.
+    fn run(&self) -> &Run;
+
     /// Adds up the workers of all agents and derives the figures.
-    fn summary(&self) -> Summary;
+    fn summary(&self) -> Summary {
+        Summary::of(self.run(), &self.run().agents)
+    }
 
     /// What limited this run. [`Judged`] also has what it follows from.
-    fn judge(&self) -> Judgement;
+    fn judge(&self) -> Judgement {
+        Judged::of(self.run()).judgement
+    }
 
     /// The interval of the rate of successful replies: how much it would vary from one such window
     /// to the next, from how it varies within this one.
@@ -156,82 +163,63 @@ pub trait RunFigures {
     /// # Errors
     ///
     /// Why there is none.
-    fn successes_interval(&self) -> Result<RateInterval, NoInterval>;
+    fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
+        successes_interval(self.run())
+    }
 
     /// How the server failed in the window; absent where it did not.
-    fn server_failure(&self) -> Option<ServerFailure>;
+    fn server_failure(&self) -> Option<ServerFailure> {
+        server_failure_of(self.run(), &self.summary())
+    }
 
     /// Why no request of this run succeeded; absent where one did, and where nothing was measured.
-    fn no_success(&self) -> Option<NoSuccess>;
+    fn no_success(&self) -> Option<NoSuccess> {
+        no_success_of(self.run(), &self.summary())
+    }
 
     /// The figures of its streams; absent in a run of requests.
-    fn bandwidth(&self) -> Option<Bandwidth>;
+    fn bandwidth(&self) -> Option<Bandwidth> {
+        let has_streams = self.run().work() == Work::Streams;
+        has_streams.then(|| Bandwidth::of(self.run(), &self.summary()))
+    }
 
     /// What its streams did interval by interval: between the readings of the worker that made the
     /// fewest, of which there are some 1,200 at most.
-    fn bandwidth_intervals(&self) -> Vec<BandwidthInterval>;
+    fn bandwidth_intervals(&self) -> Vec<BandwidthInterval> {
+        bandwidth_intervals(self.run())
+    }
 
     /// Whether every successful response was the first one of its connection, and connections were
     /// opened for that: with one request per connection, or where the server closes each after its
     /// first response. Opening them is part of what a user of such a server waits for.
-    fn connects_per_request(&self) -> bool;
+    fn connects_per_request(&self) -> bool {
+        connects_per_request(self.run())
+    }
 
     /// The quantile of the response time together with the time to open the connection, as
     /// [`crate::ResponseQuantiles::response_quantile`]. It has no interval.
-    fn with_connect_quantile(&self, q: f64) -> Quantile;
-
-    /// The least that the mean response time can be, together with the time to open the connection,
-    /// as [`brunt_record::Latencies::response_mean_at_least_ns`].
-    fn with_connect_mean_at_least_ns(&self) -> Option<u64>;
-
-    /// The least that the longest response time can be, together with the time to open the
-    /// connection, as [`brunt_record::Latencies::response_max_at_least_ns`].
-    fn with_connect_max_at_least_ns(&self) -> Option<u64>;
-}
-
-impl RunFigures for Run {
-    fn summary(&self) -> Summary {
-        Summary::of(self, &self.agents)
-    }
-
-    fn judge(&self) -> Judgement {
-        Judged::of(self).judgement
-    }
-
-    fn successes_interval(&self) -> Result<RateInterval, NoInterval> {
-        successes_interval(self)
-    }
-
-    fn server_failure(&self) -> Option<ServerFailure> {
-        server_failure_of(self, &self.summary())
-    }
-
-    fn no_success(&self) -> Option<NoSuccess> {
-        no_success_of(self, &self.summary())
-    }
-
-    fn bandwidth(&self) -> Option<Bandwidth> {
-        (self.work() == Work::Streams).then(|| Bandwidth::of(self, &self.summary()))
-    }
-
-    fn bandwidth_intervals(&self) -> Vec<BandwidthInterval> {
-        bandwidth_intervals(self)
-    }
-
-    fn connects_per_request(&self) -> bool {
-        connects_per_request(self)
-    }
-
     fn with_connect_quantile(&self, q: f64) -> Quantile {
-        let latencies = &self.latencies;
+        let latencies = &self.run().latencies;
         quantile_of(&latencies.with_connect, &latencies.unfinished, q)
     }
 
+    /// The least that the mean response time can be, together with the time to open the connection,
+    /// as [`brunt_record::Latencies::response_mean_at_least_ns`].
     fn with_connect_mean_at_least_ns(&self) -> Option<u64> {
-        mean_at_least_ns(&self.latencies.with_connect, &self.latencies.unfinished)
+        let latencies = &self.run().latencies;
+        mean_at_least_ns(&latencies.with_connect, &latencies.unfinished)
     }
 
+    /// The least that the longest response time can be, together with the time to open the
+    /// connection, as [`brunt_record::Latencies::response_max_at_least_ns`].
     fn with_connect_max_at_least_ns(&self) -> Option<u64> {
-        max_at_least_ns(&self.latencies.with_connect, &self.latencies.unfinished)
+        let latencies = &self.run().latencies;
+        max_at_least_ns(&latencies.with_connect, &latencies.unfinished)
+    }
+}
+
+impl RunFigures for Run {
+    fn run(&self) -> &Run {
+        self
     }
 }

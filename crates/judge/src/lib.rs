@@ -33,7 +33,7 @@ pub use capacity::{
     CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityOutcome, CapacityPlan,
     CapacityResult, CapacityStage, CapacityStep, rates_to_judge,
 };
-pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, Paired, pairs_least};
+pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, pairs_least};
 pub use comparison::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
     Comparison, ComparisonOutcome, Course, EndedEarly, LimitStands, Range, SIDES_MAX, SingleRun,
@@ -50,8 +50,8 @@ pub use round_record::{
     ExperimentKind, ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf,
 };
 pub use sweep::{
-    Bend, NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
+    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
     SweepHighest, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
-    VerdictTurn, knee,
+    VerdictTurn,
 };
-pub use verdict::{Grade, Judgement, OwnPart, Side, Signal, SignalId, Verdict, shell_word};
+pub use verdict::{AccusedSide, Grade, Judgement, OwnPart, Signal, SignalId, Verdict, shell_word};

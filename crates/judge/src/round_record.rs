@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use brunt_record::{CpuUse, FailureCounts, Run, StatusCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{ConnectionsShow, own_part_of};
+use crate::elasticity::Elasticity;
+use crate::verdict::own_part_of;
 use crate::{Grade, Judged, Quantile, ResponseQuantiles, SignalId, Verdict};
 
 /// Why a round in which brunt was the limit is no measurement.
@@ -263,10 +264,10 @@ impl RoundRecord {
     }
 
     /// The verdict of the round, with what other numbers of connections show.
-    pub(crate) fn verdict_with(&self, show: Option<ConnectionsShow>) -> Verdict {
+    pub(crate) fn verdict_with(&self, show: Option<Elasticity>) -> Verdict {
         match (self.verdict_if, show) {
-            (Some(verdicts), Some(ConnectionsShow::InStep)) => verdicts.in_step,
-            (Some(verdicts), Some(ConnectionsShow::Flat)) => verdicts.flat,
+            (Some(verdicts), Some(found)) if found.gives_more() => verdicts.in_step,
+            (Some(verdicts), Some(found)) if found.gives_nothing() => verdicts.flat,
             _ => self.verdict,
         }
     }
@@ -274,9 +275,9 @@ impl RoundRecord {
     /// Whether its rate is that of the server: brunt, network and machine have room, and nothing
     /// makes it doubtful.
     pub(crate) fn is_of_server(&self) -> bool {
-        let limited = [self.verdict, self.verdict_with(Some(ConnectionsShow::Flat))];
         let by_server = [Verdict::ServerLimited, Verdict::ConcurrencyLimited];
-        limited.iter().any(|verdict| by_server.contains(verdict))
+        let if_flat = self.verdict_if.map(|verdicts| verdicts.flat);
+        by_server.contains(&self.verdict) || if_flat.is_some_and(|flat| by_server.contains(&flat))
     }
 
     /// Share of the requests that did not succeed; absent without any.

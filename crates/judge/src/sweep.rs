@@ -7,8 +7,8 @@ use brunt_load::Plan;
 use brunt_record::Environment;
 use serde::{Deserialize, Serialize};
 
+use crate::elasticity::Elasticity;
 use crate::statistics::{is_share_below, median};
-use crate::verdict::ConnectionsShow;
 use crate::{Effect, ExperimentKind, RoundRecord, RoundUse, Verdict};
 
 /// Most values of a sweep.
@@ -300,29 +300,19 @@ impl Sweep {
     /// Where the curve bends: of throughput over connections, workers and streams, of p99 over the
     /// rate. Absent where it does not, and of what else is varied.
     pub fn knee(&self) -> Option<f64> {
-        let is_rate = match self.plan.varied {
-            SweepAxis::Connections | SweepAxis::Workers | SweepAxis::Streams => false,
-            SweepAxis::Rate => true,
-            SweepAxis::BodyBytes | SweepAxis::Requests => return None,
-        };
-        let points = self.points();
-        let curve: Vec<(f64, f64)> = points
-            .iter()
-            .filter_map(|point| {
-                let figure = if is_rate {
-                    point.p99_ns
-                } else {
-                    point.successes_per_s
-                };
-                Some((point.value, figure?.median))
-            })
-            .collect();
-        let bend = if is_rate {
-            Bend::Steepens
-        } else {
-            Bend::Flattens
-        };
-        knee(&curve, bend).map(|place| curve[place].0)
+        if matches!(self.plan.varied, SweepAxis::BodyBytes | SweepAxis::Requests) {
+            return None;
+        }
+        let is_rate = self.plan.varied == SweepAxis::Rate;
+        let curve = self.points().into_iter().filter_map(|point| {
+            let figure = if is_rate {
+                point.p99_ns
+            } else {
+                point.successes_per_s
+            };
+            Some((point.value, figure?.median))
+        });
+        knee(&curve.collect::<Vec<_>>(), is_rate)
     }
 
     /// The verdicts over the values: neighbours with the same one are one stretch.
@@ -390,8 +380,10 @@ fn point(
     rounds: &[&SweepRound],
     elasticity: Option<NeighbourElasticity>,
 ) -> SweepPoint {
-    let shows =
-        elasticity.and_then(|found| ConnectionsShow::of(found.slope, found.neighbour < value));
+    let shows = elasticity.map(|found| Elasticity {
+        effect: found.slope,
+        is_of_fewer: found.neighbour < value,
+    });
     let rounds: Vec<&RoundRecord> = rounds.iter().map(|round| &round.record).collect();
     let spread = |of: &dyn Fn(&RoundRecord) -> Option<f64>| {
         Spread::of(rounds.iter().filter_map(|round| of(round)))
@@ -432,7 +424,7 @@ fn point(
 }
 
 /// How often each verdict was given, the most frequent first, then the one that was first.
-fn verdicts(rounds: &[&RoundRecord], shows: Option<ConnectionsShow>) -> Vec<VerdictCount> {
+fn verdicts(rounds: &[&RoundRecord], shows: Option<Elasticity>) -> Vec<VerdictCount> {
     let mut counts: Vec<VerdictCount> = Vec::new();
     for round in rounds {
         let verdict = round.verdict_with(shows);
@@ -450,23 +442,13 @@ const POINTS_LEAST: usize = 5;
 /// A curve that stays nearer to the straight line than this, of scaled axes, has no knee.
 const DISTANCE_LEAST: f64 = 0.1;
 
-/// How a curve bends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bend {
-    /// The curve grows ever more slowly.
-    Flattens,
-    /// The curve grows ever faster.
-    Steepens,
-}
-
-/// The place of the knee among `points` (x ascending, and y), from 0. Absent where there is none,
-/// or with too few points.
-pub fn knee(points: &[(f64, f64)], bend: Bend) -> Option<usize> {
+/// The x of the knee of a curve (x ascending, and y): where it flattens or, where that is asked,
+/// where it steepens. Absent where there is none, or with too few points.
+pub(crate) fn knee(points: &[(f64, f64)], steepens: bool) -> Option<f64> {
     let ends = |of: fn(&(f64, f64)) -> f64| {
         let values = || points.iter().map(of);
         let least = values().reduce(f64::min)?;
-        let most = values().reduce(f64::max)?;
-        let length = most - least;
+        let length = values().reduce(f64::max)? - least;
         (length.is_finite() && length > 0.0).then_some((least, length))
     };
     if points.len() < POINTS_LEAST {
@@ -474,20 +456,15 @@ pub fn knee(points: &[(f64, f64)], bend: Bend) -> Option<usize> {
     }
     let (x_least, x_length) = ends(|point| point.0)?;
     let (y_least, y_length) = ends(|point| point.1)?;
-    let mut best: Option<(usize, f64)> = None;
-    for (place, (x, y)) in points.iter().enumerate() {
+    let distances = points.iter().map(|&(x, y)| {
         let above = (y - y_least) / y_length - (x - x_least) / x_length;
-        let distance = match bend {
-            Bend::Flattens => above,
-            Bend::Steepens => -above,
-        };
-        if best.is_none_or(|(_, most)| distance > most) {
-            best = Some((place, distance));
-        }
-    }
-    let (place, distance) = best?;
-    let is_within = place > 0 && place + 1 < points.len();
-    (distance >= DISTANCE_LEAST && is_within).then_some(place)
+        (x, if steepens { -above } else { above })
+    });
+    // The first of those that are as far.
+    let farthest = distances.reduce(|best, next| if next.1 > best.1 { next } else { best });
+    let (x, distance) = farthest?;
+    let is_within = x > points[0].0 && x < points[points.len() - 1].0;
+    (distance >= DISTANCE_LEAST && is_within).then_some(x)
 }
 
 /// A figure over rounds.
@@ -658,19 +635,19 @@ mod tests {
         let x: Vec<f64> = (1..=100).map(f64::from).collect();
         // A server with 20 places: its rate follows the connections, then no more.
         let points = curve(&x, |x| x.min(20.0) * 1_000.0);
-        assert_eq!(knee(&points, Bend::Flattens), Some(19));
+        assert_eq!(knee(&points, false), Some(20.0));
         // It declines behind it.
         let points = curve(&x, |x| x.min(20.0) * 1_000.0 - 10.0 * x);
-        assert_eq!(knee(&points, Bend::Flattens), Some(19));
+        assert_eq!(knee(&points, false), Some(20.0));
     }
 
     #[test]
     fn straight_short_and_flat_curves_have_none() {
         let x: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!(knee(&curve(&x, |x| 3.0 * x), Bend::Flattens), None);
-        assert_eq!(knee(&curve(&x, |_| 3.0), Bend::Flattens), None);
-        assert_eq!(knee(&curve(&x[..4], |x| x.min(2.0)), Bend::Flattens), None);
-        assert_eq!(knee(&[], Bend::Flattens), None);
+        assert_eq!(knee(&curve(&x, |x| 3.0 * x), false), None);
+        assert_eq!(knee(&curve(&x, |_| 3.0), false), None);
+        assert_eq!(knee(&curve(&x[..4], |x| x.min(2.0)), false), None);
+        assert_eq!(knee(&[], false), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 3_596),
     ("fuzz", 406),
     ("io", 5_720),
-    ("judge", 10_786),
+    ("judge", 10_417),
     ("load", 5_063),
     ("probe", 3_750),
     ("proto", 10_927),

@@ -44,11 +44,11 @@ pub struct Stretch {
 /// What a server did that failed while it was loaded, or did not take all connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerFailure {
-    /// When no connection could be had, oldest first; empty where some always could.
+    /// When no connection could be had or, where some always could, no reply came though requests
+    /// were in flight, oldest first.
     pub outages: Vec<Outage>,
-    /// When no reply came, though requests were in flight, oldest first. Where there were outages,
-    /// silences are not listed beside them.
-    pub silences: Vec<Outage>,
+    /// Whether these are silences: some connection could always be had.
+    pub is_silence: bool,
     /// Whether some connection could always be had, and successful replies came at an unbroken rate
     /// throughout the window: the server takes no more connections, and has not failed.
     pub answered_throughout: bool,
@@ -71,23 +71,14 @@ pub struct ServerFailure {
 }
 
 impl ServerFailure {
-    /// When the server did nothing: its outages, or its silences where there were none.
-    pub fn down(&self) -> &[Outage] {
-        if self.outages.is_empty() {
-            &self.silences
-        } else {
-            &self.outages
-        }
-    }
-
-    /// Length of all outages or silences, nanoseconds.
+    /// Length of all outages, nanoseconds.
     pub fn down_ns(&self, window_ns: u64) -> u64 {
-        length_ns(self.down(), window_ns)
+        length_ns(&self.outages, window_ns)
     }
 
     /// Whether the server was gone, or silent, at the end of the window.
     pub fn is_down_at_end(&self) -> bool {
-        lasts_to_end(self.down())
+        lasts_to_end(&self.outages)
     }
 }
 
@@ -112,21 +103,21 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
     } else {
         Vec::new()
     };
-    let is_silent = lasts_to_end(&silences)
+    let is_silence = lasts_to_end(&silences)
         || length_ns(&silences, window_ns) as f64 > window_ns as f64 * SILENT_LEAST;
+    let outages = if is_silence { silences } else { outages };
     let retrying_ns = summary.live.missing.retrying_ns;
     let missing_mean = retrying_ns as f64 / window_ns.max(1) as f64;
     let (attempts_failed, kind) = refusals(&summary.window.failures);
     let is_missing = f64::from(summary.live.asked) * MISSING_LEAST <= missing_mean;
     let is_partial = is_missing && attempts_failed > 0 && summary.live.asked > 0;
-    if outages.is_empty() && !is_partial && !is_silent {
+    if outages.is_empty() && !is_partial {
         return None;
     }
-    let down = if is_silent { &silences } else { &outages };
-    let first_ns = down.first().map(|outage| outage.from_ns);
-    let last_ns = down.last().and_then(|outage| outage.until_ns);
+    let first_ns = outages.first().map(|outage| outage.from_ns);
+    let last_ns = outages.last().and_then(|outage| outage.until_ns);
     Some(ServerFailure {
-        answered_throughout: down.is_empty() && is_unbroken(&whole_points(run, &summary.series)),
+        answered_throughout: outages.is_empty() && is_unbroken(&whole_points(run, &summary.series)),
         missing_mean,
         attempts_failed,
         kind,
@@ -140,7 +131,7 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
         after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, window_ns)),
         outages,
-        silences: if is_silent { silences } else { Vec::new() },
+        is_silence,
     })
 }
 
@@ -341,13 +332,23 @@ pub(crate) fn common<I>(all: impl Iterator<Item = I>) -> Vec<Interval>
 where
     I: Iterator<Item = Interval>,
 {
-    all.map(|intervals| {
-        let mut sorted: Vec<_> = intervals.filter(|(from, until)| from < until).collect();
-        sorted.sort_unstable();
-        sorted
-    })
-    .reduce(|ours, theirs| intersection(&ours, &theirs))
-    .unwrap_or_default()
+    // Where an interval begins, and where it ends, which comes first at one instant.
+    let (mut edges, mut needed) = (Vec::new(), 0);
+    for intervals in all {
+        needed += 1;
+        let filled = intervals.filter(|(from, until)| from < until);
+        edges.extend(filled.flat_map(|(from, until)| [(from, 1), (until, -1)]));
+    }
+    edges.sort_unstable();
+    let (mut open, mut from) = (0, 0);
+    let common = edges.into_iter().filter_map(|(at, change)| {
+        let were_all = open == needed;
+        open += change;
+        let found = were_all.then_some((from, at));
+        from = at;
+        found
+    });
+    common.filter(|(from, until)| from < until).collect()
 }
 
 /// Time from one instant to another in which none of the workers ran, though each was to,
@@ -363,26 +364,6 @@ pub(crate) fn paused_ns<'a>(
     }));
     let lengths = pauses.iter().map(|(from_ns, until_ns)| until_ns - from_ns);
     lengths.sum::<i64>() as f64
-}
-
-/// What lies in an interval of both, each of which is in order.
-fn intersection(ours: &[Interval], theirs: &[Interval]) -> Vec<Interval> {
-    let mut common = Vec::new();
-    let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
-    while let (Some(&&(our_from, our_until)), Some(&&(their_from, their_until))) =
-        (ours.peek(), theirs.peek())
-    {
-        let (from_ns, until_ns) = (our_from.max(their_from), our_until.min(their_until));
-        if from_ns < until_ns {
-            common.push((from_ns, until_ns));
-        }
-        if our_until <= their_until {
-            ours.next();
-        } else {
-            theirs.next();
-        }
-    }
-    common
 }
 
 /// Share of the failures that may lie before the time that is named, and as many behind it: a

@@ -189,7 +189,7 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     }
     // Of short runs too: what waits for a moment is no trend.
     let series = summary.series.coarsened();
-    let growth_per_s = Backlog::of(run, summary, schedule, &series).growth_per_s();
+    let growth_per_s = growth_per_s(run, summary, schedule, &series);
     let is_full = arrivals.skipped_full > 0;
     let dropped = arrivals.skipped_late.saturating_add(arrivals.unsent) as f64;
     if growth_per_s.is_none() && !is_full && dropped <= arrivals.planned as f64 * DROPPED_MOST {
@@ -211,70 +211,49 @@ pub(crate) fn overload_of(run: &Run, summary: &Summary) -> Option<Overload> {
     })
 }
 
-/// Arrivals that waited, over time, cut where the rate changes.
-struct Backlog<'a> {
-    points: &'a [SeriesPoint],
-    point_ns: u64,
-    /// Arrivals come by chance.
-    is_poisson: bool,
-    /// First point, first point after it, and mean rate per nanosecond.
-    parts: Vec<(usize, usize, f64)>,
+/// How fast the arrivals that waited grew in number, arrivals per second: over the whole window, or
+/// over the stage in which they grew most. Absent where they did not grow steadily.
+fn growth_per_s(run: &Run, summary: &Summary, schedule: &Schedule, series: &Series) -> Option<f64> {
+    let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
+    let window_ns = run.window_ns;
+    let whole_rate = summary.arrivals.planned as f64 / window_ns as f64;
+    let whole = growth_of(points, point_ns, schedule, whole_rate);
+    // Stages count from the start of the window: warm-up runs at the rate of the first.
+    let mut from_ns = 0_u64;
+    let of_stages = schedule.stages().iter().filter_map(|stage| {
+        let to_ns = from_ns.saturating_add(stage.duration_ns);
+        // Whole points only: the next stage is another rate.
+        let first = from_ns.min(window_ns).div_ceil(point_ns) as usize;
+        let end = (to_ns.min(window_ns) / point_ns) as usize;
+        from_ns = to_ns;
+        let rate = (stage.from_per_s + stage.to_per_s) / 2e9;
+        let points = points.get(first..end.min(points.len()))?;
+        growth_of(points, point_ns, schedule, rate)
+    });
+    whole.into_iter().chain(of_stages).max_by(f64::total_cmp)
 }
 
-impl<'a> Backlog<'a> {
-    fn of(run: &Run, summary: &Summary, schedule: &Schedule, series: &'a Series) -> Self {
-        let (points, point_ns) = (series.points.as_slice(), series.interval_ns);
-        let window_ns = run.window_ns;
-        let whole = summary.arrivals.planned as f64 / window_ns as f64;
-        let mut parts = vec![(0, points.len(), whole)];
-        // Stages count from the start of the window: warm-up runs at the rate of the first.
-        let mut from_ns = 0_u64;
-        for stage in schedule.stages() {
-            let to_ns = from_ns.saturating_add(stage.duration_ns);
-            let place = |at_ns: u64| at_ns.min(window_ns);
-            // Whole points only: the next stage is another rate.
-            let first = place(from_ns).div_ceil(point_ns) as usize;
-            let last = (place(to_ns) / point_ns) as usize;
-            let rate = (stage.from_per_s + stage.to_per_s) / 2e9;
-            parts.push((first, last.min(points.len()), rate));
-            from_ns = to_ns;
-        }
-        Self {
-            points,
-            point_ns,
-            is_poisson: schedule.process() == ArrivalProcess::Poisson,
-            parts,
-        }
+/// The growth over these points, in which arrivals come at a mean rate per nanosecond.
+fn growth_of(points: &[SeriesPoint], point_ns: u64, schedule: &Schedule, rate: f64) -> Option<f64> {
+    if points.len() < POINTS_LEAST || points.iter().all(|point| point.waiting_max == 0) {
+        return None;
     }
-
-    /// The steepest steady growth of any part, arrivals per second. Absent when none grows.
-    fn growth_per_s(&self) -> Option<f64> {
-        let parts = self.parts.iter();
-        let growths = parts.filter_map(|&part| self.part_growth_per_s(part));
-        growths.max_by(f64::total_cmp)
-    }
-
-    fn part_growth_per_s(&self, (first, last, rate): (usize, usize, f64)) -> Option<f64> {
-        let points = self.points.get(first..last)?;
-        if points.len() < POINTS_LEAST || points.iter().all(|point| point.waiting_max == 0) {
-            return None;
-        }
-        let joined = points.len().div_ceil(POINTS_MOST);
-        let joint = points.chunks_exact(joined).map(|points| {
-            let sum: f64 = points.iter().map(|point| point.waiting_max as f64).sum();
-            sum / joined as f64
-        });
-        let waiting: Vec<f64> = joint.collect();
-        let per_ns = theil_sen_slope(&waiting) / (self.point_ns as f64 * joined as f64);
-        let length_ns = self.point_ns as f64 * points.len() as f64;
-        let by_chance = if self.is_poisson {
+    let joined = points.len().div_ceil(POINTS_MOST);
+    let joint = points.chunks_exact(joined).map(|points| {
+        let sum: f64 = points.iter().map(|point| point.waiting_max as f64).sum();
+        sum / joined as f64
+    });
+    let waiting: Vec<f64> = joint.collect();
+    let per_ns = theil_sen_slope(&waiting) / (point_ns as f64 * joined as f64);
+    let by_chance = match schedule.process() {
+        ArrivalProcess::Poisson => {
+            let length_ns = point_ns as f64 * points.len() as f64;
             DEVIATIONS_LEAST * (rate / length_ns).sqrt()
-        } else {
-            0.0
-        };
-        let grows = per_ns > (rate * GROWTH_LEAST).max(by_chance);
-        (grows && mann_kendall_z(&waiting) > Z_99).then_some(per_ns * 1e9)
-    }
+        }
+        _ => 0.0,
+    };
+    let grows = per_ns > (rate * GROWTH_LEAST).max(by_chance);
+    (grows && mann_kendall_z(&waiting) > Z_99).then_some(per_ns * 1e9)
 }
 
 /// Arrivals completed per second over the intervals in which something waited; over the window

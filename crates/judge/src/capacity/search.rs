@@ -460,7 +460,7 @@ fn is_overloaded(step: &CapacityStep) -> bool {
 }
 
 /// A rate that missed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Miss {
     rate_per_s: f64,
     /// What was answered of it, per second, where that was far less.
@@ -478,7 +478,7 @@ struct Miss {
 /// for as long as several windows take, and each chance miss makes the answer too low; a chance
 /// hold does not make it too high, for it has to hold three times.
 const LATE_LOOKS: usize = 3;
-/// The same where brunt was the limit, which varies less.
+/// Looks at a rate at which brunt was the limit, which varies less.
 const LATE_LOOKS_LIMITED: usize = 1;
 
 /// A rate that missed, and the looks at it after the one below it was confirmed.
@@ -557,10 +557,8 @@ impl Rates {
     pub(super) fn miss_certainly(&mut self, rate_per_s: f64) {
         self.missed.push(Miss {
             rate_per_s,
-            answered_per_s: None,
-            is_brunts: false,
             is_certain: true,
-            is_late: false,
+            ..Miss::default()
         });
     }
 

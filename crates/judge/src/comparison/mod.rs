@@ -12,11 +12,11 @@ use brunt_load::Plan;
 use brunt_record::{Environment, ServerDescription};
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::paired::{hodges_lehmann, pairs_least};
+use crate::comparison::paired::{Paired, hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
 use crate::statistics::median;
 use crate::{
-    Capacity, CapacityResult, Effect, ExperimentKind, Judged, PAIRS_MAX, Paired, Quantile,
+    Capacity, CapacityResult, Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile,
     ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
 };
 
@@ -421,12 +421,9 @@ impl Comparison {
         let bounds = pairs.iter().filter(|pair| pair.bound.is_some()).count();
         let values: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
         let counts = dropped.len() as f64 <= DROPPED_MOST * all as f64;
-        let paired = match bounds {
-            0 => Paired::of(&values, figures),
-            _ => Paired::of_bounds(&pairs.iter().map(Pair::logs).collect::<Vec<_>>(), figures),
-        };
+        let logs: Vec<_> = pairs.iter().map(Pair::logs).collect();
         // Where too many do not count, those that do say nothing either.
-        let paired = paired.filter(|_| counts);
+        let paired = Paired::of(&logs, figures).filter(|_| counts);
         let noise = paired.and_then(|_| noise(&values));
         let mut found = Self {
             pairs: all,
@@ -513,9 +510,12 @@ impl Comparison {
             Some(Bound::AtMost) => ratio.low = f64::NEG_INFINITY,
             None => {}
         }
-        let change = ratio.change();
-        let mut found = Self::of_change(compared, Basis::SingleRuns, medians, change);
-        found.take(change, CHANGE_LEAST, usize::from(pair.bound.is_some()));
+        let mut found = nothing(medians, String::new());
+        found.take(
+            ratio.change(),
+            CHANGE_LEAST,
+            usize::from(pair.bound.is_some()),
+        );
         found
     }
 
@@ -531,25 +531,14 @@ impl Comparison {
             low: b / a_missed - 1.0,
             high: b_missed / a - 1.0,
         };
-        Self::of_change(compared, basis, Some((a, b)), change)
+        let mut found = Self::nothing(compared, basis, Some((a, b)), String::new());
+        found.take(change, CHANGE_LEAST, 0);
+        found
     }
 
     /// Whether nothing can be said.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self.claim, Claim::Nothing(_))
-    }
-
-    fn of_change(
-        compared: Compared,
-        basis: Basis,
-        medians: Option<(f64, f64)>,
-        change: Effect,
-    ) -> Self {
-        Self {
-            change: Some(change),
-            claim: claim_of(change, CHANGE_LEAST),
-            ..Self::nothing(compared, basis, medians, String::new())
-        }
     }
 
     fn nothing(
@@ -841,62 +830,43 @@ pub struct SingleRun {
     pub file: String,
     /// Version of brunt that made it.
     pub brunt_version: String,
-    /// Interval of the successful replies per second; null where it is not known.
-    pub successes_per_s: Option<Range>,
-    /// Interval of the median of the response time, nanoseconds; null where it is not known.
-    pub p50_ns: Option<Range>,
-    /// Interval of the 90th percentile of the response time, nanoseconds; null where it is not
-    /// known.
-    pub p90_ns: Option<Range>,
-    /// Interval of the 99th percentile of the response time, nanoseconds; null where it is not
-    /// known.
-    pub p99_ns: Option<Range>,
-    /// Interval of the 99.9th percentile of the response time, nanoseconds; null where it is not
-    /// known.
-    pub p99_9_ns: Option<Range>,
-    /// Why an interval is null, by its name, such as `p99` or `successes_per_s`.
+    /// The intervals that are known, by their names, such as `p99` (nanoseconds) or
+    /// `successes_per_s`.
+    pub ranges: BTreeMap<String, Range>,
+    /// Why the others are not, by their names.
     pub missing: BTreeMap<String, String>,
 }
 
 impl SingleRun {
     /// The intervals of a run, which is stored in `file`.
     pub fn of(judged: &Judged<'_>, file: String) -> Self {
-        let mut missing = BTreeMap::new();
-        let successes_per_s = match judged.successes_interval() {
-            Ok(interval) => Some(Range {
-                low: interval.low_per_s,
-                high: interval.high_per_s,
-            }),
-            Err(reason) => {
-                missing.insert("successes_per_s".to_owned(), reason.to_string());
-                None
-            }
-        };
-        let [p50_ns, p90_ns, p99_ns, p99_9_ns] = ROUND_QUANTILES.map(|(name, q)| {
-            // Why a quantile is not known stands in the round's own record.
-            let Quantile::Known { interval, .. } = judged.response_quantile(q) else {
-                return None;
-            };
-            match interval {
-                Ok(interval) => Some(Range {
-                    low: interval.low_ns as f64,
-                    high: interval.high_ns as f64,
-                }),
-                Err(reason) => {
-                    missing.insert(name.to_owned(), reason.to_string());
-                    None
-                }
-            }
-        });
-        Self {
+        let mut single = Self {
             file,
             brunt_version: judged.run.brunt_version.clone(),
-            successes_per_s,
-            p50_ns,
-            p90_ns,
-            p99_ns,
-            p99_9_ns,
-            missing,
+            ranges: BTreeMap::new(),
+            missing: BTreeMap::new(),
+        };
+        let rate = judged.successes_interval();
+        let rate = rate.map(|interval| [interval.low_per_s, interval.high_per_s]);
+        single.take("successes_per_s", rate);
+        for (name, q) in ROUND_QUANTILES {
+            // Why a quantile is not known stands in the round's own record.
+            if let Quantile::Known { interval, .. } = judged.response_quantile(q) {
+                let ends = interval.map(|found| [found.low_ns, found.high_ns]);
+                single.take(name, ends.map(|ends| ends.map(|ns| ns as f64)));
+            }
+        }
+        single
+    }
+
+    fn take(&mut self, name: &str, interval: Result<[f64; 2], NoInterval>) {
+        match interval {
+            Ok([low, high]) => {
+                self.ranges.insert(name.to_owned(), Range { low, high });
+            }
+            Err(reason) => {
+                self.missing.insert(name.to_owned(), reason.to_string());
+            }
         }
     }
 
@@ -906,12 +876,7 @@ impl SingleRun {
     ///
     /// Why there is none.
     pub(crate) fn range(&self, compared: Compared) -> Result<Range, String> {
-        let ranges = [self.p50_ns, self.p90_ns, self.p99_ns, self.p99_9_ns];
-        let found = match compared {
-            Compared::SuccessesPerS => self.successes_per_s,
-            Compared::ResponseQuantile(q) => round_quantile(q).and_then(|place| ranges[place]),
-            Compared::CapacityPerS | Compared::ServerCpu => None,
-        };
+        let found = self.ranges.get(compared.key()).copied();
         found.ok_or_else(|| match self.missing.get(compared.key()) {
             Some(reason) => format!("it has no interval: {reason}"),
             None => "it has no interval".to_owned(),

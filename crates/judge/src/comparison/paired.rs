@@ -20,40 +20,36 @@ const EXACT_PAIRS_MAX: usize = 20;
 
 /// What pairs of rounds tell of the ratio of their two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Paired {
+pub(crate) struct Paired {
     /// The logarithm of the ratio: the Hodges-Lehmann estimate (the median of the means of all two
     /// pairs, and of each alone), with the interval that goes with Wilcoxon's signed-rank test
     /// (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, section 3.3). Of bounds, an
     /// end may be infinite.
-    pub log_ratio: Effect,
+    pub(crate) log_ratio: Effect,
     /// How often a difference like this or larger comes by chance if there is none: the two-sided
     /// permutation test of the mean over the signs of the pairs, and with more than 20 the
     /// signed-rank test. Absent of bounds.
-    pub p_value: Option<f64>,
+    pub(crate) p_value: Option<f64>,
 }
 
 impl Paired {
-    /// The ratio of side B to side A from `pairs` of values above 0, each of A and then of B. The
-    /// intervals of `figures` such ratios hold together. Absent with fewer than [`pairs_least`] or
-    /// more than [`PAIRS_MAX`] pairs, and where a logarithm is not finite.
-    pub fn of(pairs: &[(f64, f64)], figures: usize) -> Option<Self> {
-        let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
-        if !logs.iter().all(|log| log.is_finite()) {
+    /// The ratio of side B to side A, from pairs of each of which its logarithm is known to lie
+    /// between two: equal ones where it is measured, and one that is infinite where it is a bound.
+    /// Each end of the interval grows with each value that it is made of, so that the interval from
+    /// bounds holds the interval from the true values. The intervals of `figures` such ratios hold
+    /// together. Absent with fewer than [`pairs_least`] or more than [`PAIRS_MAX`] pairs, and where
+    /// neither of two is finite.
+    pub(crate) fn of(logs: &[(f64, f64)], figures: usize) -> Option<Self> {
+        let are_enough = (pairs_least(figures)..=PAIRS_MAX).contains(&logs.len());
+        let is_known = |&(low, high): &(f64, f64)| low.is_finite() || high.is_finite();
+        if !are_enough || !logs.iter().all(is_known) {
             return None;
         }
-        let log_ratio = enough(&logs, figures).and_then(|tail| interval(&logs, &logs, tail))?;
-        let p_value = Some(permutation_p(&logs));
-        Some(Self { log_ratio, p_value })
-    }
-
-    /// The ratio from pairs of which some are known only to lie between two logarithms, either of
-    /// which may be infinite. Each end of the interval grows with each value that it is made of, so
-    /// that the interval from bounds holds the interval from the true values.
-    pub fn of_bounds(bounds: &[(f64, f64)], figures: usize) -> Option<Self> {
-        let (lows, highs): (Vec<f64>, Vec<f64>) = bounds.iter().copied().unzip();
-        let log_ratio = enough(&lows, figures).and_then(|tail| interval(&lows, &highs, tail))?;
-        let p_value = None;
-        Some(Self { log_ratio, p_value })
+        let (lows, highs): (Vec<f64>, Vec<f64>) = logs.iter().copied().unzip();
+        Some(Self {
+            log_ratio: interval(&lows, &highs, tail(figures))?,
+            p_value: (lows == highs).then(|| permutation_p(&lows)),
+        })
     }
 }
 
@@ -69,12 +65,6 @@ pub fn pairs_least(figures: usize) -> usize {
 /// What an interval leaves out on each side, where so many figures are compared.
 fn tail(figures: usize) -> f64 {
     CHANCE_MOST / 2.0 / figures.max(1) as f64
-}
-
-/// What an interval of these leaves out on each side; absent where they are too few or too many.
-fn enough(values: &[f64], figures: usize) -> Option<f64> {
-    let is_enough = (pairs_least(figures)..=PAIRS_MAX).contains(&values.len());
-    is_enough.then(|| tail(figures))
 }
 
 /// The estimate and its interval, which leaves out `tail` on each side, of what values are at least
@@ -189,12 +179,17 @@ fn signed_rank_p(differences: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    fn of_values(pairs: &[(f64, f64)], figures: usize) -> Option<Paired> {
+        let logs = pairs.iter().map(|(a, b)| (b / a).ln());
+        Paired::of(&logs.map(|log| (log, log)).collect::<Vec<_>>(), figures)
+    }
+
     #[test]
     fn a_ratio_is_found() {
         let pairs: Vec<_> = (0..10)
             .map(|index| (100.0 + f64::from(index), (100.0 + f64::from(index)) * 1.05))
             .collect();
-        let paired = Paired::of(&pairs, 1).expect("pairs enough");
+        let paired = of_values(&pairs, 1).expect("pairs enough");
         let Effect { value, low, high } = paired.log_ratio.change();
         for found in [value, low, high] {
             assert!((found - 0.05).abs() < 1e-12, "{paired:?}");
@@ -206,14 +201,14 @@ mod tests {
     #[test]
     fn too_few_too_many_and_no_logarithm() {
         let pairs = |count| vec![(1.0, 2.0); count];
-        assert_eq!(Paired::of(&pairs(PAIRS_LEAST - 1), 1), None);
-        assert!(Paired::of(&pairs(PAIRS_LEAST), 1).is_some());
-        assert!(Paired::of(&pairs(PAIRS_MAX), 1).is_some());
-        assert_eq!(Paired::of(&pairs(PAIRS_MAX + 1), 1), None);
+        assert_eq!(of_values(&pairs(PAIRS_LEAST - 1), 1), None);
+        assert!(of_values(&pairs(PAIRS_LEAST), 1).is_some());
+        assert!(of_values(&pairs(PAIRS_MAX), 1).is_some());
+        assert_eq!(of_values(&pairs(PAIRS_MAX + 1), 1), None);
         for odd in [(0.0, 1.0), (1.0, 0.0), (1.0, f64::NAN), (-1.0, 1.0)] {
             let mut pairs = pairs(10);
             pairs[3] = odd;
-            assert_eq!(Paired::of(&pairs, 1), None, "{odd:?}");
+            assert_eq!(of_values(&pairs, 1), None, "{odd:?}");
         }
     }
 
@@ -229,7 +224,7 @@ mod tests {
             (7.0, 7.0),
         ];
         let turned = pairs.map(|(a, b)| (b, a));
-        let (one, other) = (Paired::of(&pairs, 1), Paired::of(&turned, 1));
+        let (one, other) = (of_values(&pairs, 1), of_values(&turned, 1));
         let (one, other) = (one.expect("enough"), other.expect("enough"));
         assert!((one.log_ratio.value + other.log_ratio.value).abs() < 1e-12);
         assert!((one.log_ratio.low + other.log_ratio.high).abs() < 1e-12);
@@ -245,7 +240,7 @@ mod tests {
         let pairs: Vec<_> = (0..12)
             .map(|place| (100.0, 101.0 + f64::from(place)))
             .collect();
-        let [one, four] = [1, 4].map(|figures| Paired::of(&pairs, figures).expect("enough"));
+        let [one, four] = [1, 4].map(|figures| of_values(&pairs, figures).expect("enough"));
         assert_eq!(one.log_ratio.value, four.log_ratio.value);
         assert!(four.log_ratio.low < one.log_ratio.low, "{four:?}");
         assert!(four.log_ratio.high > one.log_ratio.high, "{four:?}");
@@ -261,7 +256,7 @@ mod tests {
                 .zip(0..)
                 .map(|(log, at)| bound(*log, at))
                 .collect();
-            Paired::of_bounds(&bounds, 1).expect("enough").log_ratio
+            Paired::of(&bounds, 1).expect("enough").log_ratio
         };
         let exact = of(|log, _| (log, log));
         let at_least = of(|log, _| (log, f64::INFINITY));

@@ -228,7 +228,10 @@ fn two_runs_are_compared_by_their_own_intervals() {
     let scaled = |ratio: f64| {
         let (mut other, mut of_other) = (record.clone(), single.clone());
         other.successes_per_s = record.successes_per_s.map(|per_s| per_s * ratio);
-        let range = of_other.successes_per_s.as_mut().expect("a steady rate");
+        let range = of_other
+            .ranges
+            .get_mut("successes_per_s")
+            .expect("a steady rate");
         (range.low, range.high) = (range.low * ratio, range.high * ratio);
         (other, of_other)
     };
@@ -251,7 +254,7 @@ fn two_runs_are_compared_by_their_own_intervals() {
     assert_eq!(nothing.claim, Claim::Nothing(reason));
     // What does not count, or has no interval, decides nothing.
     let mut without = of_other;
-    without.successes_per_s = None;
+    without.ranges.clear();
     without
         .missing
         .insert("successes_per_s".to_owned(), "why".to_owned());
@@ -438,12 +441,12 @@ fn the_interval_holds_the_ratio_as_often_as_it_says() {
 fn a_run_gives_its_intervals_or_why_there_is_none() {
     let run = steady_run();
     let single = SingleRun::of(&Judged::of(&run), "a.json".to_owned());
-    let rate = single.successes_per_s.expect("a steady rate");
+    let rate = single.ranges["successes_per_s"];
     let per_s = run.summary().successes_per_s.known().expect("a rate");
     assert!(rate.low <= per_s && per_s <= rate.high, "{rate:?}");
     assert_eq!(single.range(Compared::SuccessesPerS), Ok(rate));
     let p50 = single.range(Compared::ResponseQuantile(0.5));
-    assert_eq!(p50.ok(), single.p50_ns);
+    assert_eq!(p50, Ok(single.ranges["p50"]));
     let error = single.range(Compared::ResponseQuantile(0.42));
     assert_eq!(error, Err("it has no interval".to_owned()));
     let mut short = run;

@@ -45,13 +45,8 @@ impl<T> Figure<T> {
     where
         T: Copy,
     {
-        self.get().copied()
-    }
-
-    /// The value in its place, where there is one.
-    pub fn get(&self) -> Option<&T> {
         match self {
-            Self::Known(value) => Some(value),
+            Self::Known(value) => Some(*value),
             Self::Absent(_) => None,
         }
     }

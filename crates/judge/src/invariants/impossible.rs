@@ -2,9 +2,8 @@
 //! kernel and of the server.
 
 use brunt_load::Work;
-use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns, counted};
+use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns};
 
-use crate::Bandwidth;
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
 use crate::invariants::{CheckOutcome, Checked, Problems, known, must, only_if, sums};
@@ -27,11 +26,8 @@ const RTT_ROUNDING_NS: u64 = 1_000;
 /// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
 const RTT_KEPT_NS: u64 = 300_000_000_000;
 /// Granularity of CPU readings, nanoseconds, and as a share of the interval between them.
-const CPU_READING_NS: u64 = 10_000_000;
+pub(super) const CPU_READING_NS: u64 = 10_000_000;
 const CPU_READING_SHARE: f64 = 0.01;
-/// Granularity of the CPU readings of one thread, as a share of the interval between them. Its two
-/// readings are not made in one call.
-const THREAD_READING_SHARE: f64 = 0.02;
 /// The least CPU that a kernel needs for one request, nanoseconds.
 const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;
 /// Fewer replies than this do not weigh against the granularity of CPU readings.
@@ -261,57 +257,19 @@ pub(super) fn latency_over_round_trip(facts: &Facts<'_>) -> Checked {
 pub(super) fn bytes_explained(facts: &Facts<'_>) -> Checked {
     let streams = "streams have no replies: I5 and T1 have their bytes";
     only_if(facts.run.work() != Work::Streams, streams)?;
-    let reply_bytes_least = facts.run.protocol().reply_bytes_least;
-    let mut problems = Problems::default();
-    sums::check("I4", facts, &mut problems);
-    for worker in facts.workers() {
-        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
-        let count = lifetime.replies.total();
-        let replies = counted(count, "reply", "replies");
-        let Some(least) = worker.reply_bytes_min else {
-            problems.expect(count == 0, || {
-                format!("worker {number}: {replies}, none of them the smallest")
-            });
-            continue;
-        };
-        let bytes = plural(least, "byte");
-        problems.expect(least >= reply_bytes_least, || {
-            format!("worker {number}: a reply of {bytes} is no reply")
-        });
-        let held = sum([lifetime.reply_head_bytes, lifetime.reply_body_bytes]);
-        problems.expect(u128::from(least) * u128::from(count) <= held, || {
-            format!("worker {number}: {replies} of at least {bytes} in {held} bytes")
-        });
-    }
-    let lifetime = &facts.summary.lifetime;
-    problems.or_held(format!(
-        "{} bytes received = heads {} + bodies {} + discarded {} + overhead {}; {}",
-        lifetime.bytes_received,
-        lifetime.reply_head_bytes,
-        lifetime.reply_body_bytes,
-        lifetime.discarded_bytes,
-        lifetime.overhead_bytes,
-        counted(lifetime.replies.total(), "reply", "replies")
-    ))
+    sums::hold("I4", facts)
 }
 
-/// I5. The kernel counts the FIN of a peer that has closed as one byte more.
+/// I5.
 pub(super) fn kernel_agrees(facts: &Facts<'_>) -> Checked {
     if facts.run.work() == Work::Streams {
-        return kernel_received(facts);
+        let records = || facts.run.stream_records();
+        let unread = sum(records().map(|streams| streams.unread_accounts));
+        let is_read = unread == 0 && records().next().is_some();
+        only_if(is_read, "not all accounts could be read")?;
+        return sums::hold("I5", facts);
     }
-    let mut problems = Problems::default();
-    for worker in facts.workers() {
-        let sample = &worker.kernel;
-        let (kernel, own) = (sample.kernel_bytes_received, sample.own_bytes_received);
-        let ends = u64::from(sample.connections);
-        problems.expect(kernel >= own && kernel - own <= ends, || {
-            let number = facts.number(worker);
-            let sampled = plural(ends, "connection");
-            format!("worker {number}: the kernel counted {kernel} bytes on {sampled}, brunt {own}")
-        });
-    }
-    problems.none()?;
+    sums::add_up("I5", facts)?;
     let connections = facts.sum(|worker| worker.kernel.connections.into());
     let none = "the kernel gave no account of any connection";
     only_if(connections > 0, none)?;
@@ -331,7 +289,7 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
     let interval_ns = host.cpu_interval_ns as f64;
     let is_real = agent.backend != Backend::Sim;
     only_if(is_real, "simulated time has no CPU time")?;
-    threads_on_one_cpu(facts).none()?;
+    sums::add_up("I7", facts)?;
     let cpus = f64::from(host.usable_cpus);
     let is_read = cpu_ns > 0.0 && interval_ns > 0.0 && cpus > 0.0 && !facts.no_window();
     only_if(is_read, "no CPU time was read over a window")?;
@@ -351,25 +309,6 @@ pub(super) fn cpu_possible(facts: &Facts<'_>) -> Checked {
         must(per_reply_ns >= CPU_PER_REPLY_LEAST_NS, &words)?;
     }
     Ok(CheckOutcome::held_or_flagged(used > cpus, words))
-}
-
-/// Each worker's thread against the time between its two readings.
-fn threads_on_one_cpu(facts: &Facts<'_>) -> Problems {
-    let mut problems = Problems::default();
-    let read = facts.workers();
-    for (worker, thread) in read.filter_map(|worker| Some((worker, worker.thread.as_ref()?))) {
-        let interval_ns = thread.interval_ns as f64;
-        let most_ns = interval_ns * (1.0 + THREAD_READING_SHARE) + CPU_READING_NS as f64;
-        let cpu_ns = thread.cpu_ns();
-        for (words, used_ns) in [("of CPU", cpu_ns), ("of polling", thread.spun_ns)] {
-            problems.expect(used_ns as f64 <= most_ns, || {
-                let number = facts.number(worker);
-                let [used, interval] = [used_ns, thread.interval_ns].map(time);
-                format!("worker {number}: {used} {words} in {interval}")
-            });
-        }
-    }
-    problems
 }
 
 /// Times what was sent beyond which the server's count is another server's, or of something else.
@@ -441,34 +380,17 @@ fn others_are_seen(facts: &Facts<'_>) -> bool {
         .any(|seen| seen.connections > own && seen.segments_received_beyond > 0)
 }
 
-/// What one buffer of a server elsewhere may hold: the most that `tcp_rmem` says on any machine
-/// that is set up for long and fast ways.
-const BUFFER_BYTES_ELSEWHERE: u64 = 64 << 20;
-/// What a buffer may hold beyond its limit: the last segments that it took, which the kernel does
-/// not cut.
-const BUFFER_BYTES_BEYOND: u64 = 128 << 10;
 /// Share of the window that its two readings may be off by.
 const READINGS_OFF_MOST: f64 = 0.01;
 
-/// T1. What a peer's kernel acknowledged was read, or is in its receive buffer. What was read was
-/// acknowledged, or the acknowledgement is on its way: then it is still in our socket. Of streams
-/// that both sides ended there is nothing in any buffer. What the server sends is compared in this
-/// way, too, with its count of what it gave to its kernel.
+/// T1.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
-    let one_way = known(run.plan.one_way(), "there are requests and no streams")?;
-    let bandwidth = Bandwidth::of(run, &facts.summary);
-    let acked = bandwidth.lifetime.bytes_acked;
-    let waiting = bandwidth.unacknowledged_bytes;
-    let handed_over = facts.summary.lifetime.bytes_sent;
-    let mut words = format!(
-        "{acked} bytes acknowledged and {waiting} in our sockets of {handed_over} handed to the \
-         kernel"
-    );
+    known(run.plan.one_way(), "there are requests and no streams")?;
+    for contradiction in [run.server_count(), run.server_sent()] {
+        contradiction.map_err(CheckOutcome::not_applicable)?;
+    }
     let mut problems = Problems::default();
-    problems.expect(acked <= handed_over, || {
-        format!("more was acknowledged than was sent: {words}")
-    });
     let window_ns = facts.run.window_ns as f64;
     for worker in facts.workers() {
         let streams = worker.streams.as_ref();
@@ -486,124 +408,6 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
             )
         });
     }
-    let read = run.server_count().map_err(CheckOutcome::not_applicable)?;
-    let sent = run.server_sent().map_err(CheckOutcome::not_applicable)?;
-    let buffers = Buffers::of(facts);
-    let held = buffers.words();
-    if one_way.sends {
-        words = match &read {
-            Some(count) => format!("{words}; the receiver read {}", count_words(count)),
-            None => format!("{words}; the receiver's own count was not read (--verify-url)"),
-        };
-    }
-    if let Some(count) = read.filter(|_| one_way.sends) {
-        let read = not_back(&count, "receiver", &words)?;
-        let is_no_more = read <= acked.saturating_add(waiting) || !buffers.are_all_known;
-        problems.expect(is_no_more, || {
-            format!("more was read than was sent: {words}")
-        });
-        problems.expect(read.saturating_add(buffers.hold(1)) >= acked, || {
-            format!("less was read than was acknowledged: {words}; {held}")
-        });
-    }
-    if let Some(count) = sent.filter(|_| one_way.receives) {
-        let received = facts.summary.lifetime.bytes_received;
-        words = format!(
-            "{words}; {received} bytes received of those that the server sent, {}",
-            count_words(&count)
-        );
-        let sent = not_back(&count, "sender", &words)?;
-        problems.expect(received <= sent, || {
-            format!("more was received than the server sent: {words}")
-        });
-        // They are in its send buffer, in our receive buffer, or were received.
-        problems.expect(received.saturating_add(buffers.hold(2)) >= sent, || {
-            format!("less was received than the server sent: {words}; {held}")
-        });
-    }
-    problems.or_held(format!("{words}; {held}"))
-}
-
-/// What the server counted, which cannot become less.
-fn not_back(count: &ServerCount, whose: &str, words: &str) -> Result<u64, CheckOutcome> {
-    let broken = || CheckOutcome::broken(format!("the {whose}'s count went back: {words}"));
-    count.counted().ok_or_else(broken)
-}
-
-/// A count of the server in words.
-fn count_words(count: &ServerCount) -> String {
-    let ServerCount { url, path, .. } = count;
-    match count.counted() {
-        Some(bytes) => format!("{bytes} ({path} at {url})"),
-        None => format!("{} after {} ({path} at {url})", count.after, count.before),
-    }
-}
-
-/// What may be in buffers of the server's sockets.
-struct Buffers {
-    /// Streams that did not end in order.
-    streams: u64,
-    /// Bytes in one buffer, at most.
-    bytes_max: u64,
-    /// The account of each stream is known.
-    are_all_known: bool,
-}
-
-impl Buffers {
-    fn of(facts: &Facts<'_>) -> Self {
-        let records = || facts.run.stream_records();
-        let in_order = records().map(|streams| streams.ended_in_order);
-        let in_order = in_order.fold(0, u64::saturating_add);
-        let agents = facts.run.agents.iter();
-        let bytes_max = agents.filter_map(|agent| agent.limits.server_buffer_bytes_max);
-        let bytes_max = bytes_max.max().unwrap_or(BUFFER_BYTES_ELSEWHERE);
-        let opened = facts.summary.lifetime.connections_opened;
-        Self {
-            streams: opened.saturating_sub(in_order),
-            bytes_max: bytes_max.saturating_add(BUFFER_BYTES_BEYOND),
-            are_all_known: records().all(|streams| streams.unread_accounts == 0),
-        }
-    }
-
-    fn words(&self) -> String {
-        match self.streams {
-            0 => "all streams ended with nothing in any buffer".to_owned(),
-            streams => format!(
-                "{} ended with buffers that may hold {} each",
-                plural(streams, "stream"),
-                plural(self.bytes_max, "byte")
-            ),
-        }
-    }
-
-    /// Bytes that were acknowledged and not read, at most, with so many buffers per stream.
-    fn hold(&self, per_stream: u64) -> u64 {
-        self.streams
-            .saturating_mul(self.bytes_max)
-            .saturating_mul(per_stream)
-    }
-}
-
-/// I5, of streams: what was taken from the sockets was received, and what was received was taken or
-/// waits. The kernel counts the end of a connection as a byte; where a stream did not end in order,
-/// what a receive took that was not looked at any more is at most what one takes at a time.
-pub(super) fn kernel_received(facts: &Facts<'_>) -> Checked {
-    const TAKEN_AT_ONCE: u64 = 1 << 20;
-    let records = || facts.workers().filter_map(|worker| worker.streams.as_ref());
-    let kernel = sum(records().map(|streams| streams.lifetime.bytes_received));
-    let waiting = sum(records().map(|streams| streams.unread_bytes));
-    let unread = sum(records().map(|streams| streams.unread_accounts));
-    let own = u128::from(facts.summary.lifetime.bytes_received);
-    let streams = facts.summary.lifetime.connections_opened;
-    let words = format!(
-        "the kernel counted {kernel} bytes on {}, brunt {own}, and {waiting} were in our sockets",
-        plural(streams, "stream")
-    );
-    let is_read = unread == 0 && records().count() > 0;
-    only_if(is_read, &format!("not all accounts could be read; {words}"))?;
-    let in_order = sum(records().map(|streams| streams.ended_in_order));
-    let not_looked_at = u128::from(streams).saturating_sub(in_order) * u128::from(TAKEN_AT_ONCE);
-    let slack = u128::from(streams) + not_looked_at;
-    must(own <= kernel && kernel <= own + waiting + slack, &words)?;
-    Ok(CheckOutcome::held(words))
+    problems.none()?;
+    sums::hold("T1", facts)
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use brunt_load::{ArrivalProcess, Schedule};
-use brunt_record::{ArrivalCounts, FailureKind, StageRecord, after_ns};
+use brunt_record::{FailureKind, StageRecord, after_ns};
 
 use crate::facts::Facts;
 use crate::invariants::sums::sum;
@@ -27,16 +27,7 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     let (run, live) = (facts.run, &facts.summary.live);
     let asked = facts.agent().share.connections;
     only_if(!facts.no_window(), "there is no window")?;
-    let mut problems = Problems::default();
-    sums::check("L1", facts, &mut problems);
-    for worker in facts.workers() {
-        let (max, most) = (worker.live.max, worker.live.most);
-        problems.expect(max <= most, || {
-            let number = facts.number(worker);
-            format!("worker {number}: {max} open, at most {most} allowed")
-        });
-    }
-    problems.none()?;
+    sums::add_up("L1", facts)?;
     let window_ns = facts.run.window_ns as f64;
     let needed = f64::from(asked) * LIVE_LEAST;
     let mean = live.connection_ns as f64 / window_ns;
@@ -101,6 +92,7 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
     let timeout_ns = facts.run.plan.limits.timeout_ns;
     let slack_ns = TIMER_NS.max(timeout_ns / 100);
     let of = time(timeout_ns);
+    sums::add_up("L7", facts)?;
     let mut problems = Problems::default();
     let with_edges = facts.agents.iter().flat_map(|agent| {
         let workers = agent.workers.iter();
@@ -110,12 +102,6 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
         let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
         let count = lifetime.failures.get(FailureKind::TimedOut);
         let timed_out = plural(count, "time-out");
-        let replies = lifetime.replies.total();
-        let unanswered = lifetime.requests_sent.saturating_sub(replies);
-        problems.expect(count <= unanswered, || {
-            let unanswered = plural(unanswered, "request");
-            format!("worker {number}: {timed_out}, {unanswered} without an answer")
-        });
         let first = if facts.is_open() {
             edges.warmup_start
         } else {
@@ -151,57 +137,12 @@ const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 /// L2.
 pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
-    let (run, summary) = (facts.run, &facts.summary);
-    let mut problems = Problems::default();
-    sums::check("L2", facts, &mut problems);
-    for worker in facts.workers() {
-        let number = facts.number(worker);
-        let (window, all) = (&worker.arrivals, &worker.arrivals_all);
-        for (counts, when) in [(window, "in the window"), (all, "in all")] {
-            let (sent, waited) = (counts.sent, counts.waited);
-            let by_end = counts.sent_by_end.unwrap_or(0);
-            problems.expect(by_end <= sent && waited <= sent, || {
-                format!(
-                    "worker {number}, {when}: {by_end} sent by the end of the window and {waited} \
-                     waited, of {sent} sent"
-                )
-            });
-        }
-        let pairs = fields(window).into_iter().zip(fields(all));
-        problems.expect(pairs.into_iter().all(|(window, all)| window <= all), || {
-            format!("worker {number}: more arrivals in the window than in all phases")
-        });
-    }
-    let arrivals = &summary.arrivals;
-    let Some(schedule) = run.plan.load.model.schedule() else {
-        let planned = summary.arrivals_all.planned;
-        problems.expect(planned == 0, || {
-            format!("{planned} arrivals in a closed loop")
-        });
-        problems.none()?;
-        let words = "a closed loop plans no arrivals";
-        return Err(CheckOutcome::not_applicable(words));
-    };
-    if facts.is_sessions() {
-        let opened = summary.lifetime.connections_opened;
-        let sent = summary.arrivals_all.sent;
-        let used = run.generator_use().and_then(|(used, _)| used.sessions);
-        let again = used.map_or(0, |sessions| sessions.reconnected);
-        problems.expect(opened <= sent.saturating_add(again), || {
-            let opened = plural(opened, "connection");
-            let sent = plural(sent, "arrival");
-            format!("{opened} opened, of {sent} and {again} more for sessions")
-        });
-    }
-    stages_add_up(facts, schedule, &mut problems);
-    let mut words = format!(
-        "{} planned = {} sent + {} skipped for a full queue + {} skipped for waiting + {} unsent",
-        arrivals.planned,
-        arrivals.sent,
-        arrivals.skipped_full,
-        arrivals.skipped_late,
-        arrivals.unsent
-    );
+    let run = facts.run;
+    let mut words = sums::add_up("L2", facts)?;
+    let schedule = run.plan.load.model.schedule();
+    let none = || CheckOutcome::not_applicable("a closed loop plans no arrivals");
+    let schedule = schedule.ok_or_else(none)?;
+    stages_add_up(facts, schedule)?;
     // A count, a signal or what makes the requests ends a plan early.
     let stop = run.plan.load.stop;
     let is_whole = stop.requests.is_none() && stop.duration_ns.is_some();
@@ -218,80 +159,45 @@ pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
             }
             (planned as f64 - expected).abs() <= tolerance
         });
-        problems.expect(is_on_plan, || words.clone());
+        must(is_on_plan, &words)?;
     }
-    problems.or_held(words)
+    Ok(CheckOutcome::held(words))
 }
 
 /// The stages together are the window.
-fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule, problems: &mut Problems) {
+fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule) -> Result<(), CheckOutcome> {
     let stages = &facts.run.latencies.stages;
     if stages.is_empty() {
-        return;
+        return Ok(());
     }
     let (recorded, planned) = (stages.len(), schedule.stages().len());
-    problems.expect(recorded == planned, || {
-        format!("{recorded} stages recorded, {planned} planned")
-    });
+    let words = format!("{recorded} stages recorded, {planned} planned");
+    must(recorded == planned, &words)?;
     let mut sum = StageRecord::default();
     for stage in stages {
         sum.arrivals.merge(&stage.arrivals);
         sum.population.merge(&stage.population);
     }
     let (arrivals, population) = (facts.summary.arrivals, facts.summary.population);
-    problems.expect(sum.arrivals == arrivals, || {
-        let (stages, window) = (fields(&sum.arrivals), fields(&arrivals));
-        format!("arrivals of the stages {stages:?}, of the window {window:?}")
-    });
-    problems.expect(sum.population == population, || {
-        let (stages, window) = (sum.population, population);
-        format!("requests of the stages {stages:?}, of the window {window:?}")
-    });
-}
-
-fn fields(counts: &ArrivalCounts) -> [u64; 7] {
-    let [sent, full, late, unsent] = sums::outcomes(counts);
-    let by_end = counts.sent_by_end.unwrap_or(0);
-    let (planned, waited) = (counts.planned, counts.waited);
-    [planned, sent, waited, by_end, full, late, unsent]
-}
-
-/// L5. The time-outs among the unfinished are what the other counts leave: as many as failed at
-/// most, and all but those of requests that warm-up left at least. Where requests count from
-/// their send, those of warm-up that outlasted the window are among the unfinished.
-pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
-    let (run, summary) = (facts.run, &facts.summary);
-    let unfinished = run.latencies.unfinished.count();
-    let never_sent = if facts.is_open() {
-        facts.never_sent()
-    } else {
-        0
-    };
-    // With a schedule of requests, those of warm-up are no part of the plan's.
-    let outlasted = if facts.is_open() || facts.no_window() {
-        0
-    } else {
-        summary.carried_in.unanswered
-    };
-    let censored = summary.population.censored;
-    let others = sum([censored, outlasted]) + never_sent;
-    let timed_out_since: u128 = facts.sum(|worker| {
-        let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
-        let timed_out = window.failures.get(FailureKind::TimedOut);
-        timed_out.saturating_add(after.failures.get(FailureKind::TimedOut))
-    });
-    let most = timed_out_since.min(summary.population.failed.into());
-    let least = timed_out_since.saturating_sub(facts.left_by_warmup());
-    let is_counted = (others + least..=others + most).contains(&u128::from(unfinished));
-    let timed_out = plural(timed_out_since, "time-out");
     let words = format!(
-        "{unfinished} without an end: {censored} censored, {never_sent} never sent, {outlasted} in \
-         flight throughout, the rest timed out ({timed_out} since the window began)"
+        "arrivals of the stages {:?}, of the window {arrivals:?}",
+        sum.arrivals
     );
-    must(is_counted, &words)?;
+    must(sum.arrivals == arrivals, &words)?;
+    let words = format!(
+        "requests of the stages {:?}, of the window {population:?}",
+        sum.population
+    );
+    must(sum.population == population, &words)
+}
+
+/// L5. Where requests count from their send, those of warm-up that outlasted the window are among
+/// the unfinished.
+pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
+    let words = sums::add_up("L5", facts)?;
     let bounds = QUANTILES
         .into_iter()
-        .filter_map(|q| match run.response_quantile(q) {
+        .filter_map(|q| match facts.run.response_quantile(q) {
             Quantile::AtLeast { ns } => Some(format!("p{} at least {}", q * 100.0, time(ns))),
             Quantile::Known { .. } | Quantile::TooFew { .. } => None,
         });
@@ -324,7 +230,7 @@ pub(super) fn overload_reported(facts: &Facts<'_>) -> Checked {
 mod tests {
     use super::*;
     use brunt_load::Stage;
-    use brunt_record::{Population, Run};
+    use brunt_record::{ArrivalCounts, Population, Run};
 
     use crate::invariants::sample::{open_run, set_stages};
     use crate::{InvariantStatus, RunFigures, check};

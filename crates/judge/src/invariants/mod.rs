@@ -67,7 +67,7 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     // The rate is the sum of the workers' rates, to 1 %; counts and bytes exactly.
     ("W5", Scope::Run, sums::workers_add_up),
     // Every request issued was recorded, failed or censored, exactly.
-    ("W6", Scope::Agent, sums::every_request_accounted),
+    ("W6", Scope::Agent, |facts| sums::hold("W6", facts)),
     // The phases add up to the process's time, to 10 ms.
     ("W7", Scope::Agent, windows::all_time_reported),
     // The window and the drain end on time.
@@ -96,16 +96,16 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     // A time-out is one event of one request, never early, and no latency exceeds it.
     ("L7", Scope::Run, load::timeouts_once),
     // The histograms hold what all workers recorded.
-    ("A4", Scope::Run, sums::histograms_merged),
+    ("A4", Scope::Run, |facts| sums::hold("A4", facts)),
     // Successes, error replies and failures are counted apart.
-    ("A5", Scope::Run, sums::populations_apart),
+    ("A5", Scope::Run, |facts| sums::hold("A5", facts)),
     // The parts of a response time add up to it, and brunt's own share is among them.
-    ("S1", Scope::Run, sums::parts_add_up),
+    ("S1", Scope::Run, |facts| sums::hold("S1", facts)),
     // Time to first byte and of transfer make the service time; connecting comes on top.
-    ("S2", Scope::Run, sums::service_divided),
+    ("S2", Scope::Run, |facts| sums::hold("S2", facts)),
     // Handshakes, GOAWAYs and failures are those of the protocol: over TLS a handshake per
     // connection, resumed only where allowed.
-    ("P1", Scope::Run, sums::protocol_fits),
+    ("P1", Scope::Run, |facts| sums::hold("P1", facts)),
     // Rate times service time is the number of requests in flight (Little).
     ("I1", Scope::Run, impossible::little),
     // No latency exceeds the time from the first request to the end of drain.
@@ -139,7 +139,7 @@ pub fn check(run: &Run) -> Vec<Finding> {
     check_facts(&Facts::of(run))
 }
 
-/// The same, of facts that are at hand: those of all agents.
+/// Checks every invariant on facts that are at hand: those of all agents.
 pub(crate) fn check_facts(facts: &Facts<'_>) -> Vec<Finding> {
     let all = std::slice::from_ref(facts);
     let of_agents: Vec<Facts<'_>> = if facts.run.is_plain() {

@@ -43,7 +43,7 @@ pub(crate) fn absolute(ns: u64) -> Once {
     edge
 }
 
-/// The same instant as a run has it.
+/// An instant of the clock of the process, as a run has it.
 pub(crate) fn in_run(ns: u64) -> Once {
     absolute(ns).since(WINDOW.start_ns)
 }

@@ -1,21 +1,22 @@
-//! W5, W6, A4, A5, S1, S2 and P1: counts, bytes, requests and times add up, and are of one
-//! population and one protocol each. The sums are a table of what must equal what.
+//! What was counted in two ways adds up to the same: a table of sums. W6, A4, A5, S1, S2 and P1
+//! are nothing else; of W5, L1, L2, L5, L7, I4, I5, I7 and T1 a part is.
 
 use brunt_load::Work;
 use brunt_load::protocol::{FailureFamily, Greeting, Transport};
 use brunt_record::{
-    ArrivalCounts, Histogram, Population, SeriesPoint, StatusCounts, WorkerRecord, after_ns,
-    counted,
+    FailureKind, Histogram, Latencies, NameRecord, Run, SeriesPoint, ServerCount, SplitBucket,
+    StatusCounts, StreamRecord, WorkerRecord, after_ns, counted,
 };
 
 use crate::facts::Facts;
 use crate::figures::Lost;
+use crate::invariants::impossible::CPU_READING_NS;
 use crate::invariants::windows::WAKE_UP_NS;
 use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if};
-use crate::units::exact::{percent, time};
-use crate::units::plural;
+use crate::units::exact::percent;
 
-/// What must hold of each worker: the invariant, and two sums of terms.
+/// What must hold of each worker: the invariant, two sums of terms, of which the first equals the
+/// second or is no larger, and when that is so.
 const OF_WORKERS: &[&str] = &[
     // The series is counted on its own way through the recorder: it is the second book.
     "W5: successes = successes over time",
@@ -28,80 +29,267 @@ const OF_WORKERS: &[&str] = &[
     "W6: requests in all = answered in all + failed in all + in flight at the end",
     "W6: sent before the window = answered before it + failed before it + carried in",
     "W6: carried in = answered of those + failed of those + left of those",
+    "W6: sent again = 0 if nothing may be sent again",
+    "L1: open at most <= allowed",
     "L2: planned = sent + skipped for a full queue + skipped for waiting + unsent",
-    "L2: planned in all = sent, skipped or left in all",
-    "P1: handshakes due = full handshakes + resumed handshakes",
+    "L2: planned in all = arrivals sent in all + full in all + late in all + unsent in all",
+    "L2: planned <= planned in all",
+    "L2: sent <= arrivals sent in all",
+    "L2: skipped for a full queue <= full in all",
+    "L2: skipped for waiting <= late in all",
+    "L2: unsent <= unsent in all",
+    "L2: sent after a wait <= sent",
+    "L2: sent after a wait <= sent after a wait in all",
+    "L2: sent after a wait in all <= arrivals sent in all",
+    "L2: sent by the end <= sent",
+    "L2: sent by the end <= sent by the end in all",
+    "L2: sent by the end in all <= arrivals sent in all",
+    "L7: time-outs <= requests without an answer",
+    "P1: connections opened = full handshakes + resumed handshakes if over TLS",
+    "P1: full handshakes + resumed handshakes = 0 if in clear text",
+    "P1: resumed handshakes = 0 if nothing may be resumed",
+    "P1: GOAWAYs <= connections opened + connections kept",
+    "P1: GOAWAYs = 0 if the protocol has no GOAWAY",
+    "P1: failures of other protocols = 0",
+    "P1: pushes = 0 if the protocol has no pushes",
+    "P1: kinds of control frames = 0 if not over WebSocket",
+    "P1: counts of QUIC = 0 if not over QUIC",
     "I4: bytes received in all = heads + bodies + discarded + overhead",
+    "I4: bytes that a reply has at least <= bytes of the smallest reply",
+    "I4: bytes of as many of the smallest <= heads + bodies",
+    // The kernel counts the FIN of a peer that has closed as one byte more.
+    "I5: own bytes of sampled connections <= bytes of these by the kernel if there are no streams",
+    "I5: bytes of these by the kernel <= own bytes of sampled connections + sampled connections if \
+     there are no streams",
+    // A thread runs on one CPU at a time.
+    "I7: ns of CPU of its thread <= ns between its readings",
+    "I7: ns of polling of its thread <= ns between its readings",
 ];
 
 /// What must hold of the agents that are looked at.
 const OF_ALL: &[&str] = &[
+    "W6: requests asked for = issued, given up or left over if the count ended the run",
     "L1: connections asked for = connections dealt out to the workers",
     "L1: connections allowed = connections allowed to the workers",
-    "L1: kept + opened to be held = lost + open at the end",
-    "A4: latencies = recorded by the workers",
+    "L1: kept + opened = lost + open at the end if connections are held",
+    "L2: arrivals planned = 0 if there is no schedule",
+    "L2: opened <= arrivals + opened again for sessions if connections are planned",
+    "L5: censored + never sent + in flight throughout + time-outs at least <= without an end",
+    "L5: without an end <= censored + never sent + in flight throughout + time-outs at most",
+    "A4: latencies = recorded",
     "A4: times to connect = opened",
     "A4: service times = service times due",
     "A4: response times over time = response times",
+    "A4: issued by name = issued if there are names",
+    "A4: recorded by name = recorded if there are names",
+    "A4: failed by name = failed if there are names",
+    "A4: censored by name = censored if there are names",
+    "A4: sent by name = sent if there are names",
+    "A4: response times by name <= response times if there are names",
+    // A generator may name its first request when others had responses.
+    "A4: response times by name = response times if all requests have names",
+    // Replies since the window began, but for those to requests that warm-up left in flight.
+    "A5: response times <= successes since the window began",
+    "A5: successes since the window began <= response times + left by warm-up",
+    "A5: times of error replies <= error replies since the window began",
+    "A5: error replies since the window began <= times of error replies + left by warm-up",
+    "S1: buckets of parts = buckets with parts of their response times",
+    "S1: ns of own shares = ns of own parts if sums are exact",
+    "S1: ns of own shares + ns of rests = ns of parts if sums are exact",
+    "S1: ns of parts <= ns of response times if sums are exact",
+    "S1: ns of parts = ns of response times if all of them are split",
+    "S1: response times split <= response times",
+    "S1: response times split = 0 if there are no stamps",
+    "S1: ns of the longest own share <= ns of the longest response time",
+    // Each arrival that was sent has a lag. Within connections, only some sends have one.
+    "S1: arrivals sent <= schedule lags",
+    "S1: schedule lags <= arrivals sent + sends that may have one",
     "S2: times to first byte = times of service",
     "S2: times of transfer = times of service",
+    "S2: ns to first bytes + ns of transfers = ns of service if its sums are exact",
+    "S2: ns to the last first byte <= ns of the longest service",
+    "S2: ns of the longest transfer <= ns of the longest service",
+    // A connection has one first reply.
+    "S2: times with connecting <= response times",
+    "S2: times with connecting <= opened",
+    "S2: times with connecting = response times if each reply had a connection",
+    "S2: shortest ns <= shortest ns with connecting if each reply had a connection",
+    "S2: longest ns <= longest ns with connecting if each reply had a connection",
+    "S2: ns of response times <= ns with connecting if each reply had a connection",
     "P1: times of TLS handshakes = handshakes",
     "P1: times of first exchanges = first exchanges due",
+    // Of streams: what was received was taken from their sockets, or waits in them.
+    "I5: bytes received <= bytes by the kernel if there are streams",
+    "I5: bytes by the kernel <= bytes received + in our sockets + not looked at if there are streams",
+    // What a peer's kernel acknowledged was read, or is in its receive buffer. What was read was
+    // acknowledged, or the acknowledgement is on its way: then it is still in our socket.
+    "T1: bytes acknowledged <= bytes handed to the kernel",
+    "T1: receiver's count before <= receiver's count after if the receiver counted",
+    "T1: bytes read <= bytes acknowledged + not yet acknowledged if it counted on known streams",
+    "T1: bytes acknowledged <= bytes read + in a buffer of each stream if the receiver counted",
+    // What the server sent is in its send buffer, in our receive buffer, or was received.
+    "T1: sender's count before <= sender's count after if the sender counted",
+    "T1: bytes received <= bytes sent by the server if the sender counted",
+    "T1: bytes sent by the server <= bytes received + in two buffers of each stream if the sender \
+     counted",
 ];
 
-/// Notes each sum of the invariant `id` that is not what it must be.
-pub(super) fn check(id: &str, facts: &Facts<'_>, problems: &mut Problems) {
-    for worker in facts.workers() {
-        let whose = format!("worker {}: ", facts.number(worker));
-        compare(id, OF_WORKERS, problems, &whose, |term| {
-            of_worker(term, facts, worker)
-        });
-    }
-    compare(id, OF_ALL, problems, "", |term| of_all(term, facts));
+/// An invariant that is nothing but rows of the tables.
+pub(super) fn hold(id: &str, facts: &Facts<'_>) -> Checked {
+    Ok(CheckOutcome::held(add_up(id, facts)?))
 }
 
-fn compare(
-    id: &str,
-    table: &[&str],
-    problems: &mut Problems,
-    whose: &str,
-    value: impl Fn(&str) -> Option<u128>,
-) {
-    for row in table {
-        let Some((of, (left, right))) = parts_of(row) else {
-            continue;
-        };
-        if of != id {
-            continue;
+/// What is equal by the rows of the invariant `id`, in words, that of workers added up; where nothing
+/// was counted, the first row. `Err` where a row does not hold.
+pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome> {
+    let mut problems = Problems::default();
+    let mut found = Vec::new();
+    for row in rows_of(id, OF_WORKERS, facts) {
+        for worker in facts.workers() {
+            let sums = row.read(|term| of_worker(term, facts, worker));
+            problems.expect(row.holds(&sums), || {
+                format!("worker {}: {}", facts.number(worker), row.words(&sums))
+            });
         }
-        let [(left, left_words), (right, right_words)] = [left, right].map(|side| {
-            let terms = side.split(" + ").map(|term| (value(term), term));
-            let shown = terms.clone();
-            let shown = shown.map(|(value, term)| format!("{} {term}", value.unwrap_or(0)));
-            let shown = shown.collect::<Vec<_>>().join(" + ");
-            (terms.map(|(value, _)| value).sum::<Option<u128>>(), shown)
+        let together = row.read(|term| {
+            let values = facts.workers().map(|worker| of_worker(term, facts, worker));
+            values.sum()
         });
-        problems.expect(left.is_some() && left == right, || {
-            format!("{whose}{left_words}, but {right_words}")
-        });
+        found.push((row, together));
+    }
+    for row in rows_of(id, OF_ALL, facts) {
+        let sums = row.read(|term| of_all(term, facts));
+        problems.expect(row.holds(&sums), || row.words(&sums));
+        found.push((row, sums));
+    }
+    problems.none()?;
+    let is_shown =
+        |(row, sums): &(Row, Sums)| row.relation == EQUAL && sums[0].iter().any(|&value| value > 0);
+    if found.iter().any(is_shown) {
+        found.retain(is_shown);
+    } else {
+        found.truncate(1);
+    }
+    let words: Vec<String> = found.iter().map(|(row, sums)| row.words(sums)).collect();
+    Ok(words.join("; "))
+}
+
+/// A row of the tables: the terms of its two sums, and what stands between these.
+struct Row {
+    terms: [Vec<&'static str>; 2],
+    relation: &'static str,
+}
+
+/// The values of the terms of a row.
+type Sums = [Vec<u128>; 2];
+
+const EQUAL: &str = " = ";
+const AT_MOST: &str = " <= ";
+
+/// The rows of an invariant that say something of this run.
+fn rows_of(id: &str, table: &[&'static str], facts: &Facts<'_>) -> Vec<Row> {
+    let rows = table.iter().filter_map(|words| {
+        let row = words.strip_prefix(id)?.strip_prefix(": ")?;
+        let (row, condition) = row.split_once(" if ").unwrap_or((row, ""));
+        let relation = if row.contains(AT_MOST) {
+            AT_MOST
+        } else {
+            EQUAL
+        };
+        let (left, right) = row.split_once(relation)?;
+        let terms = [left, right].map(|side| side.split(" + ").collect());
+        applies(condition, facts)?.then_some(Row { terms, relation })
+    });
+    rows.collect()
+}
+
+impl Row {
+    fn read(&self, value: impl Fn(&str) -> Option<u128>) -> Sums {
+        let values =
+            |terms: &Vec<&str>| terms.iter().map(|term| value(term).unwrap_or(0)).collect();
+        self.terms.each_ref().map(values)
+    }
+
+    fn holds(&self, sums: &Sums) -> bool {
+        let [left, right] = sums.each_ref().map(|values| values.iter().sum::<u128>());
+        left == right || self.relation == AT_MOST && left < right
+    }
+
+    fn words(&self, sums: &Sums) -> String {
+        let side = |place: usize| {
+            let terms = self.terms[place].iter().zip(&sums[place]);
+            let terms = terms.map(|(&term, value)| match term {
+                NOTHING => term.to_owned(),
+                _ => format!("{term} {value}"),
+            });
+            terms.collect::<Vec<_>>().join(" + ")
+        };
+        [side(0), self.relation.to_owned(), side(1)].concat()
     }
 }
 
-/// The invariant of a row, and its two sums.
-fn parts_of(row: &str) -> Option<(&str, (&str, &str))> {
-    let (id, sums) = row.split_once(": ")?;
-    Some((id, sums.split_once(" = ")?))
+/// The term that is nothing.
+const NOTHING: &str = "0";
+
+/// Whether a row with this condition says something. Absent where there is no such condition.
+fn applies(condition: &str, facts: &Facts<'_>) -> Option<bool> {
+    let (run, latencies) = (facts.run, &facts.run.latencies);
+    let (plan, protocol) = (&run.plan, run.protocol());
+    let is_over_tls = run.first().negotiated.tls.is_some();
+    let are_exact = parts_ns(latencies).is_some();
+    Some(match condition {
+        "" => true,
+        "nothing may be sent again" => !plan.traffic.sends_again,
+        "over TLS" => is_over_tls,
+        "in clear text" => !is_over_tls,
+        "nothing may be resumed" => !plan.tls().is_some_and(|tls| tls.resumption),
+        "the protocol has no GOAWAY" => !protocol.may_ask_to_replace,
+        "the protocol has no pushes" => !protocol.may_push,
+        "not over WebSocket" => !protocol.has_control_frames,
+        "not over QUIC" => protocol.transport != Transport::Datagrams,
+        "the count ended the run" => {
+            facts.agent().share.requests.is_some() && facts.ended_by_count()
+        }
+        "connections are held" => run.work() == Work::Hold,
+        "there is no schedule" => plan.load.model.schedule().is_none(),
+        "connections are planned" => facts.is_sessions(),
+        "there are names" => !run.names.is_empty(),
+        "all requests have names" => !run.names.is_empty() && !run.is_generated(),
+        "sums are exact" => are_exact,
+        "all of them are split" => {
+            are_exact && latencies.split.count() == latencies.response.count()
+        }
+        "there are streams" => run.work() == Work::Streams,
+        "there are no streams" => run.work() != Work::Streams,
+        "the receiver counted" => read_by_receiver(run).is_some(),
+        "it counted on known streams" => {
+            let mut streams = run.stream_records();
+            read_by_receiver(run).is_some() && streams.all(|streams| streams.unread_accounts == 0)
+        }
+        "the sender counted" => sent_by_server(run).is_some(),
+        "there are no stamps" => plan.observation.stamps.every().is_none(),
+        "its sums are exact" => {
+            let parts = [&latencies.first_byte, &latencies.transfer, facts.service()];
+            parts.iter().all(|times| times.sum_ns() < u64::MAX)
+        }
+        "each reply had a connection" => {
+            latencies.with_connect.count() > 0 && plan.requests_per_connection() == Some(1)
+        }
+        _ => return None,
+    })
 }
 
 /// What a term is of a worker. Absent where no term has this name.
 fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u128> {
     let (before, window) = (&worker.tallies.before, &worker.tallies.measure);
     let all = || worker.tallies.lifetime();
-    let work = facts.run.work();
+    let (work, protocol) = (facts.run.work(), facts.run.protocol());
     let (population, carried_in) = (&worker.population, &worker.carried_in);
+    let (arrivals, all_arrivals) = (&worker.arrivals, &worker.arrivals_all);
     let over_time = |of: fn(&SeriesPoint) -> u64| sum(worker.series.points.iter().map(of));
-    let all_arrivals = &worker.arrivals_all;
+    let smallest = worker.reply_bytes_min;
     Some(match term {
+        NOTHING => 0,
         "successes" => window.replies.successes().into(),
         "successes over time" => over_time(|point| point.successes),
         "error replies" => window.replies.errors().into(),
@@ -115,7 +303,7 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
         "failed" => population.failed.into(),
         "censored" => population.censored.into(),
         // With a schedule of requests, one belongs to the window in which it was planned.
-        "sent in the window" if facts.is_open() => worker.arrivals.sent.into(),
+        "sent in the window" if facts.is_open() => arrivals.sent.into(),
         "sent in the window" => window.requests_sent.into(),
         "requests in all" => all().requests_sent.into(),
         "sent in all" if facts.is_open() => all_arrivals.sent.into(),
@@ -130,65 +318,194 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
         "answered of those" => carried_in.answered.into(),
         "failed of those" => carried_in.failed.into(),
         "left of those" => carried_in.unanswered.into(),
-        "planned" => worker.arrivals.planned.into(),
-        "sent" => worker.arrivals.sent.into(),
-        "skipped for a full queue" => worker.arrivals.skipped_full.into(),
-        "skipped for waiting" => worker.arrivals.skipped_late.into(),
-        "unsent" => worker.arrivals.unsent.into(),
+        "sent again" => all().sent_again.into(),
+        "open at most" => worker.live.max.into(),
+        "allowed" => worker.live.most.into(),
+        "planned" => arrivals.planned.into(),
         "planned in all" => all_arrivals.planned.into(),
-        "sent, skipped or left in all" => sum(outcomes(all_arrivals)),
-        "handshakes due" if facts.run.first().negotiated.tls.is_none() => 0,
-        "handshakes due" => all().connections_opened.into(),
+        "sent" => arrivals.sent.into(),
+        "arrivals sent in all" => all_arrivals.sent.into(),
+        "skipped for a full queue" => arrivals.skipped_full.into(),
+        "skipped for waiting" => arrivals.skipped_late.into(),
+        "unsent" => arrivals.unsent.into(),
+        "full in all" => all_arrivals.skipped_full.into(),
+        "late in all" => all_arrivals.skipped_late.into(),
+        "unsent in all" => all_arrivals.unsent.into(),
+        "sent after a wait" => arrivals.waited.into(),
+        "sent after a wait in all" => all_arrivals.waited.into(),
+        "sent by the end" => arrivals.sent_by_end.unwrap_or(0).into(),
+        "sent by the end in all" => all_arrivals.sent_by_end.unwrap_or(0).into(),
+        "time-outs" => all().failures.get(FailureKind::TimedOut).into(),
+        "requests without an answer" => all()
+            .requests_sent
+            .saturating_sub(all().replies.total())
+            .into(),
+        "connections opened" => all().connections_opened.into(),
+        // A later round of a session begins with connections of the rounds before it.
+        "connections kept" => worker.connections_kept.into(),
         "full handshakes" => all().handshakes_full.into(),
         "resumed handshakes" => all().handshakes_resumed.into(),
+        "GOAWAYs" => all().goaways.into(),
+        "failures of other protocols" => {
+            let is_over_tls = facts.run.first().negotiated.tls.is_some();
+            let is_foreign = |kind: FailureKind| {
+                let families = FailureFamily::ALL.into_iter();
+                let mut others = families.filter(|family| !protocol.failures.contains(family));
+                kind.is_of_tls() && !is_over_tls || others.any(|family| kind.is_of(family))
+            };
+            let failures = all().failures;
+            let foreign = failures.iter().filter(|&(kind, _)| is_foreign(kind));
+            sum(foreign.map(|(_, count)| count))
+        }
+        "pushes" => all().pushes.into(),
+        "kinds of control frames" => u128::from(!all().controls.is_none()),
+        "counts of QUIC" => u128::from(!all().quic.is_none()),
         "bytes received in all" => all().bytes_received.into(),
         "heads" => all().reply_head_bytes.into(),
         "bodies" => all().reply_body_bytes.into(),
         "discarded" => all().discarded_bytes.into(),
         "overhead" => all().overhead_bytes.into(),
+        "bytes that a reply has at least" if smallest.is_none() => all().replies.total().into(),
+        "bytes that a reply has at least" => protocol.reply_bytes_least.into(),
+        "bytes of the smallest reply" => smallest.unwrap_or(0).into(),
+        "bytes of as many of the smallest" => {
+            u128::from(smallest.unwrap_or(0)) * u128::from(all().replies.total())
+        }
+        "sampled connections" => worker.kernel.connections.into(),
+        "own bytes of sampled connections" => worker.kernel.own_bytes_received.into(),
+        "bytes of these by the kernel" => worker.kernel.kernel_bytes_received.into(),
+        "ns of CPU of its thread" => worker.thread.map_or(0, |thread| thread.cpu_ns()).into(),
+        "ns of polling of its thread" => worker.thread.map_or(0, |thread| thread.spun_ns).into(),
+        // Its two readings are not made in one call.
+        "ns between its readings" => {
+            let interval_ns = worker.thread.map_or(0, |thread| thread.interval_ns);
+            sum([
+                interval_ns,
+                interval_ns / THREAD_READING_PART,
+                CPU_READING_NS,
+            ])
+        }
         _ => return None,
     })
-}
-
-/// Arrivals by outcome.
-pub(super) fn outcomes(arrivals: &ArrivalCounts) -> [u64; 4] {
-    [
-        arrivals.sent,
-        arrivals.skipped_full,
-        arrivals.skipped_late,
-        arrivals.unsent,
-    ]
 }
 
 /// What a term is of the agents that are looked at. Absent where no term has this name.
 fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
     let (run, lifetime, latencies) = (facts.run, &facts.summary.lifetime, &facts.run.latencies);
-    let share = &facts.agents.first()?.share;
-    let lost = Lost::of(&facts.summary);
-    let held = |count: u128| if run.work() == Work::Hold { count } else { 0 };
+    let (share, population) = (&facts.agent().share, &facts.summary.population);
+    let (response, split, lost) = (
+        &latencies.response,
+        &latencies.split,
+        Lost::of(&facts.summary),
+    );
+    let by_name = |of: fn(&NameRecord) -> u64| sum(run.names.iter().map(of));
+    let since = |of: fn(&StatusCounts) -> u64| {
+        facts.sum(|worker| {
+            let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
+            of(&window.replies).saturating_add(of(&after.replies))
+        })
+    };
+    let timed_out = || {
+        facts.sum(|worker| {
+            let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
+            let [window, after] =
+                [window, after].map(|tally| tally.failures.get(FailureKind::TimedOut));
+            window.saturating_add(after)
+        })
+    };
+    let of_streams = |of: fn(&StreamRecord) -> u64| sum(run.stream_records().map(of));
+    let count = |counted: Option<ServerCount>, of: fn(&ServerCount) -> u64| {
+        u128::from(counted.map_or(0, |count| of(&count)))
+    };
+    let longest = |times: &Histogram| u128::from(times.max_ns().unwrap_or(0));
+    let shortest = |times: &Histogram| u128::from(times.min_ns().unwrap_or(0));
     Some(match term {
+        NOTHING => 0,
+        "requests asked for" => share.requests.unwrap_or(0).into(),
+        "issued, given up or left over" => facts.accounted_of_count().into(),
         "connections asked for" if facts.is_sessions() => 0,
         "connections asked for" => share.connections.into(),
         "connections dealt out to the workers" => facts.sum(|worker| worker.live.asked.into()),
         "connections allowed" if !facts.is_open() => share.connections.into(),
         "connections allowed" => share.connections_max.unwrap_or(share.connections).into(),
         "connections allowed to the workers" => facts.sum(|worker| worker.live.most.into()),
-        "kept" => held(facts.sum(|worker| worker.connections_kept)),
-        "opened to be held" => held(lifetime.connections_opened.into()),
-        "lost" => held(sum([lost.closed, lost.given_up])),
-        "open at the end" => held(facts.summary.live.at_end.unwrap_or(0).into()),
-        "latencies" => sum(facts.latencies().map(|(_, all)| all.count())),
-        "recorded by the workers" => facts.sum(|worker| worker.population.recorded),
-        "times to connect" => latencies.connect.count().into(),
+        "kept" => facts.sum(|worker| worker.connections_kept),
         "opened" => lifetime.connections_opened.into(),
+        "lost" => sum([lost.closed, lost.given_up]),
+        "open at the end" => facts.summary.live.at_end.unwrap_or(0).into(),
+        "arrivals planned" => facts.summary.arrivals_all.planned.into(),
+        "arrivals" => facts.summary.arrivals_all.sent.into(),
+        "opened again for sessions" => {
+            let used = run.generator_use().and_then(|(used, _)| used.sessions);
+            used.map_or(0, |sessions| sessions.reconnected).into()
+        }
+        "without an end" => latencies.unfinished.count().into(),
+        "never sent" if facts.is_open() => facts.never_sent(),
+        "never sent" => 0,
+        // With a schedule of requests, those of warm-up are no part of the plan's.
+        "in flight throughout" if facts.is_open() || facts.no_window() => 0,
+        "in flight throughout" => facts.summary.carried_in.unanswered.into(),
+        // As many as failed at most, and all but those of requests that warm-up left at least.
+        "time-outs at least" => timed_out().saturating_sub(facts.left_by_warmup()),
+        "time-outs at most" => timed_out().min(population.failed.into()),
+        "latencies" => sum(facts.latencies().map(|(_, all)| all.count())),
+        "issued" => population.issued.into(),
+        "recorded" => population.recorded.into(),
+        "failed" => population.failed.into(),
+        "censored" => population.censored.into(),
+        "sent" => lifetime.requests_sent.into(),
+        "times to connect" => latencies.connect.count().into(),
         "service times" => latencies.service.count().into(),
         // From the send, both are the same.
         "service times due" if !facts.is_open() => 0,
-        "service times due" | "response times" => latencies.response.count().into(),
+        "service times due" | "response times" => response.count().into(),
         "response times over time" => latencies.intervals.count().into(),
+        "issued by name" => by_name(|name| name.population.issued),
+        "recorded by name" => by_name(|name| name.population.recorded),
+        "failed by name" => by_name(|name| name.population.failed),
+        "censored by name" => by_name(|name| name.population.censored),
+        "sent by name" => by_name(|name| name.requests_sent),
+        "response times by name" => by_name(|name| name.response.count()),
+        "successes since the window began" => since(StatusCounts::successes),
+        "times of error replies" => latencies.response_error.count().into(),
+        "error replies since the window began" => since(StatusCounts::errors),
+        "left by warm-up" => facts.left_by_warmup(),
+        "buckets of parts" => split.buckets().len() as u128,
+        "buckets with parts of their response times" => {
+            let are_of_bucket = |bucket: &&SplitBucket| {
+                let [from_ns, to_ns] = <[u64; 2]>::from(bucket.edges_ns())
+                    .map(|edge_ns| u128::from(edge_ns) * u128::from(bucket.count));
+                let (parts_ns, _) = bucket.sums.exact_sums();
+                bucket.sums.is_saturated() || (from_ns..=to_ns).contains(&parts_ns)
+            };
+            split.buckets().iter().filter(are_of_bucket).count() as u128
+        }
+        "ns of own shares" => split.own.sum_ns().into(),
+        "ns of rests" => split.rest.sum_ns().into(),
+        "ns of parts" => parts_ns(latencies)?[0],
+        "ns of own parts" => parts_ns(latencies)?[1],
+        "ns of response times" => response.sum_ns().into(),
+        "response times split" => split.count().into(),
+        "ns of the longest own share" => longest(&split.own),
+        "ns of the longest response time" | "longest ns" => longest(response),
+        "schedule lags" => latencies.lag.count().into(),
+        "arrivals sent" => facts.summary.arrivals.sent.into(),
+        "sends that may have one" if facts.is_open() => 0,
+        "sends that may have one" => population.issued.into(),
         "times to first byte" => latencies.first_byte.count().into(),
         "times of transfer" => latencies.transfer.count().into(),
         "times of service" => facts.service().count().into(),
+        "ns to first bytes" => latencies.first_byte.sum_ns().into(),
+        "ns of transfers" => latencies.transfer.sum_ns().into(),
+        "ns of service" => facts.service().sum_ns().into(),
+        "ns to the last first byte" => longest(&latencies.first_byte),
+        "ns of the longest transfer" => longest(&latencies.transfer),
+        "ns of the longest service" => longest(facts.service()),
+        "times with connecting" => latencies.with_connect.count().into(),
+        "shortest ns" => shortest(response),
+        "shortest ns with connecting" => shortest(&latencies.with_connect),
+        "longest ns with connecting" => longest(&latencies.with_connect),
+        "ns with connecting" => latencies.with_connect.sum_ns().into(),
         "times of TLS handshakes" => latencies.tls.count().into(),
         "handshakes" => sum([lifetime.handshakes_full, lifetime.handshakes_resumed]),
         "times of first exchanges" => latencies.greeting.count().into(),
@@ -197,8 +514,85 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
             Greeting::Planned if !run.plan.is_opened_by_message() => 0,
             Greeting::Planned | Greeting::Prescribed(_) => lifetime.connections_opened.into(),
         },
+        "bytes received" => lifetime.bytes_received.into(),
+        "bytes by the kernel" => of_streams(|streams| streams.lifetime.bytes_received),
+        "in our sockets" => of_streams(|streams| streams.unread_bytes),
+        // An end counts as a byte; what came as a stream ended otherwise is not looked at.
+        "not looked at" => {
+            let opened = u128::from(lifetime.connections_opened);
+            opened + open_streams(facts) * u128::from(TAKEN_AT_ONCE)
+        }
+        "bytes acknowledged" => of_streams(|streams| streams.lifetime.bytes_acked),
+        "not yet acknowledged" => of_streams(|streams| streams.unacknowledged_bytes),
+        "bytes handed to the kernel" => lifetime.bytes_sent.into(),
+        "receiver's count before" => count(read_by_receiver(run), |count| count.before),
+        "receiver's count after" => count(read_by_receiver(run), |count| count.after),
+        "bytes read" => count(read_by_receiver(run), |count| count.counted().unwrap_or(0)),
+        "sender's count before" => count(sent_by_server(run), |count| count.before),
+        "sender's count after" => count(sent_by_server(run), |count| count.after),
+        "bytes sent by the server" => {
+            count(sent_by_server(run), |count| count.counted().unwrap_or(0))
+        }
+        "in a buffer of each stream" => open_streams(facts) * buffer_bytes_max(run),
+        "in two buffers of each stream" => 2 * open_streams(facts) * buffer_bytes_max(run),
         _ => return None,
     })
+}
+
+/// Granularity of the CPU readings of one thread, as a part of the interval between them: one in so
+/// many.
+const THREAD_READING_PART: u64 = 50;
+/// What one buffer of a server elsewhere may hold: the most that `tcp_rmem` says on any machine
+/// that is set up for long and fast ways.
+const BUFFER_BYTES_ELSEWHERE: u64 = 64 << 20;
+/// What a buffer may hold beyond its limit: the last segments that it took, which the kernel does
+/// not cut.
+const BUFFER_BYTES_BEYOND: u64 = 128 << 10;
+/// What one receive takes from a socket, at most.
+const TAKEN_AT_ONCE: u64 = 1 << 20;
+
+/// Bytes that one buffer of the server's sockets may hold, at most.
+fn buffer_bytes_max(run: &Run) -> u128 {
+    let agents = run.agents.iter();
+    let known = agents.filter_map(|agent| agent.limits.server_buffer_bytes_max);
+    let bytes_max = known.max().unwrap_or(BUFFER_BYTES_ELSEWHERE);
+    bytes_max.saturating_add(BUFFER_BYTES_BEYOND).into()
+}
+
+/// Streams that did not end in order: of those that both sides ended, nothing is in any buffer.
+fn open_streams(facts: &Facts<'_>) -> u128 {
+    let in_order = facts
+        .run
+        .stream_records()
+        .map(|streams| streams.ended_in_order);
+    u128::from(facts.summary.lifetime.connections_opened).saturating_sub(sum(in_order))
+}
+
+/// The receiver's count of what it read, where brunt sent.
+fn read_by_receiver(run: &Run) -> Option<ServerCount> {
+    run.plan.one_way().filter(|one_way| one_way.sends)?;
+    run.server_count().ok()?
+}
+
+/// The server's count of what it gave to its kernel, where brunt received.
+fn sent_by_server(run: &Run) -> Option<ServerCount> {
+    run.plan.one_way().filter(|one_way| one_way.receives)?;
+    run.server_sent().ok()?
+}
+
+/// The parts of all response times that were split, and brunt's own parts, nanoseconds. Absent where
+/// a sum has lost its exact value: those of histograms stop at what a `u64` holds.
+fn parts_ns(latencies: &Latencies) -> Option<[u128; 2]> {
+    let mut sums_ns = [0, 0];
+    for bucket in latencies.split.buckets() {
+        let (all_ns, own_ns) = bucket.sums.exact_sums();
+        sums_ns = [sums_ns[0] + all_ns, sums_ns[1] + own_ns];
+        if bucket.sums.is_saturated() {
+            return None;
+        }
+    }
+    let is_exact = sums_ns[0] < u64::MAX.into() && latencies.response.sum_ns() < u64::MAX;
+    is_exact.then_some(sums_ns)
 }
 
 /// The sum, in a type that cannot overflow.
@@ -211,9 +605,7 @@ const RATES_DIFFER: f64 = 0.01;
 
 /// W5.
 pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
-    let mut problems = Problems::default();
-    check("W5", facts, &mut problems);
-    problems.none()?;
+    add_up("W5", facts)?;
     only_if(!facts.no_window(), "there is no window")?;
     let (mut sum_of_rates, mut shortest_ns) = (0.0, facts.run.window_ns);
     for worker in facts.workers() {
@@ -244,342 +636,13 @@ pub(super) fn workers_add_up(facts: &Facts<'_>) -> Checked {
     Ok(CheckOutcome::held(words))
 }
 
-/// W6.
-pub(super) fn every_request_accounted(facts: &Facts<'_>) -> Checked {
-    let mut problems = Problems::default();
-    check("W6", facts, &mut problems);
-    let (all, lifetime) = (&facts.summary.population, &facts.summary.lifetime);
-    let again = lifetime.sent_again;
-    problems.expect(facts.run.plan.traffic.sends_again || again == 0, || {
-        format!("{again} sent again, though none may be")
-    });
-    // Only a run that went on until its count was reached must have reached it.
-    let asked = facts.agent().share.requests;
-    if let Some(asked) = asked.filter(|_| facts.ended_by_count()) {
-        let accounted = facts.accounted_of_count();
-        let beside = accounted - all.issued;
-        problems.expect(accounted == asked, || {
-            let asked = plural(asked, "request");
-            let issued = all.issued;
-            format!("{asked} asked for, {issued} issued and {beside} given up or left over")
-        });
-    }
-    let again = match again {
-        0 => String::new(),
-        again => format!(" and {again} of them again"),
-    };
-    let carried_in = facts.summary.carried_in;
-    problems.or_held(format!(
-        "{} issued = {} recorded + {} failed + {} censored; {} sent in all phases{again}, \
-         {} in flight at the end; {} in flight when the window began = {} answered + {} failed in \
-         it + {} unanswered at its end",
-        all.issued,
-        all.recorded,
-        all.failed,
-        all.censored,
-        lifetime.requests_sent,
-        facts.summary.in_flight_at_end,
-        carried_in.in_flight,
-        carried_in.answered,
-        carried_in.failed,
-        carried_in.unanswered
-    ))
-}
-
-/// A4.
-pub(super) fn histograms_merged(facts: &Facts<'_>) -> Checked {
-    let mut problems = Problems::default();
-    check("A4", facts, &mut problems);
-    if !facts.run.names.is_empty() {
-        names_add_up(facts, &mut problems);
-    }
-    let held = sum(facts.latencies().map(|(_, all)| all.count()));
-    problems.or_held(format!(
-        "{} and {} to connect, of {}",
-        counted(held as u64, "latency", "latencies"),
-        plural(facts.run.latencies.connect.count(), "time"),
-        plural(facts.workers().count(), "worker")
-    ))
-}
-
-/// The figures by name are those of the run.
-fn names_add_up(facts: &Facts<'_>, problems: &mut Problems) {
-    let run = facts.run;
-    let mut of_names = Population::default();
-    for name in &run.names {
-        of_names.merge(&name.population);
-    }
-    let of_workers = facts.summary.population;
-    problems.expect(of_names == of_workers, || {
-        format!("the names had {of_names:?}, and the workers {of_workers:?}")
-    });
-    let by_name = sum(run.names.iter().map(|name| name.requests_sent));
-    let sent = facts.summary.lifetime.requests_sent;
-    problems.expect(by_name == u128::from(sent), || {
-        let by_name = plural(by_name, "request");
-        format!("{by_name} sent by name, {sent} in all")
-    });
-    let responses = sum(run.names.iter().map(|name| name.response.count()));
-    let successes = u128::from(run.latencies.response.count());
-    // A generator may name its first request when others had responses.
-    let is_part = responses == successes || run.is_generated() && responses < successes;
-    problems.expect(is_part, || {
-        let responses = plural(responses, "response time");
-        format!("{responses} of successes by name, {successes} in all")
-    });
-}
-
-/// A5. Each histogram holds replies of its own kind, from the start of the window on: all of
-/// them, but for those to requests that warm-up left in flight.
-pub(super) fn populations_apart(facts: &Facts<'_>) -> Checked {
-    let latencies = &facts.run.latencies;
-    let mut problems = Problems::default();
-    let left_by_warmup = facts.left_by_warmup();
-    let since = |of: fn(&StatusCounts) -> u64| {
-        facts.sum(|worker| {
-            let (window, after) = (&worker.tallies.measure, &worker.tallies.after);
-            of(&window.replies).saturating_add(of(&after.replies))
-        })
-    };
-    let successes = (&latencies.response, since(StatusCounts::successes));
-    let errors = (&latencies.response_error, since(StatusCounts::errors));
-    for (words, (histogram, replies)) in [("successes", successes), ("error replies", errors)] {
-        let count = u128::from(histogram.count());
-        let fits = count <= replies && replies - count <= left_by_warmup;
-        problems.expect(fits, || {
-            format!(
-                "latencies of {words}: {count}, such replies since the window began: {replies}, \
-                 requests left by warm-up: {left_by_warmup}"
-            )
-        });
-    }
-    let window = &facts.summary.window;
-    let failures = sum(window.failures.iter().map(|(_, count)| count));
-    problems.or_held(format!(
-        "in the window: {} (the headline), {}, {}, {}",
-        counted(window.replies.successes(), "success", "successes"),
-        counted(window.replies.errors(), "error reply", "error replies"),
-        plural(failures, "failure"),
-        plural(window.sends(), "attempt"),
-    ))
-}
-
-/// S1.
-pub(super) fn parts_add_up(facts: &Facts<'_>) -> Checked {
-    let run = facts.run;
-    let (split, response) = (&run.latencies.split, &run.latencies.response);
-    let mut problems = Problems::default();
-    let (mut whole_ns, mut own_ns, mut is_exact) = (0, 0, true);
-    for bucket in split.buckets() {
-        let (bucket_ns, bucket_own_ns) = bucket.sums.exact_sums();
-        if bucket.sums.is_saturated() {
-            is_exact = false;
-            continue;
-        }
-        let (from_ns, to_ns) = bucket.edges_ns();
-        let count = u128::from(bucket.count);
-        let edges_ns = count * u128::from(from_ns)..=count * u128::from(to_ns);
-        problems.expect(edges_ns.contains(&bucket_ns), || {
-            let [from, to] = [from_ns, to_ns].map(time);
-            format!("{count} response times of {from} to {to} have parts of {bucket_ns} ns in all")
-        });
-        whole_ns += bucket_ns;
-        own_ns += bucket_own_ns;
-    }
-    if is_exact && own_ns < u64::MAX.into() {
-        let own_shares_ns = split.own.sum_ns();
-        problems.expect(own_ns == u128::from(own_shares_ns), || {
-            format!("own shares of {own_shares_ns} ns in all, in the parts {own_ns} ns")
-        });
-    }
-    if is_exact && whole_ns < u64::MAX.into() {
-        let sum_ns = sum([split.own.sum_ns(), split.rest.sum_ns()]);
-        problems.expect(sum_ns == whole_ns, || {
-            format!("own shares and rests of {sum_ns} ns in all, in the parts {whole_ns} ns")
-        });
-    }
-    let (count, all) = (split.count(), response.count());
-    problems.expect(count <= all, || {
-        format!("{count} response times split, of {all}")
-    });
-    let (own_max, response_max) = (split.own.max_ns(), response.max_ns());
-    problems.expect(own_max <= response_max, || {
-        let [own, longest] = [own_max, response_max].map(|ns| time(ns.unwrap_or(0)));
-        format!("an own share of {own}, the longest response is {longest}")
-    });
-    if is_exact && response.sum_ns() < u64::MAX {
-        let all_ns = u128::from(response.sum_ns());
-        let fits = whole_ns <= all_ns && (count < all || whole_ns == all_ns);
-        problems.expect(fits, || {
-            format!("parts of {whole_ns} ns in all, of response times of {all_ns} ns")
-        });
-    }
-    problems.expect(
-        run.plan.observation.stamps.every().is_some() || count == 0,
-        || format!("{count} response times split without stamps"),
-    );
-    lag_counted(facts, &mut problems);
-    let [own, whole] = [own_ns, whole_ns].map(|ns| time(u64::try_from(ns).unwrap_or(u64::MAX)));
-    let lags = run.latencies.lag.count();
-    problems.or_held(format!(
-        "{count} of {all} response times split; own share {own} of {whole}; {lags} schedule lags"
-    ))
-}
-
-/// Each arrival that was sent has a lag. Within connections, only some sends have one.
-fn lag_counted(facts: &Facts<'_>, problems: &mut Problems) {
-    let lags = u128::from(facts.run.latencies.lag.count());
-    let least = u128::from(facts.summary.arrivals.sent);
-    let most = if facts.is_open() {
-        least
-    } else {
-        least + u128::from(facts.summary.population.issued)
-    };
-    problems.expect((least..=most).contains(&lags), || {
-        format!("{lags} schedule lags of {least} arrivals sent, at most {most}")
-    });
-}
-
-/// S2. The recorder divides each service time at the first byte of the reply, and adds connecting
-/// to the response time of the first reply of a connection. Sums that have lost their exact value
-/// say nothing.
-pub(super) fn service_divided(facts: &Facts<'_>) -> Checked {
-    let (service, latencies) = (facts.service(), &facts.run.latencies);
-    let (first_byte, transfer) = (&latencies.first_byte, &latencies.transfer);
-    let mut problems = Problems::default();
-    check("S2", facts, &mut problems);
-    for (words, part) in [
-        ("times to first byte", first_byte),
-        ("times of transfer", transfer),
-    ] {
-        problems.expect(part.max_ns() <= service.max_ns(), || {
-            let [longest, all] = [part, service].map(|times| time(times.max_ns().unwrap_or(0)));
-            format!("{words} up to {longest}, service times up to {all}")
-        });
-    }
-    let sums_ns = [first_byte, transfer, service].map(Histogram::sum_ns);
-    let [first_byte_ns, transfer_ns, whole_ns] = sums_ns;
-    let is_exact = sums_ns.iter().all(|&sum_ns| sum_ns < u64::MAX);
-    let divided_ns = sum([first_byte_ns, transfer_ns]);
-    problems.expect(!is_exact || divided_ns == u128::from(whole_ns), || {
-        format!(
-            "{first_byte_ns} ns to first bytes and {transfer_ns} ns of transfer, of {whole_ns} ns \
-             of service"
-        )
-    });
-    connecting_on_top(facts, &mut problems);
-    let [first_byte, transfer, whole] = sums_ns.map(time);
-    problems.or_held(format!(
-        "{} service times: {first_byte} to first bytes and {transfer} of transfer make {whole}",
-        service.count()
-    ))
-}
-
-/// A connection has one first reply. Where each carries one request, all response times are those
-/// of first replies, and each is longer with its connecting.
-fn connecting_on_top(facts: &Facts<'_>, problems: &mut Problems) {
-    let latencies = &facts.run.latencies;
-    let (with_connect, response) = (&latencies.with_connect, &latencies.response);
-    let (count, responses) = (with_connect.count(), response.count());
-    let opened = facts.summary.lifetime.connections_opened;
-    problems.expect(count <= responses.min(opened), || {
-        let opened = plural(opened, "connection");
-        format!("{count} response times with connecting, of {responses} and {opened}")
-    });
-    if count == 0 || facts.run.plan.requests_per_connection() != Some(1) {
-        return;
-    }
-    problems.expect(count == responses, || {
-        format!(
-            "{count} response times with connecting, of {responses} on connections of their own"
-        )
-    });
-    let longer = [
-        (response.min_ns(), with_connect.min_ns()),
-        (response.max_ns(), with_connect.max_ns()),
-        (Some(response.sum_ns()), Some(with_connect.sum_ns())),
-    ];
-    for (without_ns, with_ns) in longer {
-        problems.expect(without_ns <= with_ns, || {
-            let [without, with] = [without_ns, with_ns].map(|ns| time(ns.unwrap_or(0)));
-            format!("{with} with connecting, {without} without")
-        });
-    }
-}
-
-/// P1.
-pub(super) fn protocol_fits(facts: &Facts<'_>) -> Checked {
-    let run = facts.run;
-    let tls = &run.first().negotiated.tls;
-    let (protocol, name) = (run.protocol(), run.protocol().name);
-    let may_resume = run.plan.tls().is_some_and(|tls| tls.resumption);
-    let is_over_quic = protocol.transport == Transport::Datagrams;
-    let mut problems = Problems::default();
-    check("P1", facts, &mut problems);
-    for worker in facts.workers() {
-        let (number, lifetime) = (facts.number(worker), worker.tallies.lifetime());
-        let goaways = lifetime.goaways;
-        // A later round of a session begins with connections of the rounds before it.
-        let had = lifetime.connections_opened;
-        let had = had.saturating_add(worker.connections_kept);
-        let goaways_most = if protocol.may_ask_to_replace { had } else { 0 };
-        problems.expect(goaways <= goaways_most, || {
-            format!("worker {number}: {goaways} GOAWAYs, at most {goaways_most} can be")
-        });
-        for (kind, count) in lifetime.failures.iter() {
-            let (label, times) = (kind.label(), plural(count, "time"));
-            let mut foreign = FailureFamily::ALL.into_iter();
-            let is_foreign = |family| !protocol.failures.contains(&family) && kind.is_of(family);
-            problems.expect(!foreign.any(is_foreign), || {
-                format!("worker {number}: {label} {times}, over {name}")
-            });
-            problems.expect(tls.is_some() || !kind.is_of_tls(), || {
-                format!("worker {number}: {label} {times}, in clear text")
-            });
-        }
-        let (resumed, pushes) = (lifetime.handshakes_resumed, lifetime.pushes);
-        let (controls, quic) = (lifetime.controls, lifetime.quic);
-        for (may_be, is_none, what) in [
-            (
-                may_resume,
-                resumed == 0,
-                "resumed handshakes, though none may be",
-            ),
-            (protocol.may_push, pushes == 0, "pushes"),
-            (
-                protocol.has_control_frames,
-                controls.is_none(),
-                "control frames of WebSocket",
-            ),
-            (is_over_quic, quic.is_none(), "counts of QUIC"),
-        ] {
-            problems.expect(may_be || is_none, || {
-                format!("worker {number}: {what}, over {name}")
-            });
-        }
-    }
-    let lifetime = &facts.summary.lifetime;
-    let over = match tls {
-        Some(tls) => format!(
-            "over {}, {} full and {} resumed handshakes",
-            tls.version, lifetime.handshakes_full, lifetime.handshakes_resumed
-        ),
-        None => "in clear text".to_owned(),
-    };
-    let opened = plural(lifetime.connections_opened, "connection");
-    let goaways = lifetime.goaways;
-    problems.or_held(format!(
-        "{name} {over}; {opened} opened, {goaways} asked to be replaced"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::invariants::sample::run;
 
     #[test]
-    fn each_row_is_two_sums_of_known_terms() {
+    fn each_row_is_of_known_terms_and_conditions() {
         let run = run();
         let facts = Facts::of(&run);
         let worker = &run.agents[0].workers[0];
@@ -590,11 +653,16 @@ mod tests {
         ];
         for (table, value) in tables {
             for row in table {
-                let (_, (left, right)) = parts_of(row).expect("two sums");
+                let (_, sums) = row.split_once(": ").expect("an invariant");
+                let (sums, condition) = sums.split_once(" if ").unwrap_or((sums, ""));
+                assert!(applies(condition, &facts).is_some(), "{row}");
+                let sides = sums.split_once(AT_MOST).or_else(|| sums.split_once(EQUAL));
+                let (left, right) = sides.expect("two sums");
                 let mut terms = left.split(" + ").chain(right.split(" + "));
                 assert!(terms.all(|term| value(term).is_some()), "{row}");
             }
         }
         assert_eq!(of_all("another", &facts), None);
+        assert_eq!(applies("another", &facts), None);
     }
 }

@@ -207,20 +207,6 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
     (share >= SCRIPT_SHOWN).then_some(share)
 }
 
-pub(super) fn of_refusals(facts: &RunFacts<'_>) -> Vec<String> {
-    let window = &facts.summary.window;
-    let refused_streams = window.failures.get(FailureKind::StreamRefused);
-    // A server refuses streams when too many are in flight, whatever their rate.
-    let option = if refused_streams > window.replies.errors() {
-        "lower --streams or -c"
-    } else {
-        "-r RATE"
-    };
-    vec![format!(
-        "raise the server's limit, or stay below it: {option}"
-    )]
-}
-
 pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
     let plan = &run.plan;
     let line = of_capacity(run).or_else(|| {
@@ -269,16 +255,6 @@ fn round_ns(ns: u64) -> u64 {
     let powers = (6..18).map(|exponent| 10_u64.pow(exponent));
     let mut steps = powers.flat_map(|power| [1, 2, 5].map(|times| times * power));
     steps.find(|&step| step >= ns).unwrap_or(ns)
-}
-
-/// Connections that paused by plan.
-pub(super) fn of_think_time(facts: &RunFacts<'_>) -> Vec<String> {
-    let more = u64::from(facts.connections_most()).saturating_mul(MORE);
-    let pauses = match facts.run.plan.traffic.think_time_ns {
-        0 => "shorter pauses in the script",
-        _ => "a shorter --think-time",
-    };
-    vec![format!("for more load: -c {more}"), format!("or {pauses}")]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on

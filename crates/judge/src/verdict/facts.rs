@@ -16,14 +16,13 @@ use brunt_record::{
 
 use crate::behaviour::failures::paused_ns;
 use crate::behaviour::steadiness::steadiness_of;
-use crate::elasticity::{elasticity, elasticity_to_window, halving_of};
+use crate::elasticity::Elasticity;
 use crate::facts::Facts;
 use crate::invariants::{Finding, InvariantStatus};
 use crate::units::short::{duration, percent};
 use crate::units::{count, plural};
 use crate::{
-    Bandwidth, Clean, CleanFigures, Effect, Quantile, ROUND_QUANTILES, Steadiness, Summary,
-    samples_needed,
+    Bandwidth, Clean, CleanFigures, Quantile, ROUND_QUANTILES, Steadiness, Summary, samples_needed,
 };
 
 /// Share of the time in which the least idle worker has nothing to do. Below this, it is near its
@@ -90,14 +89,6 @@ const EXPLAINED_BY_OTHERS: f64 = 0.5;
 const TAKEN_FROM_SERVER_LEAST: f64 = 0.05;
 /// Busy share of all CPUs of a machine below which they do not limit a server that may live on it.
 const HOST_HAS_ROOM_BELOW: f64 = 0.50;
-/// Effect of an experiment above which the change went through.
-const EFFECT_STRONG: f64 = 0.5;
-/// Effect of half of the connections in the warm-up, above which the change went through. A lock
-/// that eight of ten connections fill gives 0.68, and its interval ends above this in one run of
-/// 50. A second of warm-up gives an interval of 0.2 at 3,000 requests per second [tuned].
-const EFFECT_WHOLE: f64 = 0.70;
-/// Effect of an experiment below which the change did not go through.
-const EFFECT_WEAK: f64 = 0.3;
 /// Service times that the ratio of the mean to the fastest hundredth needs.
 const QUEUED_SAMPLES_LEAST: u64 = 100;
 
@@ -148,63 +139,6 @@ pub(super) struct Threads {
     pub(super) waited: Option<f64>,
     /// CPUs that all workers used together.
     pub(super) cpus_used: f64,
-}
-
-/// The elasticity of the rate with respect to the connections, from an experiment that decides.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Elasticity {
-    pub(super) effect: Effect,
-    /// Whether the warm-up found it, which tried fewer connections and not more.
-    pub(super) is_of_warm_up: bool,
-}
-
-impl Elasticity {
-    fn of_warm_up(run: &Run, summary: &Summary) -> Option<Self> {
-        // Those of several machines were not at the same time.
-        let [agent] = &run.agents[..] else {
-            return None;
-        };
-        let halving = halving_of(agent.workers.iter().map(|worker| worker.halving.as_ref()))?;
-        let of_warm_up = |effect| Self {
-            effect,
-            is_of_warm_up: true,
-        };
-        let replies = summary.window.replies.total();
-        let per_s = ratio(replies as f64 * 1e9, run.window_ns as f64);
-        let within = elasticity(&halving, per_s).map(of_warm_up);
-        let to_window = per_s.and_then(|per_s| elasticity_to_window(&halving, per_s));
-        // A server that becomes faster seems to follow.
-        let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
-        // Its interval has to exclude that the rate followed, or that it did not.
-        let within = within.filter(|found| found.gives_more() || found.gives_less());
-        within.or(to_window)
-    }
-
-    /// Whether more connections would give more. If an experiment only showed that half of the
-    /// connections gave less, the rate must follow in full: else a lock that most of them fill
-    /// would look the same.
-    pub(super) fn gives_more(&self) -> bool {
-        let followed_from = if self.is_of_warm_up {
-            EFFECT_WHOLE
-        } else {
-            EFFECT_STRONG
-        };
-        self.effect.low > followed_from
-    }
-
-    /// Whether more connections would give no more, or not in step.
-    pub(super) fn gives_less(&self) -> bool {
-        if self.is_of_warm_up {
-            self.effect.high < EFFECT_WHOLE
-        } else {
-            self.effect.low <= EFFECT_STRONG
-        }
-    }
-
-    /// Whether more connections would give no more at all.
-    pub(super) fn gives_nothing(&self) -> bool {
-        self.effect.high < EFFECT_WEAK
-    }
 }
 
 /// What limits a server's threads.

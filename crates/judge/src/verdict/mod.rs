@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::elasticity::Elasticity;
 use crate::facts::Facts;
 use crate::units::short::duration;
 pub use crate::verdict::facts::OwnPart;
@@ -22,7 +23,7 @@ pub use crate::verdict::facts::shell_word;
 pub(crate) use crate::verdict::facts::undisturbed_words;
 use crate::verdict::signals::{Decision, GradedSignals};
 use crate::{Clean, Effect, Finding, VerdictIf};
-use facts::{Elasticity, RunFacts};
+use facts::RunFacts;
 pub use signals::SignalId;
 
 /// What limited a run.
@@ -96,7 +97,7 @@ pub enum Grade {
 /// The side that a signal accuses when it is not healthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum AccusedSide {
     /// Brunt, or the machine that it runs on.
     Client,
     /// The way between.
@@ -119,7 +120,7 @@ pub struct Signal {
     /// The grade of the signal.
     pub grade: Grade,
     /// Whom it accuses when it is not healthy.
-    pub side: Side,
+    pub side: AccusedSide,
     /// What was found, in words with figures: `workers idle 41 %`.
     pub detail: String,
 }
@@ -166,30 +167,6 @@ impl Judgement {
     }
 }
 
-/// What other numbers of connections show of a number of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConnectionsShow {
-    /// The rate follows.
-    InStep,
-    /// The rate stays.
-    Flat,
-}
-
-impl ConnectionsShow {
-    /// What the elasticity of the rate with respect to the connections shows. Absent where its
-    /// interval leaves it open. `is_of_fewer`: fewer connections were tried, and not more.
-    pub(crate) fn of(effect: Effect, is_of_fewer: bool) -> Option<Self> {
-        let found = Elasticity {
-            effect,
-            is_of_warm_up: is_of_fewer,
-        };
-        if found.gives_more() {
-            return Some(Self::InStep);
-        }
-        found.gives_nothing().then_some(Self::Flat)
-    }
-}
-
 /// The verdict of the same rules if rounds with other numbers of connections showed this slope.
 fn verdict_if(cases: &mut [RunFacts<'_>], slope: f64) -> Verdict {
     for facts in cases.iter_mut() {
@@ -199,7 +176,7 @@ fn verdict_if(cases: &mut [RunFacts<'_>], slope: f64) -> Verdict {
                 low: slope,
                 high: slope,
             },
-            is_of_warm_up: false,
+            is_of_fewer: false,
         });
     }
     rules::decide(&GradedSignals::read(cases)).0

@@ -10,14 +10,14 @@ use brunt_load::{RequestOutline, TlsSpec, Work};
 use brunt_record::{FailureKind, FailureScope, Run};
 
 use crate::behaviour::failures::{no_success_of, server_failure_of};
+use crate::elasticity::Elasticity;
 use crate::units::short::{bytes, duration, number, percent};
 use crate::units::{count, counted, plural};
 use crate::verdict::facts::{
-    Elasticity, HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, RunFacts, WINDOW_LEAST_NS, ratio,
-    shell_word,
+    HEADROOM_LEAST, LAG_FAIL_NS, OWN_SHARE_FAIL, RunFacts, WINDOW_LEAST_NS, ratio, shell_word,
 };
 use crate::verdict::signals::{DECISIVE_MAX, Decision, GradedSignals};
-use crate::verdict::{Grade, Side, SignalId as Id, Verdict, advice};
+use crate::verdict::{AccusedSide, Grade, SignalId as Id, Verdict, advice};
 use crate::{
     EndedStreams, Held, NoSuccess, NoSuccessCause, NoSuccessPopulation, Outage, ServerFailure,
 };
@@ -123,37 +123,31 @@ fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
             format!("{shown} and {more} more are broken: {detail}")
         }
     };
-    Some(graded.decision(because, [], Vec::new()))
+    Some(graded.decision(because, [], [""; 0]))
 }
 
 /// Nothing that each of them saw is of the load of all.
 fn not_one_load(graded: &GradedSignals<'_>) -> Option<Decision> {
     let because = graded.facts.run.not_one_load()?;
-    let advice = "start the runs at the same time, and merge those".to_owned();
-    Some(graded.decision(because, [], vec![advice]))
+    let advice = "start the runs at the same time, and merge those";
+    Some(graded.decision(because, [], [advice]))
 }
 
 /// The verdict where this machine had no room for all connections that were to be held.
 fn no_room_to_hold(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let held = short_of_held(graded)?;
-    if !graded.fails(Id::ClientLimits) {
-        return None;
-    }
-    let (missing, limits) = (missing_of_held(&held), graded.detail(Id::ClientLimits));
-    let because = format!("{missing}: {limits}");
+    let (_, missing) = short_of_held(graded).filter(|_| graded.fails(Id::ClientLimits))?;
+    let because = format!("{missing}: {}", graded.detail(Id::ClientLimits));
     let advice = "more ports: --source-address, net.ipv4.ip_local_port_range; more descriptors: \
                   ulimit -n, or --backend uring";
-    let advice = vec![advice.to_owned()];
-    Some(graded.decision(because, [Id::ClientLimits], advice))
+    Some(graded.decision(because, [Id::ClientLimits], [advice]))
 }
 
 /// The server, or the way to it, did not take all of them, or did not keep them.
 fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let held = short_of_held(graded)?;
+    let (held, mut because) = short_of_held(graded)?;
     let kinds = graded.facts.summary.lifetime.failures.iter();
     let attempts = kinds.filter(|(kind, _)| kind.scope() == FailureScope::Connect);
     let most = attempts.max_by_key(|&(_, count)| count);
-    let mut because = missing_of_held(&held);
     if let Some((kind, times)) = most {
         let attempts = counted(times, "attempt to connect", "attempts to connect");
         because.push_str(&format!("; {attempts} failed ({})", kind.label()));
@@ -167,7 +161,7 @@ fn not_kept(graded: &GradedSignals<'_>) -> Option<Decision> {
         _ => "raise the server's limits of connections, descriptors and idle time",
     };
     let decisive = [Id::AcceptQueue, Id::ServerCpu];
-    Some(graded.decision(because, decisive, vec![advice.to_owned()]))
+    Some(graded.decision(because, decisive, [advice]))
 }
 
 /// All were there at the end: their number is what was asked for.
@@ -183,19 +177,16 @@ fn all_held(graded: &GradedSignals<'_>) -> Option<Decision> {
         format!("{all} held to the end; how many more the server takes was not measured{closed}");
     let advice = format!("for the limit: -c {}", held.asked.saturating_mul(2));
     let decisive = [Id::ServerCpu, Id::WorkerIdle];
-    Some(graded.decision(because, decisive, vec![advice]))
+    Some(graded.decision(because, decisive, [advice]))
 }
 
-/// What was held, where that was not all.
-fn short_of_held(graded: &GradedSignals<'_>) -> Option<Held> {
+/// What was held, where that was not all, and how much was missing in words.
+fn short_of_held(graded: &GradedSignals<'_>) -> Option<(Held, String)> {
     let facts = graded.facts;
-    Held::of(facts.run, &facts.summary).filter(|held| held.missing() > 0)
-}
-
-fn missing_of_held(held: &Held) -> String {
-    let missing = count(held.missing());
+    let held = Held::of(facts.run, &facts.summary).filter(|held| held.missing() > 0)?;
     let asked = counted(held.asked, "connection was", "connections were");
-    format!("{missing} of {asked} missing at the end")
+    let words = format!("{} of {asked} missing at the end", count(held.missing()));
+    Some((held, words))
 }
 
 fn closed_of_held(held: &Held) -> String {
@@ -207,7 +198,7 @@ fn closed_of_held(held: &Held) -> String {
 
 /// The hypervisor took too much of the window to judge by, or a quota stopped brunt.
 fn disturbed_by_machine(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let doubts = graded.of(Side::Doubt, Grade::Fail);
+    let doubts = graded.of(AccusedSide::Doubt, Grade::Fail);
     let stolen = "CPU steal left too little of the window to judge by";
     let throttled = "brunt's CPU quota stopped it now and then: the figures are not steady";
     let found = [(Id::Steal, stolen), (Id::Throttling, throttled)];
@@ -229,8 +220,7 @@ fn disturbed_by_programs(graded: &GradedSignals<'_>) -> Option<Decision> {
     let programs = graded.detail(Id::OtherPrograms);
     let because = format!("{programs}; on a quiet machine the server may do more");
     let decisive = [Id::OtherPrograms, Id::ServerCpu, Id::WorkerIdle];
-    let advice = "end the other programs, and repeat".to_owned();
-    Some(graded.decision(because, decisive, vec![advice]))
+    Some(graded.decision(because, decisive, ["end the other programs, and repeat"]))
 }
 
 /// Drift is no doubt where the cause is known and the verdict does not call the figures those of
@@ -243,14 +233,15 @@ fn doubtful(graded: &GradedSignals<'_>) -> Option<Decision> {
     let is_beside =
         is_small_drift(graded) && (more_gives_nothing(graded) || more_would_give(graded).is_some());
     let is_long = graded.facts.run.window_ns >= WINDOW_LEAST_NS;
-    let limits = [Side::Client, Side::Network].map(|side| graded.of(side, Grade::Fail));
+    let limits =
+        [AccusedSide::Client, AccusedSide::Network].map(|side| graded.of(side, Grade::Fail));
     let is_explained = is_hard
         || is_server
         || is_beside
         || graded.fails(Id::SharedHost)
         || graded.fails(Id::OtherPrograms)
         || !limits.concat().is_empty();
-    let mut doubts = graded.of(Side::Doubt, Grade::Fail);
+    let mut doubts = graded.of(AccusedSide::Doubt, Grade::Fail);
     doubts.retain(|id| match *id {
         Id::SharedHost | Id::OtherClients | Id::OtherPrograms => false,
         Id::Drift => !is_explained,
@@ -325,7 +316,13 @@ fn think_time(graded: &GradedSignals<'_>) -> Option<Decision> {
     );
     let decisive = [Id::ConnectionsBusy, Id::WorkerIdle, Id::ServerCpu];
     let words = with_own_share(graded.facts, because) + &disturbed_latency(graded);
-    Some(graded.decision(words, decisive, advice::of_think_time(graded.facts)))
+    let more = u64::from(graded.facts.connections_most()).saturating_mul(2);
+    let pauses = match graded.facts.run.plan.traffic.think_time_ns {
+        0 => "or shorter pauses in the script",
+        _ => "or a shorter --think-time",
+    };
+    let advice = [format!("for more load: -c {more}"), pauses.to_owned()];
+    Some(graded.decision(words, decisive, advice))
 }
 
 fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -334,9 +331,9 @@ fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
         return None;
     }
     let sides = [
-        (Side::Client, "the client"),
-        (Side::Network, "the network"),
-        (Side::Server, "the server"),
+        (AccusedSide::Client, "the client"),
+        (AccusedSide::Network, "the network"),
+        (AccusedSide::Server, "the server"),
     ];
     let failing = sides.into_iter().filter_map(|(side, words)| {
         let mut fails = graded.of(side, Grade::Fail).into_iter();
@@ -357,7 +354,7 @@ fn contradictory(graded: &GradedSignals<'_>) -> Option<Decision> {
 }
 
 fn client_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let fails = graded.of(Side::Client, Grade::Fail);
+    let fails = graded.of(AccusedSide::Client, Grade::Fail);
     let warnings = graded.client_warnings();
     // A server whose CPU is used up limits, however near its end the client is [tuned]: beside
     // nginx with one worker brunt is idle for some 20 % of its time, and warns half of the time.
@@ -386,7 +383,7 @@ fn client_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
 }
 
 fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
-    let mut decisive = graded.of(Side::Network, Grade::Fail);
+    let mut decisive = graded.of(AccusedSide::Network, Grade::Fail);
     if decisive.is_empty() {
         return None;
     }
@@ -402,7 +399,7 @@ fn network_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
             "load from nearer to the server, or find where segments are lost",
         ]
     };
-    Some(graded.decision(because, decisive, vec![advice.to_owned()]))
+    Some(graded.decision(because, decisive, [advice]))
 }
 
 /// A limiter that answers is no matter of CPUs, and no steady rate of successes is to be had of it.
@@ -414,10 +411,18 @@ fn most_refused(graded: &GradedSignals<'_>) -> Option<Decision> {
 /// The server turns requests away.
 fn refused(graded: &GradedSignals<'_>) -> Option<Decision> {
     let decisive = [Id::Refusals, Id::ServerCpu, Id::WorkerIdle];
-    graded.fails(Id::Refusals).then(|| {
-        let advice = advice::of_refusals(graded.facts);
-        graded.decision(graded.detail(Id::Refusals), decisive, advice)
-    })
+    let window = &graded.facts.summary.window;
+    // A server refuses streams when too many are in flight, whatever their rate.
+    let is_of_streams = window.failures.get(FailureKind::StreamRefused) > window.replies.errors();
+    let lower = if is_of_streams {
+        "lower --streams or -c"
+    } else {
+        "-r RATE"
+    };
+    let advice = format!("raise the server's limit, or stay below it: {lower}");
+    let because = graded.detail(Id::Refusals);
+    let is_limited = graded.fails(Id::Refusals);
+    is_limited.then(|| graded.decision(because, decisive, [advice]))
 }
 
 /// How much of the response times is brunt's own, where that is too much for them to be the
@@ -467,7 +472,7 @@ fn server_is_full(graded: &GradedSignals<'_>) -> bool {
 /// is late at most: that lengthens response times, and keeps nothing from the server.
 fn is_behind_full_server(graded: &GradedSignals<'_>) -> bool {
     let late = [Id::OwnShare, Id::ScheduleLag, Id::RunQueueWait];
-    let fails = graded.of(Side::Client, Grade::Fail);
+    let fails = graded.of(AccusedSide::Client, Grade::Fail);
     graded.facts.is_open()
         && graded.facts.overload.is_some()
         && server_is_full(graded)
@@ -530,7 +535,7 @@ fn end_of_server(graded: &GradedSignals<'_>) -> Option<(Id, &'static str)> {
         return None;
     }
     let backlog = graded.signal(Id::Backlog)?;
-    if backlog.grade == Grade::Fail && backlog.side == Side::Server {
+    if backlog.grade == Grade::Fail && backlog.side == AccusedSide::Server {
         return Some((Id::Backlog, "did not keep up with the rate"));
     }
     does_not_read.then_some((Id::ReceiveWindow, "does not read"))
@@ -560,7 +565,7 @@ fn shared_server(graded: &GradedSignals<'_>) -> Option<Decision> {
         "stop the other clients, and repeat",
         "or measure them all: run each as brunt -o FILE, then brunt merge FILE...",
     ];
-    Some(graded.decision(because, decisive, advice.map(str::to_owned).into()))
+    Some(graded.decision(because, decisive, advice))
 }
 
 fn server_limited(graded: &GradedSignals<'_>) -> Option<Decision> {
@@ -917,16 +922,15 @@ pub(super) fn streams_ended(graded: &GradedSignals<'_>) -> Option<Decision> {
     let advice = "check that the server reads (--send) or sends (--receive) as long as the run \
                   lasts, as brunt serve --tcp sink does: what it has not read when it closes was \
                   acknowledged all the same";
-    Some(graded.decision(because, [], vec![advice.to_owned()]))
+    Some(graded.decision(because, [], [advice]))
 }
 
 pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
     let facts = graded.facts;
     let found = &server_failure_of(facts.run, &facts.summary)?;
-    if !found.silences.is_empty() {
+    if found.is_silence {
         let because = silent_words(facts, found);
-        let advice = vec![SILENT_ADVICE.to_owned()];
-        return Some(graded.decision(because, [Id::ServerCpu], advice));
+        return Some(graded.decision(because, [Id::ServerCpu], [SILENT_ADVICE]));
     }
     // Attempts that wait in a full queue, or for a port, say nothing of a server that is gone.
     let is_explained = graded.fails(Id::ClientLimits)
@@ -962,8 +966,8 @@ pub(super) fn server_failed(graded: &GradedSignals<'_>) -> Option<Decision> {
             "; of {asked} {answered} were answered and {unsent} never sent"
         ));
     }
-    let advice = "look into the server's log for why it ended, and repeat".to_owned();
-    Some(graded.decision(because, [Id::ServerCpu], vec![advice]))
+    let advice = "look into the server's log for why it ended, and repeat";
+    Some(graded.decision(because, [Id::ServerCpu], [advice]))
 }
 
 /// Share of the replies with a status of 400 to 499 from which on they are most of them.
@@ -1003,7 +1007,7 @@ pub(super) fn requests_cut(graded: &GradedSignals<'_>) -> Option<Decision> {
         )
     });
     let decisive = [Id::ServerCpu, Id::WorkerIdle];
-    Some(graded.decision(because, decisive, vec![advice]))
+    Some(graded.decision(because, decisive, [advice]))
 }
 
 /// What to do about a server that answers nothing for a time.
@@ -1012,12 +1016,12 @@ const SILENT_ADVICE: &str =
 
 /// When the server answered nothing, in words, and how fast it was before and after.
 fn silent_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
-    let mut words = match found.silences.as_slice() {
+    let mut words = match found.outages.as_slice() {
         [silence] => format!("no reply {}", when_silent(*silence)),
         [first, ..] => format!(
             "no reply for {} in all, {} times, first {}",
             duration(found.down_ns(facts.run.window_ns) as f64),
-            found.silences.len(),
+            found.outages.len(),
             when_silent(*first)
         ),
         [] => String::new(),
@@ -1069,7 +1073,7 @@ pub(super) fn connections_refused(graded: &GradedSignals<'_>) -> Option<Decision
     let advice =
         format!("raise the server's limit of connections, or ask for about {open} of them");
     let decisive = [Id::ServerCpu, Id::WorkerIdle];
-    Some(graded.decision(because, decisive, vec![advice]))
+    Some(graded.decision(because, decisive, [advice]))
 }
 
 /// When the server was gone, in words.

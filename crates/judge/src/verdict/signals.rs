@@ -20,7 +20,7 @@ use crate::verdict::facts::{
     RUN_WAIT_WARN, RunFacts, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN, STEAL_LEAST_NS,
     STEAL_WARN, Saturation, WINDOW_LEAST_NS, name, program, ratio, throttled_share, truncated,
 };
-use crate::verdict::{Grade, Side, Signal, SignalId as Id};
+use crate::verdict::{AccusedSide, Grade, Signal, SignalId as Id};
 
 /// Bytes of a request from which on the limits of sending say something.
 const UPLOAD_BYTES: u64 = 16_384;
@@ -90,62 +90,62 @@ impl fmt::Display for SignalId {
 }
 
 /// A signal, whom it accuses when it is not healthy, and the function that reads it.
-type SignalRow = (SignalId, Side, fn(&RunFacts<'_>) -> SignalReading);
+type SignalRow = (SignalId, AccusedSide, fn(&RunFacts<'_>) -> SignalReading);
 
 /// All signals, in the order in which they are listed, each with when it is healthy.
 pub(super) const SIGNALS: &[SignalRow] = &[
     // The least idle worker is idle 20 % of the time; at 5 % it can do no more.
-    (Id::WorkerIdle, Side::Client, worker_idle),
+    (Id::WorkerIdle, AccusedSide::Client, worker_idle),
     // Brunt's own share of response times and above p99 is under 2 %; of all 10 % at most.
-    (Id::OwnShare, Side::Client, own_share),
+    (Id::OwnShare, AccusedSide::Client, own_share),
     // p99 of schedule lag is under 50 µs, 1 ms at most; 99 % of what could be sent was.
-    (Id::ScheduleLag, Side::Client, schedule_lag),
+    (Id::ScheduleLag, AccusedSide::Client, schedule_lag),
     // No worker waits for a CPU for 1 % of its time; 5 % at most.
-    (Id::RunQueueWait, Side::Client, run_queue_wait),
+    (Id::RunQueueWait, AccusedSide::Client, run_queue_wait),
     // Brunt's CPU quota does not hold it back; in 1 % of its periods at most.
-    (Id::Throttling, Side::Client, throttling),
+    (Id::Throttling, AccusedSide::Client, throttling),
     // Brunt runs throughout the window; it stands still for 1 % of it at most.
-    (Id::Pauses, Side::Client, pauses),
+    (Id::Pauses, AccusedSide::Client, pauses),
     // No full receive buffer is advertised and nothing thrown away unread; 0.01 % at most.
-    (Id::UnreadData, Side::Client, unread_data),
+    (Id::UnreadData, AccusedSide::Client, unread_data),
     // Uploads wait for our send buffer for under 1 % of their time; 5 % at most.
-    (Id::SendBuffer, Side::Client, send_buffer),
+    (Id::SendBuffer, AccusedSide::Client, send_buffer),
     // No lack of ports, descriptors or tracked connections.
-    (Id::ClientLimits, Side::Client, client_limits),
+    (Id::ClientLimits, AccusedSide::Client, client_limits),
     // 0.01 % of segments at most are sent again, 0.1 % out of order; fails at 0.5, 1 %.
-    (Id::LostSegments, Side::Network, lost_segments),
+    (Id::LostSegments, AccusedSide::Network, lost_segments),
     // The link is used to under 80 %; 90 % at most.
-    (Id::LinkUse, Side::Network, link_use),
+    (Id::LinkUse, AccusedSide::Network, link_use),
     // The server uses under 80 % of its CPUs; under 95 %, and not all threads, at most.
-    (Id::ServerCpu, Side::Server, server_cpu),
+    (Id::ServerCpu, AccusedSide::Server, server_cpu),
     // The server's CPU quota, mostly used, holds it back in 10 % of its periods at most.
-    (Id::ServerThrottling, Side::Server, server_throttling),
+    (Id::ServerThrottling, AccusedSide::Server, server_throttling),
     // No connection finds the accept queue full, or takes a second to open.
-    (Id::AcceptQueue, Side::Server, accept_queue),
+    (Id::AcceptQueue, AccusedSide::Server, accept_queue),
     // Uploads wait for the server to read for under 1 % of their time; 10 % at most.
-    (Id::ReceiveWindow, Side::Server, receive_window),
+    (Id::ReceiveWindow, AccusedSide::Server, receive_window),
     // Others send under 1 % of what the server receives; 5 % at most.
-    (Id::OtherClients, Side::Doubt, other_clients),
+    (Id::OtherClients, AccusedSide::Doubt, other_clients),
     // Other programs use under 5 % of the CPUs of client and server, or neither waits.
-    (Id::OtherPrograms, Side::Doubt, other_programs),
+    (Id::OtherPrograms, AccusedSide::Doubt, other_programs),
     // Client and server do not compete for the same CPUs.
-    (Id::SharedHost, Side::Doubt, shared_host),
+    (Id::SharedHost, AccusedSide::Doubt, shared_host),
     // Under 0.1 % of requests are turned away (429, 503, Retry-After, streams refused).
-    (Id::Refusals, Side::Rate, refusals),
+    (Id::Refusals, AccusedSide::Rate, refusals),
     // Fails where 99 % of a schedule was answered: the plan was the limit.
-    (Id::PlannedRate, Side::Rate, planned_rate),
+    (Id::PlannedRate, AccusedSide::Rate, planned_rate),
     // Arrivals do not pile up; fails where it is known behind whom.
-    (Id::Backlog, Side::Server, backlog),
+    (Id::Backlog, AccusedSide::Server, backlog),
     // Fails where all connections are busy, the server has room and requests do not queue.
-    (Id::ConnectionsBusy, Side::Concurrency, connections),
+    (Id::ConnectionsBusy, AccusedSide::Concurrency, connections),
     // Fails where the rate grows with the connections.
-    (Id::Elasticity, Side::Concurrency, elasticity),
+    (Id::Elasticity, AccusedSide::Concurrency, elasticity),
     // The hypervisor takes under 0.5 % of the CPUs; 5 % at most.
-    (Id::Steal, Side::Doubt, steal),
+    (Id::Steal, AccusedSide::Doubt, steal),
     // The rate holds still over the window, to 3 % and chance; to 10 % by halves at most.
-    (Id::Drift, Side::Doubt, drift),
+    (Id::Drift, AccusedSide::Doubt, drift),
     // There are 100 replies, in half a second.
-    (Id::Samples, Side::Doubt, samples),
+    (Id::Samples, AccusedSide::Doubt, samples),
 ];
 
 /// What was read of one signal.
@@ -153,7 +153,7 @@ pub(super) const SIGNALS: &[SignalRow] = &[
 pub(super) struct Reading {
     grade: Grade,
     /// Whom it accuses in this run, where that is not whom it does in general.
-    side: Option<Side>,
+    side: Option<AccusedSide>,
     detail: String,
 }
 
@@ -193,7 +193,7 @@ impl Reading {
         Self::new(Grade::Unknown, detail)
     }
 
-    fn accusing(self, side: Side) -> Self {
+    fn accusing(self, side: AccusedSide) -> Self {
         Self {
             side: Some(side),
             ..self
@@ -275,8 +275,8 @@ pub(super) fn read_all(cases: &[RunFacts<'_>]) -> Vec<Signal> {
 
 /// The worst of what the agents read of one signal. What one of them does not know of its own
 /// machine, nobody knows; the server and the way to it are known as soon as one agent sees them.
-fn worst(readings: Vec<Reading>, side: Side) -> Reading {
-    let is_shared = matches!(side, Side::Server | Side::Network);
+fn worst(readings: Vec<Reading>, side: AccusedSide) -> Reading {
+    let is_shared = matches!(side, AccusedSide::Server | AccusedSide::Network);
     let badness = |grade| match grade {
         Grade::Fail => 3,
         Grade::Warn => 2,
@@ -373,7 +373,7 @@ impl<'a> GradedSignals<'a> {
     }
 
     /// Names of those of `side` that stand at `grade`, in the order of the table.
-    pub(super) fn of(&self, side: Side, grade: Grade) -> Vec<SignalId> {
+    pub(super) fn of(&self, side: AccusedSide, grade: Grade) -> Vec<SignalId> {
         let signals = self.signals.iter();
         let found = signals.filter(|signal| signal.side == side && signal.grade == grade);
         found.map(|signal| signal.id).collect()
@@ -383,7 +383,7 @@ impl<'a> GradedSignals<'a> {
         &self,
         because: impl Into<String>,
         decisive: impl IntoIterator<Item = SignalId>,
-        advice: Vec<String>,
+        advice: impl IntoIterator<Item: Into<String>>,
     ) -> Decision {
         // The first of these that are known, without repetition.
         let mut strongest = Vec::with_capacity(DECISIVE_MAX);
@@ -396,7 +396,7 @@ impl<'a> GradedSignals<'a> {
         Decision {
             because: because.into(),
             decisive: strongest,
-            advice,
+            advice: advice.into_iter().map(Into::into).collect(),
         }
     }
 
@@ -416,7 +416,7 @@ impl<'a> GradedSignals<'a> {
         if self.all(|facts| facts.workers_have_time() || facts.is_one_at_a_time()) {
             return Vec::new();
         }
-        let mut warns = self.of(Side::Client, Grade::Warn);
+        let mut warns = self.of(AccusedSide::Client, Grade::Warn);
         // Replies that are brunt's own and requests that are late are signs of the same.
         if warns.contains(&SignalId::OwnShare) {
             warns.retain(|id| *id != SignalId::ScheduleLag);
@@ -426,7 +426,8 @@ impl<'a> GradedSignals<'a> {
 
     /// Whether the network is known not to be what limits, and shows no sign of it.
     fn network_is_out(&self) -> bool {
-        self.all(RunFacts::network_has_room) && self.of(Side::Network, Grade::Warn).is_empty()
+        self.all(RunFacts::network_has_room)
+            && self.of(AccusedSide::Network, Grade::Warn).is_empty()
     }
 
     /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
@@ -615,51 +616,46 @@ fn throttling(facts: &RunFacts<'_>) -> SignalReading {
             || threads.run_wait.is_some_and(|wait| wait >= RUN_WAIT_FAIL)
     });
     let side = if is_short_of_time {
-        Side::Client
+        AccusedSide::Client
     } else {
-        Side::Doubt
+        AccusedSide::Doubt
     };
     Ok(Reading::fail(words).accusing(side))
 }
 
+/// Over TCP the kernel counts for a network namespace; of datagrams, each socket says what it had no
+/// room for.
 fn unread_data(facts: &RunFacts<'_>) -> SignalReading {
-    if facts.run.protocol().transport == Transport::Datagrams {
-        return unread_datagrams(facts);
-    }
-    let unread = || missing(facts, "network.tcp", "TCP counters were not read");
-    let tcp = facts.tcp().ok_or_else(unread)?;
-    let (full, thrown_away) = (tcp.zero_windows_advertised, tcp.receive_prunes);
-    let [shown, thrown] = [full, thrown_away].map(count);
-    let words =
-        format!("{shown} full receive buffers advertised, {thrown} segments thrown away unread");
-    let events = full.max(thrown_away);
-    let share = ratio(events as f64, tcp.segments_received as f64).unwrap_or(1.0);
-    Ok(not_read(events, share, words)
-        .warn_at_most(facts.is_local(), "the server's sockets count as well"))
-}
-
-/// The same over datagrams, of which each socket says what it had no room for.
-fn unread_datagrams(facts: &RunFacts<'_>) -> SignalReading {
-    let quic = &facts.summary.window.quic;
-    let dropped = quic.datagrams_dropped;
-    let came = quic.datagrams_received.saturating_add(dropped);
-    let share = known(ratio(dropped as f64, came as f64), "no datagram came")?;
-    let words = format!(
-        "{} of {} found brunt's receive buffers full",
-        count(dropped),
-        counted(came, "datagram", "datagrams")
-    );
-    Ok(not_read(dropped, share, words))
-}
-
-fn not_read(events: u64, share: f64, words: String) -> Reading {
-    let is_rare = events < RARE_LEAST || share < NOT_READ_FAIL;
+    let over_datagrams = facts.run.protocol().transport == Transport::Datagrams;
+    let (events, came, words) = if over_datagrams {
+        let quic = &facts.summary.window.quic;
+        let dropped = quic.datagrams_dropped;
+        let came = quic.datagrams_received.saturating_add(dropped);
+        only_if(came > 0, "no datagram came")?;
+        let of = counted(came, "datagram", "datagrams");
+        let words = format!(
+            "{} of {of} found brunt's receive buffers full",
+            count(dropped)
+        );
+        (dropped, came, words)
+    } else {
+        let unread = || missing(facts, "network.tcp", "TCP counters were not read");
+        let tcp = facts.tcp().ok_or_else(unread)?;
+        let events = [tcp.zero_windows_advertised, tcp.receive_prunes];
+        let [full, thrown] = events.map(count);
+        let words =
+            format!("{full} full receive buffers advertised, {thrown} segments thrown away unread");
+        (events[0].max(events[1]), tcp.segments_received, words)
+    };
+    let share = ratio(events as f64, came as f64).unwrap_or(1.0);
     let grade = match events {
         0 => Grade::Healthy,
-        _ if is_rare => Grade::Warn,
+        _ if events < RARE_LEAST || share < NOT_READ_FAIL => Grade::Warn,
         _ => Grade::Fail,
     };
-    Reading::new(grade, words)
+    let may_be_servers = facts.is_local() && !over_datagrams;
+    Ok(Reading::new(grade, words)
+        .warn_at_most(may_be_servers, "the server's sockets count as well"))
 }
 
 fn send_buffer(facts: &RunFacts<'_>) -> SignalReading {
@@ -737,49 +733,27 @@ const SEGMENT_BYTES: f64 = 1448.0;
 /// Share of a namespace's segments that must be brunt's for its counters to tell of brunt.
 const OWN_SEGMENTS_LEAST: f64 = 0.2;
 
-/// Rare events, and the segments among which they were counted.
-#[derive(Clone, Copy)]
-struct Rare {
-    events: u64,
-    segments: u64,
-}
-
-impl Rare {
-    fn share(self) -> f64 {
-        ratio(self.events as f64, self.segments as f64).unwrap_or(0.0)
-    }
-
-    /// The grade of the share; healthy with few segments.
-    fn grade(self, limits: [f64; 2]) -> Grade {
-        if self.events < RARE_LEAST {
-            Grade::Healthy
-        } else {
-            grade_above(self.share(), limits)
-        }
-    }
-
-    fn words(self, what: &str) -> String {
-        let share = percent(self.share());
-        format!("{share} of the segments {what} ({})", count(self.events))
-    }
-}
-
-/// The worse of what was counted, as events and segments, of the sampled connections, and of all of
-/// the namespace: its grade by these limits, and in words. Absent where nothing was.
-fn of_segments(
-    counts: [Option<[u64; 2]>; 2],
-    limits: [f64; 2],
-    what: &str,
-) -> Option<(Grade, String)> {
-    let known = counts.into_iter().flatten();
-    let rare = known.map(|[events, segments]| Rare { events, segments });
-    let worse = rare.filter(|rare| rare.segments > 0).max_by(|a, b| {
-        let by_share = a.share().total_cmp(&b.share());
-        (a.events >= RARE_LEAST)
-            .cmp(&(b.events >= RARE_LEAST))
-            .then(by_share)
+/// The worst of these counts of rare events, each with all among which they were counted: its grade,
+/// which is healthy where they are few, and what it is in words. Absent where nothing was counted.
+fn rare(counts: &[[u64; 2]], limits: [f64; 2], what: &str) -> Option<(Grade, String)> {
+    let share = |[events, all]: [u64; 2]| ratio(events as f64, all as f64).unwrap_or(0.0);
+    let are_many = |[events, _]: [u64; 2]| events >= RARE_LEAST;
+    let known = counts.iter().copied().filter(|[_, all]| *all > 0);
+    let worst = known.max_by(|&a, &b| {
+        let by_share = share(a).total_cmp(&share(b));
+        are_many(a).cmp(&are_many(b)).then(by_share)
     })?;
-    Some((worse.grade(limits), worse.words(what)))
+    let grade = if are_many(worst) {
+        grade_above(share(worst), limits)
+    } else {
+        Grade::Healthy
+    };
+    let words = format!(
+        "{} of the {what} ({})",
+        percent(share(worst)),
+        count(worst[0])
+    );
+    Some((grade, words))
 }
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
@@ -797,20 +771,23 @@ fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
     facts.tcp().filter(is_ours)
 }
 
-/// How segments sent again (without connection requests) and those out of order stand, for those
-/// that were counted.
+/// How segments sent again (without connection requests) and those out of order stand, where they
+/// were counted: on the sampled connections, or of all of the namespace.
 fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
-    let (kernel, all) = (&facts.kernel, ours(facts));
-    let sampled = [kernel.segments_retransmitted, kernel.segments_sent];
-    let again = all.map(|tcp| {
-        let again = tcp.segments_retransmitted;
-        [again.saturating_sub(tcp.syn_retransmits), tcp.segments_sent]
-    });
-    let again = of_segments([Some(sampled), again], RETRANSMITS, "sent again");
-    let sampled = [kernel.segments_out_of_order, kernel.segments_received];
-    let overtaken = all.map(|tcp| [tcp.segments_out_of_order, tcp.segments_received]);
-    let overtaken = of_segments([Some(sampled), overtaken], OUT_OF_ORDER, "out of order");
-    [again, overtaken]
+    let kernel = &facts.kernel;
+    let mut again = vec![[kernel.segments_retransmitted, kernel.segments_sent]];
+    let mut overtaken = vec![[kernel.segments_out_of_order, kernel.segments_received]];
+    if let Some(tcp) = ours(facts) {
+        let retransmitted = tcp
+            .segments_retransmitted
+            .saturating_sub(tcp.syn_retransmits);
+        again.push([retransmitted, tcp.segments_sent]);
+        overtaken.push([tcp.segments_out_of_order, tcp.segments_received]);
+    }
+    [
+        rare(&again, RETRANSMITS, "segments sent again"),
+        rare(&overtaken, OUT_OF_ORDER, "segments out of order"),
+    ]
 }
 
 /// Whether segments were lost or overtaken more than rarely.
@@ -827,44 +804,42 @@ fn lost_segments(facts: &RunFacts<'_>) -> SignalReading {
     }
     let [again, overtaken] = grades(facts);
     let uncounted = || missing(facts, "network.tcp", "no segments were counted");
-    let (again, mut words) = again.ok_or_else(uncounted)?;
+    let (grade, words) = again.ok_or_else(uncounted)?;
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
     let is_the_servers =
         facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
-    let mut reading = Reading::new(again, String::new())
+    let mut reading = Reading::new(grade, words)
         .warn_at_most(is_the_servers, "the server's accept queue was full");
-    words.push_str(&reading.detail);
-    if let Some((grade, of_them)) = overtaken.filter(|(grade, _)| *grade != Grade::Healthy) {
-        words = format!("{words}, {of_them}");
+    if let Some((grade, words)) = overtaken.filter(|(grade, _)| *grade != Grade::Healthy) {
+        reading.detail = format!("{}, {words}", reading.detail);
         if reading.grade != Grade::Fail {
             reading.grade = grade;
         }
     }
     if let Some(queue) = queueing(facts) {
-        words = format!("{words}, {queue}");
+        reading.detail = format!("{}, {queue}", reading.detail);
         reading.grade = match reading.grade {
             // A server that takes its time between two parts of a reply looks the same [tuned].
             Grade::Healthy => Grade::Warn,
             _ => Grade::Fail,
         };
     }
-    Ok(Reading::new(reading.grade, words))
+    Ok(reading)
 }
 
-/// The same over datagrams: packets of brunt that it held for lost.
+/// Of datagrams: packets of brunt that it held for lost.
 fn lost_packets(facts: &RunFacts<'_>) -> SignalReading {
     let quic = &facts.summary.window.quic;
-    let lost = Rare {
-        events: quic.packets_lost,
-        segments: quic.packets_sent,
-    };
-    only_if(lost.segments > 0, "no packet was sent")?;
-    let share = percent(lost.share());
-    let words = format!("{share} of the packets lost ({})", count(lost.events));
-    let reading = Reading::new(lost.grade(RETRANSMITS), words);
+    let lost = rare(
+        &[[quic.packets_lost, quic.packets_sent]],
+        RETRANSMITS,
+        "packets lost",
+    );
+    let (grade, words) = known(lost, "no packet was sent")?;
     // Nothing is lost on the way from a machine to itself.
-    Ok(reading.warn_at_most(facts.is_local(), "the server's receive buffer was full"))
+    Ok(Reading::new(grade, words)
+        .warn_at_most(facts.is_local(), "the server's receive buffer was full"))
 }
 
 /// How the round trip of data received grew as it does with a queue on the way, in words. Absent
@@ -1236,7 +1211,7 @@ fn backlog(facts: &RunFacts<'_>) -> SignalReading {
     let is_at_its_end = facts.server_saturation() == Some(Saturation::Busy)
         || facts.server_use().is_some_and(|used| used >= limit);
     if is_at_its_end {
-        return Ok(Reading::fail(words).accusing(Side::Server));
+        return Ok(Reading::fail(words).accusing(AccusedSide::Server));
     }
     // Service times that differ may be the server's nature as well as a queue: they accuse nobody.
     let headroom = facts.server_headroom();
@@ -1244,7 +1219,7 @@ fn backlog(facts: &RunFacts<'_>) -> SignalReading {
     let is_unqueued = facts.queueing().is_some_and(|times| times < QUEUED_RATIO);
     if is_unqueued && has_room {
         let words = format!("{words}, all connections busy");
-        return Ok(Reading::fail(words).accusing(Side::Concurrency));
+        return Ok(Reading::fail(words).accusing(AccusedSide::Concurrency));
     }
     Ok(Reading::warn(words))
 }
@@ -1286,7 +1261,7 @@ fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
     only_if(was_tried, "no other number of connections was tried")?;
     let elasticity = known(facts.elasticity, "the warm-up was too short to tell")?;
     let effect = elasticity.effect;
-    let when = if elasticity.is_of_warm_up {
+    let when = if elasticity.is_of_fewer {
         "in the warm-up, "
     } else {
         ""

@@ -25,7 +25,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             match found {
                 Verdict::ServerFailed => {
                     let failure = judged.server_failure();
-                    let is_silence = failure.is_some_and(|failure| !failure.silences.is_empty());
+                    let is_silence = failure.is_some_and(|failure| failure.is_silence);
                     let what = if is_silence { "silence" } else { "outages" };
                     format!("{per_s} on average, {what} included")
                 }

@@ -99,9 +99,9 @@ pub(super) fn outages(judged: &Judged<'_>, page: &mut Page) {
         }
     }
     if page.is_full() {
-        let is_silent = failure.outages.is_empty();
-        let label = if is_silent { "  silence" } else { "  outage" };
-        for found in failure.down() {
+        let is_silence = failure.is_silence;
+        let label = if is_silence { "  silence" } else { "  outage" };
+        for found in &failure.outages {
             page.row(label, &outage(*found, run.window_ns), Tone::Plain);
         }
     }

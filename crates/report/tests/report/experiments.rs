@@ -233,23 +233,23 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
     for (side, file) in compared.sides.iter_mut().zip(["old.json", "new.json"]) {
         side.url = "http://192.0.2.1:8080/".to_owned();
         side.rounds.truncate(1);
-        let around = |value: Option<f64>, by: f64| {
-            let range = |value| Range {
-                low: value * (1.0 - by),
-                high: value * (1.0 + by),
-            };
-            value.map(range)
-        };
         let round = &side.rounds[0];
-        let ns = |ns: Option<u64>| around(ns.map(|ns| ns as f64), 0.03);
+        let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let around = [
+            ("successes_per_s", round.successes_per_s, 0.01),
+            ("p50", ns(round.response.p50_ns), 0.03),
+            ("p90", ns(round.response.p90_ns), 0.03),
+            ("p99", ns(round.response.p99_ns), 0.03),
+        ];
+        let ranges = around.into_iter().filter_map(|(name, value, by)| {
+            let [low, high] = [1.0 - by, 1.0 + by].map(|times| value.map(|value| value * times));
+            let (low, high) = low.zip(high)?;
+            Some((name.to_owned(), Range { low, high }))
+        });
         side.single_run = Some(SingleRun {
             file: file.to_owned(),
             brunt_version: "0.1.0".to_owned(),
-            successes_per_s: around(round.successes_per_s, 0.01),
-            p50_ns: ns(round.response.p50_ns),
-            p90_ns: ns(round.response.p90_ns),
-            p99_ns: ns(round.response.p99_ns),
-            p99_9_ns: None,
+            ranges: ranges.collect(),
             missing: BTreeMap::from([(
                 "p99.9".to_owned(),
                 "requests that were never answered may lie within it".to_owned(),

@@ -114,8 +114,9 @@ fn what_is_closed_while_idle_is_no_outage() {
         until_ns: 3_500 * MS,
     });
     let (run, _) = run(plan, &settings);
-    let outages = run.server_failure().expect("an outage").outages;
-    let from_ns = window_start_ns(&run) + outages[0].from_ns;
+    let failure = run.server_failure().expect("an outage");
+    assert!(!failure.is_silence, "{failure:?}");
+    let from_ns = window_start_ns(&run) + failure.outages[0].from_ns;
     assert!((2_880 * MS..2_930 * MS).contains(&from_ns), "{from_ns}");
 }
 

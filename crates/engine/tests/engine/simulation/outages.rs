@@ -88,6 +88,7 @@ fn an_outage_is_found_when_it_was_and_for_as_long() {
             let from_ns = 1_700 * MS;
             let (run, _) = run(plan.clone(), &gone(from_ns, from_ns + length_ns));
             let failure = failure_of(&run, &what);
+            assert!(!failure.is_silence, "{what}: {failure:?}");
             let [outage] = failure.outages[..] else {
                 panic!("{what}: {failure:?}");
             };
@@ -123,6 +124,7 @@ fn a_server_that_does_not_come_back() {
     for (what, plan) in plans() {
         let (run, _) = run(plan, &gone(1_700 * MS, u64::MAX));
         let failure = failure_of(&run, what);
+        assert!(!failure.is_silence, "{what}: {failure:?}");
         assert!(
             failure.is_down_at_end() && failure.outages.len() == 1,
             "{what}: {failure:?}"
@@ -235,7 +237,8 @@ fn a_silence_is_found_when_it_was_whatever_the_rate_was_before() {
         }
         let (run, _) = run(plan, &silent());
         let failure = failure_of(&run, what);
-        let [silence] = failure.silences[..] else {
+        assert!(failure.is_silence, "{what}: {failure:?}");
+        let [silence] = failure.outages[..] else {
             panic!("{what}: {failure:?}");
         };
         let start_ns = window_start_ns(&run);

@@ -10,7 +10,7 @@ use crate::invariants::INVARIANTS;
 use crate::invariants::sample::over_tls;
 use crate::verdict::signals::SIGNALS;
 use crate::verdict::tests::bend::{closed, open, overloaded, remote};
-use crate::verdict::{Grade, Side, Verdict};
+use crate::verdict::{AccusedSide, Grade, Verdict};
 use crate::{RunFigures, SignalId, check};
 
 /// Numbers in `value`, without those of histograms, which are checked when they are read.
@@ -106,7 +106,7 @@ fn verify(run: &Run) {
     assert!(judgement.decisive.len() <= 3);
     let mut signals = judgement.signals.iter();
     let client_fails =
-        signals.any(|signal| signal.side == Side::Client && signal.grade == Grade::Fail);
+        signals.any(|signal| signal.side == AccusedSide::Client && signal.grade == Grade::Fail);
     let speaks_of_others = matches!(
         judgement.verdict,
         Verdict::ServerLimited
