@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use brunt_engine::{GeneratorsError, Rounds, RunError, prepare};
+use brunt_engine::{Rounds, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, Plan, RequestGenerator,
@@ -26,8 +26,7 @@ use crate::makers::{Call, Flag, Log, Maker};
 on_every_backend! {
     an_unchanged_text_is_sent_over_and_over,
     requests_come_in_order_with_their_tags,
-    a_connection_without_a_request_is_parked,
-    a_generator_that_stops_sends_no_more,
+    what_has_no_request_is_parked,
     batches_go_out_whole,
     batches_of_any_size_are_sent,
     a_count_of_requests_is_kept,
@@ -207,24 +206,20 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     assert_eq!(used(&run).reported, 60);
 }
 
-fn a_connection_without_a_request_is_parked(kind: Kind) {
-    let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
-    let outcome = load(kind, |_| {}, maker);
-    let (run, log) = outcome.faultless("parked");
-    assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
-    assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
-    assert_eq!(lifetime(&run).connections_opened, 4);
-    expect_all_ended(&log);
-}
-
-fn a_generator_that_stops_sends_no_more(kind: Kind) {
-    let maker = Maker {
-        stops_after: Some(9),
+/// Whether there is nothing for one connection after the other, or the generator says that it stops.
+fn what_has_no_request_is_parked(kind: Kind) {
+    let parks = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
+    let stops = Maker {
+        stops_after: Some(7),
         ..Maker::of(GET)
     };
-    let (run, log) = load(kind, |_| {}, maker).faultless("stopped");
-    assert_eq!((log.made, lifetime(&run).requests_sent), (9, 9));
-    assert_eq!(run.window_ns, 200 * MS);
+    for maker in [parks, stops] {
+        let (run, log) = load(kind, |_| {}, maker).faultless("parked");
+        assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
+        assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
+        assert_eq!(lifetime(&run).connections_opened, 4);
+        expect_all_ended(&log);
+    }
 }
 
 fn batches_go_out_whole(kind: Kind) {
@@ -609,11 +604,8 @@ fn generators_must_fit() {
     assert_eq!(session(&|_| {}, 2), Ok(()));
     let error = session(&|_| {}, 1).expect_err("too few");
     assert_eq!(
-        error,
-        GeneratorsError::Count {
-            workers: 2,
-            given: 1
-        }
+        error.to_string(),
+        "1 generators of requests for 2 workers: each worker needs one"
     );
     let http2 = |plan: &mut Plan| plan.connection.protocol = HttpChoice::HTTP2.into();
     let error = session(&http2, 2).expect_err("no texts");
