@@ -13,7 +13,7 @@ use brunt_io::tls_config::remedy;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{Plan, ProtocolSpec, WebSocketExchange};
 use brunt_proto::http1::ReplyError;
-use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress, Request, Template};
+use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress};
 use brunt_proto::tls::{self, ClientSide, TlsError, Version};
 use brunt_proto::{Limits, websocket};
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
@@ -345,19 +345,8 @@ impl Negotiation<'_> {
     /// Sends the client's first frames of HTTP/2 and waits for the server's. Gives how many
     /// requests may be in flight.
     fn exchange_settings(&mut self, is_tls: bool) -> Result<u32, NegotiateError> {
-        let target = &self.plan.target;
-        // The client reads replies by what was asked. Nothing is.
-        let template = Template::new(&Request {
-            method: "GET",
-            scheme: target.scheme.name(),
-            authority: &target.authority,
-            path: "/",
-            headers: &[],
-            body: &[],
-        });
-        let template = template.map_err(|reason| {
-            NegotiateError(format!("the request cannot be sent in HTTP/2: {reason}"))
-        })?;
+        // The client reads replies by what was asked: nothing is.
+        let requests = &[];
         let (limits, mut known) = (Limits::default(), KnownHead::default());
         let mut client = Client::new(self.plan.traffic.streams.get(), self.plan.connection.http2);
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
@@ -370,14 +359,8 @@ impl Negotiation<'_> {
             let mut rest = &received[..];
             loop {
                 let now_ns = clock::now_ns();
-                let outcome = client.receive(
-                    rest,
-                    now_ns,
-                    std::slice::from_ref(&template),
-                    &limits,
-                    &mut known,
-                    &mut frames,
-                );
+                let outcome =
+                    client.receive(rest, now_ns, requests, &limits, &mut known, &mut frames);
                 let Progress { consumed, event } =
                     outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
                 if client.is_ready() {

@@ -234,13 +234,14 @@ fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
         )));
     }
     let most_per_s = ARRIVALS_PER_WORKER_MAX * f64::from(workers);
-    match plan.load.model.schedule().map(Schedule::rate_max) {
-        Some(rate_per_s) if rate_per_s > most_per_s => Err(PrepareError::Plan(format!(
+    let rate_per_s = plan.load.model.schedule().map_or(0.0, Schedule::rate_max);
+    if rate_per_s > most_per_s {
+        return Err(PrepareError::Plan(format!(
             "{rate_per_s} arrivals per second are more than {workers} worker(s) can plan, which is \
              {most_per_s}; use a rate of at most that, or more workers (-t)"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// The numbers of the workers of this process.

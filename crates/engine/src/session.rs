@@ -40,11 +40,11 @@ const LEAVE_NS: u64 = 1_000_000;
 
 /// Workers, and the connections that they hold.
 pub struct Session<'m> {
-    pub(crate) prepared: Prepared,
-    pub(crate) control: Arc<Control>,
-    pub(crate) own_server: bool,
-    pub(crate) workers: Box<dyn Workers + 'm>,
-    pub(crate) generators: Generators,
+    prepared: Prepared,
+    control: Arc<Control>,
+    own_server: bool,
+    workers: Box<dyn Workers + 'm>,
+    generators: Generators,
 }
 
 /// A round that is being measured.
@@ -165,19 +165,14 @@ impl Prepared {
     /// start, and connections are opened, with the first round.
     pub fn open(self, control: &Arc<Control>, own_server: bool) -> Session<'static> {
         let (reporter, reports) = mpsc::channel();
-        Session {
-            prepared: self,
-            control: Arc::clone(control),
-            own_server,
-            workers: Box::new(Threads {
-                orders: Vec::new(),
-                reports,
-                reporter,
-                threads: Vec::new(),
-                probes: None,
-            }),
-            generators: Generators::default(),
-        }
+        let workers = Threads {
+            orders: Vec::new(),
+            reports,
+            reporter,
+            threads: Vec::new(),
+            probes: None,
+        };
+        Session::new(self, control, own_server, Box::new(workers))
     }
 
     /// A session of the one round that the plan is.
@@ -234,7 +229,22 @@ impl Rounds for Session<'_> {
     }
 }
 
-impl Session<'_> {
+impl<'m> Session<'m> {
+    pub(crate) fn new(
+        prepared: Prepared,
+        control: &Arc<Control>,
+        own_server: bool,
+        workers: Box<dyn Workers + 'm>,
+    ) -> Self {
+        Self {
+            prepared,
+            control: Arc::clone(control),
+            own_server,
+            workers,
+            generators: Generators::default(),
+        }
+    }
+
     /// Has the requests of all rounds made by these, one for each worker in order: those of the
     /// plan are not sent. They are dropped with the session.
     ///

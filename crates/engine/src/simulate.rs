@@ -7,7 +7,6 @@ use brunt_io::virtual_machine::VirtualMachine;
 use brunt_record::{Evidence, Run, SetUp, ThreadUse};
 
 use crate::failure::RunError;
-use crate::generated::Generators;
 use crate::observer::{Control, Phase};
 use crate::prepare::Prepared;
 use crate::protocol::{
@@ -52,13 +51,7 @@ impl Prepared {
                 },
             }),
         };
-        Session {
-            prepared: self,
-            control: Arc::clone(control),
-            own_server: false,
-            workers,
-            generators: Generators::default(),
-        }
+        Session::new(self, control, false, workers)
     }
 
     /// A session of the one round that the plan is.

@@ -67,7 +67,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// waits for any, if there is none.
     #[cold]
     pub(super) fn fail_repeats(&mut self, slot: Slot, now_ns: u64) {
-        if self.pacing.is_open_loop() && self.connections.accounting.recorder.live() > 0 {
+        if self.pacing.is_open_loop() && self.connections.live() > 0 {
             return;
         }
         while let Some(repeat) = self.repeats.pop(slot) {

@@ -227,7 +227,7 @@ impl<P: ClientProtocol> Connections<P> {
         self.attempt_ended(slot, now_ns);
         self.note_lacking(slot);
         self.accounting.recorder.failed(now_ns, kind, 0);
-        if self.accounting.recorder.live() == 0 {
+        if self.live() == 0 {
             self.unavailable_since_ns.get_or_insert(now_ns);
             self.probe.get_or_insert(slot);
         }
@@ -610,6 +610,11 @@ impl<P: ClientProtocol> Connections<P> {
         for (index, connection) in (0..).zip(&mut self.connections) {
             connection.part_left = share_u64(requests, all, index);
         }
+    }
+
+    /// How many are open.
+    pub(super) fn live(&self) -> u32 {
+        self.accounting.recorder.live()
     }
 
     pub(super) fn len(&self) -> u32 {

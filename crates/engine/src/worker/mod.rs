@@ -207,10 +207,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let timed_out = self.connections.awaited > 0;
         let now_ns = self.backend.now_ns();
         let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
-        let (asked, open) = (
-            self.connections.slots_used,
-            self.connections.accounting.recorder.live(),
-        );
+        let (asked, open) = (self.connections.slots_used, self.connections.live());
         let record = self.connections.accounting.recorder.record();
         record.edges.ready.set(now_ns);
         let so_far = &record.tallies.before;
@@ -354,7 +351,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Model::Open => self.pacing.backlog.waiting() > 0,
                 Model::Sessions => {
                     let opening = self.connections.attempts + self.connections.resuming;
-                    let in_use = self.connections.accounting.recorder.live() + opening;
+                    let in_use = self.connections.live() + opening;
                     // There is no use for a connection without a request left for it.
                     !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
                 }
@@ -365,7 +362,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
-        let live = self.connections.accounting.recorder.live();
+        let live = self.connections.live();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
             && self.source.is_idle(live)

@@ -187,8 +187,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
         let next_ns = self.pacing.backlog.next_ns;
         let is_needed = next_ns < self.timeline.window_end_ns && self.has_request_left(now_ns);
-        let is_free =
-            u64::from(self.connections.accounting.recorder.live()) > self.connections.in_flight;
+        let is_free = u64::from(self.connections.live()) > self.connections.in_flight;
         let is_last = !is_free && self.connections.attempts == 0;
         let waits = self.pacing.backlog.waiting() > 0 || self.repeats.waits_for_any();
         let at_ns = if waits || is_needed && !was_idle {
@@ -207,7 +206,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether a request is left for a connection that is opened now, beside those that are being
     /// opened or are free already.
     pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
-        let live = u64::from(self.connections.accounting.recorder.live());
+        let live = u64::from(self.connections.live());
         let free = live.saturating_sub(self.connections.in_flight);
         let others = u64::from(self.connections.attempts) + free;
         if self.pacing.model == Model::Closed {
