@@ -15,7 +15,6 @@ use crate::common::{
 on_every_backend! {
     every_planned_request_is_sent_once,
     each_planned_connection_is_opened_once_and_carries_its_requests,
-    replaced_connections_lose_no_request,
 }
 
 /// Requests at `schedule`, in place of the closed loop.
@@ -118,21 +117,6 @@ fn each_planned_connection_is_opened_once_and_carries_its_requests(kind: Kind) {
         // To connect is a part of it.
         assert!(first_reply.min_ns() >= connect.min_ns(), "{what}");
         assert_eq!(summary.live.min, 0, "{what}");
-    }
-}
-
-fn replaced_connections_lose_no_request(kind: Kind) {
-    for (path, uses) in [("/", Some(3)), ("/", Some(1)), ("/close", None)] {
-        let what = format!("{path}, {uses:?} requests per connection");
-        let (run, served) = load(kind, path, |plan| {
-            if let Some(uses) = uses {
-                plan.traffic.reuse = Reuse::Requests(many_long(uses));
-            }
-            open(plan, even(1_000.0), 100_000);
-        });
-        expect_faultless(&run, served, &what);
-        expect_sent_once(&run, &what);
-        assert_eq!(run.summary().population.recorded, 200, "{what}");
     }
 }
 
