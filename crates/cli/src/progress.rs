@@ -507,14 +507,12 @@ mod tests {
     fn snapshot(worker: u32, to_ns: u64, successes: u64) -> Snapshot {
         Snapshot {
             worker,
-            from_ns: 0,
             to_ns,
             counts: Progress {
                 successes,
                 ..Progress::default()
             },
             response: SparseHistogram::default(),
-            postponed: 0,
             streams: None,
         }
     }
@@ -581,11 +579,9 @@ mod tests {
     fn streamed(worker: u32, at_ns: u64, acked: u64, again: u64) -> Snapshot {
         Snapshot {
             worker,
-            from_ns: 0,
             to_ns: at_ns + 5,
             counts: Progress::default(),
             response: SparseHistogram::default(),
-            postponed: 0,
             streams: Some(StreamsSoFar {
                 at_ns,
                 account: StreamAccount {

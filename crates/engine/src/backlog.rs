@@ -31,23 +31,15 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Arrivals that do not come before [`Backlog::start`]. At most `waiting_max` wait.
-    pub(crate) fn new(arrivals: Arrivals, waiting_max: u32) -> Self {
+    /// Arrivals that do not come before [`Backlog::start`]; absent where nothing is planned. At most
+    /// `waiting_max` wait.
+    pub(crate) fn new(arrivals: Option<Arrivals>, waiting_max: u32) -> Self {
         Self {
-            arrivals: Some(arrivals),
-            waiting_max: waiting_max as usize,
-            ..Self::none()
-        }
-    }
-
-    /// A backlog in which nothing is planned.
-    pub(crate) fn none() -> Self {
-        Self {
-            arrivals: None,
+            arrivals,
             origin_ns: 0,
             next_ns: u64::MAX,
             waiting: VecDeque::new(),
-            waiting_max: 0,
+            waiting_max: waiting_max as usize,
         }
     }
 
@@ -306,7 +298,7 @@ mod tests {
     /// When waiting arrivals, due at `due_ns`, could have been sent.
     fn possible(due_ns: &[u64], free_ns: u64, places: u64, service_ns: u64) -> Vec<Option<u64>> {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).unwrap();
-        let mut backlog = Backlog::new(schedule.arrivals(0, 1), 100);
+        let mut backlog = Backlog::new(Some(schedule.arrivals(0, 1)), 100);
         for &due_ns in due_ns {
             let possible_ns = None;
             assert!(backlog.push(Arrival {

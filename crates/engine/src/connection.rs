@@ -16,23 +16,15 @@ pub(crate) enum State {
         /// When the next attempt is due.
         retry_ns: u64,
     },
-    /// An attempt is in flight since this instant.
-    Connecting {
-        /// When the attempt began.
-        since_ns: u64,
-    },
+    /// An attempt is in flight.
+    Connecting,
     /// TCP and TLS are there; the server's first words are awaited, such as its HTTP/2 settings.
     Greeting {
-        /// When the attempt began.
-        since_ns: u64,
         /// When the TCP connection was there.
         connected_ns: u64,
     },
     /// An attempt is in flight that is a request: it is answered when the connection is open.
-    Attempting {
-        /// When the attempt began.
-        since_ns: u64,
-    },
+    Attempting,
     /// Open. Where connections are what is requested: one can be opened.
     Open,
     /// brunt has told the server that it sends no more; it awaits the server's answer.
@@ -166,9 +158,9 @@ pub(crate) struct Connection<P: ClientProtocol> {
     pub(crate) is_bounded: bool,
     /// The connection is in the list from which arrivals take one.
     pub(crate) is_offered: bool,
-    /// When the connection was opened last, and when the attempt for it began.
-    pub(crate) opened_ns: u64,
+    /// When the latest attempt began, and when it led to an open connection.
     pub(crate) opened_from_ns: u64,
+    pub(crate) opened_ns: u64,
     /// A request was sent on it since it was opened.
     pub(crate) is_used: bool,
     /// A request on it ended since it was opened: with a reply, or in failure.

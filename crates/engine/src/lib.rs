@@ -63,10 +63,7 @@ pub use prepare::{
     PrepareError, Prepared, prepare, prepare_part, prepare_simulated, prepare_simulated_part,
     uring_refusal,
 };
-pub use protocol::{
-    EncodeError, HoleInFraming, ProtocolError, RawRequestsError, VerbatimError, raw_requests,
-    verbatim_requests,
-};
+pub use protocol::{EncodeError, RawRequestsError, raw_requests, verbatim_requests};
 pub use run::{LoadError, Origin, complete, run};
 pub use session::{Rounds, Session};
 pub use simulate::Machine;

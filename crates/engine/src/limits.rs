@@ -32,7 +32,7 @@ const THREADS_BESIDE: u64 = 1;
 /// Memory of a connection: measured 4.7 KB in the kernel (docs/many-connections.md) and 0.4 KB in
 /// the worker, and room for a request and a reply in the kernel's queues.
 const CONNECTION_BYTES: u64 = 7 << 10;
-/// The same of a server on this machine.
+/// Memory of a connection in a server on this machine.
 const SERVED_BYTES: u64 = 6 << 10;
 /// Memory of the record of a stage in a worker: three histograms of two digits.
 const STAGE_BYTES: u64 = 112 << 10;
@@ -50,89 +50,10 @@ const LOOPBACK_SPREAD_MAX: u64 = 4_096;
 /// ones hold their ports for a while.
 const LOOPBACK_SPREAD_MIN: u64 = 16;
 
-/// A limit that is too low for the run.
+/// A limit of this machine is too low for the run, as the text says with what to change.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LimitError {
-    /// Not enough file descriptors.
-    #[error(
-        "{needed} file descriptors are needed and {limit} allowed; raise the limit with \
-         `ulimit -n {needed}`, or use {remedy}"
-    )]
-    Descriptors {
-        /// Needed at once.
-        needed: u64,
-        /// The hard limit.
-        limit: u64,
-        /// What needs fewer of them.
-        remedy: &'static str,
-    },
-    /// Not enough local ports.
-    #[error(
-        "{needed} connections need as many local ports, and {} {available}; add --source-address, \
-         or widen the range with `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`",
-        addresses_offer(*addresses)
-    )]
-    Ports {
-        /// Needed at once.
-        needed: u64,
-        /// Offered.
-        available: u64,
-        /// Source addresses.
-        addresses: u64,
-    },
-    /// Closed connections hold more local ports than there are.
-    #[error(
-        "{rate_per_s:.0} connections per second hold about {needed} local ports, for a closed \
-         connection keeps its port for {hold_s} s (TIME_WAIT), and {} {available}; add \
-         --source-address, lower --connection-rate, widen the range with \
-         `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`, or let the kernel use ports \
-         again after 1 s with `sysctl -w net.ipv4.tcp_tw_reuse=1`",
-        addresses_offer(*addresses)
-    )]
-    PortsOverTime {
-        /// Highest rate of new connections.
-        rate_per_s: f64,
-        /// How long a closed one holds its port, seconds.
-        hold_s: u64,
-        /// Ports needed at once.
-        needed: u64,
-        /// Offered.
-        available: u64,
-        /// Source addresses.
-        addresses: u64,
-    },
-    /// Not enough address space.
-    #[error(
-        "about {needed_mb} MB of address space are needed and {left_mb} MB left of the {limit_mb} \
-         MB that are allowed (RLIMIT_AS); raise the limit with `ulimit -v`, use fewer workers (-t) \
-         or connections, or limit memory by a cgroup in its place"
-    )]
-    AddressSpace {
-        /// Needed, megabytes.
-        needed_mb: u64,
-        /// Left, megabytes.
-        left_mb: u64,
-        /// The limit, megabytes.
-        limit_mb: u64,
-    },
-    /// Not enough memory.
-    #[error(
-        "about {needed_mb} MB of memory are needed and {available_mb} MB available; use fewer \
-         connections, a smaller --pipeline, fewer --streams, a smaller body or a shorter list"
-    )]
-    Memory {
-        /// Needed, megabytes.
-        needed_mb: u64,
-        /// Available, megabytes.
-        available_mb: u64,
-    },
-}
-
-/// The source addresses that ports are offered at.
-fn addresses_offer(addresses: u64) -> String {
-    counted(addresses, "source address offers", "source addresses offer")
-}
+#[error("{0}")]
+pub struct LimitError(String);
 
 /// Raises the soft limit of file descriptors as far as allowed, and gives it.
 pub fn raise_descriptor_limit() -> u64 {
@@ -220,18 +141,18 @@ pub(crate) fn check(
     let descriptors_limit = raise_descriptor_limit();
     let descriptors_needed = descriptors_needed(plan, backend, descriptors_limit);
     if descriptors_needed > descriptors_limit {
-        return Err(LimitError::Descriptors {
-            needed: descriptors_needed,
-            limit: descriptors_limit,
-            remedy: match (backend, plan.workers.backend) {
-                (Backend::Uring, _) if workers > 1 => "fewer workers (-t) or connections (-c)",
-                (Backend::Epoll, BackendChoice::Epoll) => {
-                    "fewer connections (-c), or --backend uring, whose connections need none"
-                }
-                // io_uring is not to be had.
-                _ => "fewer connections (-c)",
-            },
-        });
+        let remedy = match (backend, plan.workers.backend) {
+            (Backend::Uring, _) if workers > 1 => "fewer workers (-t) or connections (-c)",
+            (Backend::Epoll, BackendChoice::Epoll) => {
+                "fewer connections (-c), or --backend uring, whose connections need none"
+            }
+            // io_uring is not to be had.
+            _ => "fewer connections (-c)",
+        };
+        return Err(LimitError(format!(
+            "{descriptors_needed} file descriptors are needed and {descriptors_limit} allowed; \
+             raise the limit with `ulimit -n {descriptors_needed}`, or use {remedy}"
+        )));
     }
     let ports = match peer {
         Peer::Tcp(target) | Peer::Udp(target) => Some(check_ports(plan, target.ip(), sources)?),
@@ -253,8 +174,9 @@ pub(crate) fn check(
         0 => plan.workers.held_beside_bytes,
         _ => plan.workers.held_beside_bytes + plan.traffic.requests.held_bytes() + payload_bytes,
     };
-    let memory_needed_bytes = workers
-        * (WORKER_BYTES + stage_bytes(&plan.load.model) + names * size_of::<NameRecord>() as u64)
+    let workers_bytes = workers * (WORKER_BYTES + stage_bytes(&plan.load.model));
+    let memory_needed_bytes = workers_bytes
+        + workers * names * size_of::<NameRecord>() as u64
         + payload_bytes
         + plan.traffic.requests.held_bytes()
         + logged_bytes(plan)
@@ -264,27 +186,28 @@ pub(crate) fn check(
         let stacks_bytes = (workers + THREADS_BESIDE) * threads::STACK_BYTES as u64;
         // Less what is the kernel's.
         let of_connections = connections * (connection_bytes - served_bytes(peer)) / 2;
-        let needed = workers * (WORKER_BYTES + stage_bytes(&plan.load.model))
-            + payload_bytes
-            + of_connections
-            + queue_bytes
-            + stacks_bytes;
+        let needed = workers_bytes + payload_bytes + of_connections + queue_bytes + stacks_bytes;
         if needed > space.left_bytes() {
-            return Err(LimitError::AddressSpace {
-                needed_mb: needed.div_ceil(1 << 20),
-                left_mb: space.left_bytes() >> 20,
-                limit_mb: space.limit_bytes >> 20,
-            });
+            return Err(LimitError(format!(
+                "about {} MB of address space are needed and {} MB left of the {} MB that are \
+                 allowed (RLIMIT_AS); raise the limit with `ulimit -v`, use fewer workers (-t) or \
+                 connections, or limit memory by a cgroup in its place",
+                needed.div_ceil(1 << 20),
+                space.left_bytes() >> 20,
+                space.limit_bytes >> 20
+            )));
         }
     }
     let memory_available_bytes = memory::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
     {
-        return Err(LimitError::Memory {
-            needed_mb: memory_needed_bytes >> 20,
-            available_mb: available >> 20,
-        });
+        return Err(LimitError(format!(
+            "about {} MB of memory are needed and {} MB available; use fewer connections, a \
+             smaller --pipeline, fewer --streams, a smaller body or a shorter list",
+            memory_needed_bytes >> 20,
+            available >> 20
+        )));
     }
     Ok(LimitsChecked {
         descriptors_needed,
@@ -306,20 +229,22 @@ fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u
     if needed <= available {
         return Ok((needed, available));
     }
-    Err(match &plan.load.model {
-        LoadModel::Sessions { schedule, .. } => LimitError::PortsOverTime {
-            rate_per_s: schedule.rate_max(),
-            hold_s: port_hold_s(target),
-            needed,
-            available,
-            addresses,
-        },
-        _ => LimitError::Ports {
-            needed,
-            available,
-            addresses,
-        },
-    })
+    let offer = counted(addresses, "source address offers", "source addresses offer");
+    let widen = "widen the range with `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`";
+    Err(LimitError(match &plan.load.model {
+        LoadModel::Sessions { schedule, .. } => format!(
+            "{:.0} connections per second hold about {needed} local ports, for a closed connection \
+             keeps its port for {} s (TIME_WAIT), and {offer} {available}; add --source-address, \
+             lower --connection-rate, {widen}, or let the kernel use ports again after 1 s with \
+             `sysctl -w net.ipv4.tcp_tw_reuse=1`",
+            schedule.rate_max(),
+            port_hold_s(target)
+        ),
+        _ => format!(
+            "{needed} connections need as many local ports, and {offer} {available}; add \
+             --source-address, or {widen}"
+        ),
+    }))
 }
 
 /// Memory of the log of single requests, where it is known how many there will be.

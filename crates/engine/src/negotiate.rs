@@ -13,15 +13,13 @@ use brunt_io::tls_config::remedy;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{Plan, ProtocolSpec, WebSocketExchange};
 use brunt_proto::http1::ReplyError;
-use brunt_proto::http2::{
-    Client, ConnectionError, KnownHead, Progress, Request, RequestError, Template,
-};
-use brunt_proto::tls::{self, CertificateObjection, ClientSide, TlsError, Version};
+use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress};
+use brunt_proto::tls::{self, ClientSide, TlsError, Version};
 use brunt_proto::{Limits, websocket};
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
 use thiserror::Error;
 
-use crate::protocol::{ProtocolError, TlsClient, offer_of};
+use crate::protocol::{TlsClient, offer_of};
 
 /// How long a server of TLS 1.3 is listened to for the refusal of a client whose handshake is
 /// complete, nanoseconds. Most servers say something at once: a refusal or session tickets.
@@ -45,11 +43,7 @@ pub(crate) struct Negotiated {
 /// TLS as negotiated.
 #[derive(Clone, Debug)]
 pub(crate) struct NegotiatedTls {
-    /// What all sessions share.
-    side: ClientSide,
-    /// The protocol that the server chose (ALPN), or HTTP/1.1 where it chose none; absent where
-    /// none is offered.
-    alpn: Option<&'static [u8]>,
+    pub(crate) client: TlsClient,
     /// For the report.
     pub(crate) description: DescribedTls,
 }
@@ -89,13 +83,9 @@ impl Negotiated {
         let alpn = negotiated.protocol.alpn.map(str::as_bytes);
         let session = machine
             .negotiate(&plan.connection.protocol, alpn, side.as_ref())
-            .map_err(|reason| {
-                let server = plan.target.authority.clone();
-                NegotiateError::Handshake { server, reason }
-            })?;
+            .map_err(|reason| no_session(&plan.target.authority, &reason))?;
         negotiated.tls = side.zip(session).map(|(side, session)| NegotiatedTls {
-            side,
-            alpn,
+            client: TlsClient { side, alpn },
             description: describe(&session),
         });
         Ok(negotiated)
@@ -103,11 +93,14 @@ impl Negotiated {
 
     /// Absent in clear text.
     pub(crate) fn tls_client(&self) -> Option<TlsClient> {
-        self.tls.as_ref().map(|tls| TlsClient {
-            side: tls.side.clone(),
-            alpn: tls.alpn,
-        })
+        self.tls.as_ref().map(|tls| tls.client.clone())
     }
+}
+
+/// What is said where a server allows `depth` requests in flight, fewer than were `asked` for.
+fn allowed_note(protocol: Protocol, depth: u32, asked: u32) -> Option<String> {
+    let many = protocol.depth.many;
+    (depth < asked).then(|| format!("the server allows {depth} {many} per connection"))
 }
 
 /// Negotiates TLS and a protocol over a connection that is just open, and closes it.
@@ -185,10 +178,7 @@ impl Negotiation<'_> {
                     _ => format!("the server's ALPN offers no {name}"),
                 },
             ),
-            None => (depth < asked).then(|| {
-                let many = protocol.depth.many;
-                format!("the server allows {depth} {many} per connection")
-            }),
+            None => allowed_note(protocol, depth, asked),
         };
         Ok(Negotiated {
             protocol,
@@ -210,14 +200,15 @@ impl Negotiation<'_> {
             .connection
             .protocol
             .chosen(session.alpn.as_deref());
-        let protocol = chosen.ok_or_else(|| NegotiateError::NotOffered {
-            server: self.server(),
-            protocol: self.plan.connection.protocol.preferred(),
-            has_chosen_none: true,
+        let protocol = chosen.ok_or_else(|| {
+            let preferred = self.plan.connection.protocol.preferred();
+            not_offered(self.server(), preferred, "it chose none")
         })?;
         let tls = NegotiatedTls {
-            side,
-            alpn: protocol.alpn.map(str::as_bytes),
+            client: TlsClient {
+                side,
+                alpn: protocol.alpn.map(str::as_bytes),
+            },
             description: describe(&session),
         };
         Ok((protocol, tls))
@@ -250,40 +241,38 @@ impl Negotiation<'_> {
         }
     }
 
-    fn failed(&self, step: &'static str, error: LinkError) -> NegotiateError {
+    fn failed(&self, step: &str, error: LinkError) -> NegotiateError {
         let server = self.server();
-        match error {
-            LinkError::Timeout => NegotiateError::Timeout {
-                server,
-                step,
-                limit_ms: self.plan.limits.connect_timeout_ns / 1_000_000,
-            },
-            LinkError::Lost(reason) => NegotiateError::Lost {
-                server,
-                step,
-                reason,
-            },
-            LinkError::NotTls => NegotiateError::NotTls { server },
-            LinkError::Tls(TlsError::Certificate(reason)) => {
-                NegotiateError::Certificate { server, reason }
+        NegotiateError(match error {
+            LinkError::Timeout => format!(
+                "{server} did not complete {step} within {} ms; is it the right port? A slow \
+                 server needs a longer --connect-timeout",
+                self.plan.limits.connect_timeout_ns / 1_000_000
+            ),
+            LinkError::Lost(reason) => return lost(server, step, &reason),
+            LinkError::NotTls => {
+                format!("{server} does not speak TLS; use http:// in place of https://")
             }
-            LinkError::Tls(reason @ TlsError::NoCommonProtocol) => {
-                match self.plan.connection.protocol.protocols() {
-                    [only] if only.version_option.is_some() => NegotiateError::NotOffered {
-                        server,
-                        protocol: *only,
-                        has_chosen_none: false,
-                    },
-                    _ => NegotiateError::Handshake { server, reason },
-                }
+            LinkError::Tls(TlsError::Certificate(reason)) => format!(
+                "{server} is not trusted: the certificate {reason}; {}",
+                remedy(reason.fault)
+            ),
+            LinkError::Tls(reason) => {
+                let protocols = self.plan.connection.protocol.protocols();
+                return match (reason, protocols) {
+                    (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
+                        let refused = format!("it refuses {}", only.alpn.unwrap_or_default());
+                        not_offered(server, *only, &refused)
+                    }
+                    (reason, _) => no_session(server, &reason),
+                };
             }
-            LinkError::Tls(reason) => NegotiateError::Handshake { server, reason },
-        }
+        })
     }
 
     /// Host and port, as in the URL.
-    fn server(&self) -> String {
-        self.plan.target.authority.clone()
+    fn server(&self) -> &str {
+        &self.plan.target.authority
     }
 }
 
@@ -293,11 +282,11 @@ impl Negotiation<'_> {
 pub(crate) fn refuse_pipeline(plan: &Plan, protocol: Protocol) -> Result<(), NegotiateError> {
     match (plan.traffic.pipeline.get(), plan.traffic.streams.get()) {
         (1, _) | (_, 2..) => Ok(()),
-        (depth, _) => Err(NegotiateError::Pipeline {
-            server: plan.target.authority.clone(),
-            protocol,
-            depth,
-        }),
+        (depth, _) => Err(NegotiateError(format!(
+            "--pipeline is for HTTP/1.1, and {} is spoken with {}; use {} {depth}, or --http1 with \
+             --pipeline {depth}",
+            protocol.name, plan.target.authority, protocol.depth.option
+        ))),
     }
 }
 
@@ -309,120 +298,38 @@ fn describe(session: &tls::Negotiated) -> DescribedTls {
     }
 }
 
-/// Why the run and the server cannot come to terms.
+/// Why the run and the server cannot come to terms, in words.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum NegotiateError {
-    /// The server's certificate does not pass.
-    #[error("{server} is not trusted: the certificate {reason}; {}", remedy(reason.fault))]
-    Certificate {
-        /// Host and port.
-        server: String,
-        /// What is wrong with it.
-        reason: CertificateObjection,
-    },
-    /// The TLS handshake failed otherwise.
-    #[error(
+#[error("{0}")]
+pub struct NegotiateError(String);
+
+/// The connection was closed or lost before it could be used.
+fn lost(server: &str, step: &str, reason: &io::Error) -> NegotiateError {
+    NegotiateError(format!(
+        "the connection to {server} was lost during {step} ({reason}); is it the right port?"
+    ))
+}
+
+/// The TLS handshake failed, by an alert or by what cannot be negotiated.
+fn no_session(server: &str, reason: &TlsError) -> NegotiateError {
+    NegotiateError(format!(
         "no TLS session with {server}: {reason}; what is offered can be changed with --cert, \
          --sni, --tls-min and --tls-max"
-    )]
-    Handshake {
-        /// Host and port.
-        server: String,
-        /// An alert, or what cannot be negotiated.
-        reason: TlsError,
-    },
-    /// An https URL, and a server that answers in clear text.
-    #[error("{server} does not speak TLS; use http:// in place of https://")]
-    NotTls {
-        /// Host and port.
-        server: String,
-    },
-    /// An http URL, and a server that answers as one of TLS does.
-    #[error("{server} speaks TLS; use https:// in place of http://")]
-    IsTls {
-        /// Host and port.
-        server: String,
-    },
-    /// The connection was closed or lost before it could be used.
-    #[error("the connection to {server} was lost during {step} ({reason}); is it the right port?")]
-    Lost {
-        /// Host and port.
-        server: String,
-        /// During what, in words.
-        step: &'static str,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// The server takes too long.
-    #[error(
-        "{server} did not complete {step} within {limit_ms} ms; is it the right port? A slow \
-         server needs a longer --connect-timeout"
-    )]
-    Timeout {
-        /// Host and port.
-        server: String,
-        /// During what, in words.
-        step: &'static str,
-        /// The limit of a connection attempt.
-        limit_ms: u64,
-    },
-    /// A version of HTTP was asked for, and the server does not have it.
-    #[error(
-        "{server} does not offer {} ({}); leave out {}{}",
-        protocol.name,
-        said(*protocol, *has_chosen_none),
-        protocol.version_option.unwrap_or_default(),
-        instead(*protocol)
-    )]
-    NotOffered {
-        /// Host and port.
-        server: String,
-        /// What was asked for.
-        protocol: Protocol,
-        /// The server chose no protocol, rather than to refuse this one.
-        has_chosen_none: bool,
-    },
-    /// Pipelining was asked for, and a protocol is spoken that has streams.
-    #[error(
-        "--pipeline is for HTTP/1.1, and {name} is spoken with {server}; use {option} {depth}, or \
-         --http1 with --pipeline {depth}",
-        name = protocol.name,
-        option = protocol.depth.option
-    )]
-    Pipeline {
-        /// Host and port.
-        server: String,
-        /// What is spoken.
-        protocol: Protocol,
-        /// Asked for.
-        depth: u32,
-    },
-    /// What only this protocol can fail at, as it says it.
-    #[error(transparent)]
-    Protocol(ProtocolError),
+    ))
 }
 
-fn of_protocol(error: impl Into<ProtocolError>) -> NegotiateError {
-    NegotiateError::Protocol(error.into())
-}
-
-/// What a server says in ALPN of a version of HTTP that it does not have.
-fn said(protocol: Protocol, has_chosen_none: bool) -> String {
-    match protocol.alpn.filter(|_| protocol.needs_alpn) {
-        None => "ALPN".to_owned(),
-        Some(_) if has_chosen_none => "ALPN: it chose none".to_owned(),
-        Some(name) => format!("ALPN: it refuses {name}"),
-    }
-}
-
-/// What is spoken with a server that does not name this version of HTTP.
-fn instead(protocol: Protocol) -> &'static str {
-    if protocol.needs_alpn {
-        ", and HTTP/1.1 is spoken"
+/// A version of HTTP was asked for, and the server does not have it. `refused` is how it says so
+/// in ALPN.
+fn not_offered(server: &str, protocol: Protocol, refused: &str) -> NegotiateError {
+    let (name, option) = (protocol.name, protocol.version_option.unwrap_or_default());
+    NegotiateError(if protocol.needs_alpn && protocol.alpn.is_some() {
+        format!(
+            "{server} does not offer {name} (ALPN: {refused}); leave out {option}, and HTTP/1.1 is \
+             spoken"
+        )
     } else {
-        ""
-    }
+        format!("{server} does not offer {name} (ALPN); leave out {option}")
+    })
 }
 
 /// The step that is HTTP/2's own (RFC 9113 section 3.4).
@@ -431,48 +338,15 @@ const SETTINGS: &str = "the exchange of HTTP/2 settings";
 const ANSWER_BYTES_MAX: usize = 16;
 /// First two bytes of an alert in TLS (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[21, 3];
-
-/// Why HTTP/2 is not spoken with a server.
-#[derive(Debug, Error)]
-enum Http2Error {
-    /// HTTP/2 was asked for in clear text, and the server answers by something else.
-    #[error(
-        "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
-         https://"
-    )]
-    NotInClearText { server: String, instead: String },
-    /// HTTP/2 was negotiated, and the server breaks its rules.
-    #[error("{server} chose HTTP/2 and sends something else ({reason}); use --http1")]
-    Broken {
-        server: String,
-        reason: ConnectionError,
-    },
-    /// The server takes no requests.
-    #[error(
-        "{server} allows no requests in HTTP/2 (its SETTINGS_MAX_CONCURRENT_STREAMS is 0); use \
-         --http1"
-    )]
-    NoStreams { server: String },
-    /// The request cannot be put into HTTP/2.
-    #[error("the request cannot be sent in HTTP/2: {0}")]
-    Request(RequestError),
-}
+/// How a response of HTTP/1.1 begins.
+const HTTP1: &[u8] = b"HTTP/1.";
 
 impl Negotiation<'_> {
     /// Sends the client's first frames of HTTP/2 and waits for the server's. Gives how many
     /// requests may be in flight.
     fn exchange_settings(&mut self, is_tls: bool) -> Result<u32, NegotiateError> {
-        let target = &self.plan.target;
-        // The client reads replies by what was asked. Nothing is.
-        let template = Template::new(&Request {
-            method: "GET",
-            scheme: target.scheme.name(),
-            authority: &target.authority,
-            path: "/",
-            headers: &[],
-            body: &[],
-        });
-        let template = template.map_err(|reason| of_protocol(Http2Error::Request(reason)))?;
+        // The client reads replies by what was asked: nothing is.
+        let requests = &[];
         let (limits, mut known) = (Limits::default(), KnownHead::default());
         let mut client = Client::new(self.plan.traffic.streams.get(), self.plan.connection.http2);
         let (mut frames, mut received, mut answer) = (Vec::new(), Vec::new(), Vec::new());
@@ -485,22 +359,18 @@ impl Negotiation<'_> {
             let mut rest = &received[..];
             loop {
                 let now_ns = clock::now_ns();
-                let outcome = client.receive(
-                    rest,
-                    now_ns,
-                    std::slice::from_ref(&template),
-                    &limits,
-                    &mut known,
-                    &mut frames,
-                );
+                let outcome =
+                    client.receive(rest, now_ns, requests, &limits, &mut known, &mut frames);
                 let Progress { consumed, event } =
                     outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
                 if client.is_ready() {
                     let allowed = client.peer_streams_max().unwrap_or(u32::MAX);
                     return match allowed {
-                        0 => Err(of_protocol(Http2Error::NoStreams {
-                            server: self.server(),
-                        })),
+                        0 => Err(NegotiateError(format!(
+                            "{} allows no requests in HTTP/2 (its SETTINGS_MAX_CONCURRENT_STREAMS \
+                             is 0); use --http1",
+                            self.server()
+                        ))),
                         _ => Ok(allowed),
                     };
                 }
@@ -514,14 +384,12 @@ impl Negotiation<'_> {
 
     /// The connection ended, or the time was up, before the server's SETTINGS came.
     fn no_settings(&self, is_tls: bool, answer: &[u8], error: LinkError) -> NegotiateError {
-        if !is_tls && let Some(error) = self.known_answer(answer) {
-            return error;
-        }
+        let is_known = answer.starts_with(TLS_ALERT) || answer.starts_with(HTTP1);
         match error {
-            LinkError::Lost(_) if !is_tls => of_protocol(Http2Error::NotInClearText {
-                server: self.server(),
-                instead: "it closes the connection".to_owned(),
-            }),
+            LinkError::Lost(_) if !is_tls => {
+                self.not_in_clear_text(answer, "it closes the connection")
+            }
+            _ if !is_tls && is_known => self.not_in_clear_text(answer, ""),
             // It refuses the client: see `listen_for_refusal`.
             LinkError::Tls(_) => self.failed(TLS, error),
             _ => self.failed(SETTINGS, error),
@@ -535,29 +403,36 @@ impl Negotiation<'_> {
         answer: &[u8],
         reason: ConnectionError,
     ) -> NegotiateError {
-        let server = self.server();
         if is_tls {
-            return of_protocol(Http2Error::Broken { server, reason });
+            return NegotiateError(format!(
+                "{} chose HTTP/2 and sends something else ({reason}); use --http1",
+                self.server()
+            ));
         }
-        let instead = match reason {
-            ConnectionError::NotHttp2 => "it sends something else".to_owned(),
-            reason => reason.to_string(),
-        };
-        self.known_answer(answer)
-            .unwrap_or_else(|| of_protocol(Http2Error::NotInClearText { server, instead }))
+        match reason {
+            ConnectionError::NotHttp2 => self.not_in_clear_text(answer, "it sends something else"),
+            reason => self.not_in_clear_text(answer, &reason.to_string()),
+        }
     }
 
-    /// What a server speaks that answers HTTP/2 in clear text like this, if it is to be seen.
-    fn known_answer(&self, answer: &[u8]) -> Option<NegotiateError> {
+    /// The server does not answer HTTP/2 in clear text: what it does `instead`, where its answer
+    /// does not tell.
+    fn not_in_clear_text(&self, answer: &[u8], instead: &str) -> NegotiateError {
         let server = self.server();
         if answer.starts_with(TLS_ALERT) {
-            Some(NegotiateError::IsTls { server })
-        } else if answer.starts_with(b"HTTP/1.") {
-            let instead = "it answers in HTTP/1.1".to_owned();
-            Some(of_protocol(Http2Error::NotInClearText { server, instead }))
-        } else {
-            None
+            return NegotiateError(format!(
+                "{server} speaks TLS; use https:// in place of http://"
+            ));
         }
+        let instead = if answer.starts_with(HTTP1) {
+            "it answers in HTTP/1.1"
+        } else {
+            instead
+        };
+        NegotiateError(format!(
+            "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
+             https://"
+        ))
     }
 }
 
@@ -567,23 +442,6 @@ const UPGRADE: &str = "the upgrade to WebSocket";
 const NONCE: [u8; 16] = *b"brunt negotiates";
 /// The mask of the one frame that is sent before the run.
 const ZERO_MASK: websocket::MaskKey = [0; 4];
-
-/// Why WebSocket is not spoken with a server.
-#[derive(Debug, Error)]
-enum WebSocketError {
-    /// The server does not agree to it.
-    #[error(
-        "{server} does not speak WebSocket at this URL: {reason}{}",
-        advice(reason)
-    )]
-    Refused {
-        server: String,
-        reason: websocket::ClientError,
-    },
-    /// The upgrade cannot be asked for.
-    #[error(transparent)]
-    Offer(websocket::OfferError),
-}
 
 /// What to type where a server refuses an upgrade, if that can be told.
 fn advice(reason: &websocket::ClientError) -> &'static str {
@@ -610,13 +468,14 @@ impl Negotiation<'_> {
     /// Upgrades the connection to WebSocket, and says that it closes.
     fn upgrade(&mut self, exchange: &WebSocketExchange) -> Result<(), NegotiateError> {
         let refused = |reason: websocket::ClientError| {
-            of_protocol(WebSocketError::Refused {
-                server: self.plan.target.authority.clone(),
-                reason,
-            })
+            NegotiateError(format!(
+                "{} does not speak WebSocket at this URL: {reason}{}",
+                self.plan.target.authority,
+                advice(&reason)
+            ))
         };
-        let offer = offer_of(self.plan, exchange)
-            .map_err(|reason| of_protocol(WebSocketError::Offer(reason)))?;
+        let offer =
+            offer_of(self.plan, exchange).map_err(|reason| NegotiateError(reason.to_string()))?;
         let limits = Limits::default();
         let settings = websocket::Settings {
             offer: &offer,

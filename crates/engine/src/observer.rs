@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use brunt_record::{Histogram, RequestLog, SparseHistogram, StreamAccount};
 
@@ -51,12 +51,8 @@ pub struct Progress {
     pub successes: u64,
     /// Responses with a status of 400 and more so far, all phases.
     pub errors: u64,
-    /// Failures of any scope so far, all phases.
+    /// Failures of any scope so far, all phases, and arrivals that were never sent.
     pub failures: u64,
-    /// Of the failures, those of attempts to connect.
-    pub connect_failures: u64,
-    /// Of the failures, requests without a response in time, and arrivals that were never sent.
-    pub timeouts: u64,
     /// Bytes received so far, all phases.
     pub bytes_received: u64,
     /// Bytes handed to the kernel so far, all phases; without what TLS adds.
@@ -75,8 +71,6 @@ impl Progress {
             successes: self.successes + other.successes,
             errors: self.errors + other.errors,
             failures: self.failures + other.failures,
-            connect_failures: self.connect_failures + other.connect_failures,
-            timeouts: self.timeouts + other.timeouts,
             bytes_received: self.bytes_received + other.bytes_received,
             bytes_sent: self.bytes_sent + other.bytes_sent,
             live: self.live + other.live,
@@ -92,8 +86,6 @@ impl Progress {
             successes: self.successes - before.successes,
             errors: self.errors - before.errors,
             failures: self.failures - before.failures,
-            connect_failures: self.connect_failures - before.connect_failures,
-            timeouts: self.timeouts - before.timeouts,
             bytes_received: self.bytes_received - before.bytes_received,
             bytes_sent: self.bytes_sent - before.bytes_sent,
             ..self
@@ -106,8 +98,6 @@ impl Progress {
 pub struct Snapshot {
     /// Its number.
     pub worker: u32,
-    /// When the last one was taken; 0 for the first one of a round.
-    pub from_ns: u64,
     /// When it was taken.
     pub to_ns: u64,
     /// Counts since then, with open connections and waiting arrivals as they are now.
@@ -117,9 +107,6 @@ pub struct Snapshot {
     /// Response times of the window that were recorded since then, where the observer wants them.
     /// Counts and sum are exact, smallest and largest as exact as the buckets.
     pub response: SparseHistogram,
-    /// Times since the last one that there was no room for a snapshot. Nothing of it is missing
-    /// here.
-    pub postponed: u32,
 }
 
 /// How far the streams of one worker have come, by the kernel's accounts.
@@ -176,42 +163,42 @@ impl<F: FnMut(Phase, &Progress)> RunObserver for F {
     }
 }
 
-/// Where a worker hands over its snapshots.
-#[derive(Clone, Debug)]
-pub(crate) struct SnapshotSender {
-    sender: SyncSender<Snapshot>,
-    with_response_times: bool,
-}
-
-/// The snapshots of all workers.
+/// The snapshots of all workers in a round.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
+    sender: SyncSender<Snapshot>,
     receiver: Receiver<Snapshot>,
+    with_response_times: bool,
     /// The number of the first worker.
     first: u32,
     /// By worker, from the first on.
     progress: Vec<Progress>,
 }
 
-/// A way for the snapshots of `workers`, by their numbers, in one round, to `observer`.
-pub(crate) fn snapshots(
-    workers: Range<u32>,
-    observer: &mut dyn RunObserver,
-) -> (SnapshotSender, Snapshots) {
-    let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
-    let snapshots = Snapshots {
-        receiver,
-        first: workers.start,
-        progress: vec![Progress::default(); workers.len()],
-    };
-    let sender = SnapshotSender {
-        sender,
-        with_response_times: observer.wants_response_times(),
-    };
-    (sender, snapshots)
-}
-
 impl Snapshots {
+    /// Those of `workers`, by their numbers, for `observer`.
+    pub(crate) fn new(workers: Range<u32>, observer: &mut dyn RunObserver) -> Self {
+        let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
+        Self {
+            sender,
+            receiver,
+            with_response_times: observer.wants_response_times(),
+            first: workers.start,
+            progress: vec![Progress::default(); workers.len()],
+        }
+    }
+
+    /// The side of a worker.
+    pub(crate) fn shown(&self, worker: u32) -> Shown {
+        Shown {
+            sender: self.sender.clone(),
+            worker,
+            due_ns: 0,
+            counts: Progress::default(),
+            response: self.with_response_times.then(Histogram::default),
+        }
+    }
+
     /// Shows what has come since.
     pub(crate) fn deliver(&mut self, observer: &mut dyn RunObserver) {
         while let Ok(snapshot) = self.receiver.try_recv() {
@@ -244,30 +231,16 @@ impl Snapshots {
 /// A worker's side: what it has shown so far, and when it may show more.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    sender: SnapshotSender,
+    sender: SyncSender<Snapshot>,
     worker: u32,
+    /// When the next snapshot is due; [`u64::MAX`] when the round is over.
     pub(crate) due_ns: u64,
-    taken_ns: u64,
     counts: Progress,
     /// Absent where nobody wants response times.
     response: Option<Histogram>,
-    postponed: u32,
 }
 
 impl Shown {
-    pub(crate) fn new(sender: SnapshotSender, worker: u32) -> Self {
-        let response = sender.with_response_times.then(Histogram::default);
-        Self {
-            sender,
-            worker,
-            due_ns: 0,
-            taken_ns: 0,
-            counts: Progress::default(),
-            response,
-            postponed: 0,
-        }
-    }
-
     /// Hands over what was counted since, if there is room for it.
     pub(crate) fn show(
         &mut self,
@@ -277,18 +250,13 @@ impl Shown {
         response: &Histogram,
     ) {
         self.due_ns = now_ns.saturating_add(INTERVAL_NS);
-        match self
-            .sender
-            .sender
-            .try_send(self.since_last(now_ns, counts, streams, response))
-        {
-            Ok(()) => {
-                (self.taken_ns, self.counts, self.postponed) = (now_ns, counts, 0);
-                if let Some(shown) = &mut self.response {
-                    shown.clone_from(response);
-                }
+        let snapshot = self.since_last(now_ns, counts, streams, response);
+        // Where there is no room, it is a part of the next one.
+        if self.sender.try_send(snapshot).is_ok() {
+            self.counts = counts;
+            if let Some(shown) = &mut self.response {
+                shown.clone_from(response);
             }
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.postponed += 1,
         }
     }
 
@@ -302,7 +270,6 @@ impl Shown {
     ) -> Snapshot {
         Snapshot {
             worker: self.worker,
-            from_ns: self.taken_ns,
             to_ns: now_ns,
             counts: counts.since(self.counts),
             streams,
@@ -311,7 +278,6 @@ impl Shown {
                 .as_ref()
                 .map(|shown| SparseHistogram::between(shown, response))
                 .unwrap_or_default(),
-            postponed: self.postponed,
         }
     }
 }
@@ -471,6 +437,11 @@ impl Control {
             .saturating_add(INTERRUPTED_DRAIN_NS)
     }
 
+    /// Whether workers leave at once.
+    pub(crate) fn leaves_at_once(&self) -> bool {
+        self.aborted.is_set() || self.hurried.is_set()
+    }
+
     /// Makes the workers leave at once; there will be no result.
     pub fn abort(&self) {
         self.aborted.set();
@@ -515,12 +486,10 @@ mod tests {
     fn what_an_observer_has_no_method_for_goes_to_the_one_behind_it() {
         let snapshot = Snapshot {
             worker: 0,
-            from_ns: 0,
             to_ns: 1,
             counts: Progress::default(),
             streams: None,
             response: SparseHistogram::default(),
-            postponed: 0,
         };
         let show = |observer: &mut dyn RunObserver| {
             observer.progress(Phase::Measure, &Progress::default());
@@ -541,8 +510,6 @@ mod tests {
             successes: 1,
             errors: 2,
             failures: 3,
-            connect_failures: 4,
-            timeouts: 5,
             bytes_received: 6,
             bytes_sent: 7,
             live: 8,
@@ -563,7 +530,7 @@ mod tests {
         assert_eq!(others, before);
         let both = before.plus(since);
         assert_eq!((both.live, both.waiting), (10, 9));
-        assert_eq!((both.timeouts, both.bytes_sent), (10, 14));
+        assert_eq!((both.failures, both.bytes_sent), (6, 14));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use brunt_io::backend::Peer;
 use brunt_io::cpu::{Cpus, allowed_cpus};
 use brunt_load::{LoadModel, Placement as Choice, Plan, Schedule};
-use brunt_probe::server::{ServerMachine, ServerWatch, machine_of};
+use brunt_probe::server::{ServerMachine, machine_of};
 use brunt_record::Placement;
 
 /// Arrivals per second that a worker plans at most: far above what any server answers, and what a
@@ -43,29 +43,24 @@ impl Placed {
         }
     }
 
-    /// For a plan on this machine whose target is at `peer`; with the server, where that was looked
-    /// for and is to be watched.
-    pub(crate) fn choose(plan: &Plan, peer: &Peer) -> (Self, Option<ServerWatch>) {
-        let (server, watch) = match plan.workers.placement {
+    /// For a plan on this machine whose target is at `peer`.
+    pub(crate) fn choose(plan: &Plan, peer: &Peer) -> Self {
+        let server = match plan.workers.placement {
             Choice::Auto => machine_of(&plan.observation.watch, peer),
-            Choice::Scheduler | Choice::Given | Choice::Bound(_) => (ServerMachine::Other, None),
+            Choice::Scheduler | Choice::Given | Choice::Bound(_) => ServerMachine::Other,
         };
         let surroundings = Surroundings {
             allowed: allowed_cpus().unwrap_or_default(),
             cpus: Cpus::of_process(),
             server,
         };
-        (Self::among(plan, &surroundings), watch)
+        Self::among(plan, &surroundings)
     }
 
     fn among(plan: &Plan, surroundings: &Surroundings) -> Self {
-        let Surroundings {
-            allowed,
-            cpus,
-            server,
-        } = surroundings;
+        let (allowed, cpus) = (&surroundings.allowed, surroundings.cpus);
         let unbound = |reason| Self::unbound(plan, Some(reason));
-        let affinities = match (&plan.workers.placement, server) {
+        let affinities = match (&plan.workers.placement, &surroundings.server) {
             (Choice::Scheduler, _) => return unbound(Placement::Off),
             (Choice::Given, _) => return unbound(Placement::Given),
             (Choice::Bound(cpus), _) => {
@@ -195,8 +190,8 @@ mod tests {
             (2, &[0, 1], here(&[&[7]]), ServerBound, 1, &[1]),
             (2, &[4, 6], here(&[&[4, 5, 6]]), ServerAnywhere, 1, &[6]),
         ];
-        let expect = |wish, workers, allowed, server, reason, expected: u32, cpus: &[u32]| {
-            let plan = plan(wish, workers);
+        let expect = |choice, workers, allowed, server, reason, expected: u32, cpus: &[u32]| {
+            let plan = plan(choice, workers);
             let surroundings = surroundings(allowed, server);
             let placed = Placed::among(&plan, &surroundings);
             let context = format!("{:?}, {surroundings:?}", plan.workers.placement);

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::ToSocketAddrs;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
@@ -16,7 +16,6 @@ use brunt_io::tls_config::{self, TlsConfigError};
 use brunt_io::uring::Uring;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{BackendChoice, Load, Part, Placement, Plan, Schedule, WithheldParts, Work};
-use brunt_probe::server::ServerWatch;
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
@@ -68,88 +67,12 @@ pub enum PrepareError {
     /// A limit is too low.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// More workers than connections.
-    #[error(
-        "{workers} workers cannot share {}; use -t {connections} or fewer, or more connections",
-        counted(u64::from(*connections), "connection", "connections")
-    )]
-    MoreWorkersThanConnections {
-        /// Asked for.
-        workers: u32,
-        /// Asked for.
-        connections: u32,
-    },
-    /// More workers than CPUs.
-    #[error(
-        "{workers} workers need as many CPUs, and this process may use {cpus}; use -t {cpus}, or \
-         --oversubscribe to run them all the same"
-    )]
-    MoreWorkersThanCpus {
-        /// Asked for.
-        workers: u32,
-        /// Usable.
-        cpus: u32,
-    },
-    /// The plan has no such workers.
-    #[error("a plan of {workers} workers has no workers up to number {last}")]
-    NoSuchWorkers {
-        /// The number of the last one of the part, from 0.
-        last: u32,
-        /// Of the plan.
-        workers: u32,
-    },
-    /// The share of its amounts is no plan.
-    #[error("the rate of the plan is too low to be shared out")]
-    NoShare,
-    /// The schedule has more arrivals than the workers can plan.
-    #[error(
-        "{rate_per_s} arrivals per second are more than {workers} worker(s) can plan, which is \
-         {most_per_s}; use a rate of at most that, or more workers (-t)"
-    )]
-    RateTooHigh {
-        /// The highest rate of the schedule.
-        rate_per_s: f64,
-        /// Asked for.
-        workers: u32,
-        /// What they can plan.
-        most_per_s: f64,
-    },
-    /// Pipelined requests are too large in all.
-    #[error(
-        "{pipeline} requests of {bytes} bytes in flight on a connection take more than {} MiB; use \
-         a smaller --pipeline (in place of weighttp, -K) or body", COPIES_BYTES_MAX >> 20
-    )]
-    PayloadTooLarge {
-        /// Depth asked for.
-        pipeline: u32,
-        /// Bytes of one request.
-        bytes: usize,
-    },
-    /// A source address is IPv4 and the target IPv6, or the reverse.
-    #[error(
-        "cannot connect from {address} to {target}: --source-address takes an address of the \
-         target's family, IPv4 or IPv6"
-    )]
-    SourceFamily {
-        /// As given.
-        address: String,
-        /// The target's.
-        target: String,
-    },
     /// An option of the sockets cannot be had.
     #[error(transparent)]
     Sockets(#[from] SocketOptionError),
-    /// Bandwidth is measured over TCP alone.
-    #[error("a Unix socket has no account of what was acknowledged; give the server's HOST:PORT")]
-    StreamsOverUnix,
-    /// A source address cannot be used.
-    #[error("cannot connect from {address}: {reason}; --source-address takes a local address")]
-    SourceAddress {
-        /// As given.
-        address: String,
-        /// The kernel's reason.
-        reason: io::Error,
-    },
+    /// This machine cannot run the plan so, as the text says with what to change.
+    #[error("{0}")]
+    Plan(String),
 }
 
 /// A run that can start.
@@ -168,8 +91,6 @@ pub struct Prepared {
     pub(crate) usable_cpus: u32,
     /// Where its workers are.
     pub(crate) placed: Placed,
-    /// The server, if it was found already, for whoever watches it first.
-    pub(crate) server: Arc<Mutex<Option<ServerWatch>>>,
     /// The numbers of the plan's workers that run in this process: all of them, as a rule.
     pub(crate) workers: Range<u32>,
 }
@@ -185,7 +106,7 @@ impl Prepared {
         self.worker_count() == self.plan.workers.count.get()
     }
 
-    /// The same for one round.
+    /// What was prepared, for a round with this load.
     pub(crate) fn of_round(&self, load: &Load) -> Arc<Self> {
         let mut prepared = self.clone();
         let connections = load.connections.min(self.plan.load.connections);
@@ -226,17 +147,18 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     let here = workers_here(&plan, part)?;
     let workers = here.end - here.start;
     if workers > cpus && !plan.workers.oversubscribe {
-        return Err(PrepareError::MoreWorkersThanCpus { workers, cpus });
+        return Err(PrepareError::Plan(format!(
+            "{workers} workers need as many CPUs, and this process may use {cpus}; use -t {cpus}, \
+             or --oversubscribe to run them all the same"
+        )));
     }
-    let (backend, backend_note) = choose_backend(plan.workers.backend)?;
+    let (backend, backend_note) = choose_backend(plan.workers.backend);
     tls_config::read_files(&mut plan.connection.tls)?;
     let (peer, negotiated) = negotiate_with_target(&plan)?;
-    let (placed, server) = match part {
-        Some(_) if plan.workers.placement == Placement::Auto => (
-            Placed::unbound(&plan, Some(brunt_record::Placement::Given)),
-            None,
-        ),
-        _ => Placed::choose(&plan, &peer),
+    let placed = if part.is_some() && plan.workers.placement == Placement::Auto {
+        Placed::unbound(&plan, Some(brunt_record::Placement::Given))
+    } else {
+        Placed::choose(&plan, &peer)
     };
     let further_peers = reach_further(&plan)?;
     let prepared = prepared(
@@ -249,7 +171,6 @@ pub fn prepare_part(mut plan: Plan, part: Option<Part>) -> Result<Prepared, Prep
     )?;
     Ok(Prepared {
         further_peers,
-        server: Arc::new(Mutex::new(server)),
         ..prepared
     })
 }
@@ -307,20 +228,20 @@ pub fn prepare_simulated_part(
 fn check_workers(plan: &Plan) -> Result<(), PrepareError> {
     let (workers, connections) = (plan.workers.count.get(), plan.load.connections.get());
     if workers > connections {
-        return Err(PrepareError::MoreWorkersThanConnections {
-            workers,
-            connections,
-        });
+        return Err(PrepareError::Plan(format!(
+            "{workers} workers cannot share {}; use -t {connections} or fewer, or more connections",
+            counted(u64::from(connections), "connection", "connections")
+        )));
     }
     let most_per_s = ARRIVALS_PER_WORKER_MAX * f64::from(workers);
-    match plan.load.model.schedule().map(Schedule::rate_max) {
-        Some(rate_per_s) if rate_per_s > most_per_s => Err(PrepareError::RateTooHigh {
-            rate_per_s,
-            workers,
-            most_per_s,
-        }),
-        _ => Ok(()),
+    let rate_per_s = plan.load.model.schedule().map_or(0.0, Schedule::rate_max);
+    if rate_per_s > most_per_s {
+        return Err(PrepareError::Plan(format!(
+            "{rate_per_s} arrivals per second are more than {workers} worker(s) can plan, which is \
+             {most_per_s}; use a rate of at most that, or more workers (-t)"
+        )));
     }
+    Ok(())
 }
 
 /// The numbers of the workers of this process.
@@ -328,10 +249,10 @@ fn workers_here(plan: &Plan, part: Option<Part>) -> Result<Range<u32>, PrepareEr
     let workers = plan.workers.count.get();
     let here = part.map_or(0..workers, Part::workers);
     if here.is_empty() || here.end > workers {
-        Err(PrepareError::NoSuchWorkers {
-            last: here.end.saturating_sub(1),
-            workers,
-        })
+        let last = here.end.saturating_sub(1);
+        Err(PrepareError::Plan(format!(
+            "a plan of {workers} workers has no workers up to number {last}"
+        )))
     } else {
         Ok(here)
     }
@@ -349,7 +270,8 @@ fn prepared(
     plan.workers.count = placed.workers;
     let workers = workers_here(&plan, part)?;
     // What the others do is no matter of this machine.
-    let own = plan.part(workers.clone()).ok_or(PrepareError::NoShare)?;
+    let too_low = || PrepareError::Plan("the rate of the plan is too low to be shared out".into());
+    let own = plan.part(workers.clone()).ok_or_else(too_low)?;
     let origin_unix_ns = match backend {
         Backend::Sim => 0,
         _ => clock::origin_unix_ns(),
@@ -359,32 +281,40 @@ fn prepared(
     let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
     let payload_bytes = requests.sizes.held;
     if payload_bytes > PAYLOAD_BYTES_MAX || requests.sizes.copies > COPIES_BYTES_MAX {
-        return Err(PrepareError::PayloadTooLarge {
-            pipeline: negotiated.depth,
-            bytes: requests.sizes.request,
-        });
+        return Err(PrepareError::Plan(format!(
+            "{depth} requests of {} bytes in flight on a connection take more than {} MiB; use a \
+             smaller --pipeline (in place of weighttp, -K) or body",
+            requests.sizes.request,
+            COPIES_BYTES_MAX >> 20
+        )));
     }
     let target = match &peer {
         Peer::Tcp(target) | Peer::Udp(target) => Some(target.ip()),
         Peer::Unix(_) => None,
     };
     for &address in &plan.connection.source_addresses {
-        std::net::UdpSocket::bind((address, 0)).map_err(|reason| PrepareError::SourceAddress {
-            address: address.to_string(),
-            reason,
+        let refused =
+            |why: String| PrepareError::Plan(format!("cannot connect from {address}{why}"));
+        std::net::UdpSocket::bind((address, 0)).map_err(|reason| {
+            refused(format!(
+                ": {reason}; --source-address takes a local address"
+            ))
         })?;
         if let Some(target) = target.filter(|target| target.is_ipv4() != address.is_ipv4()) {
-            return Err(PrepareError::SourceFamily {
-                address: address.to_string(),
-                target: target.to_string(),
-            });
+            return Err(refused(format!(
+                " to {target}: --source-address takes an address of the target's family, IPv4 or \
+                 IPv6"
+            )));
         }
     }
     let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
     let is_unix = matches!(peer, Peer::Unix(_)) && backend != Backend::Sim;
     if is_unix && plan.work() == Work::Streams {
-        return Err(PrepareError::StreamsOverUnix);
+        return Err(PrepareError::Plan(
+            "a Unix socket has no account of what was acknowledged; give the server's HOST:PORT"
+                .to_owned(),
+        ));
     }
     let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
     let prepared = Prepared {
@@ -399,7 +329,6 @@ fn prepared(
         limits,
         usable_cpus: usable_cpus(),
         placed,
-        server: Arc::default(),
         workers,
     };
     if let Peer::Tcp(target) = prepared.peer {
@@ -409,13 +338,13 @@ fn prepared(
 }
 
 /// The backend to use, and why it is not the one asked for.
-fn choose_backend(choice: BackendChoice) -> Result<(Backend, Option<String>), PrepareError> {
-    match choice {
-        BackendChoice::Epoll => Ok((Backend::Epoll, None)),
-        BackendChoice::Auto | BackendChoice::Uring => match uring_refusal() {
-            None => Ok((Backend::Uring, None)),
-            refusal => Ok((Backend::Epoll, refusal)),
-        },
+fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
+    if choice == BackendChoice::Epoll {
+        return (Backend::Epoll, None);
+    }
+    match uring_refusal() {
+        None => (Backend::Uring, None),
+        refusal => (Backend::Epoll, refusal),
     }
 }
 
@@ -488,9 +417,6 @@ fn reach(plan: &Plan) -> Result<(Peer, Link, Deadline), PrepareError> {
             }),
         }
     };
-    if let Some(path) = &plan.target.unix_socket {
-        return connect(Peer::Unix(path.clone()));
-    }
     first_of(plan, connect)
 }
 
@@ -508,22 +434,29 @@ fn is_arranged(plan: &Plan) -> bool {
 }
 
 fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
-    peers(plan)?.next().ok_or_else(|| no_address(plan))
+    peers(plan)?
+        .into_iter()
+        .next()
+        .ok_or_else(|| no_address(plan))
 }
 
 /// The addresses of the target, for what carries the protocol.
-fn peers(plan: &Plan) -> Result<impl Iterator<Item = Peer> + use<>, PrepareError> {
+fn peers(plan: &Plan) -> Result<Vec<Peer>, PrepareError> {
+    if let Some(path) = &plan.target.unix_socket {
+        return Ok(vec![Peer::Unix(path.clone())]);
+    }
     let host = &plan.target.host;
     let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
     let addresses = addresses.map_err(|reason| PrepareError::Resolve {
         host: host.clone(),
         reason,
     })?;
-    let transport = plan.connection.protocol.preferred().transport;
-    Ok(addresses.map(move |address| match transport {
-        Transport::Streams => Peer::Tcp(address),
-        Transport::Datagrams => Peer::Udp(address),
-    }))
+    let peer = if is_over_datagrams(plan) {
+        Peer::Udp
+    } else {
+        Peer::Tcp
+    };
+    Ok(addresses.map(peer).collect())
 }
 
 fn no_address(plan: &Plan) -> PrepareError {

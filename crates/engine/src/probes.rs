@@ -2,14 +2,14 @@
 //! server's own count before and after.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use brunt_io::backend::Peer;
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
 use brunt_load::{Plan, ServerCounter, Work};
 use brunt_probe::observer::{Observer, Sources};
-use brunt_probe::server::{Found, ServerWatch};
+use brunt_probe::server::ServerWatch;
 use brunt_probe::server_count::{CounterReader, Reading, ServerCountError};
 use brunt_probe::server_window::{EdgesReader, WindowReader};
 use brunt_record::{Evidence, Window};
@@ -50,10 +50,7 @@ impl Probes {
     ) -> Result<Self, RunError> {
         let (plan, peer) = (prepared.plan.clone(), prepared.peer.clone());
         let own_control = Arc::clone(control);
-        let known = prepared.server.lock();
-        let known = known.unwrap_or_else(PoisonError::into_inner).take();
-        let known = known.filter(|_| !own_server);
-        let body = move || Self::find(&plan, &peer, own_server, known, own_control);
+        let body = move || Self::find(&plan, &peer, own_server, own_control);
         threads::run_unless("brunt-find", body, || {
             observer.progress(Phase::SetUp, &Progress::default());
             control.is_interrupted()
@@ -66,18 +63,11 @@ impl Probes {
         plan: &Plan,
         peer: &Peer,
         own_server: bool,
-        known: Option<ServerWatch>,
         control: Arc<Control>,
     ) -> Result<Self, RunError> {
         let tls = PageTls::new(&plan.connection.tls, &plan.target.host);
         let machine = if plan.observation.observe {
-            let found = match known {
-                Some(server) => Found {
-                    watch: Some(server),
-                    missing: None,
-                },
-                None => ServerWatch::find(&plan.observation.watch, peer, own_server)?,
-            };
+            let found = ServerWatch::find(&plan.observation.watch, peer, own_server)?;
             let missing = found.missing.map(|reason| ("server".to_owned(), reason));
             let sources = Sources {
                 peer: peer.clone(),

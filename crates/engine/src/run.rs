@@ -20,20 +20,20 @@ use thiserror::Error;
 use crate::failure::RunError;
 use crate::observer::{Control, Phase, Progress, RunObserver};
 use crate::prepare::{PrepareError, Prepared, address_of, prepare};
-use crate::session::{AtHand, Begun, Loaded};
-use crate::task::{Finished, Start};
+use crate::task::Finished;
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
 pub(crate) const START_MARGIN_NS: u64 = 20_000_000;
 
-/// One worker's end, with the CPU that its thread used for the round.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) finished: Finished,
-    pub(crate) cpu: CpuUse,
-    /// The CPU that it was bound to.
-    pub(crate) bound_cpu: Option<u32>,
+/// How a round began whose workers are ready.
+pub(crate) struct Begun {
+    pub(crate) setup_start_ns: u64,
+    /// The wall clock at that time; none in virtual time.
+    pub(crate) unix_ms: Option<u64>,
+    /// Memory of the process before connections were opened; none in virtual time.
+    pub(crate) resident_before_bytes: Option<u64>,
+    pub(crate) set_up: SetUp,
 }
 
 /// What the watching thread saw.
@@ -67,18 +67,20 @@ impl Prepared {
 
     /// How the window ended of workers that have left, `unsent` of whose requests none of them
     /// drew.
-    pub(crate) fn ending(
+    pub(crate) fn window_end(
         &self,
         control: &Control,
-        ended: &mut [Ended],
+        finished: &mut [Finished],
         unsent: u64,
         window: Window,
-    ) -> Ending {
+    ) -> WindowEnd {
         let end_ns = window.end_ns.min(control.end_ns());
         let window = Window { end_ns, ..window };
-        let early_ns = self.may_end().then(|| early_end_ns(ended, unsent, window));
+        let early_ns = self
+            .may_end()
+            .then(|| early_end_ns(finished, unsent, window));
         let early_ns = early_ns.flatten();
-        Ending {
+        WindowEnd {
             end_ns: early_ns.map_or(end_ns, |early_ns| early_ns.max(window.start_ns)),
             is_early: early_ns.is_some(),
             is_cut_short: control.is_cut_short(),
@@ -86,14 +88,18 @@ impl Prepared {
     }
 
     /// The run that a round was, all of whose workers have left.
-    pub(crate) fn conclude(&self, round: &AtHand<'_>, conclusion: Conclusion) -> Run {
-        let Conclusion { begun, ending, .. } = conclusion;
-        let Loaded { ended, watched } = conclusion.loaded;
-        let Start { load_ns, window } = conclusion.start;
-        let planned_end_ns = window.end_ns;
+    pub(crate) fn conclude(&self, control: &Control, conclusion: Conclusion) -> Run {
+        let Conclusion {
+            begun,
+            load_ns,
+            watched,
+            end,
+            ..
+        } = conclusion;
+        let planned = self.window_from(load_ns);
         let window = Window {
-            end_ns: ending.end_ns,
-            ..window
+            end_ns: end.end_ns,
+            ..planned
         };
         let may_end = self.may_end();
         let mut edges = RunEdges::default();
@@ -102,28 +108,24 @@ impl Prepared {
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
         if self.plan.load.stop.duration_ns.is_some()
-            && !ending.is_early
-            && round.control.end_ns() >= planned_end_ns
+            && !end.is_early
+            && control.end_ns() >= planned.end_ns
         {
-            edges.measure_end_planned.set(planned_end_ns);
+            edges.measure_end_planned.set(planned.end_ns);
         }
         let mut latencies = Latencies::default();
         let mut names = Vec::new();
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
         let mut sources_used = 0;
-        for Ended {
-            finished,
-            cpu,
-            bound_cpu,
-        } in ended
-        {
+        for finished in conclusion.finished {
+            let cpu = finished.cpu;
             sources_used = sources_used.max(finished.sources_used);
             let mut recording = finished.recorder.finish(window.end_ns);
             recording.record.cpu_user_ns = cpu.user_ns;
             recording.record.cpu_system_ns = cpu.system_ns;
-            recording.record.bound_cpu = bound_cpu;
-            if begun.wall_start.is_some() {
+            recording.record.bound_cpu = finished.bound_cpu;
+            if begun.unix_ms.is_some() {
                 // Polling takes CPU time, and none is polled away that was not used.
                 let used_ns = cpu.user_ns.saturating_add(cpu.system_ns);
                 recording.record.spun_ns = recording.record.spun_ns.min(used_ns);
@@ -135,7 +137,7 @@ impl Prepared {
             let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
             let end_ns = window.end_ns.cast_signed();
             let lived = &mut recording.record.edges.window_end;
-            if ending.is_early || may_end && lived.get().is_some_and(|left_ns| left_ns < end_ns) {
+            if end.is_early || may_end && lived.get().is_some_and(|left_ns| left_ns < end_ns) {
                 // It left because nothing was left to do: it would have idled until the end.
                 *lived = Once::at(end_ns.max(lived_from_ns));
             }
@@ -152,8 +154,8 @@ impl Prepared {
             name.clone_into(&mut record.name);
         }
         edges.drain_end.set(drain_end_ns);
-        let mut clock = match begun.wall_start {
-            Some(start) => clock_since(start, window.start_ns),
+        let mut clock = match begun.unix_ms {
+            Some(unix_ms) => clock_since(unix_ms, begun.setup_start_ns, window.start_ns),
             None => AgentClock {
                 process_ns: drain_end_ns,
                 ..AgentClock::default()
@@ -162,11 +164,10 @@ impl Prepared {
         clock.process_start_ns = -window.start_ns.cast_signed();
         edges.finished.set(clock.process_ns);
         clock.edges = edges.since(window.start_ns);
-        let wall_start = begun.wall_start;
-        let peak_resident_bytes = wall_start.and_then(|_| memory::peak_resident_bytes());
+        let peak_resident_bytes = begun.unix_ms.and_then(|_| memory::peak_resident_bytes());
         let (plan, part_of) = self.stored_plan();
         let agent = AgentRecord {
-            id: match wall_start {
+            id: match begun.unix_ms {
                 Some(_) => agent_id(None),
                 None => agent_id(Some((clock.process_start_ns, &workers))),
             },
@@ -186,9 +187,9 @@ impl Prepared {
                 .map(|source| source.ip().to_string())
                 .collect(),
             source_addresses_chosen: self.sources.spread.is_some() && sources_used > 1,
-            own_server: round.own_server,
+            own_server: conclusion.own_server,
             expected_arrivals: self.expected_arrivals(load_ns, window),
-            interrupted: ending.is_cut_short,
+            interrupted: end.is_cut_short,
             clock,
             fleet: None,
             host: HostUse {
@@ -244,7 +245,7 @@ pub(crate) fn unopened(set_up: &SetUp) -> Option<RunError> {
 
 /// How a window ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
+pub(crate) struct WindowEnd {
     /// When.
     pub(crate) end_ns: u64,
     /// Before its time, because nothing was left to do.
@@ -256,25 +257,27 @@ pub(crate) struct Ending {
 /// Everything that is known when the last worker has left.
 pub(crate) struct Conclusion {
     pub(crate) begun: Begun,
-    pub(crate) start: Start,
-    pub(crate) loaded: Loaded,
+    pub(crate) load_ns: u64,
+    pub(crate) finished: Vec<Finished>,
+    pub(crate) watched: Watched,
     /// Requests of a run by count that no worker drew.
     pub(crate) unsent: u64,
-    pub(crate) ending: Ending,
+    pub(crate) end: WindowEnd,
     pub(crate) evidence: Evidence,
+    pub(crate) own_server: bool,
 }
 
 /// Hands over what workers logged in a window that began at `start_ns`.
 pub(crate) fn hand_over_log(
     plan: &Plan,
     start_ns: u64,
-    ended: &mut [Ended],
+    finished: &mut [Finished],
     observer: &mut dyn RunObserver,
 ) {
     if plan.observation.logged_requests_max > 0 {
         let mut log = RequestLog::new(start_ns);
-        for end in ended {
-            end.finished.recorder.hand_over_log(&mut log);
+        for finished in finished {
+            finished.recorder.hand_over_log(&mut log);
         }
         observer.request_log(log);
     }
@@ -283,9 +286,9 @@ pub(crate) fn hand_over_log(
 /// When a run by count was over, if all workers left before the end of the window: with the last
 /// reply when everything was sent, else when the last worker gave up. What waited then is still
 /// sent in drain, and its reply, which counts as one of the window, lies in it.
-fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window: Window) -> Option<u64> {
+fn early_end_ns(all: &mut [Finished], unsent_by_none: u64, window: Window) -> Option<u64> {
     let (mut left_ns, mut done_ns, mut unsent) = (0, 0, unsent_by_none);
-    for Ended { finished, .. } in ended {
+    for finished in all {
         let record = finished.recorder.record();
         left_ns = left_ns.max(record.edges.window_end.get()?.cast_unsigned());
         done_ns = done_ns.max(finished.last_done_ns);
@@ -304,8 +307,9 @@ fn early_end_ns(ended: &mut [Ended], unsent_by_none: u64, window: Window) -> Opt
     })
 }
 
-/// The labels of a run whose window began at `window_start_ns`, and the process's length as of now.
-fn clock_since((unix_ms, start_ns): (u64, u64), window_start_ns: u64) -> AgentClock {
+/// The labels of a run which began at `unix_ms` by the wall clock, and at `start_ns` by its own;
+/// its window, at `window_start_ns`. The process's length is that as of now.
+fn clock_since(unix_ms: u64, start_ns: u64, window_start_ns: u64) -> AgentClock {
     let now_ns = clock::now_ns();
     let wall_ms = clock::unix_ms() as i64 - unix_ms as i64;
     AgentClock {

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,20 +18,21 @@ use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
 use crate::backlog::Budgets;
 use crate::failure::RunError;
-use crate::generated::{Generated, Generators, GeneratorsError};
-use crate::observer::{Control, Phase, RunObserver, SnapshotSender, Snapshots, snapshots};
+use crate::generated::{Generators, GeneratorsError};
+use crate::observer::{Control, Phase, RunObserver, Snapshots};
 use crate::prepare::Prepared;
 use crate::probes::Probes;
 use crate::protocol::{
-    Backends, ClientProtocol, ForProtocol, OnEpoll, OnUring, OverTls, WorkerTransport,
+    Backends, ClientProtocol, ForProtocol, ON_EPOLL, ON_URING, OverTls, WorkerTransport,
 };
-use crate::run::{Conclusion, Ended, Ending, START_MARGIN_NS, Watched, hand_over_log, unopened};
-use crate::task::{Start, Task};
+use crate::run::{Begun, Conclusion, START_MARGIN_NS, Watched, WindowEnd, hand_over_log, unopened};
+use crate::task::{Finished, Preparation};
 use crate::worker::Worker;
 use crate::workload::Workload;
 
-/// How often the thread that runs a round looks around.
-const WATCH: Duration = Duration::from_millis(10);
+/// How often the thread that runs a round looks around, and how often while the next edge is known.
+const WATCH_NS: u64 = 10_000_000;
+const WATCH_SELDOM_NS: u64 = 50_000_000;
 /// How long a worker sees to its connections between two looks for the next order.
 const IDLE_NS: u64 = 5_000_000;
 /// How often it is looked whether the workers have left.
@@ -39,11 +40,11 @@ const LEAVE_NS: u64 = 1_000_000;
 
 /// Workers, and the connections that they hold.
 pub struct Session<'m> {
-    pub(crate) prepared: Prepared,
-    pub(crate) control: Arc<Control>,
-    pub(crate) own_server: bool,
-    pub(crate) workers: Box<dyn Workers + 'm>,
-    pub(crate) generators: Generators,
+    prepared: Prepared,
+    control: Arc<Control>,
+    own_server: bool,
+    workers: Box<dyn Workers + 'm>,
+    generators: Generators,
 }
 
 /// A round that is being measured.
@@ -51,57 +52,70 @@ pub(crate) struct AtHand<'a> {
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) control: &'a Arc<Control>,
     pub(crate) own_server: bool,
+    cpus: Cpus,
     pub(crate) generators: &'a mut Generators,
     /// What its workers draw the requests of a run by count from.
-    pub(crate) budgets: Option<Budgets>,
+    budgets: Option<Budgets>,
     pub(crate) snapshots: Snapshots,
     pub(crate) observer: &'a mut dyn RunObserver,
 }
 
 impl AtHand<'_> {
+    /// What the worker in this place, among those of the process, needs for the round.
+    pub(crate) fn preparation(&mut self, place: usize, worker: u32) -> Preparation {
+        let budget = self.budgets.as_ref();
+        let budget = budget.and_then(|budgets| budgets.of(place));
+        let workers = self.prepared.worker_count();
+        // A server in this process needs as many CPUs again.
+        let threads_that_poll = if self.own_server {
+            2 * workers
+        } else {
+            workers
+        };
+        Preparation {
+            task: self.prepared.task(worker, budget, self.control),
+            shown: self.snapshots.shown(worker),
+            spinner: Spinner::new(self.prepared.spin(), threads_that_poll, self.cpus),
+            generated: self.generators.take(place),
+        }
+    }
+
     /// Shows what workers counted, and how far the round is.
     pub(crate) fn show(&mut self, phase: Phase) {
         self.snapshots.deliver(self.observer);
         self.observer.progress(phase, &self.snapshots.progress());
     }
-}
 
-/// How a round began whose workers are ready.
-pub(crate) struct Begun {
-    pub(crate) setup_start_ns: u64,
-    /// Wall clock (ms) and monotonic clock (ns) at one and the same time; none in virtual time.
-    pub(crate) wall_start: Option<(u64, u64)>,
-    /// Memory of the process before connections were opened; none in virtual time.
-    pub(crate) resident_before_bytes: Option<u64>,
-    pub(crate) set_up: SetUp,
-}
-
-/// How the load of a round ended, all of whose workers have left.
-pub(crate) struct Loaded {
-    pub(crate) ended: Vec<Ended>,
-    pub(crate) watched: Watched,
+    /// Shows what is left of what a worker counted that has left.
+    pub(crate) fn show_rest(&mut self, finished: &Finished, phase: Phase) {
+        self.snapshots.deliver(self.observer);
+        self.snapshots.take(&finished.rest, self.observer);
+        self.show(phase);
+    }
 }
 
 /// The workers of a session: threads of this machine, or those of a simulated one.
 pub(crate) trait Workers {
-    /// Has all of them open what is missing for a round. Each gives snapshots to a clone of
-    /// `sender`.
-    fn set_up(&mut self, round: &mut AtHand<'_>, sender: SnapshotSender)
-    -> Result<Begun, RunError>;
+    /// Has all of them open what is missing for a round.
+    fn set_up(&mut self, round: &mut AtHand<'_>) -> Result<Begun, RunError>;
 
     /// When the load begins, all of whose workers are ready.
     fn start_of_load(&mut self, round: &mut AtHand<'_>) -> Result<u64, RunError>;
 
-    /// Has all of them make the load, and waits for their ends.
-    fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError>;
+    /// Has all of them make the load, which begins at `load_ns`, and waits until they have left.
+    fn run(
+        &mut self,
+        round: &mut AtHand<'_>,
+        load_ns: u64,
+    ) -> Result<(Vec<Finished>, Watched), RunError>;
 
     /// How the window of all agents ends, a share of whose requests was done here by `own`.
-    fn agreed_ending(
+    fn agreed_end(
         &mut self,
         _round: &mut AtHand<'_>,
-        own: Ending,
+        own: WindowEnd,
         _window: Window,
-    ) -> Result<Ending, RunError> {
+    ) -> Result<WindowEnd, RunError> {
         Ok(own)
     }
 
@@ -131,16 +145,8 @@ struct Threads {
 enum Order {
     /// Sets up for a round, and reports when it is ready.
     Prepare(Box<Preparation>),
-    /// Load begins.
-    Start(Start),
-}
-
-#[derive(Debug)]
-struct Preparation {
-    task: Task,
-    threads_that_poll: u32,
-    /// What makes its requests; absent where they are those of the plan.
-    generated: Option<Box<Generated>>,
+    /// Load begins at this instant.
+    Start(u64),
 }
 
 /// A report of a worker.
@@ -149,11 +155,9 @@ enum Report {
     /// Its connections are open, as far as they can be opened.
     Ready(Box<SetUp>),
     /// Its part of the round is over.
-    Ended(Box<Ended>),
-    /// Its backend failed. It has left.
-    Failed(io::Error),
-    /// It panicked.
-    Panicked,
+    Ended(Box<Finished>),
+    /// Its backend failed, or it panicked. It has left.
+    Failed(RunError),
 }
 
 impl Prepared {
@@ -161,19 +165,14 @@ impl Prepared {
     /// start, and connections are opened, with the first round.
     pub fn open(self, control: &Arc<Control>, own_server: bool) -> Session<'static> {
         let (reporter, reports) = mpsc::channel();
-        Session {
-            prepared: self,
-            control: Arc::clone(control),
-            own_server,
-            workers: Box::new(Threads {
-                orders: Vec::new(),
-                reports,
-                reporter,
-                threads: Vec::new(),
-                probes: None,
-            }),
-            generators: Generators::default(),
-        }
+        let workers = Threads {
+            orders: Vec::new(),
+            reports,
+            reporter,
+            threads: Vec::new(),
+            probes: None,
+        };
+        Session::new(self, control, own_server, Box::new(workers))
     }
 
     /// A session of the one round that the plan is.
@@ -230,7 +229,22 @@ impl Rounds for Session<'_> {
     }
 }
 
-impl Session<'_> {
+impl<'m> Session<'m> {
+    pub(crate) fn new(
+        prepared: Prepared,
+        control: &Arc<Control>,
+        own_server: bool,
+        workers: Box<dyn Workers + 'm>,
+    ) -> Self {
+        Self {
+            prepared,
+            control: Arc::clone(control),
+            own_server,
+            workers,
+            generators: Generators::default(),
+        }
+    }
+
     /// Has the requests of all rounds made by these, one for each worker in order: those of the
     /// plan are not sent. They are dropped with the session.
     ///
@@ -262,51 +276,49 @@ impl Session<'_> {
         let prepared = self.prepared.of_round(load);
         self.generators.check(&prepared.plan)?;
         self.control.done_window_ns.set(u64::MAX);
-        let (sender, snapshots) = snapshots(prepared.workers.clone(), observer);
         let workers = &mut self.workers;
         let round = &mut AtHand {
             prepared: Arc::clone(&prepared),
             control: &self.control,
             own_server: self.own_server,
+            cpus: Cpus::of_process(),
             generators: &mut self.generators,
             budgets: prepared.budgets(),
-            snapshots,
+            snapshots: Snapshots::new(prepared.workers.clone(), observer),
             observer,
         };
-        let begun = workers.set_up(round, sender)?;
+        let begun = workers.set_up(round)?;
         if let Some(error) = unopened(&begun.set_up) {
             return Err(error);
         }
         let load_ns = workers.start_of_load(round)?;
         let window = prepared.window_from(load_ns);
-        let start = Start { load_ns, window };
-        let mut loaded = workers.run(round, start)?;
-        let ended = &mut loaded.ended;
+        let (mut finished, watched) = workers.run(round, load_ns)?;
         let unsent = round.budgets.as_ref().map_or(0, Budgets::left);
-        hand_over_log(&prepared.plan, window.start_ns, ended, round.observer);
-        let ending = prepared.ending(round.control, ended, unsent, window);
-        let ending = workers.agreed_ending(round, ending, window)?;
-        let evidence = workers.evidence(round);
+        hand_over_log(
+            &prepared.plan,
+            window.start_ns,
+            &mut finished,
+            round.observer,
+        );
+        let end = prepared.window_end(round.control, &mut finished, unsent, window);
         let conclusion = Conclusion {
             begun,
-            start,
-            loaded,
+            load_ns,
+            finished,
+            watched,
             unsent,
-            ending,
-            evidence,
+            end: workers.agreed_end(round, end, window)?,
+            evidence: workers.evidence(round),
+            own_server: self.own_server,
         };
-        Ok(prepared.conclude(round, conclusion))
+        Ok(prepared.conclude(&self.control, conclusion))
     }
 }
 
 impl Workers for Threads {
-    fn set_up(
-        &mut self,
-        round: &mut AtHand<'_>,
-        sender: SnapshotSender,
-    ) -> Result<Begun, RunError> {
-        let wall_start = (clock::unix_ms(), clock::now_ns());
-        let setup_start_ns = clock::now_ns();
+    fn set_up(&mut self, round: &mut AtHand<'_>) -> Result<Begun, RunError> {
+        let (unix_ms, setup_start_ns) = (clock::unix_ms(), clock::now_ns());
         memory::reset_peak_resident();
         let resident_before_bytes = memory::resident_bytes();
         let prepared = Arc::clone(&round.prepared);
@@ -314,26 +326,14 @@ impl Workers for Threads {
         let probes = Probes::start(&prepared, round.own_server, control, round.observer)?;
         self.probes = Some(probes);
         self.start(&prepared)?;
-        let workers = prepared.workers.len() as u32;
         for (place, (worker, orders)) in prepared.workers.clone().zip(&self.orders).enumerate() {
-            let budget = round.budgets.as_ref().and_then(|budgets| budgets.of(place));
-            let task = prepared.task(worker, budget, control, &sender);
+            let preparation = round.preparation(place, worker);
             // Whoever is gone has said why.
-            let _ = orders.send(Order::Prepare(Box::new(Preparation {
-                task,
-                // A server in this process needs as many CPUs again.
-                threads_that_poll: if round.own_server {
-                    2 * workers
-                } else {
-                    workers
-                },
-                generated: round.generators.take(place),
-            })));
+            let _ = orders.send(Order::Prepare(Box::new(preparation)));
         }
-        drop(sender);
         Ok(Begun {
             setup_start_ns,
-            wall_start: Some(wall_start),
+            unix_ms: Some(unix_ms),
             resident_before_bytes,
             set_up: self.await_ready(round)?,
         })
@@ -357,30 +357,104 @@ impl Workers for Threads {
                     Some(late_ns) => Err(RunError::StartMissed { late_ns }),
                 };
             }
-            if let Ok(report) = self.reports.recv_timeout(WATCH) {
-                // Whoever says something now has failed.
-                heard(report)?;
-            }
+            // Whoever says something now has failed.
+            self.listen(WATCH_NS)?;
         }
     }
 
-    fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError> {
+    /// Watches the round from the start of load until all workers are done: reads the process's CPU
+    /// at the window's edges, shows progress, passes on an interrupt.
+    fn run(
+        &mut self,
+        round: &mut AtHand<'_>,
+        load_ns: u64,
+    ) -> Result<(Vec<Finished>, Watched), RunError> {
+        let (prepared, control) = (Arc::clone(&round.prepared), round.control);
+        let window = prepared.window_from(load_ns);
         if let Some(probes) = &self.probes {
-            probes.begin(start.load_ns, start.window);
+            probes.begin(load_ns, window);
         }
         for orders in &self.orders {
-            let _ = orders.send(Order::Start(start));
+            let _ = orders.send(Order::Start(load_ns));
         }
-        self.watch(round, start.window)
+        // An agreed start may be seconds away.
+        let ready_until_ns = if control.holds_start.is_set() {
+            load_ns
+        } else {
+            0
+        };
+        let mut before: Option<(u64, CpuUse)> = None;
+        let mut watched = None;
+        let mut finished: Vec<Option<Finished>> = self.orders.iter().map(|_| None).collect();
+        while finished.iter().any(Option::is_none) {
+            let now_ns = clock::now_ns();
+            let end_ns = window.end_ns.min(control.end_ns());
+            if control.is_interrupted() && !control.is_interrupted_by(now_ns) {
+                if now_ns < window.start_ns {
+                    control.abort();
+                }
+                control.interrupted_ns.set_min(now_ns);
+            }
+            let over_ns = if control.leaves_at_once() {
+                now_ns
+            } else {
+                end_ns
+            };
+            let is_done = |place: usize| finished.get(place).is_none_or(Option::is_some);
+            if let Some(place) = round.generators.look(now_ns, over_ns, is_done) {
+                // Nobody waits for the thread.
+                self.threads.clear();
+                return Err(RunError::LeftBehind {
+                    worker: prepared.workers.start + place as u32,
+                });
+            }
+            if before.is_none() && now_ns >= window.start_ns {
+                before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
+            }
+            if watched.is_none() && now_ns >= end_ns {
+                watched = Watched::since(before);
+            }
+            let (phase, next_edge_ns) = if now_ns < ready_until_ns {
+                (Phase::Ready, ready_until_ns)
+            } else if now_ns < window.start_ns {
+                (Phase::WarmUp, window.start_ns)
+            } else if now_ns < end_ns {
+                (Phase::Measure, end_ns)
+            } else {
+                (Phase::Drain, u64::MAX)
+            };
+            round.show(phase);
+            // A worker that polls on the same CPU is not to be disturbed more often than needed;
+            // but the end of the window must not be slept through.
+            let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
+            if let Some((worker, Report::Ended(mut end))) = self.listen(pause_ns)? {
+                let place = (worker - prepared.workers.start) as usize;
+                round.generators.put_back(place, end.generated.take());
+                finished[place] = Some(*end);
+            }
+        }
+        let watched = watched
+            .or_else(|| Watched::since(before))
+            .unwrap_or_default();
+        if control.aborted.is_set() {
+            // A generator may have ended the round before there was a measurement.
+            let error = round.generators.error().cloned();
+            return Err(error.map_or(RunError::Interrupted, RunError::Generator));
+        }
+        let finished: Vec<Finished> = finished.into_iter().flatten().collect();
+        for finished in &finished {
+            round.show_rest(finished, Phase::Drain);
+        }
+        Ok((finished, watched))
     }
 
     /// With the agent that takes longest.
-    fn agreed_ending(
+    fn agreed_end(
         &mut self,
         round: &mut AtHand<'_>,
-        own: Ending,
+        own: WindowEnd,
         window: Window,
-    ) -> Result<Ending, RunError> {
+    ) -> Result<WindowEnd, RunError> {
         let control = round.control;
         if round.prepared.plan.load.stop.requests.is_none() || !control.holds_end.is_set() {
             return Ok(own);
@@ -388,13 +462,11 @@ impl Workers for Threads {
         let own_window_ns = own.end_ns.saturating_sub(window.start_ns);
         control.done_window_ns.set(own_window_ns);
         loop {
-            round
-                .observer
-                .progress(Phase::Drain, &round.snapshots.progress());
+            round.show(Phase::Drain);
             if let Some(agreed_ns) = control.agreed_end_ns.known() {
                 // Nothing that was measured here lies outside.
                 let end_ns = agreed_ns.max(own.end_ns);
-                return Ok(Ending {
+                return Ok(WindowEnd {
                     end_ns,
                     is_early: own.is_early || end_ns > own.end_ns,
                     ..own
@@ -402,16 +474,13 @@ impl Workers for Threads {
             }
             if control.is_interrupted() {
                 // Nobody says it any more.
-                let is_cut_short = true;
-                return Ok(Ending {
-                    is_cut_short,
+                return Ok(WindowEnd {
+                    is_cut_short: true,
                     ..own
                 });
             }
-            if let Ok(report) = self.reports.recv_timeout(WATCH) {
-                // Whoever says something now has failed.
-                heard(report)?;
-            }
+            // Whoever says something now has failed.
+            self.listen(WATCH_NS)?;
         }
     }
 
@@ -446,11 +515,10 @@ impl Threads {
             return Ok(());
         }
         let body = match prepared.backend {
-            Backend::Uring => prepared.worker_body(OnUring),
-            Backend::Epoll => prepared.worker_body(OnEpoll),
+            Backend::Uring => prepared.worker_body(ON_URING),
+            Backend::Epoll => prepared.worker_body(ON_EPOLL),
             Backend::Sim => return Err(RunError::OfSimulation),
         };
-        let cpus = Cpus::of_process();
         for (place, worker) in prepared.workers.clone().enumerate() {
             let (sender, orders) = mpsc::channel();
             let reporter = Reporter {
@@ -462,8 +530,8 @@ impl Threads {
             let body = move || {
                 // Where it may not be bound, the scheduler chooses, and the report says so.
                 let bound_cpu = cpu.filter(|&cpu| bind_thread(cpu).is_ok());
-                if let Err(error) = body(&orders, &reporter, cpus, bound_cpu) {
-                    reporter.report(Report::Failed(error));
+                if let Err(reason) = body(&orders, &reporter, bound_cpu) {
+                    reporter.report(Report::Failed(RunError::Worker { worker, reason }));
                 }
             };
             let thread = threads::spawn(&format!("brunt-load-{worker}"), body)
@@ -474,31 +542,31 @@ impl Threads {
         Ok(())
     }
 
+    /// The report that comes within `ns`, if one does: that of a worker which is still there.
+    fn listen(&self, ns: u64) -> Result<Option<(u32, Report)>, RunError> {
+        match self.reports.recv_timeout(Duration::from_nanos(ns)) {
+            Ok((_, Report::Failed(error))) => Err(error),
+            report => Ok(report.ok()),
+        }
+    }
+
     /// Waits for all workers to be ready, and gives what their set-up came to.
-    fn await_ready(&mut self, round: &mut AtHand<'_>) -> Result<SetUp, RunError> {
+    fn await_ready(&self, round: &mut AtHand<'_>) -> Result<SetUp, RunError> {
         let (mut set_up, mut ready) = (SetUp::default(), 0);
-        while ready < self.orders.len() {
-            if let Report::Ready(of_worker) = match self.reports.recv_timeout(WATCH) {
-                Ok(report) => heard(report)?,
-                Err(RecvTimeoutError::Timeout) => {
-                    round.show(Phase::SetUp);
-                    if round.control.is_interrupted() {
-                        // After an interrupt it says nothing that no connection is open.
-                        return Err(RunError::Interrupted);
-                    }
-                    continue;
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panic { worker: 0 }),
-            } {
+        loop {
+            round.show(Phase::SetUp);
+            if round.control.is_interrupted() {
+                // After an interrupt it says nothing that no connection is open.
+                return Err(RunError::Interrupted);
+            }
+            if ready == self.orders.len() {
+                return Ok(set_up);
+            }
+            if let Some((_, Report::Ready(of_worker))) = self.listen(WATCH_NS)? {
                 set_up.merge(&of_worker);
                 ready += 1;
             }
         }
-        round.show(Phase::SetUp);
-        if round.control.is_interrupted() {
-            return Err(RunError::Interrupted);
-        }
-        Ok(set_up)
     }
 }
 
@@ -511,15 +579,6 @@ impl Drop for Threads {
             // What went wrong with it was reported.
             let _ = thread.join();
         }
-    }
-}
-
-/// The report of a worker that is still there.
-fn heard((worker, report): (u32, Report)) -> Result<Report, RunError> {
-    match report {
-        Report::Failed(reason) => Err(RunError::Worker { worker, reason }),
-        Report::Panicked => Err(RunError::Panic { worker }),
-        report @ (Report::Ready(_) | Report::Ended(_)) => Ok(report),
     }
 }
 
@@ -539,14 +598,14 @@ impl Reporter {
 impl Drop for Reporter {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.report(Report::Panicked);
+            let worker = self.worker;
+            self.report(Report::Failed(RunError::Panic { worker }));
         }
     }
 }
 
-/// The body of a worker thread, with the CPUs of the process and the one that it is bound to.
-type WorkerBody =
-    dyn Fn(&Receiver<Order>, &Reporter, Cpus, Option<u32>) -> io::Result<()> + Send + Sync;
+/// The body of a worker thread, with the CPU that it is bound to.
+type WorkerBody = dyn Fn(&Receiver<Order>, &Reporter, Option<u32>) -> io::Result<()> + Send + Sync;
 
 /// Makes the body of worker threads on these backends.
 struct OnBackends<B> {
@@ -557,50 +616,33 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
-        Arc::new(move |orders, reporter, cpus, bound_cpu| {
+        Arc::new(move |orders, reporter, bound_cpu| {
             threads::precise_timers();
             let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(Order::Prepare(preparation)) = match &mut worker {
                 None => orders.recv().ok(),
                 Some(worker) => worker.next_order(orders)?,
             } {
-                let task = preparation.task;
-                let holds_start = task.control.holds_start.is_set();
-                let spinner =
-                    Spinner::new(task.prepared.spin(), preparation.threads_that_poll, cpus);
                 let mut ready = match worker.take() {
                     None => {
-                        let backend = P::Transport::backend(
-                            &self.backends,
-                            &mut (),
-                            task.worker,
-                            task.connections,
-                        )?;
-                        Worker::new(backend, protocol.clone(), workload.clone(), task, spinner)
+                        let task = &preparation.task;
+                        let (number, slots) = (task.worker, task.connections);
+                        let backend =
+                            P::Transport::backend(&self.backends, &mut (), number, slots)?;
+                        Worker::new(backend, protocol.clone(), workload.clone(), *preparation)
                     }
-                    Some(worker) => worker.again(task, spinner),
+                    Some(worker) => worker.again(*preparation),
                 };
-                if let Some(generated) = preparation.generated {
-                    ready.generate(generated);
-                }
                 reporter.report(Report::Ready(Box::new(ready.set_up()?)));
-                let order = if holds_start {
-                    ready.next_order(orders)?
-                } else {
-                    orders.recv().ok()
-                };
-                let Some(Order::Start(start)) = order else {
+                let Some(Order::Start(load_ns)) = ready.next_order(orders)? else {
                     ready.leave();
                     return Ok(());
                 };
                 let before = CpuUse::of_thread().unwrap_or_default();
-                let finished = ready.run(start)?;
-                let cpu = CpuUse::of_thread().unwrap_or_default();
-                reporter.report(Report::Ended(Box::new(Ended {
-                    finished,
-                    cpu: cpu.since(before),
-                    bound_cpu,
-                })));
+                let mut finished = ready.run(load_ns)?;
+                finished.cpu = CpuUse::of_thread().unwrap_or_default().since(before);
+                finished.bound_cpu = bound_cpu;
+                reporter.report(Report::Ended(Box::new(finished)));
                 worker = Some(ready);
             }
             if let Some(worker) = &mut worker {
@@ -622,98 +664,5 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Err(TryRecvError::Disconnected) => return Ok(None),
             }
         }
-    }
-}
-
-/// How often the thread that runs a round looks around while the next edge is known.
-const WATCH_SELDOM_NS: u64 = 50_000_000;
-
-impl Threads {
-    /// Watches the round from the start of load until all workers are done: reads the process's CPU
-    /// at the window's edges, shows progress, passes on an interrupt.
-    fn watch(&mut self, round: &mut AtHand<'_>, window: Window) -> Result<Loaded, RunError> {
-        let (prepared, control) = (Arc::clone(&round.prepared), round.control);
-        // An agreed start may be seconds away.
-        let load_ns = if control.holds_start.is_set() {
-            window.start_ns - prepared.plan.load.warmup_ns
-        } else {
-            0
-        };
-        let mut before: Option<(u64, CpuUse)> = None;
-        let mut watched = None;
-        let mut ended: Vec<Option<Ended>> = self.orders.iter().map(|_| None).collect();
-        while ended.iter().any(Option::is_none) {
-            let now_ns = clock::now_ns();
-            let end_ns = window.end_ns.min(control.end_ns());
-            if control.is_interrupted() && !control.is_interrupted_by(now_ns) {
-                if now_ns < window.start_ns {
-                    control.abort();
-                }
-                control.interrupted_ns.set_min(now_ns);
-            }
-            let over_ns = if control.hurried.is_set() || control.aborted.is_set() {
-                now_ns
-            } else {
-                end_ns
-            };
-            let is_done = |place: usize| ended.get(place).is_none_or(Option::is_some);
-            if let Some(place) = round.generators.look(now_ns, over_ns, is_done) {
-                // Nobody waits for the thread.
-                self.threads.clear();
-                return Err(RunError::LeftBehind {
-                    worker: prepared.workers.start + place as u32,
-                });
-            }
-            if before.is_none() && now_ns >= window.start_ns {
-                before = CpuUse::of_process().ok().map(|cpu| (now_ns, cpu));
-            }
-            if watched.is_none() && now_ns >= end_ns {
-                watched = Watched::since(before);
-            }
-            let (phase, next_edge_ns) = if now_ns < load_ns {
-                (Phase::Ready, load_ns)
-            } else if now_ns < window.start_ns {
-                (Phase::WarmUp, window.start_ns)
-            } else if now_ns < end_ns {
-                (Phase::Measure, end_ns)
-            } else {
-                (Phase::Drain, u64::MAX)
-            };
-            round.show(phase);
-            // A worker that polls on the same CPU is not to be disturbed more often than needed;
-            // but the end of the window must not be slept through.
-            let pause_ns = WATCH_SELDOM_NS.min(next_edge_ns.saturating_sub(now_ns));
-            match self.reports.recv_timeout(Duration::from_nanos(pause_ns)) {
-                Ok(report) => {
-                    let worker = (report.0 - prepared.workers.start) as usize;
-                    if let Report::Ended(mut end) = heard(report)? {
-                        let generated = end.finished.generated.take();
-                        round.generators.put_back(worker, generated);
-                        ended[worker] = Some(*end);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(RunError::Panic { worker: 0 }),
-            }
-        }
-        let watched = watched
-            .or_else(|| Watched::since(before))
-            .unwrap_or_default();
-        round.snapshots.deliver(round.observer);
-        let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-        for end in &ended {
-            if let Some(rest) = &end.finished.rest {
-                round.snapshots.take(rest, round.observer);
-            }
-        }
-        if control.aborted.is_set() {
-            // A generator may have ended the round before there was a measurement.
-            let error = round.generators.error().cloned();
-            return Err(error.map_or(RunError::Interrupted, RunError::Generator));
-        }
-        round
-            .observer
-            .progress(Phase::Drain, &round.snapshots.progress());
-        Ok(Loaded { ended, watched })
     }
 }

@@ -1,25 +1,20 @@
 //! The course of a simulated session: the same workers, one after the other, each in a virtual time
 //! of its own that begins at 0. They speak what was negotiated, over TLS where that was.
 
-use std::io;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use brunt_io::cpu::{CpuUse, Cpus};
-use brunt_io::spin::Spinner;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_record::{Evidence, Run, SetUp, ThreadUse};
 
 use crate::failure::RunError;
-use crate::generated::Generators;
-use crate::observer::{Control, Phase, SnapshotSender};
+use crate::observer::{Control, Phase};
 use crate::prepare::Prepared;
 use crate::protocol::{
-    Backends, ClientProtocol, ForProtocol, OnConnections, OverTls, WorkerTransport,
+    Backends, ClientProtocol, ForProtocol, OfKernel, OnConnections, OverTls, WorkerTransport,
 };
-use crate::run::{Ended, START_MARGIN_NS, Watched};
-use crate::session::{AtHand, Begun, Loaded, Rounds, Session, Workers};
-use crate::task::Start;
+use crate::run::{Begun, START_MARGIN_NS, Watched};
+use crate::session::{AtHand, Rounds, Session, Workers};
+use crate::task::Finished;
 use crate::worker::Worker;
 use crate::workload::Workload;
 
@@ -42,7 +37,10 @@ impl Prepared {
         machine: &'m mut M,
         control: &Arc<Control>,
     ) -> Session<'m> {
-        let backends = InMachine(PhantomData);
+        let backends = OfKernel::<M, _, _> {
+            streams: |machine, worker, _slots| Ok(machine.start_worker(worker, 0)),
+            datagrams: |machine, worker, _slots| Ok(machine.start_datagram_worker(worker, 0)),
+        };
         let workers: Box<dyn Workers + 'm> = match self.negotiated.tls_client() {
             None => self.requests.run(WorkerMaker { machine, backends }),
             Some(client) => self.requests.run(WorkerMaker {
@@ -53,13 +51,7 @@ impl Prepared {
                 },
             }),
         };
-        Session {
-            prepared: self,
-            control: Arc::clone(control),
-            own_server: false,
-            workers,
-            generators: Generators::default(),
-        }
+        Session::new(self, control, false, workers)
     }
 
     /// A session of the one round that the plan is.
@@ -75,23 +67,6 @@ impl Prepared {
         let load = self.plan.load.clone();
         let ignore = &mut |_, _: &_| {};
         self.open_in(machine, control).round(&load, ignore)
-    }
-}
-
-/// The backends of a machine, from the beginning of its time on.
-struct InMachine<M>(PhantomData<M>);
-
-impl<M: Machine> Backends for InMachine<M> {
-    type Machine = M;
-    type Streams = M::Streams;
-    type Datagrams = M::Datagrams;
-
-    fn streams(&self, machine: &mut M, worker: u32, _slots: u32) -> io::Result<M::Streams> {
-        Ok(machine.start_worker(worker, 0))
-    }
-
-    fn datagrams(&self, machine: &mut M, worker: u32, _slots: u32) -> io::Result<M::Datagrams> {
-        Ok(machine.start_datagram_worker(worker, 0))
     }
 }
 
@@ -112,13 +87,13 @@ impl<'m, B: Backends<Machine: Machine> + 'm> ForProtocol for WorkerMaker<'m, B> 
             workload,
             workers: Vec::new(),
             ready: Vec::new(),
-            cpu_before_ns: Vec::new(),
         })
     }
 }
 
-/// The backend of a worker of a protocol.
-type BackendOf<B, P> = <<P as OnConnections>::Transport as WorkerTransport>::Backend<B>;
+/// A worker of a protocol, on one of these backends.
+type WorkerOf<B, P, W> =
+    Worker<<<P as OnConnections>::Transport as WorkerTransport>::Backend<B>, P, W>;
 
 struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
     machine: &'m mut B::Machine,
@@ -126,10 +101,9 @@ struct WorkerGroup<'m, B: Backends, P: ClientProtocol, W: Workload> {
     protocol: P,
     workload: W,
     /// None before the first round.
-    workers: Vec<Worker<BackendOf<B, P>, P, W>>,
+    workers: Vec<WorkerOf<B, P, W>>,
     /// Of the round at hand, before its load, and the CPU time that each had before it.
-    ready: Vec<Worker<BackendOf<B, P>, P, W>>,
-    cpu_before_ns: Vec<u64>,
+    ready: Vec<(WorkerOf<B, P, W>, u64)>,
 }
 
 impl<B: Backends, P: ClientProtocol, W: Workload> Drop for WorkerGroup<'_, B, P, W> {
@@ -146,59 +120,41 @@ where
     P: ClientProtocol,
     W: Workload,
 {
-    fn set_up(
-        &mut self,
-        round: &mut AtHand<'_>,
-        sender: SnapshotSender,
-    ) -> Result<Begun, RunError> {
-        let (prepared, control) = (Arc::clone(&round.prepared), round.control);
+    fn set_up(&mut self, round: &mut AtHand<'_>) -> Result<Begun, RunError> {
+        let prepared = Arc::clone(&round.prepared);
         let former = prepared.workers.clone().take(self.workers.len());
         let setup_start_ns = former.map(|worker| self.machine.now_ns(worker)).min();
         let mut set_up = SetUp::default();
         self.ready.clear();
-        self.cpu_before_ns.clear();
         let mut former = std::mem::take(&mut self.workers).into_iter();
         for (place, worker) in prepared.workers.clone().enumerate() {
-            let budget = round.budgets.as_ref().and_then(|budgets| budgets.of(place));
-            let task = prepared.task(worker, budget, control, &sender);
-            let spinner = Spinner::new(
-                prepared.spin(),
-                prepared.plan.workers.count.get(),
-                Cpus::of_process(),
-            );
+            let preparation = round.preparation(place, worker);
             let failed = |reason| RunError::Worker { worker, reason };
             let (mut ready, cpu_before_ns) = match former.next() {
-                Some(former) => {
-                    let cpu_before_ns = self.machine.cpu_ns(worker);
-                    (former.again(task, spinner), cpu_before_ns)
-                }
+                Some(former) => (former.again(preparation), self.machine.cpu_ns(worker)),
                 None => {
-                    let (backends, slots) = (&self.backends, task.connections);
-                    let backend = P::Transport::backend(backends, self.machine, worker, slots);
-                    let backend = backend.map_err(failed)?;
+                    let slots = preparation.task.connections;
+                    let backend =
+                        P::Transport::backend(&self.backends, self.machine, worker, slots);
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
-                    (Worker::new(backend, protocol, workload, task, spinner), 0)
+                    let backend = backend.map_err(failed)?;
+                    (Worker::new(backend, protocol, workload, preparation), 0)
                 }
             };
-            if let Some(generated) = round.generators.take(place) {
-                ready.generate(generated);
-            }
             set_up.merge(&ready.set_up().map_err(failed)?);
-            self.ready.push(ready);
-            self.cpu_before_ns.push(cpu_before_ns);
+            self.ready.push((ready, cpu_before_ns));
         }
-        drop(sender);
         round.show(Phase::SetUp);
         let window = prepared.window_from(self.start_of_load(round)?);
         if let Some(interrupt_ns) = self.machine.interrupt_ns() {
             if interrupt_ns < window.start_ns {
                 return Err(RunError::Interrupted);
             }
-            control.interrupted_ns.set_min(interrupt_ns);
+            round.control.interrupted_ns.set_min(interrupt_ns);
         }
         Ok(Begun {
             setup_start_ns: setup_start_ns.unwrap_or(0),
-            wall_start: None,
+            unix_ms: None,
             resident_before_bytes: None,
             set_up,
         })
@@ -211,57 +167,43 @@ where
         Ok(ready_ns.max().unwrap_or(0) + START_MARGIN_NS)
     }
 
-    fn run(&mut self, round: &mut AtHand<'_>, start: Start) -> Result<Loaded, RunError> {
-        let control = round.control;
-        let mut ended = Vec::new();
-        let workers = round.prepared.workers.clone();
-        let ready = self.ready.drain(..).zip(self.cpu_before_ns.drain(..));
-        for (place, (worker, (mut ready, cpu_before_ns))) in workers.zip(ready).enumerate() {
-            let window = start.window;
+    fn run(
+        &mut self,
+        round: &mut AtHand<'_>,
+        load_ns: u64,
+    ) -> Result<(Vec<Finished>, Watched), RunError> {
+        let (prepared, control) = (Arc::clone(&round.prepared), round.control);
+        let window = prepared.window_from(load_ns);
+        let mut all = Vec::new();
+        let ready = prepared.workers.clone().zip(self.ready.drain(..));
+        for (place, (worker, (mut ready, cpu_before_ns))) in ready.enumerate() {
             let observed = window.start_ns..window.end_ns.min(control.end_ns());
             self.machine.observe(worker, observed);
-            let finished = ready.run(start);
+            let finished = ready.run(load_ns);
             let mut finished = finished.map_err(|reason| RunError::Worker { worker, reason })?;
             self.machine.end_window(worker);
             if let Some(thread) = self.machine.thread_use(worker) {
                 finished.recorder.record().thread = Some(thread);
             }
-            round.snapshots.deliver(round.observer);
-            if let Some(rest) = &finished.rest {
-                round.snapshots.take(rest, round.observer);
-            }
-            round
-                .observer
-                .progress(Phase::Measure, &round.snapshots.progress());
+            round.show_rest(&finished, Phase::Measure);
             round.generators.put_back(place, finished.generated.take());
-            ended.push(Ended {
-                finished,
-                cpu: CpuUse {
-                    user_ns: self.machine.cpu_ns(worker) - cpu_before_ns,
-                    system_ns: 0,
-                },
-                bound_cpu: None,
-            });
+            finished.cpu.user_ns = self.machine.cpu_ns(worker) - cpu_before_ns;
+            all.push(finished);
             self.workers.push(ready);
         }
         if control.aborted.is_set() {
             return Err(RunError::Interrupted);
         }
-        let drained_ns = ended
+        let drained_ns = all
             .iter_mut()
-            .filter_map(|end| end.finished.recorder.record().edges.drained.get())
+            .filter_map(|finished| finished.recorder.record().edges.drained.get())
             .max();
         let drained_ns = drained_ns.and_then(|at_ns| u64::try_from(at_ns).ok());
         if drained_ns.is_some_and(|at_ns| control.is_interrupted_by(at_ns)) {
             control.interrupt();
         }
-        round
-            .observer
-            .progress(Phase::Drain, &round.snapshots.progress());
-        Ok(Loaded {
-            ended,
-            watched: Watched::default(),
-        })
+        round.show(Phase::Drain);
+        Ok((all, Watched::default()))
     }
 
     fn evidence(&mut self, _round: &mut AtHand<'_>) -> Evidence {

@@ -4,12 +4,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use brunt_io::backend::{Peer, Slot};
+use brunt_io::cpu::CpuUse;
+use brunt_io::spin::Spinner;
 use brunt_load::{LoadModel, Plan, SocketOptions, Spin, Work, share};
 use brunt_record::{Backend as BackendName, Recorder, Transport, Window};
 
 use crate::backlog::{Budget, Budgets};
 use crate::generated::Generated;
-use crate::observer::{Control, Snapshot, SnapshotSender};
+use crate::observer::{Control, Shown, Snapshot};
 use crate::prepare::Prepared;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
@@ -17,7 +19,7 @@ use crate::prepare::Prepared;
 pub(crate) const PAUSE_NS_LEAST: u64 = 200_000_000;
 
 /// What one worker is to do in a round.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) prepared: Arc<Prepared>,
     /// Its number among all workers of the plan.
@@ -37,8 +39,6 @@ pub(crate) struct Task {
     /// Those of them that its connections have equal parts of; absent where they share them.
     pub(crate) part: Option<u64>,
     pub(crate) control: Arc<Control>,
-    /// Where snapshots go.
-    pub(crate) snapshots: SnapshotSender,
 }
 
 impl Task {
@@ -55,21 +55,26 @@ impl Task {
     }
 }
 
-/// The instants that all workers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    /// Load begins: the start of the warm-up.
-    pub(crate) load_ns: u64,
-    /// The window; its end is `u64::MAX` for a run by count alone.
-    pub(crate) window: Window,
+/// What a worker is given for a round.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    pub(crate) task: Task,
+    pub(crate) spinner: Spinner,
+    pub(crate) shown: Shown,
+    /// What makes its requests; absent where they are those of the plan.
+    pub(crate) generated: Option<Box<Generated>>,
 }
 
 /// What a worker gives at the end of a round.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) recorder: Recorder,
-    /// What was not shown yet; absent where nobody looks on.
-    pub(crate) rest: Option<Snapshot>,
+    /// CPU that its thread used for the round.
+    pub(crate) cpu: CpuUse,
+    /// The CPU that it was bound to.
+    pub(crate) bound_cpu: Option<u32>,
+    /// What was not shown yet.
+    pub(crate) rest: Snapshot,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
     /// Local addresses that were used, of those that brunt chose.
@@ -177,27 +182,23 @@ impl Prepared {
         worker: u32,
         budget: Option<Arc<Budget>>,
         control: &Arc<Control>,
-        snapshots: &SnapshotSender,
     ) -> Task {
         let plan = &self.plan;
+        let (all, workers) = (plan.load.connections.get(), plan.workers.count.get());
+        let connections = share(all, workers, worker);
         Task {
             prepared: Arc::clone(self),
             worker,
-            connections: share(
-                plan.load.connections.get(),
-                plan.workers.count.get(),
-                worker,
-            ),
+            connections,
             depth: self.negotiated.depth,
             requests_per_connection: self.requests_per_connection(),
-            gather_ns: self.gather_ns(worker),
+            gather_ns: self.gather_ns(connections),
             timeout_ns: plan.limits.timeout_ns,
             budget,
             part: plan
                 .requests_of(worker..worker + 1)
                 .filter(|_| plan.traffic.has_equal_parts),
             control: Arc::clone(control),
-            snapshots: snapshots.clone(),
         }
     }
 
@@ -209,7 +210,7 @@ impl Prepared {
     }
 
     /// Whether half of the connections pause for a part of a closed loop's warm-up.
-    pub(crate) fn halves(&self) -> bool {
+    pub(crate) fn pauses_half(&self) -> bool {
         self.plan.load.halves_warmup && self.awaits_replies()
     }
 
@@ -285,15 +286,9 @@ impl Prepared {
         wanted.map_or(possible, |count| count.min(possible))
     }
 
-    fn gather_ns(&self, worker: u32) -> u64 {
+    fn gather_ns(&self, connections: u32) -> u64 {
         let has_schedule = self.plan.load.model.schedule().is_some();
         let is_fast = has_schedule && !self.is_slow();
-        let plan = &self.plan;
-        let connections = share(
-            plan.load.connections.get(),
-            plan.workers.count.get(),
-            worker,
-        );
         let in_flight = u64::from(connections) * u64::from(self.negotiated.depth);
         // A server has a few replies in each datagram, and each wakes the worker up.
         let is_woken_often = !has_schedule

@@ -205,7 +205,7 @@ enum Farewell {
     #[default]
     None,
     /// The end of our side was sent.
-    Said,
+    Sent,
     /// The peer has ended its side since.
     Answered,
 }
@@ -325,7 +325,7 @@ impl Workload for Streams {
 
     fn closed_by_server(&mut self, slot: Slot) -> ClosedByServer {
         let farewell = &mut self.farewells[slot.0 as usize];
-        if *farewell != Farewell::Said {
+        if *farewell != Farewell::Sent {
             return ClosedByServer::Failed(FailureKind::StreamEnded);
         }
         *farewell = Farewell::Answered;
@@ -383,7 +383,10 @@ impl Workload for Streams {
             return;
         }
         let mut sum = self.ended;
-        let mut ends = StreamRecord::default();
+        let record = &mut self.record;
+        (record.streams, record.smoothed_rtt_ns_sum) = (0, 0);
+        record.delivery_bytes_per_s = 0;
+        record.bytes_of_streams.clear();
         for slot in open {
             let Some(info) = backend.moving_tcp_info(slot) else {
                 continue;
@@ -395,27 +398,24 @@ impl Workload for Streams {
             }
             let since = account.since(begin);
             sum.merge(&since);
-            ends.streams += 1;
-            ends.smoothed_rtt_ns_sum += info.smoothed_rtt_ns;
-            ends.delivery_bytes_per_s += info.delivery_bytes_per_s;
-            ends.min_rtt_ns = ends.min_rtt_ns.into_iter().chain(info.min_rtt_ns).min();
-            ends.bytes_of_streams
-                .push(since.bytes_acked + since.bytes_received);
+            record.streams += 1;
+            record.smoothed_rtt_ns_sum += info.smoothed_rtt_ns;
+            record.delivery_bytes_per_s += info.delivery_bytes_per_s;
+            record.min_rtt_ns = record.min_rtt_ns.into_iter().chain(info.min_rtt_ns).min();
+            let bytes = since.bytes_acked + since.bytes_received;
+            record.bytes_of_streams.push(bytes);
+        }
+        if record.bytes_of_streams.len() > StreamRecord::STREAMS_KEPT_MAX {
+            record.bytes_of_streams.clear();
         }
         // As near to the readings as can be: they take a while.
         let read_ns = now_ns.midpoint(backend.now_ns());
-        let streams = u64::from(ends.streams);
+        let streams = u64::from(record.streams);
         self.so_far = Some(StreamsSoFar {
             at_ns: read_ns,
             account: sum,
-            smoothed_rtt_ns: ends.smoothed_rtt_ns_sum.checked_div(streams),
+            smoothed_rtt_ns: record.smoothed_rtt_ns_sum.checked_div(streams),
         });
-        self.next_ns = if is_over {
-            u64::MAX
-        } else {
-            self.reading_after(now_ns, window)
-        };
-        let record = &mut self.record;
         record.window = sum;
         record.read(StreamReading {
             at_ns: read_ns.cast_signed(),
@@ -423,14 +423,11 @@ impl Workload for Streams {
             bytes_received: sum.bytes_received,
             segments_retransmitted: sum.segments_retransmitted,
         });
-        if ends.bytes_of_streams.len() > StreamRecord::STREAMS_KEPT_MAX {
-            ends.bytes_of_streams.clear();
-        }
-        record.streams = ends.streams;
-        record.smoothed_rtt_ns_sum = ends.smoothed_rtt_ns_sum;
-        record.delivery_bytes_per_s = ends.delivery_bytes_per_s;
-        record.bytes_of_streams = ends.bytes_of_streams;
-        record.min_rtt_ns = record.min_rtt_ns.into_iter().chain(ends.min_rtt_ns).min();
+        self.next_ns = if is_over {
+            u64::MAX
+        } else {
+            self.reading_after(now_ns, window)
+        };
     }
 
     fn so_far(&self) -> Option<StreamsSoFar> {
@@ -452,7 +449,7 @@ impl Workload for Streams {
             are_there = true;
             let farewell = &mut self.farewells[slot.0 as usize];
             if !is_sending && *farewell == Farewell::None {
-                *farewell = Farewell::Said;
+                *farewell = Farewell::Sent;
                 backend.finish(slot);
             }
             if is_looking && let Some(info) = backend.moving_tcp_info(slot) {
@@ -521,7 +518,7 @@ mod tests {
         streams.begin_round(2, &mut Recorder::new(0, 2, 2));
         let failed = ClosedByServer::Failed(FailureKind::StreamEnded);
         assert_eq!(streams.closed_by_server(Slot(0)), failed);
-        streams.farewells[1] = Farewell::Said;
+        streams.farewells[1] = Farewell::Sent;
         assert_eq!(streams.closed_by_server(Slot(1)), ClosedByServer::Answered);
         assert_eq!(streams.closed_by_server(Slot(1)), failed);
     }

@@ -370,8 +370,6 @@ fn grown(before: Progress, now: Counts) -> Progress {
         bytes_sent: now.bytes_sent.max(before.bytes_sent),
         live: now.live,
         waiting: now.waiting,
-        // Agents do not tell of which kind their failures are.
-        ..Progress::default()
     }
 }
 
@@ -379,12 +377,10 @@ fn grown(before: Progress, now: Counts) -> Progress {
 fn snapshot(agent: u32, now_ns: u64, counts: Progress) -> Snapshot {
     Snapshot {
         worker: agent,
-        from_ns: 0,
         to_ns: now_ns,
         counts,
         streams: None,
         response: brunt_record::SparseHistogram::default(),
-        postponed: 0,
     }
 }
 

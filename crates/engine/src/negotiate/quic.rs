@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use brunt_io::backend::Peer;
-use brunt_io::blocking::{Deadline, LinkError};
+use brunt_io::blocking::Deadline;
 use brunt_io::clock;
 use brunt_load::Plan;
 use brunt_proto::Limits;
@@ -13,10 +13,9 @@ use brunt_proto::http3::{Client, Ended, ErrorCode, KnownHead};
 use brunt_proto::quic::ClientTransport;
 use brunt_proto::tls::{ClientSide, Version};
 use brunt_record::NegotiatedTls as DescribedTls;
-use thiserror::Error;
 
-use super::{NegotiateError, Negotiated, NegotiatedTls, of_protocol};
-use crate::protocol::quic_transport;
+use super::{NegotiateError, Negotiated, NegotiatedTls, allowed_note, lost};
+use crate::protocol::{TlsClient, quic_transport};
 
 /// Most bytes of a datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
@@ -30,25 +29,6 @@ const SEEDS: [[u8; 32]; 2] = [
 const SUITE: &str = "in QUIC";
 /// The step that is QUIC's own (RFC 9001 section 4).
 const HANDSHAKE: &str = "the handshake of QUIC";
-
-/// Why HTTP/3 is not spoken with a server.
-#[derive(Debug, Error)]
-enum QuicError {
-    /// The handshake of QUIC fails. A part of the reason may be the server's words.
-    #[error("{server} does not speak HTTP/3 with brunt: {reason}")]
-    Failed { server: String, reason: String },
-    /// Nobody answers.
-    #[error(
-        "{server} did not answer over QUIC within {limit_ms} ms; does it speak HTTP/3 there, and \
-         does UDP get through? A slow server needs a longer --connect-timeout"
-    )]
-    Timeout { server: String, limit_ms: u64 },
-    /// The server takes no requests.
-    #[error(
-        "{server} allows no requests in HTTP/3 (its initial_max_streams_bidi is 0); use --http1"
-    )]
-    NoStreams { server: String },
-}
 
 /// Negotiates with a server of HTTP/3 at `peer`, on a connection that is closed again.
 ///
@@ -64,10 +44,12 @@ pub(crate) fn negotiate(
         unreachable!("QUIC is over datagrams");
     };
     let protocol = plan.connection.protocol.preferred();
-    let server = plan.target.authority.clone();
+    let server = &plan.target.authority;
+    // A part of the reason may be the server's words.
     let failed = |reason: String| {
-        let server = server.clone();
-        of_protocol(QuicError::Failed { server, reason })
+        NegotiateError(format!(
+            "{server} does not speak HTTP/3 with brunt: {reason}"
+        ))
     };
     let transport = quic_transport(&side, 1).map_err(|reason| failed(reason.to_string()))?;
     let asked = plan.depth_over(protocol);
@@ -76,29 +58,26 @@ pub(crate) fn negotiate(
     let depth = exchanged.map_err(|failure| match failure {
         Failure::Ended(reason) => failed(reason.to_string()),
         Failure::Nameless => failed("the server's name is none".to_owned()),
-        Failure::Link(LinkError::Timeout) => of_protocol(QuicError::Timeout {
-            server: server.clone(),
-            limit_ms: plan.limits.connect_timeout_ns / 1_000_000,
-        }),
-        Failure::Link(LinkError::Lost(reason)) => NegotiateError::Lost {
-            server: server.clone(),
-            step: HANDSHAKE,
-            reason,
-        },
-        Failure::Link(LinkError::NotTls | LinkError::Tls(_)) => {
-            unreachable!("datagrams carry no TLS of their own")
-        }
+        Failure::Timeout => NegotiateError(format!(
+            "{server} did not answer over QUIC within {} ms; does it speak HTTP/3 there, and does \
+             UDP get through? A slow server needs a longer --connect-timeout",
+            plan.limits.connect_timeout_ns / 1_000_000
+        )),
+        Failure::Lost(reason) => lost(server, HANDSHAKE, &reason),
     })?;
     if depth == 0 {
-        return Err(of_protocol(QuicError::NoStreams { server }));
+        return Err(NegotiateError(format!(
+            "{server} allows no requests in HTTP/3 (its initial_max_streams_bidi is 0); use --http1"
+        )));
     }
-    let many = protocol.depth.many;
     Ok(Negotiated {
         protocol,
-        note: (depth < asked).then(|| format!("the server allows {depth} {many} per connection")),
+        note: allowed_note(protocol, depth, asked),
         tls: Some(NegotiatedTls {
-            side,
-            alpn: protocol.alpn.map(str::as_bytes),
+            client: TlsClient {
+                side,
+                alpn: protocol.alpn.map(str::as_bytes),
+            },
             description: DescribedTls {
                 version: Version::Tls13.as_str().to_owned(),
                 cipher_suite: SUITE.to_owned(),
@@ -112,14 +91,15 @@ pub(crate) fn negotiate(
 /// Why there is no connection.
 enum Failure {
     Ended(Ended),
-    Link(LinkError),
+    Timeout,
+    Lost(io::Error),
     /// No certificate can have the server's name.
     Nameless,
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::Link(error.into())
+        Self::Lost(error)
     }
 }
 
@@ -163,7 +143,7 @@ fn exchange(mut client: Client, socket: &UdpSocket, deadline: Deadline) -> Resul
         }
         let now_ns = clock::now_ns();
         let timer_ns = client.deadline_ns().saturating_sub(now_ns).max(1);
-        let left = deadline.left().map_err(Failure::Link)?;
+        let left = deadline.left().map_err(|_| Failure::Timeout)?;
         socket.set_read_timeout(Some(left.min(Duration::from_nanos(timer_ns))))?;
         match socket.recv(&mut buffer) {
             // A datagram without bytes says nothing, and anybody may send one.

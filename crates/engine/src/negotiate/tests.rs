@@ -165,7 +165,7 @@ fn what_is_negotiated_over_tls() {
         let found = (negotiated.protocol, negotiated.depth);
         assert_eq!(found, (protocol, depth), "{case}");
         assert_eq!(negotiated.note.as_deref(), note, "{case}");
-        let is_http2 = negotiated.tls.expect(&case).alpn == Some(ALPN_HTTP2);
+        let is_http2 = negotiated.tls.expect(&case).client.alpn == Some(ALPN_HTTP2);
         assert_eq!(is_http2, protocol == Protocol::HTTP2, "{case}");
     }
 }
@@ -434,6 +434,6 @@ fn simulated_servers_speak_what_is_asked_for() {
 
 #[test]
 fn a_connection_of_http_2_carries_a_request_per_number_of_a_stream() {
-    let said = Protocol::HTTP2.depth.units_per_connection_max;
-    assert_eq!(said, brunt_proto::http2::STREAMS_MAX);
+    let streams = Protocol::HTTP2.depth.units_per_connection_max;
+    assert_eq!(streams, brunt_proto::http2::STREAMS_MAX);
 }

@@ -14,8 +14,8 @@ use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
 use super::{
-    Broken, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections, Out,
-    OverDatagrams, OwnFrames, Progress, Scripted, Sizes,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next, OnConnections, Out,
+    OverDatagrams, OwnFrames, Scripted, Sizes, Taken,
 };
 use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
@@ -58,37 +58,38 @@ impl EncodedRequests {
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         let timeout_ns = plan.limits.timeout_ns;
-        let (sizes, encoded) = match &plan.connection.protocol {
+        let encoded = match &plan.connection.protocol {
             ProtocolSpec::Http(_) if protocol == Protocol::HTTP2 => {
-                let requests = Arc::new(Http2Requests::new(plan, depth)?);
-                let sizes = requests.sizes();
-                (sizes, Encoded::Http2(Http2::new(requests, timeout_ns)))
+                let requests = Http2Requests::new(plan, depth)?;
+                Encoded::Http2(Http2::new(Arc::new(requests), timeout_ns))
             }
             ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => {
-                let requests = Arc::new(Http3Requests::new(plan, depth, side)?);
-                let sizes = requests.sizes();
-                (sizes, Encoded::Http3(Http3::new(requests, timeout_ns)))
+                let requests = Http3Requests::new(plan, depth, side)?;
+                Encoded::Http3(Http3::new(Arc::new(requests), timeout_ns))
             }
             ProtocolSpec::Http(_) => {
-                let requests = Arc::new(Http1Requests::new(plan, depth)?);
-                (requests.sizes(), Encoded::Http1(Http1::new(requests)))
+                let requests = Http1Requests::new(plan, depth)?;
+                Encoded::Http1(Http1::new(Arc::new(requests)))
             }
             ProtocolSpec::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                let sizes = messages.sizes();
-                (sizes, Encoded::Messages(Messages::new(messages)))
+                Encoded::Messages(Messages::new(messages))
             }
             ProtocolSpec::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                let sizes = messages.sizes();
-                (sizes, Encoded::WebSocket(WebSocket::new(messages)))
+                Encoded::WebSocket(WebSocket::new(messages))
             }
-            ProtocolSpec::Streams(streams) => {
-                let payload = stream_payload(*streams);
-                let sizes = Sizes::of(payload.len(), payload.len());
-                (sizes, Encoded::Streams(payload))
-            }
-            ProtocolSpec::Connections => (Sizes::default(), Encoded::Connections),
+            ProtocolSpec::Streams(streams) => Encoded::Streams(stream_payload(*streams)),
+            ProtocolSpec::Connections => Encoded::Connections,
+        };
+        let sizes = match &encoded {
+            Encoded::Http1(protocol) => protocol.requests.sizes(),
+            Encoded::Http2(protocol) => protocol.requests.sizes(),
+            Encoded::Http3(protocol) => protocol.requests.sizes(),
+            Encoded::Messages(protocol) => protocol.encoded.sizes(),
+            Encoded::WebSocket(protocol) => protocol.encoded.sizes(),
+            Encoded::Streams(payload) => Sizes::of(payload.len(), payload.len()),
+            Encoded::Connections => Sizes::default(),
         };
         Ok(Self { encoded, sizes })
     }
@@ -140,16 +141,16 @@ impl ClientProtocol for Unread {
         _received_ns: u64,
         _places: &[RequestTiming],
         _out: &mut Out,
-    ) -> Result<Progress, Broken> {
-        Ok(Progress::without_event(bytes.len()))
+    ) -> Result<Taken, Broken> {
+        Ok(Taken::without_event(bytes.len()))
     }
 
     fn unread_bytes(&self, _connection: &()) -> u64 {
         u64::MAX
     }
 
-    fn ended(&mut self, _connection: &mut ()) -> Ending {
-        Ending::Fails(FailureKind::ClosedBeforeReply)
+    fn ended(&mut self, _connection: &mut ()) -> ConnectionEnd {
+        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn abandon(&mut self, _connection: &mut ()) -> Option<(u32, u64)> {

@@ -8,47 +8,42 @@ use brunt_proto::holes::{Hole, PlaceholderError, TextWithHoles};
 use brunt_proto::http1::{
     RequestKind, RequestPart, RequestTextError, TextParts, TextRequest, scan_requests,
 };
+use brunt_proto::http2::Request;
 use thiserror::Error;
 
 use super::EncodeError;
 
-/// Something is filled in where heads are compressed.
-#[derive(Debug, Error)]
-#[error(
-    "what is filled in ({{{{seq}}}}, {{{{rand LOW HIGH}}}}, {{{{uuid}}}}) needs HTTP/1.1, since \
-     brunt compresses the heads of HTTP/2 and HTTP/3 once before the run; use --http1"
-)]
-struct NeedsHttp1;
-
-/// Why the parts of a request are none.
-#[derive(Debug, Error)]
-pub(super) enum PartsError {
+/// Why a text makes no requests, or what stands in braces cannot be filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RawRequestsError {
+    /// The text is not one of requests.
+    #[error(transparent)]
+    Text(#[from] RequestTextError),
+    /// The text holds several requests.
+    #[error("it holds {0} requests; give each as a text of its own")]
+    Several(usize),
     /// What stands in braces is not filled in.
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
     /// How long the request is would be known to nobody.
-    #[error(transparent)]
-    Framing(#[from] HoleInFraming),
+    #[error("nothing is filled into {0}, which says where a request ends; write it out")]
+    Framing(String),
+    /// A request ends in what is filled in.
+    #[error("the lengths that it states end a request within a placeholder; correct them")]
+    EndInHole,
 }
 
-/// Something is filled into a field that says where a request or a connection ends.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("nothing is filled into {0}, which says where a request ends; write it out")]
-pub struct HoleInFraming(String);
-
-impl HoleInFraming {
-    /// What is wrong where something is filled into the field of this name; absent where nothing
-    /// is.
-    pub(super) fn of(name: &str) -> Option<Self> {
-        let names = ["Content-Length", "Transfer-Encoding", "Connection"];
-        let is_of_framing = names.iter().any(|known| known.eq_ignore_ascii_case(name));
-        is_of_framing.then(|| Self(name.to_owned()))
-    }
+/// What is wrong where something is filled into the field of this name; absent where nothing is.
+fn framing_fault(name: &str) -> Option<RawRequestsError> {
+    let names = ["Content-Length", "Transfer-Encoding", "Connection"];
+    let is_of_framing = names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    is_of_framing.then(|| RawRequestsError::Framing(name.to_owned()))
 }
 
 /// What a request consists of, with zeros in its holes.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
+    method: &'a str,
     pub(super) path: Cow<'a, str>,
     pub(super) headers: Cow<'a, [(String, String)]>,
     pub(super) body: Cow<'a, [u8]>,
@@ -58,8 +53,9 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// The parts of a request that does not come as text.
-    pub(super) fn of(request: RequestRef<'a>) -> Result<Self, PartsError> {
+    pub(super) fn of(request: RequestRef<'a>) -> Result<Self, RawRequestsError> {
         let mut parts = Self {
+            method: request.method,
             path: request.path.into(),
             headers: request.headers.into(),
             body: request.body.into(),
@@ -80,9 +76,9 @@ impl<'a> Parts<'a> {
         for (index, (name, value)) in request.headers.iter().enumerate() {
             let mut value = TextWithHoles::parse(value.as_bytes())?;
             if !value.holes.is_empty()
-                && let Some(error) = HoleInFraming::of(name)
+                && let Some(fault) = framing_fault(name)
             {
-                return Err(error.into());
+                return Err(fault);
             }
             note(RequestPart::Value(index), &mut value);
             headers.push((name.clone(), text(value)));
@@ -95,7 +91,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    /// The same of a request in which nothing may be filled in, that of `plan` with this index.
+    /// The parts of the request of `plan` with this index, in which nothing may be filled in.
     pub(super) fn fixed_of(
         plan: &Plan,
         (index, request): (usize, RequestRef<'a>),
@@ -105,7 +101,24 @@ impl<'a> Parts<'a> {
         if parts.is_fixed() {
             Ok(parts)
         } else {
-            Err(EncodeError::request(plan, index, NeedsHttp1))
+            Err(EncodeError::request(
+                plan,
+                index,
+                "what is filled in ({{seq}}, {{rand LOW HIGH}}, {{uuid}}) needs HTTP/1.1, since \
+                 brunt compresses the heads of HTTP/2 and HTTP/3 once before the run; use --http1",
+            ))
+        }
+    }
+
+    /// The request, over a protocol that compresses heads.
+    pub(super) fn request<'b>(&'b self, plan: &'b Plan) -> Request<'b> {
+        Request {
+            method: self.method,
+            scheme: plan.target.scheme.name(),
+            authority: &plan.target.authority,
+            path: &self.path,
+            headers: &self.headers,
+            body: &self.body,
         }
     }
 
@@ -121,34 +134,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Why a text is not what is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum VerbatimError {
-    /// The text is not one of requests.
-    #[error(transparent)]
-    Text(#[from] RequestTextError),
-    /// The text holds several requests.
-    #[error("it holds {0} requests; give each as a text of its own")]
-    Several(usize),
-}
-
-/// Why a text with places that are filled in is none of requests.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RawRequestsError {
-    /// The text is not one of requests.
-    #[error(transparent)]
-    Text(#[from] RequestTextError),
-    /// What stands in braces is not filled in.
-    #[error(transparent)]
-    Placeholder(#[from] PlaceholderError),
-    /// How long the request is would be known to nobody.
-    #[error(transparent)]
-    Framing(#[from] HoleInFraming),
-    /// A request ends in what is filled in.
-    #[error("the lengths that it states end a request within a placeholder; correct them")]
-    EndInHole,
-}
-
 /// The requests that `text` holds, in order, in each of which `{{seq}}`, `{{rand LOW HIGH}}` and
 /// `{{uuid}}` are filled in each time it is sent. Lengths in the text are those of what is sent.
 ///
@@ -161,10 +146,9 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
     let requests = scan_requests(&filled.bytes).map_err(|fault| {
         // With a length of zero, what follows is no request.
         let mut places = filled.holes.iter().map(|hole| hole.at as usize);
-        match places.find_map(|at| hole_in_framing(&filled.bytes, at)) {
-            Some(error) => RawRequestsError::Framing(error),
-            None => fault.into(),
-        }
+        places
+            .find_map(|at| hole_in_framing(&filled.bytes, at))
+            .unwrap_or(fault.into())
     })?;
     let requests = requests.into_iter().map(|request| {
         let range = request.range.clone();
@@ -172,8 +156,8 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
         let mut holes = filled.holes.iter().filter(|hole| is_within(hole.at));
         let head = &filled.bytes[..request.body_start];
         let mut places = holes.clone().map(|hole| hole.at as usize);
-        if let Some(error) = places.find_map(|at| hole_in_framing(head, at)) {
-            return Err(error.into());
+        if let Some(fault) = places.find_map(|at| hole_in_framing(head, at)) {
+            return Err(fault);
         }
         if holes.next().is_none() {
             return Ok(spec(&filled.bytes, &request));
@@ -193,11 +177,11 @@ pub fn raw_requests(text: &[u8]) -> Result<Vec<RequestSpec>, RawRequestsError> {
 
 /// What is wrong where something is filled in at a place of `head`; absent where nothing is, and
 /// behind the head.
-fn hole_in_framing(head: &[u8], at: usize) -> Option<HoleInFraming> {
+fn hole_in_framing(head: &[u8], at: usize) -> Option<RawRequestsError> {
     let before = head.get(..at)?;
     let line = before.rsplit(|&byte| byte == b'\n').next()?;
     let (name, _) = std::str::from_utf8(line).ok()?.split_once(':')?;
-    HoleInFraming::of(name.trim())
+    framing_fault(name.trim())
 }
 
 /// The requests that `text` holds, in order, each to be sent exactly as it is there. They have the
@@ -228,10 +212,10 @@ fn spec(text: &[u8], request: &TextRequest) -> RequestSpec {
 }
 
 /// What the response to the one request of `text` depends on.
-pub(super) fn kind_of(text: &[u8]) -> Result<RequestKind, VerbatimError> {
+pub(super) fn kind_of(text: &[u8]) -> Result<RequestKind, RawRequestsError> {
     match &scan_requests(text)?[..] {
         [only] => Ok(only.kind),
-        several => Err(VerbatimError::Several(several.len())),
+        several => Err(RawRequestsError::Several(several.len())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
+use std::error::Error;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,24 +8,18 @@ use brunt_io::backend::PayloadId;
 use brunt_io::transport::Stream;
 use brunt_load::{Plan, RequestId, RequestRef, RequestSet, Reuse};
 use brunt_proto::holes::{Hole, Numbers, TextWithHoles};
-use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestKind};
+use brunt_proto::http1::{self, KnownHead, Reply, ReplyParser, RequestError, RequestKind};
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use thiserror::Error;
 
 use super::exchange::InOrder;
-use super::filled::{Parts, VerbatimError, kind_of};
+use super::filled::{Parts, RawRequestsError, kind_of};
 use super::payload::{Copies, Payload};
 use super::{
-    Broken, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections, Out,
-    OverDatagrams, OwnFrames, Part, Progress, ProtocolError, ProtocolEvent, Scripted, Sizes,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next, OnConnections, Out,
+    OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes, Taken,
 };
 use crate::failure;
-
-/// The bytes that are given for a request are not those of one.
-#[derive(Debug, Error)]
-#[error("the text of the request: {0}")]
-struct TextError(VerbatimError);
 
 /// The requests of a run, encoded once for all workers.
 #[derive(Debug)]
@@ -71,12 +66,12 @@ struct Encoder {
 
 impl Encoder {
     /// A request, and the same with `Connection: close`, if there is such.
-    fn encode(&self, spec: RequestRef<'_>) -> Result<[TextWithHoles; 2], ProtocolError> {
+    fn encode(&self, spec: RequestRef<'_>) -> Result<[TextWithHoles; 2], Box<dyn Error>> {
         if let Some(text) = spec.text {
             return Ok([text_of(spec, text)?, TextWithHoles::default()]);
         }
         let parts = Parts::of(spec)?;
-        let encode = |close| -> Result<TextWithHoles, ProtocolError> {
+        let encode = |close| -> Result<TextWithHoles, RequestError> {
             let request = http1::Request {
                 method: spec.method,
                 path: &parts.path,
@@ -85,9 +80,6 @@ impl Encoder {
                 body: &parts.body,
                 close,
             };
-            if parts.is_fixed() {
-                return Ok(TextWithHoles::fixed(request.encode()?));
-            }
             let mut holes = Vec::new();
             let bytes = request.encode_noting(|part, at| holes.extend(parts.holes_of(part, at)))?;
             let mut text = TextWithHoles::fixed(bytes);
@@ -104,7 +96,7 @@ impl Encoder {
 }
 
 /// The text of a request that comes as one.
-fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, ProtocolError> {
+fn text_of(spec: RequestRef<'_>, text: &[u8]) -> Result<TextWithHoles, RawRequestsError> {
     if !spec.has_placeholders {
         return Ok(TextWithHoles::fixed(text.to_vec()));
     }
@@ -134,8 +126,10 @@ impl Http1Requests {
             let [ordinary, closing] =
                 encoded.map_err(|reason| EncodeError::request(plan, index, reason))?;
             let kind = match spec.text {
-                Some(_) => kind_of(&ordinary.bytes)
-                    .map_err(|reason| EncodeError::request(plan, index, TextError(reason)))?,
+                Some(_) => kind_of(&ordinary.bytes).map_err(|reason| {
+                    let reason = format!("the text of the request: {reason}");
+                    EncodeError::request(plan, index, reason)
+                })?,
                 None => RequestKind::of_method(spec.method.as_bytes()),
             };
             let is_fixed = ordinary.holes.is_empty();
@@ -241,7 +235,7 @@ impl Http1Requests {
 /// HTTP/1.1 (RFC 9112), as one worker speaks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Http1 {
-    requests: Arc<Http1Requests>,
+    pub(super) requests: Arc<Http1Requests>,
     /// What responses depend on, by the number of the request; of those that come as text, by that
     /// of their kind.
     kinds: Arc<[RequestKind]>,
@@ -329,7 +323,7 @@ impl ClientProtocol for Http1 {
     #[inline]
     fn request(&mut self, connection: &mut Http1Connection, next: Next, out: &mut Out) -> u32 {
         let (range, holes) = self.requests.range(next);
-        let part = Part::of(self.payload, range);
+        let part = PayloadPart::of(self.payload, range);
         let whole = self.requests.payload();
         if holes.is_empty() {
             out.append_shared(part, whole);
@@ -348,14 +342,14 @@ impl ClientProtocol for Http1 {
         received_ns: u64,
         places: &[RequestTiming],
         _out: &mut Out,
-    ) -> Result<Progress, Broken> {
+    ) -> Result<Taken, Broken> {
         if bytes.is_empty() {
-            return Ok(Progress::without_event(0));
+            return Ok(Taken::without_event(0));
         }
         if connection.requests.count() == 0 {
             if is_last_reply(bytes) {
                 connection.idle_bytes = bytes.len() as u64;
-                return Ok(Progress {
+                return Ok(Taken {
                     consumed: bytes.len(),
                     event: Some(ProtocolEvent::IdleReply),
                 });
@@ -373,7 +367,7 @@ impl ClientProtocol for Http1 {
             .parser
             .receive(bytes, &self.limits, kind, &mut self.known)
             .map_err(failure::of_reply)?;
-        Ok(Progress {
+        Ok(Taken {
             consumed: progress.consumed,
             event: progress.reply.map(|reply| ProtocolEvent::Done {
                 answer: answer_of(&reply, connection.first_byte_ns),
@@ -391,14 +385,14 @@ impl ClientProtocol for Http1 {
         connection.parser.discarded(bytes);
     }
 
-    fn ended(&mut self, connection: &mut Http1Connection) -> Ending {
+    fn ended(&mut self, connection: &mut Http1Connection) -> ConnectionEnd {
         match connection.parser.end() {
-            Ok(Some(reply)) => Ending::Completes {
+            Ok(Some(reply)) => ConnectionEnd::Completes {
                 answer: answer_of(&reply, connection.first_byte_ns),
                 place: connection.requests.leave(self.requests.depth),
             },
-            Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
-            Err(error) => Ending::Fails(failure::of_reply(error)),
+            Ok(None) => ConnectionEnd::Fails(FailureKind::ClosedBeforeReply),
+            Err(error) => ConnectionEnd::Fails(failure::of_reply(error)),
         }
     }
 
@@ -440,8 +434,8 @@ impl Scripted for Http1 {
     }
 
     #[inline]
-    fn place_of_text(&mut self, connection: &mut Http1Connection) -> Option<u32> {
-        Some(connection.requests.take(self.requests.depth))
+    fn place_of_text(&mut self, connection: &mut Http1Connection) -> u32 {
+        connection.requests.take(self.requests.depth)
     }
 }
 

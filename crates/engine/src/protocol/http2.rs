@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use brunt_io::transport::Stream;
 use brunt_load::Plan;
-use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Request, Template};
+use brunt_proto::http2::{Client, ClientSettings, ConnectionError, KnownHead, Template};
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, RequestTiming};
 
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, EncodeError, Ending, Messaging, Next, OnConnections,
-    Out, OverDatagrams, OwnFrames, Progress, Scripted, Sizes, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next,
+    OnConnections, Out, OverDatagrams, OwnFrames, Scripted, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -34,20 +34,7 @@ impl Http2Requests {
         let parts = plan.traffic.requests.requests().enumerate();
         let parts = parts.map(|request| Parts::fixed_of(plan, request));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        let requests: Vec<Request<'_>> = plan
-            .traffic
-            .requests
-            .requests()
-            .zip(&parts)
-            .map(|(request, parts)| Request {
-                method: request.method,
-                scheme: plan.target.scheme.name(),
-                authority: &plan.target.authority,
-                path: &parts.path,
-                headers: &parts.headers,
-                body: &parts.body,
-            })
-            .collect();
+        let requests: Vec<_> = parts.iter().map(|parts| parts.request(plan)).collect();
         let templates = Template::list(&requests)
             .map_err(|(index, reason)| EncodeError::request(plan, index, reason))?;
         Ok(Self {
@@ -72,7 +59,7 @@ impl Http2Requests {
 /// HTTP/2 (RFC 9113), as one worker speaks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Http2 {
-    requests: Arc<Http2Requests>,
+    pub(super) requests: Arc<Http2Requests>,
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
     limits: Limits,
@@ -152,7 +139,7 @@ impl ClientProtocol for Http2 {
         received_ns: u64,
         _places: &[RequestTiming],
         out: &mut Out,
-    ) -> Result<Progress, Broken> {
+    ) -> Result<Taken, Broken> {
         let progress = connection
             .client
             .receive(
@@ -172,7 +159,7 @@ impl ClientProtocol for Http2 {
             connection.patience.heard_ns = received_ns;
             connection.patience.note_shut(is_shut, received_ns);
         }
-        Ok(Progress {
+        Ok(Taken {
             consumed: progress.consumed,
             event: progress
                 .event
@@ -180,8 +167,8 @@ impl ClientProtocol for Http2 {
         })
     }
 
-    fn ended(&mut self, _connection: &mut Http2Connection) -> Ending {
-        Ending::Cuts
+    fn ended(&mut self, _connection: &mut Http2Connection) -> ConnectionEnd {
+        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
@@ -219,16 +206,11 @@ impl OwnFrames for Http2 {
         places: &[RequestTiming],
         out: &mut Out,
     ) -> Option<TimedOut> {
-        let patience = &mut connection.patience;
-        if let Some(place) = patience.next_late(places, self.timeout_ns, now_ns) {
-            let discarded_bytes = connection.client.cancel(place, &mut out.bytes);
-            return Some(TimedOut::Request {
-                place,
-                discarded_bytes,
-            });
-        }
-        let is_lost = patience.take_dead() || self.next_timeout_ns(connection) <= now_ns;
-        is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
+        let Http2Connection { client, patience } = connection;
+        let in_flight = client.in_flight();
+        patience.timed_out(places, self.timeout_ns, now_ns, in_flight, |place| {
+            Ok(client.cancel(place, &mut out.bytes))
+        })
     }
 
     #[inline]

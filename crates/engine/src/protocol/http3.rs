@@ -6,23 +6,19 @@ use brunt_io::backend::{PayloadId, Secured};
 use brunt_io::clock;
 use brunt_io::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 use brunt_load::Plan;
-use brunt_proto::http3::{
-    Client, Ended, ErrorCode, Event, KnownHead, Request, Template, WorkerTemplate,
-};
+use brunt_proto::http3::{Client, Ended, ErrorCode, Event, KnownHead, Template, WorkerTemplate};
 use brunt_proto::quic::{
     self, ClientTransport, Lost, PathFigures, TransportError, TransportOptions,
 };
 use brunt_proto::tls::ClientSide;
 use brunt_proto::{BodiesWanted, Body, Limits};
 use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
-use thiserror::Error;
 
 use super::filled::Parts;
-use super::out::DatagramsOut;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next,
-    OnConnections, OverDatagrams, OwnFrames, Progress, ProtocolEvent, Scripted, Sizes, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
+    OnConnections, Out, OverDatagrams, OwnFrames, ProtocolEvent, Scripted, Sizes, Taken, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -30,16 +26,6 @@ use crate::failure::of_code;
 /// 9002 (section 6.1.2) holds for the granularity of timers.
 const FAR_NS: u64 = 16 * TOGETHER_NS;
 const TOGETHER_NS: u64 = 1_000_000;
-
-/// HTTP/3 is spoken in clear text nowhere.
-#[derive(Debug, Error)]
-#[error("HTTP/3 is over TLS alone; give an https URL")]
-struct InClearText;
-
-/// Nothing tells which handshakes of QUIC resumed a session.
-#[derive(Debug, Error)]
-#[error("sessions of TLS are resumed over TCP alone; leave --tls-resume out over HTTP/3")]
-struct Resumption;
 
 /// The requests of a run, encoded once for all workers, and what their connections share.
 #[derive(Debug)]
@@ -56,22 +42,19 @@ impl Http3Requests {
         depth: u32,
         side: Option<&ClientSide>,
     ) -> Result<Self, EncodeError> {
-        let side = side.ok_or(InClearText).map_err(EncodeError::protocol)?;
+        let side = side
+            .ok_or_else(|| EncodeError::protocol("HTTP/3 is over TLS alone; give an https URL"))?;
         if plan.connection.tls.resumption {
-            return Err(EncodeError::protocol(Resumption));
+            // Nothing tells which handshakes of QUIC resumed a session.
+            return Err(EncodeError::protocol(
+                "sessions of TLS are resumed over TCP alone; leave --tls-resume out over HTTP/3",
+            ));
         }
         let requests = plan.traffic.requests.requests().enumerate();
         let templates = requests.map(|(index, request)| {
             let parts = Parts::fixed_of(plan, (index, request))?;
-            let request = Request {
-                method: request.method,
-                scheme: plan.target.scheme.name(),
-                authority: &plan.target.authority,
-                path: &parts.path,
-                headers: &parts.headers,
-                body: &parts.body,
-            };
-            Template::new(&request).map_err(|reason| EncodeError::request(plan, index, reason))
+            Template::new(&parts.request(plan))
+                .map_err(|reason| EncodeError::request(plan, index, reason))
         });
         Ok(Self {
             templates: templates.collect::<Result<_, _>>()?,
@@ -103,7 +86,7 @@ pub(crate) fn transport(
 /// HTTP/3 (RFC 9114), as one worker speaks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Http3 {
-    requests: Arc<Http3Requests>,
+    pub(super) requests: Arc<Http3Requests>,
     templates: Vec<WorkerTemplate>,
     /// The head that came last, since others are often equal to it.
     known: KnownHead,
@@ -213,12 +196,7 @@ impl ClientProtocol for Http3 {
         Http3Connection::default()
     }
 
-    fn open(
-        &mut self,
-        connection: &mut Http3Connection,
-        _out: &mut DatagramsOut,
-        now_ns: u64,
-    ) -> bool {
+    fn open(&mut self, connection: &mut Http3Connection, _out: &mut Out, now_ns: u64) -> bool {
         *connection = Http3Connection {
             client: self.begin(now_ns),
             secured: Some(Secured {
@@ -236,7 +214,7 @@ impl ClientProtocol for Http3 {
         true
     }
 
-    fn part(&mut self, connection: &mut Http3Connection, _out: &mut DatagramsOut) -> Closing {
+    fn part(&mut self, connection: &mut Http3Connection, _out: &mut Out) -> Closing {
         if let Some(client) = &mut connection.client {
             client.close(ErrorCode::NoError, connection.patience.heard_ns);
         }
@@ -256,12 +234,7 @@ impl ClientProtocol for Http3 {
     }
 
     #[inline]
-    fn request(
-        &mut self,
-        connection: &mut Http3Connection,
-        next: Next,
-        _out: &mut DatagramsOut,
-    ) -> u32 {
+    fn request(&mut self, connection: &mut Http3Connection, next: Next, _out: &mut Out) -> u32 {
         let template = &self.templates[next.request.0 as usize];
         let client = connection.client.as_mut();
         client.map_or(0, |client| client.request(template))
@@ -274,11 +247,11 @@ impl ClientProtocol for Http3 {
         received: ReceivedDatagrams<'_>,
         received_ns: u64,
         _places: &[RequestTiming],
-        _out: &mut DatagramsOut,
-    ) -> Result<Progress, Broken> {
+        _out: &mut Out,
+    ) -> Result<Taken, Broken> {
         let consumed = received.bytes.len();
         let Some(client) = connection.client.as_mut() else {
-            return Ok(Progress::without_event(consumed));
+            return Ok(Taken::without_event(consumed));
         };
         if consumed > 0 {
             connection.patience.heard_ns = received_ns;
@@ -298,7 +271,7 @@ impl ClientProtocol for Http3 {
             Err(ended) if !client.is_ready() => {
                 if !connection.is_retried && ended.is_refusal() {
                     self.retry(connection, received_ns);
-                    return Ok(Progress::without_event(consumed));
+                    return Ok(Taken::without_event(consumed));
                 }
                 return Err(of_handshake(&ended).into());
             }
@@ -313,11 +286,11 @@ impl ClientProtocol for Http3 {
             // Where nothing is sent meanwhile, this is asked for.
             connection.deadline_ns = due_ns(client.deadline_ns(), received_ns);
         }
-        Ok(Progress { consumed, event })
+        Ok(Taken { consumed, event })
     }
 
-    fn ended(&mut self, _connection: &mut Http3Connection) -> Ending {
-        Ending::Cuts
+    fn ended(&mut self, _connection: &mut Http3Connection) -> ConnectionEnd {
+        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
@@ -359,7 +332,7 @@ impl OwnFrames for Http3 {
         connection: &mut Http3Connection,
         now_ns: u64,
         places: &[RequestTiming],
-        _out: &mut DatagramsOut,
+        _out: &mut Out,
     ) -> Option<TimedOut> {
         let client = connection.client.as_mut()?;
         if connection.deadline_ns <= now_ns {
@@ -378,19 +351,14 @@ impl OwnFrames for Http3 {
             };
             return Some(TimedOut::Connection(kind));
         }
+        let in_flight = client.in_flight();
         let patience = &mut connection.patience;
-        if let Some(place) = patience.next_late(places, self.timeout_ns, now_ns) {
+        patience.timed_out(places, self.timeout_ns, now_ns, in_flight, |place| {
             if client.is_withheld(place) {
-                return Some(TimedOut::Connection(FailureKind::QuicWithheld));
+                return Err(FailureKind::QuicWithheld);
             }
-            let discarded_bytes = client.cancel(place);
-            return Some(TimedOut::Request {
-                place,
-                discarded_bytes,
-            });
-        }
-        let is_shut = patience.shut_until_ns(client.in_flight(), self.timeout_ns) <= now_ns;
-        (patience.take_dead() || is_shut).then_some(TimedOut::Connection(FailureKind::Unanswered))
+            Ok(client.cancel(place))
+        })
     }
 
     #[inline]
@@ -515,33 +483,24 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 /// The kind of a handshake that failed.
 fn of_handshake(ended: &Ended) -> FailureKind {
     use quic::ErrorCode::{ConnectionRefused, Tls};
-    match ended {
-        Ended::Broken(_) => FailureKind::OtherProtocol,
-        Ended::Lost(lost) => match lost {
-            Lost::Version => FailureKind::QuicVersion,
-            Lost::Closed {
-                code: Tls(NO_APPLICATION_PROTOCOL),
-                ..
-            }
-            | Lost::Broken {
-                code: Tls(NO_APPLICATION_PROTOCOL),
-                ..
-            } => FailureKind::OtherProtocol,
-            Lost::Closed { code: Tls(_), .. } => FailureKind::TlsAlert,
-            Lost::Closed {
-                code: ConnectionRefused,
-                ..
-            } => FailureKind::QuicRefused,
-            Lost::Broken {
-                code: Tls(alert), ..
-            } if OF_CERTIFICATES.contains(alert) => FailureKind::TlsCertificate,
-            Lost::Broken { code: Tls(_), .. } => FailureKind::TlsFailed,
-            Lost::Broken { .. } => FailureKind::QuicFailed,
-            Lost::Closed { .. } | Lost::ClosedAbove { .. } | Lost::Reset | Lost::Here => {
-                FailureKind::HandshakeCut
-            }
-            Lost::Idle => FailureKind::HandshakeTimedOut,
-        },
+    let Ended::Lost(lost) = ended else {
+        return FailureKind::OtherProtocol;
+    };
+    let (code, is_ours) = match lost {
+        Lost::Version => return FailureKind::QuicVersion,
+        Lost::Idle => return FailureKind::HandshakeTimedOut,
+        Lost::ClosedAbove { .. } | Lost::Reset | Lost::Here => return FailureKind::HandshakeCut,
+        Lost::Closed { code, .. } => (*code, false),
+        Lost::Broken { code, .. } => (*code, true),
+    };
+    match code {
+        Tls(NO_APPLICATION_PROTOCOL) => FailureKind::OtherProtocol,
+        Tls(alert) if is_ours && OF_CERTIFICATES.contains(&alert) => FailureKind::TlsCertificate,
+        Tls(_) if is_ours => FailureKind::TlsFailed,
+        Tls(_) => FailureKind::TlsAlert,
+        _ if is_ours => FailureKind::QuicFailed,
+        ConnectionRefused => FailureKind::QuicRefused,
+        _ => FailureKind::HandshakeCut,
     }
 }
 

@@ -8,30 +8,19 @@ use brunt_io::transport::Stream;
 use brunt_load::{MessageExchange, MessageSpec, OpeningMessage, Plan, Reuse};
 use brunt_proto::messages::{Framing, RespKind, Scanned, Scanner, Template};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use thiserror::Error;
 
 use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
-    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, Sizes,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
+    OnConnections, Out, OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes,
+    Taken,
 };
 use crate::failure;
 
-/// Why messages cannot be exchanged.
-#[derive(Debug, Error)]
-enum MessagesError {
-    /// A message is empty.
-    #[error("the message {0} is empty; a message has at least one byte")]
-    Empty(String),
-    /// Several messages, or several in flight, share a connection whose end ends the reply.
-    #[error(
-        "replies that end with their connection need one message per connection, and one at a \
-         time; use --no-keepalive, and leave out --depth"
-    )]
-    SharedConnection,
-    /// The reply to what opens a connection would end it.
-    #[error("the reply to --first cannot end with its connection; give another --first-reply")]
-    OpeningUntilClose,
+fn empty(name: &str) -> EncodeError {
+    EncodeError::protocol(format!(
+        "the message {name} is empty; a message has at least one byte"
+    ))
 }
 
 /// The messages of a run, encoded once for all workers.
@@ -58,8 +47,7 @@ impl EncodedMessages {
         };
         let check = |spec: &MessageSpec, bytes: &[u8]| {
             if bytes.is_empty() {
-                let error = MessagesError::Empty(spec.name.clone());
-                return Err(EncodeError::protocol(error));
+                return Err(empty(&spec.name));
             }
             Ok(())
         };
@@ -74,16 +62,21 @@ impl EncodedMessages {
         let is_single =
             plan.traffic.reuse == Reuse::Requests(std::num::NonZeroU64::MIN) && depth == 1;
         if reply == Framing::UntilClose && !is_single {
-            return Err(EncodeError::protocol(MessagesError::SharedConnection));
+            return Err(EncodeError::protocol(
+                "replies that end with their connection need one message per connection, and one \
+                 at a time; use --no-keepalive, and leave out --depth",
+            ));
         }
         if let Some(OpeningMessage { message, reply }) = &exchange.opening {
             let message = message.given().and_then(Template::as_constant);
             if message.is_some_and(<[u8]>::is_empty) {
-                let name = "of --first".to_owned();
-                return Err(EncodeError::protocol(MessagesError::Empty(name)));
+                return Err(empty("of --first"));
             }
             if *reply == Framing::UntilClose {
-                return Err(EncodeError::protocol(MessagesError::OpeningUntilClose));
+                return Err(EncodeError::protocol(
+                    "the reply to --first cannot end with its connection; give another \
+                     --first-reply",
+                ));
             }
         }
         Ok(Self {
@@ -112,7 +105,7 @@ impl EncodedMessages {
 /// Messages over TCP, as one worker exchanges them.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages {
-    encoded: Arc<EncodedMessages>,
+    pub(super) encoded: Arc<EncodedMessages>,
     payload: PayloadId,
     numbers: ConnectionNumbers,
 }
@@ -132,7 +125,7 @@ impl Messages {
         connection: &mut MessagesConnection,
         opening: &OpeningMessage,
         bytes: &[u8],
-    ) -> Result<Progress, Broken> {
+    ) -> Result<Taken, Broken> {
         let mut consumed = 0;
         while consumed < bytes.len() {
             let sent = connection.in_flight.rendered.first();
@@ -155,11 +148,11 @@ impl Messages {
                     connection.is_opening = false;
                     connection.in_flight.rendered = Rendered::default();
                     let event = Some(ProtocolEvent::Ready);
-                    return Ok(Progress { consumed, event });
+                    return Ok(Taken { consumed, event });
                 }
             }
         }
-        Ok(Progress::without_event(consumed))
+        Ok(Taken::without_event(consumed))
     }
 }
 
@@ -256,7 +249,7 @@ impl ClientProtocol for Messages {
                 let bytes = &whole[range.start as usize..range.end as usize];
                 connection.in_flight.rendered.push(bytes);
             }
-            out.append_shared(Part::of(self.payload, range), whole);
+            out.append_shared(PayloadPart::of(self.payload, range), whole);
         } else {
             let values = set.values(&connection.in_flight, next.now_ns);
             let bytes = out.owned(whole);
@@ -277,7 +270,7 @@ impl ClientProtocol for Messages {
         received_ns: u64,
         places: &[RequestTiming],
         _out: &mut Out,
-    ) -> Result<Progress, Broken> {
+    ) -> Result<Taken, Broken> {
         if connection.is_opening
             && let Some(opening) = &self.encoded.opening
         {
@@ -329,7 +322,7 @@ impl ClientProtocol for Messages {
                 connection.was_pushed_to = true;
                 continue;
             }
-            return Ok(Progress {
+            return Ok(Taken {
                 consumed,
                 event: Some(ProtocolEvent::Done {
                     answer: answer(scanned.kind, message_bytes, connection.first_byte_ns),
@@ -338,7 +331,7 @@ impl ClientProtocol for Messages {
                 }),
             });
         }
-        Ok(Progress::without_event(consumed))
+        Ok(Taken::without_event(consumed))
     }
 
     fn unread_bytes(&self, connection: &MessagesConnection) -> u64 {
@@ -356,14 +349,14 @@ impl ClientProtocol for Messages {
         }
     }
 
-    fn ended(&mut self, connection: &mut MessagesConnection) -> Ending {
+    fn ended(&mut self, connection: &mut MessagesConnection) -> ConnectionEnd {
         match connection.scanner.end(&self.encoded.reply) {
-            Ok(Some(bytes)) => Ending::Completes {
+            Ok(Some(bytes)) => ConnectionEnd::Completes {
                 answer: answer(RespKind::Reply, bytes, connection.first_byte_ns),
                 place: self.encoded.set.leave(&mut connection.in_flight),
             },
-            Ok(None) => Ending::Fails(FailureKind::ClosedBeforeReply),
-            Err(error) => Ending::Fails(failure::of_scan(error)),
+            Ok(None) => ConnectionEnd::Fails(FailureKind::ClosedBeforeReply),
+            Err(error) => ConnectionEnd::Fails(failure::of_scan(error)),
         }
     }
 

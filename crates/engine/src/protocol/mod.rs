@@ -13,8 +13,7 @@ mod payload;
 mod streams;
 mod websocket;
 
-use std::error::Error;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::sync::Arc;
 
 use brunt_io::backend::{PayloadId, Secured};
@@ -27,10 +26,11 @@ use brunt_record::{Answer, ControlFrames, FailureKind, QuicCounts, RequestTiming
 pub(crate) use encoded::Unread;
 pub(crate) use encoded::{EncodedRequests, ForProtocol};
 pub(crate) use exchange::answer;
-pub use filled::{HoleInFraming, RawRequestsError, VerbatimError, raw_requests, verbatim_requests};
+pub use filled::{RawRequestsError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{
-    Backends, OnEpoll, OnUring, Out, Outbox, OverTls, Part, TlsClient, WorkerTransport, Written,
+    Backends, ON_EPOLL, ON_URING, OfKernel, Out, Outbox, OverTls, PayloadPart, TlsClient,
+    WorkerTransport,
 };
 pub(crate) use websocket::offer_of;
 
@@ -49,7 +49,7 @@ pub(crate) struct Sizes {
     /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
     /// longest, of streams what they send at a time.
     pub(crate) request: usize,
-    /// The same of a request that is the last one on its connection.
+    /// Of the largest request that is the last one on its connection.
     pub(crate) last_request: usize,
     /// Further copies of a request that may follow itself on a connection.
     pub(crate) copies: usize,
@@ -138,14 +138,14 @@ pub(crate) enum TimedOut {
 /// How far received bytes were taken.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
-pub(crate) struct Progress {
+pub(crate) struct Taken {
     /// Bytes taken, up to the event; without one, all of them.
     pub(crate) consumed: usize,
     /// What they brought about.
     pub(crate) event: Option<ProtocolEvent>,
 }
 
-impl Progress {
+impl Taken {
     /// So many bytes brought about nothing.
     #[inline]
     fn without_event(consumed: usize) -> Self {
@@ -176,13 +176,11 @@ impl From<FailureKind> for Broken {
 
 /// What the end of a connection means for the requests in flight on it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ending {
+pub(crate) enum ConnectionEnd {
     /// It completes the response of the request in `place`, which has no other end.
     Completes { place: u32, answer: Answer },
     /// They fail, the oldest with this kind.
     Fails(FailureKind),
-    /// They fail, each by what had come of its response.
-    Cuts,
 }
 
 /// What the server allows on a connection beyond what was asked for.
@@ -227,9 +225,6 @@ impl Aside {
     }
 }
 
-/// Where a protocol writes.
-pub(crate) type OutOf<P> = <<P as OnConnections>::Transport as WorkerTransport>::Out;
-
 /// What comes on a connection of a protocol at once.
 pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transport>::Received<'a>;
 
@@ -254,12 +249,7 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
 
     /// The connection was made, over TLS where there is TLS. Gives whether it can carry requests at
     /// once; else [`ProtocolEvent::Ready`] tells when.
-    fn open(
-        &mut self,
-        connection: &mut Self::Connection,
-        out: &mut OutOf<Self>,
-        now_ns: u64,
-    ) -> bool;
+    fn open(&mut self, connection: &mut Self::Connection, out: &mut Out, now_ns: u64) -> bool;
 
     /// Whether connections may end otherwise than [`Closing::AtOnce`].
     fn parts(&self) -> bool {
@@ -267,7 +257,7 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     }
 
     /// Nothing is in flight on a connection, and nothing more will be sent: says so to the server.
-    fn part(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) -> Closing {
+    fn part(&mut self, _connection: &mut Self::Connection, _out: &mut Out) -> Closing {
         Closing::AtOnce
     }
 
@@ -283,12 +273,7 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     }
 
     /// Writes a request; gives its place, below the depth.
-    fn request(
-        &mut self,
-        connection: &mut Self::Connection,
-        next: Next,
-        out: &mut OutOf<Self>,
-    ) -> u32;
+    fn request(&mut self, connection: &mut Self::Connection, next: Next, out: &mut Out) -> u32;
 
     /// Takes received bytes up to the next event. `places` are those of the connection. To be
     /// called until there is no event; where responses are not in order with no bytes left too,
@@ -303,8 +288,8 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
         received: ReceivedOf<'_, Self>,
         received_ns: u64,
         places: &[RequestTiming],
-        out: &mut OutOf<Self>,
-    ) -> Result<Progress, Broken>;
+        out: &mut Out,
+    ) -> Result<Taken, Broken>;
 
     /// How many of the bytes that come next on a connection need not be seen.
     fn unread_bytes(&self, _connection: &Self::Connection) -> u64 {
@@ -315,7 +300,7 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     fn discarded(&mut self, _connection: &mut Self::Connection, _bytes: u64) {}
 
     /// The server closed its side, with requests in flight.
-    fn ended(&mut self, connection: &mut Self::Connection) -> Ending;
+    fn ended(&mut self, connection: &mut Self::Connection) -> ConnectionEnd;
 
     /// Whether a request may be sent again, once, where its connection ended before its response
     /// began: the server may have processed it (RFC 9110 section 9.2.2).
@@ -367,13 +352,13 @@ pub(crate) trait OwnFrames: OnConnections {
         _connection: &mut Self::Connection,
         _now_ns: u64,
         _places: &[RequestTiming],
-        _out: &mut OutOf<Self>,
+        _out: &mut Out,
     ) -> Option<TimedOut> {
         None
     }
 
     /// What was written before is sent: what was held back meanwhile can be.
-    fn resume(&mut self, _connection: &mut Self::Connection, _out: &mut OutOf<Self>) {}
+    fn resume(&mut self, _connection: &mut Self::Connection, _out: &mut Out) {}
 
     /// What the server allows; absent where it cannot tell.
     #[inline]
@@ -427,10 +412,9 @@ pub(crate) trait Scripted: OnConnections {
     /// From now on requests come as text of HTTP/1, and their numbers are those of their kinds.
     fn accept_texts(&mut self) {}
 
-    /// A request whose text is written by the worker takes a place, below the depth; absent where
-    /// requests are not texts.
-    fn place_of_text(&mut self, _connection: &mut Self::Connection) -> Option<u32> {
-        None
+    /// A request whose text is written by the worker takes a place, below the depth.
+    fn place_of_text(&mut self, _connection: &mut Self::Connection) -> u32 {
+        0
     }
 }
 
@@ -459,45 +443,23 @@ pub(crate) trait OverDatagrams: OnConnections {
     }
 }
 
-/// What only one protocol can fail at, as it says it.
-pub type ProtocolError = Box<dyn Error + Send + Sync>;
-
-/// Why a request cannot be encoded.
+/// Why a request cannot be encoded, or its protocol not be spoken as the plan says.
 #[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
-    /// The protocol cannot carry a request.
-    #[error("{}{reason}", of_list(*.number))]
-    Request {
-        /// The number of the request in its list, from 1; absent where there is no list.
-        number: Option<usize>,
-        /// Why not.
-        reason: ProtocolError,
-    },
-    /// The protocol cannot be spoken as the plan says.
-    #[error(transparent)]
-    Protocol(ProtocolError),
-    /// All requests together have too many bytes.
-    #[error("the requests of the list have more than 1 GiB in all; split it")]
-    TooLarge,
-}
+#[error("{0}")]
+pub struct EncodeError(String);
 
 impl EncodeError {
     /// The protocol cannot carry the request of `plan` that has this index.
-    pub(super) fn request(plan: &Plan, index: usize, reason: impl Into<ProtocolError>) -> Self {
-        Self::Request {
-            number: (plan.traffic.requests.count() > 1).then_some(index + 1),
-            reason: reason.into(),
+    fn request(plan: &Plan, index: usize, reason: impl Display) -> Self {
+        if plan.traffic.requests.count() > 1 {
+            Self(format!("request {} of the list: {reason}", index + 1))
+        } else {
+            Self::protocol(reason)
         }
     }
 
     /// The protocol cannot be spoken as the plan says.
-    pub(super) fn protocol(reason: impl Into<ProtocolError>) -> Self {
-        Self::Protocol(reason.into())
+    fn protocol(reason: impl Display) -> Self {
+        Self(reason.to_string())
     }
-}
-
-fn of_list(number: Option<usize>) -> String {
-    number.map_or(String::new(), |number| {
-        format!("request {number} of the list: ")
-    })
 }

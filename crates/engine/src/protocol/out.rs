@@ -3,7 +3,6 @@
 //! the backends of workers: the kernel's, or others around them. TLS is around those of streams,
 //! where it is spoken over them.
 
-use std::fmt::Debug;
 use std::io;
 
 use brunt_io::backend::{Backend, ClientBackend, Outgoing, PayloadId};
@@ -15,9 +14,6 @@ use brunt_proto::tls::ClientSide;
 
 /// A transport, as workers use it.
 pub(crate) trait WorkerTransport: Transport {
-    /// Where protocols write.
-    type Out: Written<Self>;
-
     /// The backend of a worker.
     type Backend<B: Backends>: ClientBackend<Transport = Self>;
 
@@ -38,11 +34,20 @@ pub(crate) trait WorkerTransport: Transport {
     ) -> io::Result<Self::Backend<B>>;
 
     /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
-    fn shared(part: Part) -> Option<Self::Outgoing>;
+    fn shared(part: PayloadPart) -> Option<Self::Outgoing>;
+
+    /// What is to be sent of what was written to `out`, and how many bytes that is; absent for
+    /// nothing. While a send is in flight it waits. `transmit` asks a protocol over datagrams, at
+    /// this time.
+    fn next(
+        out: &mut Out,
+        outbox: Outbox<'_>,
+        transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
+        backend: &mut impl Backend<Transport = Self>,
+    ) -> Option<(Self::Outgoing, u64)>;
 }
 
 impl WorkerTransport for Stream {
-    type Out = Out;
     type Backend<B: Backends> = B::Streams;
 
     const IS_RELIABLE: bool = true;
@@ -59,17 +64,43 @@ impl WorkerTransport for Stream {
     }
 
     #[inline]
-    fn shared(part: Part) -> Option<Outgoing> {
+    fn shared(part: PayloadPart) -> Option<Outgoing> {
         Some(Outgoing::Shared {
             payload: part.payload,
             start: part.start,
             end: part.end,
         })
     }
+
+    #[inline]
+    fn next(
+        out: &mut Out,
+        outbox: Outbox<'_>,
+        _transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
+        backend: &mut impl Backend<Transport = Self>,
+    ) -> Option<(Outgoing, u64)> {
+        if let Some(part) = out.shared.take() {
+            let outgoing = Self::shared(part)?;
+            return Some((outgoing, u64::from(part.end - part.start)));
+        }
+        if out.bytes.is_empty() {
+            return None;
+        }
+        let written = std::mem::replace(&mut out.bytes, backend.take_buffer());
+        if let Some(waiting) = outbox.bytes {
+            if outbox.is_sending {
+                *waiting = written;
+                return None;
+            }
+            // An idle connection keeps no buffer.
+            *waiting = Vec::new();
+        }
+        let bytes = written.len() as u64;
+        Some((Outgoing::Owned(written), bytes))
+    }
 }
 
 impl WorkerTransport for Datagram {
-    type Out = DatagramsOut;
     type Backend<B: Backends> = B::Datagrams;
 
     const IS_RELIABLE: bool = false;
@@ -86,33 +117,24 @@ impl WorkerTransport for Datagram {
         backends.datagrams(machine, worker, slots)
     }
 
-    fn shared(_part: Part) -> Option<OutgoingDatagrams> {
+    fn shared(_part: PayloadPart) -> Option<OutgoingDatagrams> {
         None
     }
-}
 
-/// What is written on one connection and not yet handed to the backend.
-pub(crate) trait Written<T: Transport>: Debug + Default {
-    /// Something happens on the connection, whose `outbox` has what waits for a send in flight.
-    fn begin<'a>(&mut self, outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>);
-
-    /// Forgets what was written.
-    fn clear(&mut self);
-
-    /// Appends the text of a request, which is all of `payload` where the backend holds it.
-    fn append_text(&mut self, text: &[u8], payload: Option<PayloadId>);
-
-    /// Bytes of this connection alone that were written.
-    fn own_bytes(&self) -> usize;
-
-    /// What is to be sent, and how many bytes that is; absent for nothing. While a send is in
-    /// flight it waits. `transmit` asks the protocol, at this time.
     fn next(
-        &mut self,
+        out: &mut Out,
         outbox: Outbox<'_>,
         transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
-        backend: &mut impl Backend<Transport = T>,
-    ) -> Option<(T::Outgoing, u64)>;
+        backend: &mut impl Backend<Transport = Self>,
+    ) -> Option<(OutgoingDatagrams, u64)> {
+        if !std::mem::take(&mut out.is_due) || outbox.is_sending {
+            return None;
+        }
+        let datagrams = transmit(backend.now_ns(), &mut out.bytes)?;
+        out.bytes = backend.take_buffer();
+        let bytes = datagrams.bytes.len() as u64;
+        Some((datagrams, bytes))
+    }
 }
 
 /// What a connection has for what is written while it sends.
@@ -126,19 +148,22 @@ pub(crate) struct Outbox<'a> {
 
 /// A part of a payload that the backend holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct PayloadPart {
     pub(crate) payload: PayloadId,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-/// Bytes over streams.
+/// What is written on one connection and not yet handed to the backend. Over datagrams that is
+/// nothing: the protocol is asked.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     /// A part of a shared payload: not with `bytes`.
-    pub(super) shared: Option<Part>,
-    /// Bytes of this connection alone.
+    pub(super) shared: Option<PayloadPart>,
+    /// Bytes of this connection alone; over datagrams an empty buffer for what it sends.
     pub(crate) bytes: Vec<u8>,
+    /// Something happened that a protocol over datagrams is to be asked after.
+    is_due: bool,
 }
 
 impl Out {
@@ -146,9 +171,42 @@ impl Out {
         self.shared.is_none() && self.bytes.is_empty()
     }
 
+    /// Something happens on the connection, whose `outbox` has what waits for a send in flight.
+    #[inline]
+    pub(crate) fn begin<'a>(&mut self, outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
+        self.is_due = true;
+        if self.is_empty()
+            && let Some(outbox) = outbox()
+            && !outbox.is_empty()
+        {
+            std::mem::swap(&mut self.bytes, outbox);
+        }
+    }
+
+    /// Forgets what was written.
+    pub(crate) fn clear(&mut self) {
+        self.shared = None;
+        self.bytes.clear();
+        self.is_due = false;
+    }
+
+    /// Appends the text of a request, which is all of `payload` where the backend holds it.
+    pub(crate) fn append_text(&mut self, text: &[u8], payload: Option<PayloadId>) {
+        let Some(payload) = payload else {
+            self.bytes.extend_from_slice(text);
+            return;
+        };
+        let part = PayloadPart {
+            payload,
+            start: 0,
+            end: text.len() as u32,
+        };
+        self.append_shared(part, text);
+    }
+
     /// Appends the bytes of `part`, which are those of `whole` there: without a copy if they are
     /// all, or follow those of the part before them.
-    pub(crate) fn append_shared(&mut self, part: Part, whole: &[u8]) {
+    pub(crate) fn append_shared(&mut self, part: PayloadPart, whole: &[u8]) {
         match &mut self.shared {
             None if self.bytes.is_empty() => self.shared = Some(part),
             Some(before) if before.end == part.start && before.payload == part.payload => {
@@ -163,13 +221,13 @@ impl Out {
         }
     }
 
-    fn copy(&mut self, part: Part, whole: &[u8]) {
+    fn copy(&mut self, part: PayloadPart, whole: &[u8]) {
         let bytes = &whole[part.start as usize..part.end as usize];
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends a copy of the bytes of `part`, which are those of `whole` there, to be changed.
-    pub(crate) fn append_copy(&mut self, part: Part, whole: &[u8]) -> &mut [u8] {
+    pub(crate) fn append_copy(&mut self, part: PayloadPart, whole: &[u8]) -> &mut [u8] {
         let from = self.owned(whole).len();
         self.copy(part, whole);
         &mut self.bytes[from..]
@@ -182,107 +240,6 @@ impl Out {
             self.copy(before, whole);
         }
         &mut self.bytes
-    }
-}
-
-impl Written<Stream> for Out {
-    #[inline]
-    fn begin<'a>(&mut self, outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
-        if self.is_empty()
-            && let Some(outbox) = outbox()
-            && !outbox.is_empty()
-        {
-            std::mem::swap(&mut self.bytes, outbox);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.shared = None;
-        self.bytes.clear();
-    }
-
-    fn append_text(&mut self, text: &[u8], payload: Option<PayloadId>) {
-        let Some(payload) = payload else {
-            self.bytes.extend_from_slice(text);
-            return;
-        };
-        let part = Part {
-            payload,
-            start: 0,
-            end: text.len() as u32,
-        };
-        self.append_shared(part, text);
-    }
-
-    fn own_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    #[inline]
-    fn next(
-        &mut self,
-        outbox: Outbox<'_>,
-        _transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
-        backend: &mut impl Backend<Transport = Stream>,
-    ) -> Option<(Outgoing, u64)> {
-        if let Some(part) = self.shared.take() {
-            let outgoing = Stream::shared(part)?;
-            return Some((outgoing, u64::from(part.end - part.start)));
-        }
-        if self.bytes.is_empty() {
-            return None;
-        }
-        let written = std::mem::replace(&mut self.bytes, backend.take_buffer());
-        if let Some(waiting) = outbox.bytes {
-            if outbox.is_sending {
-                *waiting = written;
-                return None;
-            }
-            // An idle connection keeps no buffer.
-            *waiting = Vec::new();
-        }
-        let bytes = written.len() as u64;
-        Some((Outgoing::Owned(written), bytes))
-    }
-}
-
-/// Whether a protocol over datagrams is to be asked what it sends.
-#[derive(Debug, Default)]
-pub(crate) struct DatagramsOut {
-    is_due: bool,
-    /// An empty buffer for what it sends.
-    spare: Vec<u8>,
-}
-
-impl Written<Datagram> for DatagramsOut {
-    fn begin<'a>(&mut self, _outbox: impl FnOnce() -> Option<&'a mut Vec<u8>>) {
-        self.is_due = true;
-    }
-
-    fn clear(&mut self) {
-        self.is_due = false;
-    }
-
-    /// Texts are of HTTP over streams.
-    fn append_text(&mut self, _text: &[u8], _payload: Option<PayloadId>) {}
-
-    fn own_bytes(&self) -> usize {
-        0
-    }
-
-    fn next(
-        &mut self,
-        outbox: Outbox<'_>,
-        transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
-        backend: &mut impl Backend<Transport = Datagram>,
-    ) -> Option<(OutgoingDatagrams, u64)> {
-        if !std::mem::take(&mut self.is_due) || outbox.is_sending {
-            return None;
-        }
-        let datagrams = transmit(backend.now_ns(), &mut self.spare)?;
-        self.spare = backend.take_buffer();
-        let bytes = datagrams.bytes.len() as u64;
-        Some((datagrams, bytes))
     }
 }
 
@@ -303,7 +260,7 @@ pub(crate) trait Backends {
         slots: u32,
     ) -> io::Result<Self::Streams>;
 
-    /// The same.
+    /// For such a worker whose connections are datagram sockets.
     fn datagrams(
         &self,
         machine: &mut Self::Machine,
@@ -312,39 +269,40 @@ pub(crate) trait Backends {
     ) -> io::Result<Self::Datagrams>;
 }
 
-/// The kernel's io_uring.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OnUring;
-
-impl Backends for OnUring {
-    type Machine = ();
-    type Streams = Uring;
-    type Datagrams = Uring<Datagram>;
-
-    fn streams(&self, _here: &mut (), _worker: u32, slots: u32) -> io::Result<Uring> {
-        Uring::new(slots)
-    }
-
-    fn datagrams(&self, _here: &mut (), _worker: u32, slots: u32) -> io::Result<Uring<Datagram>> {
-        Uring::of_datagrams(slots)
-    }
+/// The backends of a kernel, by what makes them.
+#[derive(Debug)]
+pub(crate) struct OfKernel<M, S, D> {
+    pub(crate) streams: fn(&mut M, u32, u32) -> io::Result<S>,
+    pub(crate) datagrams: fn(&mut M, u32, u32) -> io::Result<D>,
 }
 
+/// The kernel's io_uring.
+pub(crate) const ON_URING: OfKernel<(), Uring, Uring<Datagram>> = OfKernel {
+    streams: |_here, _worker, slots| Uring::new(slots),
+    datagrams: |_here, _worker, slots| Uring::of_datagrams(slots),
+};
+
 /// The kernel's epoll.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OnEpoll;
+pub(crate) const ON_EPOLL: OfKernel<(), Epoll, Epoll<Datagram>> = OfKernel {
+    streams: |_here, _worker, _slots| Epoll::new(),
+    datagrams: |_here, _worker, _slots| Epoll::of_datagrams(),
+};
 
-impl Backends for OnEpoll {
-    type Machine = ();
-    type Streams = Epoll;
-    type Datagrams = Epoll<Datagram>;
+impl<M, S, D> Backends for OfKernel<M, S, D>
+where
+    S: ClientBackend<Transport = Stream>,
+    D: ClientBackend<Transport = Datagram>,
+{
+    type Machine = M;
+    type Streams = S;
+    type Datagrams = D;
 
-    fn streams(&self, _here: &mut (), _worker: u32, _slots: u32) -> io::Result<Epoll> {
-        Epoll::new()
+    fn streams(&self, machine: &mut M, worker: u32, slots: u32) -> io::Result<S> {
+        (self.streams)(machine, worker, slots)
     }
 
-    fn datagrams(&self, _here: &mut (), _worker: u32, _slots: u32) -> io::Result<Epoll<Datagram>> {
-        Epoll::of_datagrams()
+    fn datagrams(&self, machine: &mut M, worker: u32, slots: u32) -> io::Result<D> {
+        (self.datagrams)(machine, worker, slots)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use brunt_io::backend::PayloadId;
 
-use super::{EncodeError, Part};
+use super::{EncodeError, PayloadPart};
 
 /// Most bytes of each request once: positions have 32 bits.
 const BYTES_MAX: usize = 1 << 30;
@@ -80,7 +80,9 @@ impl Payload {
         self.bytes += bytes + last_bytes;
         self.copies_bytes += bytes.saturating_mul(count as usize - 1);
         if self.bytes > BYTES_MAX {
-            return Err(EncodeError::TooLarge);
+            return Err(EncodeError::protocol(
+                "the requests of the list have more than 1 GiB in all; split it",
+            ));
         }
         Ok(Copies {
             start,
@@ -120,7 +122,7 @@ impl Payload {
     }
 }
 
-impl Part {
+impl PayloadPart {
     /// What lies at `range` of a payload.
     #[inline]
     pub(super) fn of(payload: PayloadId, range: Range<u32>) -> Self {

@@ -4,7 +4,7 @@ use brunt_proto::http2::{FailedCall, MalformedReply};
 use brunt_proto::{StreamFailure, StreamsEvent};
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
-use super::ProtocolEvent;
+use super::{ProtocolEvent, TimedOut};
 
 /// Bytes of the RST_STREAM that refuses a stream (RFC 9113 section 6.4): where more were discarded,
 /// a response had begun.
@@ -56,12 +56,7 @@ impl Patience {
     }
 
     /// The place of the next request that is late. To be asked until there is none.
-    pub(super) fn next_late(
-        &mut self,
-        places: &[RequestTiming],
-        timeout_ns: u64,
-        now_ns: u64,
-    ) -> Option<u32> {
+    fn next_late(&mut self, places: &[RequestTiming], timeout_ns: u64, now_ns: u64) -> Option<u32> {
         let is_long_ago = |at_ns: u64| at_ns.saturating_add(timeout_ns) <= now_ns;
         while let Some(timing) = places.get(self.places_timed_out as usize) {
             let place = self.places_timed_out;
@@ -75,10 +70,29 @@ impl Patience {
         None
     }
 
-    /// Whether nothing was heard for as long as one of the late requests waited, nor since it was
-    /// sent: the connection itself is dead.
-    pub(super) fn take_dead(&mut self) -> bool {
-        std::mem::take(&mut self.is_dead)
+    /// What time brought about on a connection with `in_flight` requests: late ones are cancelled, or
+    /// tell how the connection fails. Where nothing was heard for as long as one of them waited, nor
+    /// since it was sent, the connection itself is dead.
+    pub(super) fn timed_out(
+        &mut self,
+        places: &[RequestTiming],
+        timeout_ns: u64,
+        now_ns: u64,
+        in_flight: u32,
+        cancel: impl FnOnce(u32) -> Result<u64, FailureKind>,
+    ) -> Option<TimedOut> {
+        if let Some(place) = self.next_late(places, timeout_ns, now_ns) {
+            return Some(match cancel(place) {
+                Ok(discarded_bytes) => TimedOut::Request {
+                    place,
+                    discarded_bytes,
+                },
+                Err(kind) => TimedOut::Connection(kind),
+            });
+        }
+        let is_shut = self.shut_until_ns(in_flight, timeout_ns) <= now_ns;
+        let is_lost = std::mem::take(&mut self.is_dead) || is_shut;
+        is_lost.then_some(TimedOut::Connection(FailureKind::Unanswered))
     }
 }
 
@@ -206,12 +220,12 @@ mod tests {
                 why,
                 discarded_bytes,
             };
-            let told = event_of(event, failure::of_reset);
+            let event = event_of(event, failure::of_reset);
             let ProtocolEvent::Failed {
                 place: 3,
                 is_unprocessed,
                 ..
-            } = told
+            } = event
             else {
                 panic!("{why:?}");
             };
@@ -253,13 +267,13 @@ mod tests {
                 first_byte_ns: 1,
             };
             let event = StreamsEvent::Reply { place: 3, reply };
-            let told = event_of(event, failure::of_reset);
+            let event = event_of(event, failure::of_reset);
             let ProtocolEvent::Failed {
                 place: 3,
                 kind,
                 discarded_bytes: 23,
                 is_unprocessed: false,
-            } = told
+            } = event
             else {
                 panic!("{failed:?}");
             };

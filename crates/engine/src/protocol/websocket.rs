@@ -15,12 +15,12 @@ use brunt_proto::websocket::{
     frame_head_bytes, mask, put_frame, put_head,
 };
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
-use thiserror::Error;
 
 use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, EncodeError, Ending, Messaging, Next, OnConnections,
-    Out, OverDatagrams, OwnFrames, Part, Progress, ProtocolEvent, Scripted, Sizes, TimedOut,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
+    OnConnections, Out, OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes,
+    Taken, TimedOut,
 };
 use crate::failure;
 
@@ -49,10 +49,11 @@ fn opening_of(exchange: &WebSocketExchange) -> Option<(&Template, u32)> {
     Some((opening.message.given()?, opening.replies))
 }
 
-/// A text is none.
-#[derive(Debug, Error)]
-#[error("the message {0} is not UTF-8, as a text has to be; send it with --binary")]
-struct NotUtf8(String);
+fn not_utf8(name: &str) -> EncodeError {
+    EncodeError::protocol(format!(
+        "the message {name} is not UTF-8, as a text has to be; send it with --binary"
+    ))
+}
 
 /// The messages of a run, encoded once for all workers.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl EncodedWebSocket {
             if exchange.is_binary || std::str::from_utf8(bytes).is_ok() {
                 Ok(())
             } else {
-                Err(EncodeError::protocol(NotUtf8(spec.name.clone())))
+                Err(not_utf8(&spec.name))
             }
         };
         let copies = |bytes: usize| (COPIES_BYTES_MAX / bytes.max(1)).clamp(1, COPIES) as u32;
@@ -91,7 +92,7 @@ impl EncodedWebSocket {
         if !exchange.is_binary
             && constant_opening.is_some_and(|bytes| std::str::from_utf8(bytes).is_err())
         {
-            return Err(EncodeError::protocol(NotUtf8("of --first".to_owned())));
+            return Err(not_utf8("of --first"));
         }
         Ok(Self {
             offer,
@@ -183,7 +184,7 @@ fn next_random(state: &mut u64) -> u64 {
 /// WebSocket (RFC 6455), as one worker speaks it.
 #[derive(Clone, Debug)]
 pub(crate) struct WebSocket {
-    encoded: Arc<EncodedWebSocket>,
+    pub(super) encoded: Arc<EncodedWebSocket>,
     payload: PayloadId,
     limits: Limits,
     numbers: ConnectionNumbers,
@@ -307,7 +308,7 @@ impl ClientProtocol for WebSocket {
         if !connection.client.is_open() {
             return Closing::AtOnce;
         }
-        let (code, parting) = if connection.has_abandoned {
+        let (code, closing) = if connection.has_abandoned {
             (CloseCode::GOING_AWAY, Closing::AtOnce)
         } else {
             (CloseCode::NORMAL, Closing::Answered)
@@ -316,7 +317,7 @@ impl ClientProtocol for WebSocket {
         let bytes = out.owned(self.encoded.payload());
         connection.client.close(Some(code), key, bytes);
         connection.ping_due_ns = u64::MAX;
-        parting
+        closing
     }
 
     fn close(&mut self, connection: &mut WebSocketConnection) -> u64 {
@@ -343,7 +344,7 @@ impl ClientProtocol for WebSocket {
                 let frame = &whole[range.start as usize..range.end as usize];
                 out.owned(whole).extend_from_slice(frame);
             } else {
-                out.append_shared(Part::of(self.payload, range), whole);
+                out.append_shared(PayloadPart::of(self.payload, range), whole);
             }
             if keeps {
                 let bytes = message.template.as_constant().unwrap_or_default();
@@ -364,7 +365,7 @@ impl ClientProtocol for WebSocket {
         received_ns: u64,
         places: &[RequestTiming],
         out: &mut Out,
-    ) -> Result<Progress, Broken> {
+    ) -> Result<Taken, Broken> {
         let encoded = Arc::clone(&self.encoded);
         let exchange = &encoded.exchange;
         let settings = Settings {
@@ -434,18 +435,12 @@ impl ClientProtocol for WebSocket {
                         encoded.put_template(connection, message, received_ns, false, bytes);
                         connection.opening_left = replies;
                     }
-                    if connection.opening_left > 0 {
-                        continue;
-                    }
-                    Some(ProtocolEvent::Ready)
+                    (connection.opening_left == 0).then_some(ProtocolEvent::Ready)
                 }
                 Some(ClientEvent::Message { wire_bytes, .. }) if connection.opening_left > 0 => {
                     connection.opening_left -= 1;
                     connection.aside.overhead_bytes += wire_bytes;
-                    if connection.opening_left > 0 {
-                        continue;
-                    }
-                    Some(ProtocolEvent::Ready)
+                    (connection.opening_left == 0).then_some(ProtocolEvent::Ready)
                 }
                 Some(ClientEvent::Closed { .. }) if connection.opening_left > 0 => {
                     return Err(FailureKind::OpeningRefused.into());
@@ -501,10 +496,10 @@ impl ClientProtocol for WebSocket {
                 }
             };
             if event.is_some() {
-                return Ok(Progress { consumed, event });
+                return Ok(Taken { consumed, event });
             }
         }
-        Ok(Progress::without_event(consumed))
+        Ok(Taken::without_event(consumed))
     }
 
     fn unread_bytes(&self, connection: &WebSocketConnection) -> u64 {
@@ -518,9 +513,9 @@ impl ClientProtocol for WebSocket {
         connection.client.discarded(bytes);
     }
 
-    fn ended(&mut self, connection: &mut WebSocketConnection) -> Ending {
+    fn ended(&mut self, connection: &mut WebSocketConnection) -> ConnectionEnd {
         let is_begun = connection.reply.messages > 0 || connection.client.pending_bytes() > 0;
-        Ending::Fails(if is_begun {
+        ConnectionEnd::Fails(if is_begun {
             FailureKind::TruncatedReply
         } else {
             FailureKind::ClosedBeforeReply

@@ -7,12 +7,11 @@ use std::num::NonZeroU32;
 use brunt_io::backend::{ClientBackend, Slot};
 use brunt_proto::{BodiesWanted, Body};
 use brunt_record::{
-    Answer, ErrorBody, FailureKind, FailureScope, Histogram, Instants, LogPlace, LoggedResponse,
-    Misplaced, Opening, Parts, Recorder, RequestTiming, Skip,
+    Answer, ErrorBody, FailureKind, Instants, LogPlace, LoggedResponse, Misplaced, Opening, Parts,
+    Recorder, RequestTiming, Tally,
 };
 
 use super::Worker;
-use super::connections::Connections;
 use crate::connection::SendTime;
 use crate::observer::Progress;
 use crate::protocol::ClientProtocol;
@@ -22,12 +21,11 @@ use crate::workload::Workload;
 #[derive(Debug)]
 pub(super) struct Accounting {
     pub(super) recorder: Recorder,
-    progress: Progress,
     /// When the last request was answered or failed, 0 for none.
     pub(super) last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
     pub(super) service_ns: u64,
-    /// The same of send calls, network and server alone, in an open loop; 0 where no stamp told
+    /// Mean of what send calls, network and server alone took, in an open loop; 0 where no stamp told
     /// them yet.
     stamped_ns: u64,
 }
@@ -44,30 +42,41 @@ impl Accounting {
     pub(super) fn new(recorder: Recorder) -> Self {
         Self {
             recorder,
-            progress: Progress::default(),
             last_done_ns: 0,
             service_ns: 0,
             stamped_ns: 0,
         }
     }
 
-    /// What is shown, with the response times so far.
-    pub(super) fn shown(&self) -> (Progress, &Histogram) {
-        (self.progress, self.recorder.response())
+    /// Everything that the worker counted so far, whatever the phase.
+    fn tallies(&mut self) -> [&Tally; 3] {
+        let tallies = &self.recorder.record().tallies;
+        [&tallies.before, &tallies.measure, &tallies.after]
+    }
+
+    /// What is shown of it, with as many arrivals that wait.
+    pub(super) fn progress(&mut self, waiting: u64) -> Progress {
+        let mut progress = Progress {
+            live: self.recorder.live().into(),
+            waiting,
+            ..Progress::default()
+        };
+        for tally in self.tallies() {
+            progress.successes += tally.replies.successes();
+            progress.errors += tally.replies.errors();
+            progress.failures += tally.failures.iter().map(|(_, count)| count).sum::<u64>();
+            progress.bytes_received += tally.bytes_received;
+            progress.bytes_sent += tally.bytes_sent;
+        }
+        let arrivals = &self.recorder.record().arrivals_all;
+        progress.failures += arrivals.skipped_full + arrivals.skipped_late;
+        progress
     }
 
     /// Requests that were answered in time so far.
-    #[inline]
-    pub(super) fn replies(&self) -> u64 {
-        self.progress.successes + self.progress.errors
-    }
-
-    /// How the worker stands at the end of a turn: arrivals that wait, and bytes that it sent.
-    #[inline]
-    pub(super) fn turned(&mut self, waiting: u64, bytes_sent: u64) {
-        self.progress.live = u64::from(self.recorder.live());
-        self.progress.waiting = waiting;
-        self.progress.bytes_sent = bytes_sent;
+    pub(super) fn replies(&mut self) -> u64 {
+        let tallies = self.tallies().into_iter();
+        tallies.map(|tally| tally.replies.total()).sum()
     }
 
     /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.
@@ -75,40 +84,6 @@ impl Accounting {
         let spent = Recorder::new(worker, 0, 0);
         let recorder = std::mem::replace(&mut self.recorder, spent);
         (recorder, self.last_done_ns)
-    }
-
-    /// Bytes came.
-    #[inline]
-    pub(super) fn received(&mut self, now_ns: u64, bytes: u64) {
-        self.progress.bytes_received += bytes;
-        self.recorder.received(now_ns, bytes);
-    }
-
-    /// An attempt to connect, or a connection without a request in flight, failed.
-    pub(super) fn failed(&mut self, now_ns: u64, kind: FailureKind, discarded_bytes: u64) {
-        self.progress.failures += 1;
-        self.progress.connect_failures += u64::from(kind.scope() == FailureScope::Connect);
-        self.recorder.failed(now_ns, kind, discarded_bytes);
-    }
-
-    /// An arrival is never sent: it has no reply by `until_ns`.
-    pub(super) fn arrival_skipped(&mut self, due_ns: u64, until_ns: u64, why: Skip) {
-        self.progress.failures += 1;
-        self.progress.timeouts += 1;
-        self.recorder.arrival_skipped(due_ns, until_ns, why);
-    }
-
-    /// So many arrivals between `due_ns` and `until_ns` found the queue full at `at_ns`.
-    pub(super) fn arrivals_skipped(
-        &mut self,
-        (due_ns, until_ns): (u64, u64),
-        at_ns: u64,
-        skipped: u64,
-    ) {
-        self.progress.failures += skipped;
-        self.progress.timeouts += skipped;
-        self.recorder
-            .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
     }
 
     /// A request was answered in time, the first one since an `opening` of its connection if that is
@@ -122,11 +97,6 @@ impl Accounting {
         answer: &Answer,
     ) {
         self.last_done_ns = done_ns;
-        if answer.outcome.is_success() {
-            self.progress.successes += 1;
-        } else {
-            self.progress.errors += 1;
-        }
         let service_ns = done_ns.saturating_sub(timing.sent_ns);
         self.service_ns = moving_mean(self.service_ns, service_ns);
         if let Some(opening) = opening {
@@ -171,42 +141,6 @@ impl Accounting {
     }
 }
 
-impl<P: ClientProtocol> Connections<P> {
-    /// Counts what came on the connection and belongs to no response.
-    #[inline]
-    pub(super) fn settle_overhead(&mut self, slot: Slot, now_ns: u64, protocol: &mut P) {
-        let aside = protocol.take_aside(&mut self[slot].protocol);
-        let recorder = &mut self.accounting.recorder;
-        if !aside.controls.is_none() {
-            recorder.controls(now_ns, &aside.controls);
-        }
-        if aside.overhead_bytes > 0 {
-            recorder.overhead(now_ns, aside.overhead_bytes);
-            recorder.pushed(now_ns, aside.pushes);
-        }
-    }
-
-    /// What was sent on the connection before is taken, or it is no more.
-    #[inline]
-    pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
-        let since_ns = std::mem::replace(&mut self[slot].blocked_since_ns, u64::MAX);
-        if since_ns < u64::MAX {
-            self.accounting.recorder.blocked(since_ns, now_ns);
-        }
-    }
-
-    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
-    /// known: by the kernel's stamp alone.
-    #[inline]
-    pub(super) fn lag(&mut self, slot: Slot, sent_ns: u64, due_ns: u64) {
-        let connection = &self[slot];
-        if connection.is_stamp_known && connection.has_ended_one {
-            let lag_ns = sent_ns.saturating_sub(due_ns);
-            self.accounting.recorder.lag(sent_ns, lag_ns);
-        }
-    }
-}
-
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
     /// The record, for events that nothing else follows from.
     #[inline]
@@ -218,7 +152,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn take_overhead(&mut self, slot: Slot, now_ns: u64) {
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
-            self.connections.accounting.received(now_ns, bytes);
+            self.recorder().received(now_ns, bytes);
             self.recorder().overhead(now_ns, bytes);
             self.connections[slot].received_bytes += bytes;
         }
@@ -262,8 +196,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     ) {
         let place = self.log_place(slot);
         let accounting = &mut self.connections.accounting;
-        accounting.progress.failures += 1;
-        accounting.progress.timeouts += u64::from(kind == FailureKind::TimedOut);
         accounting.last_done_ns = now_ns;
         let recorder = &mut accounting.recorder;
         recorder.request_failed(timing, now_ns, kind, discarded_bytes);
@@ -441,7 +373,7 @@ impl Reception {
 
 #[cfg(test)]
 mod tests {
-    use brunt_record::ReplyOutcome;
+    use brunt_record::{ReplyOutcome, Skip};
 
     use super::*;
 
@@ -455,16 +387,16 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_was_counted() {
         let mut accounting = Accounting::new(Recorder::new(0, 1, 1));
-        accounting.received(5, 100);
-        accounting.failed(6, FailureKind::ConnectTimedOut, 0);
-        accounting.arrival_skipped(7, 8, Skip::Full);
-        accounting.arrivals_skipped((8, 9), 9, 3);
-        accounting.turned(4, 70);
-        let (progress, response) = accounting.shown();
+        let recorder = &mut accounting.recorder;
+        recorder.received(5, 100);
+        recorder.failed(6, FailureKind::ConnectTimedOut, 0);
+        recorder.arrival_skipped(7, 8, Skip::Full);
+        recorder.arrivals_skipped(8, 9, 9, 3);
+        recorder.handed_over(9, 70);
+        let progress = accounting.progress(4);
         assert_eq!((progress.bytes_received, progress.bytes_sent), (100, 70));
         assert_eq!((progress.failures, progress.waiting), (5, 4));
-        assert_eq!((progress.connect_failures, progress.timeouts), (1, 4));
-        assert_eq!((accounting.replies(), response.count()), (0, 0));
+        assert_eq!(accounting.replies(), 0);
     }
 
     fn answer(status: u16) -> Answer {

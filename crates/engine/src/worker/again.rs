@@ -13,7 +13,7 @@ use crate::workload::Workload;
 /// How often a request is sent again at most whose server says each time that it did not process
 /// it.
 pub(super) const REFUSALS_MAX: u8 = 8;
-/// The same of one whose connection ended: the server may have processed it (RFC 9110 section
+/// How often one is sent again whose connection ended: the server may have processed it (RFC 9110 section
 /// 9.2.2).
 const REPEATS_MAX: u8 = 1;
 
@@ -67,7 +67,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// waits for any, if there is none.
     #[cold]
     pub(super) fn fail_repeats(&mut self, slot: Slot, now_ns: u64) {
-        if self.pacing.is_open_loop() && self.connections.accounting.recorder.live() > 0 {
+        if self.pacing.is_open_loop() && self.connections.live() > 0 {
             return;
         }
         while let Some(repeat) = self.repeats.pop(slot) {
@@ -148,7 +148,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         self.write_to(slot);
         let (connection, places, _) = self.connections.start_requests(slot, 1);
-        let out = self.output.out();
+        let out = &mut self.output.out;
         let place = self.protocol.request(&mut connection.protocol, next, out);
         places[place as usize] = timing;
         if let Some(sends) = connection.sends() {

@@ -64,7 +64,7 @@ pub(super) struct Connections<P: ClientProtocol> {
     /// Slots that wait for the end of a pause, to be opened again for what they carried.
     pub(super) resuming: u32,
     /// Connections whose servers are to answer that nothing more is sent.
-    pub(super) parting: u32,
+    pub(super) closing: u32,
     /// The connection that finds out when one can be opened again, while none is open.
     probe: Option<Slot>,
     requests_per_connection: u64,
@@ -112,7 +112,7 @@ impl<P: ClientProtocol> Connections<P> {
             spare: Vec::new(),
             unavailable_since_ns: None,
             resuming: 0,
-            parting: 0,
+            closing: 0,
             probe: None,
             requests_per_connection,
         }
@@ -202,7 +202,9 @@ impl<P: ClientProtocol> Connections<P> {
         }
         self.attempts += 1;
         self.accounting.recorder.opening(now_ns, self.attempts);
-        self[slot].state = state;
+        let connection = &mut self[slot];
+        connection.state = state;
+        connection.opened_from_ns = now_ns;
         self.sources.next(now_ns)
     }
 
@@ -224,21 +226,20 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.attempt_ended(slot, now_ns);
         self.note_lacking(slot);
-        self.accounting.failed(now_ns, kind, 0);
-        if self.accounting.recorder.live() == 0 {
+        self.accounting.recorder.failed(now_ns, kind, 0);
+        if self.live() == 0 {
             self.unavailable_since_ns.get_or_insert(now_ns);
             self.probe.get_or_insert(slot);
         }
     }
 
-    /// The attempt that began at `since_ns` led to a connection that can carry requests. Gives
-    /// whether it was the one that was to find out when that is possible again.
-    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64) -> bool {
+    /// An attempt led to a connection that can carry requests. Gives whether it was the one that was
+    /// to find out when that is possible again.
+    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.attempt_ended(slot, now_ns);
         let connection = &mut self.connections[slot.0 as usize];
         connection.state = State::Open;
         connection.opened_ns = now_ns;
-        connection.opened_from_ns = since_ns;
         connection.is_used = false;
         connection.requests_left = self.requests_per_connection;
         // Had brunt been on time before, this connection would have been opened earlier.
@@ -428,7 +429,7 @@ impl<P: ClientProtocol> Connections<P> {
     /// The connection, which was open, is closed.
     pub(super) fn closed(&mut self, slot: Slot, now_ns: u64) {
         match self[slot].state {
-            State::Closing { .. } => self.parting -= 1,
+            State::Closing { .. } => self.closing -= 1,
             _ => self.accounting.recorder.disconnected(now_ns),
         }
     }
@@ -457,14 +458,14 @@ impl<P: ClientProtocol> Connections<P> {
         let quiet_ns = now_ns.saturating_add(QUIET_NS);
         self[slot].state = State::Closing { quiet_ns, until_ns };
         self.arm(slot, until_ns.min(quiet_ns));
-        self.parting += 1;
+        self.closing += 1;
         self.accounting.recorder.disconnected(now_ns);
     }
 
-    /// Something came on a connection, which the server may be parting from.
+    /// Something came on a connection, which may be about to close.
     #[inline]
     pub(super) fn heard(&mut self, slot: Slot, now_ns: u64) {
-        if self.parting > 0
+        if self.closing > 0
             && let State::Closing { quiet_ns, .. } = &mut self[slot].state
         {
             *quiet_ns = now_ns.saturating_add(QUIET_NS);
@@ -601,7 +602,7 @@ pub(super) struct Deadline {
 
 impl<P: ClientProtocol> Connections<P> {
     /// Gives each connection its part of so many requests; absent: they share them.
-    pub(super) fn deal(&mut self, requests: Option<u64>) {
+    pub(super) fn share_out(&mut self, requests: Option<u64>) {
         let Some(requests) = requests else {
             return;
         };
@@ -609,6 +610,11 @@ impl<P: ClientProtocol> Connections<P> {
         for (index, connection) in (0..).zip(&mut self.connections) {
             connection.part_left = share_u64(requests, all, index);
         }
+    }
+
+    /// How many are open.
+    pub(super) fn live(&self) -> u32 {
+        self.accounting.recorder.live()
     }
 
     pub(super) fn len(&self) -> u32 {
@@ -773,6 +779,42 @@ impl<P: ClientProtocol> IndexMut<Slot> for Connections<P> {
     }
 }
 
+impl<P: ClientProtocol> Connections<P> {
+    /// Counts what came on the connection and belongs to no response.
+    #[inline]
+    pub(super) fn settle_overhead(&mut self, slot: Slot, now_ns: u64, protocol: &mut P) {
+        let aside = protocol.take_aside(&mut self[slot].protocol);
+        let recorder = &mut self.accounting.recorder;
+        if !aside.controls.is_none() {
+            recorder.controls(now_ns, &aside.controls);
+        }
+        if aside.overhead_bytes > 0 {
+            recorder.overhead(now_ns, aside.overhead_bytes);
+            recorder.pushed(now_ns, aside.pushes);
+        }
+    }
+
+    /// What was sent on the connection before is taken, or it is no more.
+    #[inline]
+    pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
+        let since_ns = std::mem::replace(&mut self[slot].blocked_since_ns, u64::MAX);
+        if since_ns < u64::MAX {
+            self.accounting.recorder.blocked(since_ns, now_ns);
+        }
+    }
+
+    /// What is sent on the connection at `sent_ns` could have been since `due_ns`, where that is
+    /// known: by the kernel's stamp alone.
+    #[inline]
+    pub(super) fn lag(&mut self, slot: Slot, sent_ns: u64, due_ns: u64) {
+        let connection = &self[slot];
+        if connection.is_stamp_known && connection.has_ended_one {
+            let lag_ns = sent_ns.saturating_sub(due_ns);
+            self.accounting.recorder.lag(sent_ns, lag_ns);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::limits::Sources;
@@ -793,8 +835,7 @@ mod tests {
         let NextAttempt::Now(slot) = connections.next_attempt(now_ns) else {
             panic!("an attempt is due");
         };
-        let state = State::Connecting { since_ns: now_ns };
-        connections.attempt(slot, now_ns, state);
+        connections.attempt(slot, now_ns, State::Connecting);
         slot
     }
 
@@ -805,15 +846,14 @@ mod tests {
         let second = begin(&mut connections, 1);
         assert_eq!((first, second, connections.attempts), (Slot(0), Slot(1), 2));
         assert_eq!(connections.next_attempt(1), NextAttempt::At(u64::MAX));
-        assert!(!connections.opened(first, 5, 1));
+        assert!(!connections.opened(first, 5));
         assert_eq!((connections.progress_ns, connections.lacking), (5, 1));
         for _ in 0..SETUP_ATTEMPTS {
             assert!(connections.awaited > 0);
             let kind = FailureKind::ConnectRefused;
             connections.attempt_failed(second, 6, kind);
             connections.retry_later(second, 6, Mode::Setup);
-            let state = State::Connecting { since_ns: 6 };
-            connections.attempt(second, 6, state);
+            connections.attempt(second, 6, State::Connecting);
         }
         assert!(!connections.awaited > 0);
         assert_eq!(connections.lacking, 1);
@@ -835,8 +875,7 @@ mod tests {
             let State::Down { retry_ns } = connections[slot].state else {
                 panic!("it is down");
             };
-            let state = State::Connecting { since_ns: retry_ns };
-            connections.attempt(slot, retry_ns, state);
+            connections.attempt(slot, retry_ns, State::Connecting);
             retry_ns - now_ns
         };
         let after_ns = 4 * RETRY_NS_MAX;
@@ -850,7 +889,7 @@ mod tests {
         );
         assert_eq!(connections.unavailable_since_ns, Some(0));
         connections[probe].depth = 1;
-        assert!(connections.opened(probe, after_ns, 0));
+        assert!(connections.opened(probe, after_ns));
         assert_eq!(connections.unavailable_since_ns, None);
     }
 
@@ -858,7 +897,7 @@ mod tests {
     fn a_connection_may_be_opened_in_vain_once() {
         let mut connections = connections(1, 1);
         let slot = begin(&mut connections, 0);
-        connections.opened(slot, 0, 0);
+        connections.opened(slot, 0);
         assert_eq!(
             [true, true, false].map(|is| connections.lost(slot, is)),
             [false, true, false]
@@ -872,7 +911,7 @@ mod tests {
         for _ in 0..4 {
             let slot = begin(&mut old, 0);
             old[slot].depth = 1;
-            old.opened(slot, 0, 0);
+            old.opened(slot, 0);
         }
         old.stay_down(Slot(1));
         let mut new = connections(4, 3);

@@ -18,17 +18,16 @@ use std::io;
 use std::sync::Arc;
 
 use brunt_io::backend::{ClientBackend, Slot};
-use brunt_io::spin::Spinner;
+use brunt_io::cpu::CpuUse;
 use brunt_load::LoadModel;
 use brunt_probe::thread_meter::ThreadMeter;
 use brunt_record::{Backend, Recorder, SetUp};
 
 use crate::backlog::Quota;
 use crate::connection::State;
-use crate::generated::Generated;
 use crate::observer::Shown;
 use crate::protocol::{ClientProtocol, WorkerTransport};
-use crate::task::{Finished, Mode, Start, Task, Timeline};
+use crate::task::{Finished, Mode, Preparation, Task, Timeline};
 use crate::workload::{Carried, Workload};
 use accounting::{Accounting, Sampling};
 use again::Repeats;
@@ -41,8 +40,7 @@ use wake_ups::WakeUps;
 /// What one round has beside its record.
 #[derive(Debug)]
 struct Round {
-    /// Absent once the round is over.
-    shown: Option<Shown>,
+    shown: Shown,
     /// Connections on which something was in flight when the round was over, in order.
     left_behind: Vec<Slot>,
     /// The window has begun.
@@ -58,7 +56,7 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     workload: W,
     task: Task,
     connections: Connections<P>,
-    output: Output<P::Transport>,
+    output: Output,
     pacing: Pacing,
     repeats: Repeats,
     source: Source,
@@ -74,9 +72,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         mut backend: B,
         mut protocol: P,
         mut workload: W,
-        task: Task,
-        spinner: Spinner,
+        preparation: Preparation,
     ) -> Self {
+        let task = &preparation.task;
         let workers = task.plan().workers.count.get();
         protocol.start(task.worker, workers, &mut |payload| {
             backend.add_payload(payload)
@@ -84,16 +82,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         backend.set_stamps(task.prepared.stamps_every());
         backend.set_sockets(&task.prepared.sockets());
         workload.start(&mut backend);
-        Self::with(backend, protocol, workload, task, spinner)
+        Self::with(backend, protocol, workload, preparation)
     }
 
-    /// The same worker for another round: it keeps the connections that it needs and that are at
+    /// The worker for another round: it keeps the connections that it needs and that are at
     /// rest, and closes the others. Nothing else is left of the round before.
-    pub(crate) fn again(mut self, task: Task, spinner: Spinner) -> Self {
-        self.part_from(task.held());
+    pub(crate) fn again(mut self, preparation: Preparation) -> Self {
+        self.part_from(preparation.task.held());
         let now_ns = self.backend.now_ns();
         self.flush();
-        let mut next = Self::with(self.backend, self.protocol, self.workload, task, spinner);
+        let mut next = Self::with(self.backend, self.protocol, self.workload, preparation);
         let left_behind = &self.round.left_behind;
         for slot in next.connections.keep(self.connections, left_behind, now_ns) {
             next.backend.reset(slot);
@@ -108,13 +106,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         next
     }
 
-    fn with(
-        mut backend: B,
-        mut protocol: P,
-        mut workload: W,
-        task: Task,
-        spinner: Spinner,
-    ) -> Self {
+    fn with(mut backend: B, mut protocol: P, mut workload: W, preparation: Preparation) -> Self {
+        let Preparation {
+            task,
+            spinner,
+            shown,
+            generated,
+        } = preparation;
         let prepared = Arc::clone(&task.prepared);
         let plan = &prepared.plan;
         let logged_max = prepared.logged_requests_max();
@@ -124,7 +122,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let stamps_every = prepared.stamps_every();
         let sampling = Sampling::new(stamps_every, plan.observation.keeps_errors, responses_max);
-        protocol.want_bodies(sampling.wanted());
         backend.set_gathering(task.gather_ns);
         let (pacing, slots) = Pacing::new(&task);
         let held = task.held();
@@ -136,6 +133,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let stages = schedule.stages().iter();
             let stages_ns: Vec<u64> = stages.map(|stage| stage.duration_ns).collect();
             recorder.plan_stages(&stages_ns);
+        }
+        let mut source = Source::planned(plan, task.worker);
+        if let Some(mut generated) = generated {
+            protocol.accept_texts();
+            generated.begin(slots, task.depth);
+            recorder.generate_requests();
+            source = Source::Generated(generated);
         }
         workload.begin_round(slots, &mut recorder);
         if logged_max > 0 {
@@ -153,19 +157,20 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             sources.turns(task.worker, prepared.worker_count(), slots),
             task.requests_per_connection,
         );
-        connections.deal(task.part);
+        connections.share_out(task.part);
+        protocol.want_bodies(source.wanted(sampling.wanted()));
         Self {
             connections,
             output: Output::default(),
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
-            source: Source::planned(plan, task.worker),
+            source,
             quota: Quota::new(task.budget.clone()),
             sampling,
             timeline: Timeline::new(),
             wake_ups: WakeUps::new(spinner, prepared.spin()),
             round: Round {
-                shown: Some(Shown::new(task.snapshots.clone(), task.worker)),
+                shown,
                 left_behind: Vec::new(),
                 has_begun: false,
                 stamps_clamped_before: backend.stamps_clamped(),
@@ -175,16 +180,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             workload,
             task,
         }
-    }
-
-    /// Has requests made by `generated` from now on, before the first connection is opened. Where
-    /// the connections of an earlier round are kept, that made theirs, too.
-    pub(crate) fn generate(&mut self, mut generated: Box<Generated>) {
-        self.protocol.accept_texts();
-        generated.begin(self.connections.len(), self.task.depth);
-        self.recorder().generate_requests();
-        self.source = Source::Generated(generated);
-        self.want_bodies();
     }
 
     /// Opens the connections, and gives the outcome. Returns when each is open or has failed
@@ -212,10 +207,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let timed_out = self.connections.awaited > 0;
         let now_ns = self.backend.now_ns();
         let waited_ns = now_ns.saturating_sub(self.connections.progress_ns);
-        let (asked, open) = (
-            self.connections.slots_used,
-            self.connections.accounting.recorder.live(),
-        );
+        let (asked, open) = (self.connections.slots_used, self.connections.live());
         let record = self.connections.accounting.recorder.record();
         record.edges.ready.set(now_ns);
         let so_far = &record.tallies.before;
@@ -241,9 +233,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.turn(now_ns.saturating_add(ns))
     }
 
-    /// Sends, measures and drains, as the common start says.
-    pub(crate) fn run(&mut self, start: Start) -> io::Result<Finished> {
-        let window = start.window;
+    /// Sends, measures and drains: the load begins at `load_ns` for all workers.
+    pub(crate) fn run(&mut self, load_ns: u64) -> io::Result<Finished> {
+        let window = self.task.prepared.window_from(load_ns);
         self.recorder().set_window(window);
         self.timeline.set_window(window);
         self.quota.count_from(window.start_ns);
@@ -252,17 +244,16 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.wake_ups.meter = Some(ThreadMeter::of_thread());
         }
         // An agreed start may be far off.
-        while self.backend.now_ns() < start.load_ns && !self.task.control.aborted.is_set() {
-            self.turn(start.load_ns)?;
+        while self.backend.now_ns() < load_ns && !self.task.control.aborted.is_set() {
+            self.turn(load_ns)?;
         }
         self.timeline.mode = Mode::Load;
-        if self.task.prepared.halves() {
+        if self.task.prepared.pauses_half() {
             let connections = self.task.connections;
-            self.pacing
-                .start_halving(connections, start.load_ns, window);
+            self.pacing.start_halving(connections, load_ns, window);
         }
         self.workload.set_window(window);
-        self.start_load(start.load_ns);
+        self.start_load(load_ns);
         while self.goes_on() {
             self.turn(self.timeline.window_end_ns)?;
         }
@@ -360,7 +351,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 Model::Open => self.pacing.backlog.waiting() > 0,
                 Model::Sessions => {
                     let opening = self.connections.attempts + self.connections.resuming;
-                    let in_use = self.connections.accounting.recorder.live() + opening;
+                    let in_use = self.connections.live() + opening;
                     // There is no use for a connection without a request left for it.
                     !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
                 }
@@ -371,7 +362,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Whether all open connections of a worker with a generator wait for nothing that would come.
     fn is_idle_for_good(&self) -> bool {
-        let live = self.connections.accounting.recorder.live();
+        let live = self.connections.live();
         self.connections.attempts == 0
             && self.connections.spare.is_empty()
             && self.source.is_idle(live)
@@ -401,7 +392,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
             let limit_ns = limit_ns.min(control.drain_end_ns());
-            let is_cut_short = control.aborted.is_set() || control.hurried.is_set();
+            let is_cut_short = control.leaves_at_once();
             let is_ended = control.is_interrupted_by(now_ns);
             if !sends || is_cut_short || is_ended {
                 self.give_up_waiting(now_ns);
@@ -425,7 +416,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         loop {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
-            let is_cut_short = control.aborted.is_set() || control.hurried.is_set();
+            let is_cut_short = control.leaves_at_once();
             let limit_ns = limit_ns.min(control.drain_end_ns());
             let open = self.connections.open();
             let waits_until_ns = self.workload.wind_up(now_ns, open, &mut self.backend);
@@ -454,8 +445,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             if is_open && self.workload.gives_up(slot, &mut self.backend) {
                 self.connections.stay_down(slot);
             }
-        }
-        for slot in self.connections.slots() {
             self.connections.stop_awaiting_retry(slot, now_ns);
             self.connections.stop_blocking(slot, now_ns);
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
@@ -487,10 +476,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// What the round gives.
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
-        let shown = self.round.shown.take();
-        let (progress, response) = self.connections.accounting.shown();
-        let streams = self.workload.so_far();
-        let rest = shown.map(|shown| shown.since_last(now_ns, progress, streams, response));
+        let (progress, streams) = (self.progress(), self.workload.so_far());
+        let response = self.connections.accounting.recorder.response();
+        let shown = &mut self.round.shown;
+        let rest = shown.since_last(now_ns, progress, streams, response);
+        shown.due_ns = u64::MAX;
         let planned = Source::planned(self.task.plan(), self.task.worker);
         let generated = match std::mem::replace(&mut self.source, planned) {
             Source::Planned(_) => None,
@@ -506,6 +496,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let (recorder, last_done_ns) = self.connections.accounting.end(self.task.worker);
         Finished {
             recorder,
+            cpu: CpuUse::default(),
+            bound_cpu: None,
             rest,
             last_done_ns,
             sources_used: self.connections.sources.used,
@@ -536,7 +528,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let is_left_behind = self.round.left_behind.binary_search(&slot).is_ok();
             if is_greeting(state) {
                 greeting.push(slot);
-            } else if let State::Connecting { .. } = state {
+            } else if let State::Connecting = state {
                 // Nothing was said on it.
                 self.backend.close(slot);
                 self.connections.stay_down(slot);
@@ -549,9 +541,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         loop {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
-            let until_ns = if control.aborted.is_set() || control.hurried.is_set() {
+            let until_ns = if control.leaves_at_once() {
                 now_ns
-            } else if self.connections.parting > 0 {
+            } else if self.connections.closing > 0 {
                 limit_ns
             } else if greeting.is_empty() || control.is_interrupted() {
                 now_ns

@@ -19,7 +19,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn time_greeting_out(&mut self, slot: Slot, now_ns: u64) {
         self.write_to(slot);
         let (connection, places) = self.connections.with_places(slot);
-        let (own, out) = (&mut connection.protocol, self.output.out());
+        let (own, out) = (&mut connection.protocol, &mut self.output.out);
         while let Some(timed_out) = self.protocol.timed_out(own, now_ns, places, out) {
             // No request is in flight on it.
             if let TimedOut::Connection(kind) = timed_out {
@@ -27,19 +27,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 return;
             }
         }
-        if let State::Greeting { since_ns, .. } = connection.state {
-            let limit_ns = since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns);
-            self.connections.arm(slot, limit_ns);
-        }
+        let since_ns = connection.opened_from_ns;
+        let limit_ns = since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns);
+        self.connections.arm(slot, limit_ns);
     }
 
     /// A connection is there, over TLS where there is TLS.
     pub(super) fn connected(&mut self, slot: Slot, now_ns: u64) {
-        let since_ns = match self.connections[slot].state {
-            State::Connecting { since_ns } => since_ns,
-            State::Attempting { since_ns } => return self.attempt_made(slot, now_ns, since_ns),
+        match self.connections[slot].state {
+            State::Connecting => {}
+            State::Attempting => return self.attempt_made(slot, now_ns),
             _ => return,
-        };
+        }
         let is_stamped = self.sampling.is_stamped(slot);
         self.connections[slot].established(self.task.depth, is_stamped);
         let secured = self.backend.secured(slot);
@@ -47,21 +46,20 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.take_overhead(slot, now_ns);
         self.write_to(slot);
         let connection = &mut self.connections[slot];
-        let out = self.output.out();
+        let out = &mut self.output.out;
         if self.protocol.open(&mut connection.protocol, out, now_ns) {
-            self.opened(slot, now_ns, since_ns, connected_ns);
+            self.opened(slot, now_ns, connected_ns);
         } else {
-            connection.state = State::Greeting {
-                since_ns,
-                connected_ns,
-            };
+            connection.state = State::Greeting { connected_ns };
         }
     }
 
-    /// The connection, whose attempt began at `since_ns`, can carry requests.
-    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, since_ns: u64, connected_ns: u64) {
-        let was_greeted = matches!(self.connections[slot].state, State::Greeting { .. });
-        let was_probe = self.connections.opened(slot, now_ns, since_ns);
+    /// The connection, for which TCP was there at `connected_ns`, can carry requests.
+    pub(super) fn opened(&mut self, slot: Slot, now_ns: u64, connected_ns: u64) {
+        let connection = &self.connections[slot];
+        let since_ns = connection.opened_from_ns;
+        let was_greeted = matches!(connection.state, State::Greeting { .. });
+        let was_probe = self.connections.opened(slot, now_ns);
         let there_ns = self.note_secured(slot, now_ns).unwrap_or(connected_ns);
         let recorder = self.recorder();
         if was_greeted {
@@ -88,12 +86,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         Some(secured.to_ns)
     }
 
-    /// The connection that was requested at `since_ns` is open, with its TLS.
-    fn attempt_made(&mut self, slot: Slot, now_ns: u64, since_ns: u64) {
+    /// The connection that was requested is open, with its TLS.
+    fn attempt_made(&mut self, slot: Slot, now_ns: u64) {
         if self.connections[slot].in_flight == 0 {
             // It belongs to a round that is over, which the next one closes.
             return;
         }
+        let since_ns = self.connections[slot].opened_from_ns;
         let secured = self.backend.secured(slot);
         let connected_ns = secured.map_or(now_ns, |secured| secured.from_ns);
         self.note_secured(slot, now_ns);
@@ -111,7 +110,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// An attempt that was in flight failed, and its slot is free again.
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
-        if let State::Attempting { .. } = self.connections[slot].state {
+        if let State::Attempting = self.connections[slot].state {
             return self.attempt_missed(slot, now_ns, kind);
         }
         self.backend.close(slot);
@@ -122,7 +121,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// The same of an attempt that is a request. In a closed loop the slot pauses then, as one that
+    /// An attempt that is a request failed. In a closed loop the slot pauses then, as one that
     /// is opened for requests does: a server at its limits is not to be run over.
     fn attempt_missed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         let Some(timing) = self.end_attempt(slot, now_ns) else {
@@ -188,8 +187,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn replace_planned(&mut self, slot: Slot, now_ns: u64, was_idle: bool) {
         let next_ns = self.pacing.backlog.next_ns;
         let is_needed = next_ns < self.timeline.window_end_ns && self.has_request_left(now_ns);
-        let is_free =
-            u64::from(self.connections.accounting.recorder.live()) > self.connections.in_flight;
+        let is_free = u64::from(self.connections.live()) > self.connections.in_flight;
         let is_last = !is_free && self.connections.attempts == 0;
         let waits = self.pacing.backlog.waiting() > 0 || self.repeats.waits_for_any();
         let at_ns = if waits || is_needed && !was_idle {
@@ -208,7 +206,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether a request is left for a connection that is opened now, beside those that are being
     /// opened or are free already.
     pub(super) fn has_request_left(&mut self, now_ns: u64) -> bool {
-        let live = u64::from(self.connections.accounting.recorder.live());
+        let live = u64::from(self.connections.live());
         let free = live.saturating_sub(self.connections.in_flight);
         let others = u64::from(self.connections.attempts) + free;
         if self.pacing.model == Model::Closed {

@@ -4,38 +4,30 @@ use brunt_io::backend::{AT_ONCE_BYTES_MAX, ClientBackend, Slot};
 
 use super::Worker;
 use crate::connection::Connection;
-use crate::protocol::{ClientProtocol, Outbox, Part, WorkerTransport, Written};
+use crate::protocol::{ClientProtocol, Out, Outbox, PayloadPart, WorkerTransport};
 use crate::workload::{Chunk, Workload};
 
 /// What was written and not yet handed over.
 #[derive(Debug)]
-pub(super) struct Output<T: WorkerTransport> {
+pub(super) struct Output {
     /// On which connection.
     slot: Slot,
-    out: T::Out,
-    /// Bytes that were handed over, and those of them that are in no count yet.
-    pub(super) bytes_sent: u64,
+    pub(super) out: Out,
+    /// Bytes that were handed over and are in no count yet.
     uncounted_bytes: u64,
 }
 
-impl<T: WorkerTransport> Default for Output<T> {
+impl Default for Output {
     fn default() -> Self {
         Self {
             slot: Slot(0),
-            out: T::Out::default(),
-            bytes_sent: 0,
+            out: Out::default(),
             uncounted_bytes: 0,
         }
     }
 }
 
-impl<T: WorkerTransport> Output<T> {
-    /// Where protocols write.
-    #[inline]
-    pub(super) fn out(&mut self) -> &mut T::Out {
-        &mut self.out
-    }
-
+impl Output {
     /// What was written on a connection that is no more goes nowhere.
     pub(super) fn forget(&mut self, slot: Slot) {
         if self.slot == slot {
@@ -51,7 +43,7 @@ impl<T: WorkerTransport> Output<T> {
 
     /// Counts the large send in flight on `connection`, of which the kernel has not taken
     /// `unsent_bytes`: all of it was taken, or the connection is about to end.
-    pub(super) fn settle<P: ClientProtocol<Transport = T>>(
+    pub(super) fn settle<P: ClientProtocol>(
         &mut self,
         connection: &mut Connection<P>,
         unsent_bytes: u64,
@@ -62,7 +54,6 @@ impl<T: WorkerTransport> Output<T> {
 
     /// Counts what the kernel took of sends whose connection had been closed.
     pub(super) fn count_late(&mut self, bytes: u64) {
-        self.bytes_sent += bytes;
         self.uncounted_bytes += bytes;
     }
 }
@@ -112,7 +103,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 is_sending: *sending,
             };
             let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
-            let Some((outgoing, bytes)) = self.output.out.next(outbox, transmit, backend) else {
+            let out = &mut self.output.out;
+            let next = P::Transport::next(out, outbox, transmit, backend);
+            let Some((outgoing, bytes)) = next else {
                 break;
             };
             if P::WRITES_AHEAD
@@ -142,7 +135,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let timeout_ns = protocol.next_timeout_ns(&connection.protocol);
             self.connections.arm(slot, timeout_ns);
         }
-        self.output.bytes_sent += bytes_sent;
         bytes_sent
     }
 
@@ -157,16 +149,22 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Hands a whole payload to the backend, on a connection on which nothing is written.
-    pub(super) fn send_chunk(&mut self, slot: Slot, chunk: Chunk) {
-        let part = Part {
-            payload: chunk.payload,
+    /// Sends the next part of a stream, a whole payload, on a connection that takes it.
+    pub(super) fn send_bytes(&mut self, slot: Slot, chunk: Option<Chunk>, now_ns: u64) {
+        let connection = &mut self.connections[slot];
+        connection.is_used = true;
+        let Some(Chunk { payload, bytes }) = chunk else {
+            return;
+        };
+        connection.sending = true;
+        self.recorder().handed_over(now_ns, bytes.into());
+        let part = PayloadPart {
+            payload,
             start: 0,
-            end: chunk.bytes,
+            end: bytes,
         };
         if let Some(outgoing) = P::Transport::shared(part) {
             self.backend.send(slot, outgoing);
-            self.output.bytes_sent += u64::from(chunk.bytes);
         }
     }
 
@@ -187,6 +185,6 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn is_flooded(&self) -> bool {
         P::WRITES_AHEAD
             && self.connections[self.output.slot].sending
-            && self.output.out.own_bytes() > self.protocol.waiting_bytes_max()
+            && self.output.out.bytes.len() > self.protocol.waiting_bytes_max()
     }
 }

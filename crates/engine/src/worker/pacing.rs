@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use brunt_io::backend::Slot;
-use brunt_load::{LoadModel, Schedule, ThinkTime, ThinkTimes, share};
+use brunt_load::{LoadModel, ThinkTime, ThinkTimes, share};
 use brunt_record::{Halving, Window};
 
 use crate::backlog::{Arrival, Backlog};
@@ -56,30 +56,22 @@ impl Pacing {
     pub(super) fn new(task: &Task) -> (Self, u32) {
         let plan = task.plan();
         let (worker, workers) = (task.worker, plan.workers.count.get());
-        let backlog = |schedule: &Schedule, queue_max: &NonZeroU32| {
+        let arrivals = plan.load.model.schedule().map(|schedule| {
             let from_load = schedule.clone().after(plan.load.warmup_ns);
-            let waiting_max = share(queue_max.get(), workers, worker).max(1);
-            Backlog::new(from_load.arrivals(worker, workers), waiting_max)
-        };
-        let (model, backlog, slots) = match &plan.load.model {
-            LoadModel::Closed { .. } => (Model::Closed, Backlog::none(), task.connections),
-            LoadModel::Held { .. } => (Model::Held, Backlog::none(), task.connections),
+            from_load.arrivals(worker, workers)
+        });
+        let queue_max = plan.load.model.queue_max().map_or(0, NonZeroU32::get);
+        let waiting_max = share(queue_max, workers, worker).max(1);
+        let (model, slots) = match &plan.load.model {
+            LoadModel::Closed { .. } => (Model::Closed, task.connections),
+            LoadModel::Held { .. } => (Model::Held, task.connections),
             LoadModel::Open {
-                schedule,
-                connections_max,
-                queue_max,
+                connections_max, ..
             } => {
                 let most = connections_max.max(&plan.load.connections).get();
-                let slots = share(most, workers, worker);
-                (Model::Open, backlog(schedule, queue_max), slots)
+                (Model::Open, share(most, workers, worker))
             }
-            LoadModel::Sessions {
-                schedule,
-                queue_max,
-            } => {
-                let backlog = backlog(schedule, queue_max);
-                (Model::Sessions, backlog, task.connections)
-            }
+            LoadModel::Sessions { .. } => (Model::Sessions, task.connections),
         };
         let think_time = ThinkTime {
             mean_ns: plan.traffic.think_time_ns,
@@ -89,7 +81,7 @@ impl Pacing {
         let thinks = think_time.mean_ns > 0;
         let pacing = Self {
             model,
-            backlog,
+            backlog: Backlog::new(arrivals, waiting_max),
             is_behind: false,
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),
@@ -320,7 +312,7 @@ mod tests {
         let schedule = Schedule::constant_rate(ArrivalProcess::Constant, 1.0, 0).expect("a rate");
         Pacing {
             model: Model::Open,
-            backlog: Backlog::new(schedule.arrivals(0, 1), waiting_max),
+            backlog: Backlog::new(Some(schedule.arrivals(0, 1)), waiting_max),
             is_behind: false,
             free: VecDeque::new(),
             would_be_free_ns: VecDeque::new(),

@@ -14,7 +14,7 @@ use crate::failure;
 use crate::generated::NextBatch;
 use crate::protocol::{ClientProtocol, Closing, Next};
 use crate::task::Mode;
-use crate::workload::{Carried, Chunk, Workload};
+use crate::workload::{Carried, Workload};
 
 /// Arrivals that one turn takes in or gives up one by one, so that events and interrupts are not
 /// held up.
@@ -98,8 +98,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.quota.give_back(due_ns, most - skipped);
         }
         self.pacing.begin_batch();
-        let accounting = &mut self.connections.accounting;
-        accounting.arrivals_skipped((due_ns, until_ns), at_ns, skipped);
+        self.recorder()
+            .arrivals_skipped(due_ns, until_ns, at_ns, skipped);
         self.wake_ups.spinner.worked(now_ns);
     }
 
@@ -162,7 +162,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             left -= 1;
             backlog.pop();
-            accounting.arrival_skipped(due_ns, now_ns, Skip::Late);
+            accounting
+                .recorder
+                .arrival_skipped(due_ns, now_ns, Skip::Late);
         }
         true
     }
@@ -257,8 +259,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.open_further(arrival.due_ns, now_ns);
         } else {
             let until_ns = self.timeline.unanswered_until_ns(now_ns);
-            let accounting = &mut self.connections.accounting;
-            accounting.arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
+            self.recorder()
+                .arrival_skipped(arrival.due_ns, until_ns, Skip::Full);
         }
     }
 
@@ -390,7 +392,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         self.write_to(slot);
         let (connection, places, recorder) = self.connections.start_requests(slot, count);
-        let (protocol, out) = (&mut self.protocol, self.output.out());
+        let (protocol, out) = (&mut self.protocol, &mut self.output.out);
         match &mut self.source {
             Source::Planned(requests) => {
                 for behind in (0..count).rev() {
@@ -435,25 +437,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.await_reply(slot, timing.due_ns, timing.sent_ns, count);
     }
 
-    /// Sends the next part of a stream on a connection that takes it.
-    fn send_bytes(&mut self, slot: Slot, chunk: Option<Chunk>, now_ns: u64) {
-        let connection = &mut self.connections[slot];
-        connection.is_used = true;
-        if let Some(chunk) = chunk {
-            connection.sending = true;
-            let recorder = self.recorder();
-            recorder.handed_over(now_ns, chunk.bytes.into());
-            self.send_chunk(slot, chunk);
-        }
-    }
-
     /// Opens a connection, which is what is requested, in a slot that can take an attempt.
     fn request_connection(&mut self, slot: Slot, timing: RequestTiming) {
         let now_ns = timing.sent_ns;
-        let state = State::Attempting { since_ns: now_ns };
-        let source = self.connections.attempt(slot, now_ns, state);
+        let source = (self.connections).attempt(slot, now_ns, State::Attempting);
         let (connection, places, recorder) = self.connections.start_requests(slot, 1);
-        connection.opened_from_ns = now_ns;
         connection.think_ns = self.pacing.next_think_ns();
         places[0] = timing;
         recorder.sent_by_name(timing);
@@ -617,8 +605,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         let address = self.source.opening(slot).map(Peer::Tcp);
-        let state = State::Connecting { since_ns: now_ns };
-        let source = self.connections.attempt(slot, now_ns, state);
+        let source = (self.connections).attempt(slot, now_ns, State::Connecting);
         let planned = self.task.prepared.peer_of(self.task.worker, slot);
         let peer = address.as_ref().unwrap_or(planned);
         match self.backend.open(slot, peer, source) {
@@ -637,9 +624,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         self.write_to(slot);
         let connection = &mut self.connections[slot];
-        let parting = (self.protocol).part(&mut connection.protocol, self.output.out());
+        let closing = (self.protocol).part(&mut connection.protocol, &mut self.output.out);
         self.flush();
-        let waits = match parting {
+        let waits = match closing {
             Closing::AtOnce => false,
             Closing::Answered => true,
             Closing::Heard => !self.connections[slot].sending && self.backend.finish(slot),

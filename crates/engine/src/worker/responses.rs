@@ -15,7 +15,7 @@ use crate::connection::{SendTime, State};
 use crate::failure;
 use crate::generated::{Generated, OfPlace};
 use crate::protocol::{
-    Broken, ClientProtocol, Ending, Progress, ProtocolEvent, TimedOut, WorkerTransport,
+    Broken, ClientProtocol, ConnectionEnd, ProtocolEvent, Taken, TimedOut, WorkerTransport,
 };
 use crate::workload::{ClosedByServer, Workload};
 
@@ -32,8 +32,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             received_ns,
         };
         self.take_overhead(slot, received_ns);
-        let accounting = &mut self.connections.accounting;
-        accounting.received(received_ns, byte_count as u64);
+        self.recorder().received(received_ns, byte_count as u64);
         self.connections.heard(slot, received_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += byte_count as u64;
@@ -55,12 +54,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let (mut taken, mut has_more_room) = (0, false);
         loop {
             let (connection, places) = self.connections.with_places(slot);
-            let Progress { consumed, event } = match self.protocol.receive(
+            let Taken { consumed, event } = match self.protocol.receive(
                 &mut connection.protocol,
                 self.backend.received().after(taken),
                 reception.received_ns,
                 places,
-                self.output.out(),
+                &mut self.output.out,
             ) {
                 Ok(progress) => progress,
                 Err(broken) => {
@@ -75,15 +74,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             };
             match event {
                 ProtocolEvent::Ready => {
-                    if let State::Greeting {
-                        since_ns,
-                        connected_ns,
-                    } = connection.state
-                    {
+                    if let State::Greeting { connected_ns } = connection.state {
                         if let Some(capacity) = self.protocol.capacity(&connection.protocol) {
                             connection.depth = capacity.depth.min(self.task.depth);
                         }
-                        self.opened(slot, now_ns, since_ns, connected_ns);
+                        self.opened(slot, now_ns, connected_ns);
                         self.write_to(slot);
                     }
                 }
@@ -173,7 +168,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Bytes of a response came, and nobody saw them.
     pub(super) fn discarded(&mut self, slot: Slot, now_ns: u64, bytes: u64) {
-        self.connections.accounting.received(now_ns, bytes);
+        self.recorder().received(now_ns, bytes);
         self.connections.heard(slot, now_ns);
         let connection = &mut self.connections[slot];
         connection.received_bytes += bytes;
@@ -265,7 +260,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.record_done(slot, place, timing, (reception, done_ns), answer);
     }
 
-    /// The same where the response is looked at: by what made the request, or since it is an error.
+    /// The request in `place` is answered, by a response that is looked at: by what made the request, or since it is an error.
     #[inline(never)]
     fn done_and_read(
         &mut self,
@@ -459,7 +454,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let mut has_more_room = !P::IN_ORDER;
         loop {
             let (connection, places) = self.connections.with_places(slot);
-            let out = self.output.out();
+            let out = &mut self.output.out;
             let connection = &mut connection.protocol;
             let Some(timed_out) = self.protocol.timed_out(connection, now_ns, places, out) else {
                 break;
@@ -511,8 +506,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn closed_by_response(&mut self, slot: Slot, now_ns: u64, rest: u64) {
         self.recorder().log_closes();
         if rest > 0 {
-            self.connections
-                .accounting
+            self.recorder()
                 .failed(now_ns, FailureKind::UnexpectedBytes, rest);
         }
         self.fail_all(slot, now_ns, FailureKind::Unanswered);
@@ -523,7 +517,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// flight.
     fn closed_by_protocol(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         self.flush();
-        if self.has_parted(slot, now_ns) {
+        if self.has_closed(slot, now_ns) {
             return;
         }
         if self.connections[slot].in_flight == 0 {
@@ -560,7 +554,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// The server closed its side.
     pub(super) fn peer_closed(&mut self, slot: Slot, now_ns: u64) {
-        if self.has_parted(slot, now_ns) {
+        if self.has_closed(slot, now_ns) {
             return;
         }
         let connection = &mut self.connections[slot];
@@ -572,15 +566,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             match self.workload.closed_by_server(slot) {
                 ClosedByServer::Idle => self.recorder().closed_idle(now_ns),
                 ClosedByServer::Answered => {}
-                ClosedByServer::Failed(kind) => {
-                    self.connections.accounting.failed(now_ns, kind, 0);
-                }
+                ClosedByServer::Failed(kind) => self.recorder().failed(now_ns, kind, 0),
             }
             self.give_up_connection(slot, now_ns, FailureKind::ClosedBeforeReply);
             return;
         }
         match self.protocol.ended(&mut connection.protocol) {
-            Ending::Completes { place, answer } => {
+            ConnectionEnd::Completes { place, answer } => {
                 if self.backend.is_cut(slot) {
                     // It has no length of its own, and may have been cut anywhere (RFC 9112 section
                     // 9.8).
@@ -594,26 +586,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.done(slot, place, reception, now_ns, &answer);
                 }
                 self.closed_by_response(slot, now_ns, 0);
-                return;
             }
-            Ending::Fails(kind) => {
-                self.give_up_connection(slot, now_ns, kind);
-                return;
-            }
-            Ending::Cuts => {
-                let cut = Some(FailureKind::ClosedBeforeReply);
-                while let Some((timing, discarded_bytes)) = self.take_any(slot, cut) {
-                    let kind = if discarded_bytes == 0 {
-                        FailureKind::ClosedBeforeReply
-                    } else {
-                        FailureKind::TruncatedBody
-                    };
-                    self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
-                }
-            }
+            ConnectionEnd::Fails(kind) => self.give_up_connection(slot, now_ns, kind),
         }
-        self.give_up_part(slot);
-        self.replace(slot, now_ns);
     }
 
     /// The connection broke: `kind` if a request was in flight, else the kind and bytes of `idle`.
@@ -624,7 +599,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         kind: FailureKind,
         idle: (FailureKind, u64),
     ) {
-        if self.has_parted(slot, now_ns) {
+        if self.has_closed(slot, now_ns) {
             return;
         }
         if let State::Greeting { .. } = self.connections[slot].state {
@@ -639,18 +614,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if self.connections[slot].in_flight == 0 {
-            self.connections.accounting.failed(now_ns, idle.0, idle.1);
+            self.recorder().failed(now_ns, idle.0, idle.1);
         }
         self.give_up_connection(slot, now_ns, kind);
     }
 
     /// The connection came to its end. Gives whether that was awaited; it is replaced then.
-    fn has_parted(&mut self, slot: Slot, now_ns: u64) -> bool {
-        let is_parting = matches!(self.connections[slot].state, State::Closing { .. });
-        if is_parting {
+    fn has_closed(&mut self, slot: Slot, now_ns: u64) -> bool {
+        let is_closing = matches!(self.connections[slot].state, State::Closing { .. });
+        if is_closing {
             self.replace(slot, now_ns);
         }
-        is_parting
+        is_closing
     }
 
     /// Fails every request in flight with `kind`; where responses are in order, only the oldest,
@@ -663,6 +638,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             if may_repeat && discarded_bytes == 0 && self.may_repeat(timing, now_ns) {
                 self.give_back(slot, timing, now_ns, (kind, discarded_bytes));
             } else {
+                // In any order, each fails by what had come of its response.
+                let is_cut = kind == FailureKind::ClosedBeforeReply && discarded_bytes > 0;
+                let kind = if is_cut && !P::IN_ORDER {
+                    FailureKind::TruncatedBody
+                } else {
+                    kind
+                };
                 self.request_failed(slot, timing, now_ns, (kind, discarded_bytes));
             }
             if P::IN_ORDER {

@@ -11,7 +11,7 @@ use super::connections::{Deadline, NextAttempt};
 use super::pacing::Model;
 use crate::connection::State;
 use crate::failure;
-use crate::observer::NOTICE_NS;
+use crate::observer::{NOTICE_NS, Progress};
 use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::task::Mode;
 use crate::workload::{Carried, Workload};
@@ -65,16 +65,19 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.repeats.is_empty() {
             self.see_to_repeats(now_ns);
         }
-        let waiting = self.pacing.backlog.waiting() as u64;
-        let accounting = &mut self.connections.accounting;
-        accounting.turned(waiting, self.output.bytes_sent);
-        if let Some(shown) = &mut self.round.shown
-            && now_ns >= shown.due_ns
-        {
-            let (progress, response) = accounting.shown();
-            shown.show(now_ns, progress, self.workload.so_far(), response);
+        if now_ns >= self.round.shown.due_ns {
+            let progress = self.progress();
+            let response = self.connections.accounting.recorder.response();
+            let streams = self.workload.so_far();
+            self.round.shown.show(now_ns, progress, streams, response);
         }
         Ok(())
+    }
+
+    /// What is shown of the worker now.
+    pub(super) fn progress(&mut self) -> Progress {
+        let waiting = self.pacing.backlog.waiting() as u64;
+        self.connections.accounting.progress(waiting)
     }
 
     /// Until when the worker sleeps from `from_ns` on, for events and `until_ns` at most.
@@ -168,23 +171,18 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let connection = &self.connections[slot];
         let timeout_ns = self.next_timeout_ns(slot);
         let connect_timeout_ns = self.task.plan().limits.connect_timeout_ns;
+        let limit_ns = (connection.opened_from_ns).saturating_add(connect_timeout_ns);
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
-            State::Connecting { since_ns } => since_ns + connect_timeout_ns,
-            State::Greeting { since_ns, .. } => {
-                let limit_ns = since_ns + connect_timeout_ns;
-                // A transport that sends again what is lost needs no timer of the protocol.
-                if P::Transport::IS_RELIABLE {
-                    limit_ns
-                } else {
-                    limit_ns.min(self.protocol.next_timeout_ns(&connection.protocol))
-                }
+            State::Connecting => limit_ns,
+            // A transport that sends again what is lost needs no timer of the protocol.
+            State::Greeting { .. } if P::Transport::IS_RELIABLE => limit_ns,
+            State::Greeting { .. } => {
+                limit_ns.min(self.protocol.next_timeout_ns(&connection.protocol))
             }
             // It belongs to a round that is over.
-            State::Attempting { .. } if connection.in_flight == 0 => u64::MAX,
-            State::Attempting { since_ns } => {
-                timeout_ns.min(since_ns.saturating_add(connect_timeout_ns))
-            }
+            State::Attempting if connection.in_flight == 0 => u64::MAX,
+            State::Attempting => timeout_ns.min(limit_ns),
             State::Open if is_stuck => connection.free_ns.saturating_add(self.task.timeout_ns),
             State::Open => self.next_deadline_ns(slot),
             State::Closing { quiet_ns, until_ns } => quiet_ns.min(until_ns),
@@ -210,8 +208,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             State::Down { .. } => {
                 self.connections.queue_retry(slot, now_ns);
             }
-            State::Connecting { since_ns } | State::Attempting { since_ns } => {
-                let kind = if now_ns < since_ns.saturating_add(connect_timeout_ns) {
+            State::Connecting | State::Attempting => {
+                let kind = if now_ns < limit_ns {
                     FailureKind::TimedOut
                 } else if self.backend.is_handshaking(slot) {
                     FailureKind::HandshakeTimedOut
@@ -220,17 +218,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 };
                 self.attempt_failed(slot, now_ns, kind);
             }
-            State::Greeting { since_ns, .. } if now_ns < since_ns + connect_timeout_ns => {
-                self.time_greeting_out(slot, now_ns);
-            }
+            State::Greeting { .. } if now_ns < limit_ns => self.time_greeting_out(slot, now_ns),
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
             State::Closing { .. } => self.replace(slot, now_ns),
             State::Open if is_stuck => {
                 // Nothing can be sent on it, and nothing is awaited.
-                self.connections
-                    .accounting
+                self.recorder()
                     .failed(now_ns, FailureKind::UnexpectedBytes, 0);
                 self.replace(slot, now_ns);
             }

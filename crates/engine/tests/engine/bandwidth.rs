@@ -1,15 +1,14 @@
 //! One-way streams on a kernel: what the reference server counts on its side is what brunt reports,
 //! byte for byte, and the kernel does what it was asked for.
 
-use std::io;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ProtocolSpec, ServerCounter, SocketOptions, Streams, Target};
-use brunt_record::{FailureKind, Run};
+use brunt_record::Run;
 use brunt_server::{BackendKind, ListenAddress, Options, Running, Stall, TcpOptions, start};
 
-use crate::common::{self, Kind, MS, choice, expect_valid, many, plan, serve_each, status};
+use crate::common::{self, Kind, MS, choice, expect_valid, many, plan, status};
 
 /// A server that does this with raw TCP, and stalls so.
 fn server(service: &str, stall: Option<Stall>) -> Running {
@@ -95,7 +94,9 @@ fn both_sides_count_the_same(kind: Kind) {
         let found = run.bandwidth().expect("streams");
         if sends {
             expect_equal(found.up_counts, service);
+            assert!(found.min_rtt_ns.is_some() && found.window.segments_sent > 0);
         }
+        assert_eq!(found.streams, 3);
         if receives {
             expect_equal(found.down_counts, service);
             assert_eq!(status(&run, "I5"), InvariantStatus::Held, "{service}");
@@ -120,26 +121,6 @@ fn both_sides_count_the_same(kind: Kind) {
         let lifetime = run.summary().lifetime;
         assert_eq!(lifetime.connections_closed_idle, 0, "{service}");
     }
-}
-
-fn an_upload_is_what_the_peer_acknowledged(kind: Kind) {
-    let run = upload(kind, |_| {});
-    let found = run.bandwidth().expect("streams");
-    assert_eq!(found.streams, 3);
-    let rate = found.up_bytes_per_s.known().expect("it was read");
-    let all = found.window.bytes_acked as f64;
-    let by_window = all * 1e9 / run.window_ns as f64;
-    assert!((rate / by_window - 1.0).abs() < 0.5, "{rate} {by_window}");
-    let fairness = found.fairness.expect("it is known");
-    assert!(fairness > 0.3 && fairness <= 1.0, "{fairness}");
-    assert!(found.min_rtt_ns.is_some() && found.window.segments_sent > 0);
-    let intervals = run.bandwidth_intervals();
-    assert!(intervals.len() >= 2, "{intervals:?}");
-    let bytes = intervals
-        .iter()
-        .map(|interval| interval.up_bytes_per_s * (interval.to_ns - interval.from_ns) as f64 / 1e9);
-    let bytes: f64 = bytes.sum();
-    assert!((bytes - all).abs() <= all * 0.001 + 10.0, "{bytes} {all}");
 }
 
 fn one_stream_does_not_hold_up_the_readings(kind: Kind) {
@@ -205,30 +186,10 @@ fn what_a_peer_leaves_unread_is_in_its_buffers(kind: Kind) {
     assert!(window.bytes_acked == 0 || window.receive_window_limited_ns > window.busy_ns / 10);
 }
 
-fn streams_that_the_peer_ends_are_opened_again(kind: Kind) {
-    let address = serve_each(|_, peer| {
-        let mut most = io::Read::take(peer, 3_000_000);
-        let _ = io::copy(&mut most, &mut io::sink());
-    });
-    let mut plan = streams(kind, url(&ListenAddress::Tcp(address), "/"), true, false);
-    plan.load.drain_limit_ns = 200 * MS;
-    let run = common::run(plan);
-    expect_valid(&run, "closed by the peer");
-    let lifetime = run.summary().lifetime;
-    assert!(lifetime.connections_opened > 3);
-    let [ended, reset] = [FailureKind::StreamEnded, FailureKind::StreamReset]
-        .map(|kind| lifetime.failures.get(kind));
-    assert!(ended + reset > 0, "{lifetime:?}");
-    assert_eq!(lifetime.connections_closed_idle, 0);
-    assert!(run.bandwidth().expect("streams").lifetime.bytes_acked > 0);
-}
-
 crate::common::on_both_kernels![
     both_sides_count_the_same,
-    an_upload_is_what_the_peer_acknowledged,
     one_stream_does_not_hold_up_the_readings,
     the_kernel_paces_what_is_sent,
     options_of_sockets_are_in_force,
     what_a_peer_leaves_unread_is_in_its_buffers,
-    streams_that_the_peer_ends_are_opened_again,
 ];

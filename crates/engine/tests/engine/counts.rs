@@ -12,7 +12,6 @@ use crate::common::{
 on_every_backend! {
     closed_loop_in_equal_parts,
     fewer_requests_than_connections,
-    connections_replaced_by_plan,
     pipelined,
     bodies_larger_than_the_socket_buffer,
     replies_of_every_framing,
@@ -64,24 +63,14 @@ fn fewer_requests_than_connections(kind: Kind) {
     assert_eq!(lifetime(&run).connections_opened, 20);
 }
 
-fn connections_replaced_by_plan(kind: Kind) {
-    for uses in [1, 7] {
-        let reuse = Reuse::Requests(many_long(uses));
-        let run = faultless(kind, "/bytes/10", |plan| plan.traffic.reuse = reuse);
-        let lifetime = lifetime(&run);
-        let (sent, opened) = (lifetime.requests_sent, lifetime.connections_opened);
-        assert!(sent <= opened * uses, "{sent} on {opened}");
-        let sent_least = opened.saturating_sub(4) * uses;
-        assert!(sent + 4 * uses >= sent_least, "{sent} on {opened}");
-    }
-    // A server that does not close when it is asked to.
-    if kind == Kind::Sim {
-        let settings = serving(|server| server.honours_close = false);
-        let (run, served) = simulated(settings, |plan| {
-            plan.traffic.reuse = Reuse::Requests(many_long(3))
-        });
-        expect_answered(&run, served, "no close");
-    }
+/// A server that does not close when it is asked to.
+#[test]
+fn a_connection_that_the_server_does_not_close_is_replaced() {
+    let settings = serving(|server| server.honours_close = false);
+    let (run, served) = simulated(settings, |plan| {
+        plan.traffic.reuse = Reuse::Requests(many_long(3))
+    });
+    expect_answered(&run, served, "no close");
 }
 
 fn pipelined(kind: Kind) {

@@ -1,33 +1,30 @@
 //! Requests that a generator makes while the run goes on, on every backend: what is sent, in which
 //! order, what it is given, and how it ends a run.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use brunt_engine::{GeneratorsError, Rounds, RunError, prepare};
+use brunt_engine::{Rounds, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{
     ArrivalProcess, BatchOutcome, GeneratorError, HttpChoice, Plan, RequestGenerator,
     ResponseParts, Reuse,
 };
 use brunt_record::{GeneratorUse, Run};
-use brunt_server::{Http2Options, ListenAddress};
 use brunt_testkit::{SimServer, SimSettings};
 
 use crate::common::{
     Kind, MS, S, Served, Server, by_count, choice, connections_by_plan, expect_equal_counts,
-    expect_valid, failures, lifetime, many, many_long, on_every_backend, plan, rate, reference,
-    requests_by_plan, serve, serve_at, served, url,
+    expect_valid, failures, lifetime, many, many_long, on_every_backend, plan, rate,
+    requests_by_plan, serve, served, url,
 };
 use crate::makers::{Call, Flag, Log, Maker};
 
 on_every_backend! {
     an_unchanged_text_is_sent_over_and_over,
     requests_come_in_order_with_their_tags,
-    a_connection_without_a_request_is_parked,
-    a_generator_that_stops_sends_no_more,
+    what_has_no_request_is_parked,
     batches_go_out_whole,
     batches_of_any_size_are_sent,
     a_count_of_requests_is_kept,
@@ -38,7 +35,6 @@ on_every_backend! {
     responses_are_given_as_far_as_wanted,
     what_is_wanted_may_change,
     responses_are_shown_as_long_as_they_are_counted,
-    heads_have_no_bodies,
     names_are_those_of_the_generator,
     an_error_ends_the_run_with_what_was_measured,
     a_text_that_is_none_ends_the_run,
@@ -69,7 +65,7 @@ impl Outcome {
 
 /// Runs a plan of one worker, without a warm-up, against the reference server.
 pub(crate) fn load(kind: Kind, change: impl FnOnce(&mut Plan), maker: Maker) -> Outcome {
-    rounds((kind, None), change, maker, 1)
+    rounds(Server::reference(kind), kind, change, maker, 1)
 }
 
 /// Runs a plan of one worker, without a warm-up, in simulation, against a server that does what the
@@ -81,52 +77,20 @@ pub(crate) fn load_scripted(
 ) -> Outcome {
     let mut settings = SimSettings::new(1);
     settings.server = server;
-    rounds_in(settings, (Kind::Sim, None), change, maker, 1)
-}
-
-/// Runs a plan of one worker, without a warm-up, against the reference server on a Unix socket.
-pub(crate) fn load_over_unix(
-    kind: Kind,
-    path: &Path,
-    change: impl FnOnce(&mut Plan),
-    maker: Maker,
-) -> Outcome {
-    let change = |plan: &mut Plan| {
-        plan.target.unix_socket = Some(path.to_owned());
-        change(plan);
-    };
-    rounds((kind, Some(path)), change, maker, 1)
+    let server = Server::Simulated(Box::new(settings));
+    rounds(server, Kind::Sim, change, maker, 1)
 }
 
 fn rounds(
-    place: (Kind, Option<&Path>),
-    change: impl FnOnce(&mut Plan),
-    maker: Maker,
-    count: u32,
-) -> Outcome {
-    let settings = reference(Http2Options::default());
-    rounds_in(settings, place, change, maker, count)
-}
-
-fn rounds_in(
-    settings: SimSettings,
-    (kind, unix): (Kind, Option<&Path>),
+    server: Server,
+    kind: Kind,
     change: impl FnOnce(&mut Plan),
     maker: Maker,
     count: u32,
 ) -> Outcome {
     let log = Arc::clone(&maker.log);
     let generators: Vec<Box<dyn RequestGenerator>> = vec![Box::new(maker)];
-    let server = match unix {
-        _ if kind == Kind::Sim => Server::Simulated(Box::new(settings)),
-        Some(path) => Server::Real(serve_at(kind, ListenAddress::Unix(path.to_owned()))),
-        None => Server::Real(serve(kind)),
-    };
-    let target = match unix {
-        Some(_) => "http://simulated/".to_owned(),
-        None => server.url("/never"),
-    };
-    let mut plan = plan(&target, choice(kind));
+    let mut plan = plan(&server.url("/never"), choice(kind));
     plan.load.warmup_ns = 0;
     plan.workers.count = many(1);
     change(&mut plan);
@@ -207,24 +171,20 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     assert_eq!(used(&run).reported, 60);
 }
 
-fn a_connection_without_a_request_is_parked(kind: Kind) {
-    let maker = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
-    let outcome = load(kind, |_| {}, maker);
-    let (run, log) = outcome.faultless("parked");
-    assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
-    assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
-    assert_eq!(lifetime(&run).connections_opened, 4);
-    expect_all_ended(&log);
-}
-
-fn a_generator_that_stops_sends_no_more(kind: Kind) {
-    let maker = Maker {
-        stops_after: Some(9),
+/// Whether there is nothing for one connection after the other, or the generator says that it stops.
+fn what_has_no_request_is_parked(kind: Kind) {
+    let parks = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
+    let stops = Maker {
+        stops_after: Some(7),
         ..Maker::of(GET)
     };
-    let (run, log) = load(kind, |_| {}, maker).faultless("stopped");
-    assert_eq!((log.made, lifetime(&run).requests_sent), (9, 9));
-    assert_eq!(run.window_ns, 200 * MS);
+    for maker in [parks, stops] {
+        let (run, log) = load(kind, |_| {}, maker).faultless("parked");
+        assert_eq!(run.window_ns, 200 * MS, "it lasts as long as it was to");
+        assert_eq!((log.made, lifetime(&run).requests_sent), (7, 7));
+        assert_eq!(lifetime(&run).connections_opened, 4);
+        expect_all_ended(&log);
+    }
 }
 
 fn batches_go_out_whole(kind: Kind) {
@@ -239,7 +199,11 @@ fn batches_go_out_whole(kind: Kind) {
     assert_eq!((log.made, lifetime(&run).requests_sent), (33, 99));
     assert_eq!(lifetime(&run).bytes_sent, 33 * batch.len() as u64);
     expect_all_ended(&log);
-    assert_eq!(log.reported.len(), 99);
+    for tag in 0..33 {
+        let of_batch = log.reported.iter().filter(|response| response.tag == tag);
+        let bodies: Vec<usize> = of_batch.map(|response| response.body_bytes).collect();
+        assert_eq!(bodies, [10, 0, 10]);
+    }
 }
 
 fn batches_of_any_size_are_sent(kind: Kind) {
@@ -400,23 +364,6 @@ fn responses_are_shown_as_long_as_they_are_counted(kind: Kind) {
     expect_all_ended(&log);
 }
 
-fn heads_have_no_bodies(kind: Kind) {
-    let maker = Maker::new(|made| {
-        let method = if made % 2 == 0 { "HEAD" } else { "GET" };
-        let head = format!("{method} /bytes/10 HTTP/1.1\r\nHost: x\r\n\r\n");
-        Ok(Some(head))
-    });
-    let change = |plan: &mut Plan| by_count(plan, 40);
-    let maker = maker.wanting(ResponseParts::Body);
-    let (_, log) = load(kind, change, maker).faultless("heads");
-    for response in &log.reported {
-        assert_eq!(
-            response.body_bytes,
-            if response.tag % 2 == 0 { 0 } else { 10 }
-        );
-    }
-}
-
 fn names_are_those_of_the_generator(kind: Kind) {
     let maker = Maker {
         names: vec!["first".to_owned(), "second".to_owned(), "first".to_owned()],
@@ -478,7 +425,7 @@ fn a_text_that_is_none_ends_the_run(kind: Kind) {
 
 fn rounds_go_on_with_the_same_generator(kind: Kind) {
     let change = |plan: &mut Plan| by_count(plan, 20);
-    let outcome = rounds((kind, None), change, Maker::of(GET), 3);
+    let outcome = rounds(Server::reference(kind), kind, change, Maker::of(GET), 3);
     let run = outcome.run.expect("a run");
     expect_valid(&run, "third round");
     assert_eq!(lifetime(&run).requests_sent, 20);
@@ -609,11 +556,8 @@ fn generators_must_fit() {
     assert_eq!(session(&|_| {}, 2), Ok(()));
     let error = session(&|_| {}, 1).expect_err("too few");
     assert_eq!(
-        error,
-        GeneratorsError::Count {
-            workers: 2,
-            given: 1
-        }
+        error.to_string(),
+        "1 generators of requests for 2 workers: each worker needs one"
     );
     let http2 = |plan: &mut Plan| plan.connection.protocol = HttpChoice::HTTP2.into();
     let error = session(&http2, 2).expect_err("no texts");

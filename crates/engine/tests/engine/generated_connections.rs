@@ -1,5 +1,5 @@
 //! What a generator learns of its connections: which one asks, when one is opened anew or lost, and
-//! how its batches end; over TCP and over Unix sockets.
+//! how its batches end.
 
 use std::num::NonZeroU64;
 
@@ -7,7 +7,7 @@ use brunt_load::{BatchOutcome, Plan, RequestFailure, ResponseParts};
 use brunt_testkit::{ServiceTime, SimFaults, SimServer};
 
 use crate::common::{Kind, MS, S, by_count, lifetime, many, on_every_backend};
-use crate::generated::{GET, load, load_over_unix, load_scripted};
+use crate::generated::{GET, load, load_scripted};
 use crate::makers::{Call, Maker};
 
 on_every_backend! {
@@ -78,39 +78,6 @@ fn batches_end_as_their_requests_do(kind: Kind) {
             .iter()
             .all(|told| told.bytes.0 > 30 && told.bytes.1 >= 2)
     );
-}
-
-/// Requests, responses and connections are those of TCP.
-#[test]
-fn generators_work_over_unix_sockets() {
-    for kind in [Kind::Uring, Kind::Epoll] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("socket");
-        let maker = Maker::new(|made| {
-            let close = if made % 10 == 9 {
-                "Connection: close\r\n"
-            } else {
-                ""
-            };
-            let bytes = made % 7;
-            Ok(Some(format!(
-                "GET /bytes/{bytes} HTTP/1.1\r\n{close}Host: x\r\n\r\n"
-            )))
-        });
-        let change = |plan: &mut Plan| {
-            plan.load.connections = many(2);
-            by_count(plan, 60);
-        };
-        let outcome = load_over_unix(kind, &path, change, maker.wanting(ResponseParts::Body));
-        let (run, log) = outcome.faultless("Unix");
-        assert_eq!((log.made, log.reported.len()), (60, 60));
-        for told in &log.reported {
-            assert_eq!(told.body_bytes, told.tag as usize % 7);
-        }
-        let opened = log.calls.iter().filter(|call| call.1 == Call::Opened);
-        assert_eq!(lifetime(&run).connections_opened, opened.count() as u64);
-        assert!(lifetime(&run).connections_opened >= 7);
-    }
 }
 
 /// Batches of three of which two are sent at once: how they end is said.

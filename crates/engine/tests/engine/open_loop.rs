@@ -8,15 +8,13 @@ use brunt_record::Run;
 use brunt_testkit::{ServiceTime, SimMachine, SimSettings};
 
 use crate::common::{
-    Kind, MS, S, connections_by_plan, expect_equal_counts, expect_faultless, expect_valid, load,
-    many, many_long, on_every_backend, plan, rate_for, requests_by_plan, serving, simulated,
+    Kind, MS, connections_by_plan, expect_faultless, expect_valid, load, many, many_long,
+    on_every_backend, plan, rate_for, requests_by_plan, serving, simulated,
 };
 
 on_every_backend! {
     every_planned_request_is_sent_once,
     each_planned_connection_is_opened_once_and_carries_its_requests,
-    replaced_connections_lose_no_request,
-    the_highest_rate_is_an_honest_overload,
 }
 
 /// Requests at `schedule`, in place of the closed loop.
@@ -122,21 +120,6 @@ fn each_planned_connection_is_opened_once_and_carries_its_requests(kind: Kind) {
     }
 }
 
-fn replaced_connections_lose_no_request(kind: Kind) {
-    for (path, uses) in [("/", Some(3)), ("/", Some(1)), ("/close", None)] {
-        let what = format!("{path}, {uses:?} requests per connection");
-        let (run, served) = load(kind, path, |plan| {
-            if let Some(uses) = uses {
-                plan.traffic.reuse = Reuse::Requests(many_long(uses));
-            }
-            open(plan, even(1_000.0), 100_000);
-        });
-        expect_faultless(&run, served, &what);
-        expect_sent_once(&run, &what);
-        assert_eq!(run.summary().population.recorded, 200, "{what}");
-    }
-}
-
 /// The planned instants of one worker do not depend on how many connections it has.
 #[test]
 fn connections_change_no_planned_instant() {
@@ -150,21 +133,6 @@ fn connections_change_no_planned_instant() {
     };
     assert_eq!(planned(1, Stamps::Off), planned(50, Stamps::Off));
     assert_eq!(planned(1, Stamps::Off), planned(7, Stamps::Full));
-}
-
-fn the_highest_rate_is_an_honest_overload(kind: Kind) {
-    let (run, served) = load(kind, "/", |plan| {
-        open(plan, even(10_000_000.0), 500);
-        plan.load.drain_limit_ns = 10 * S;
-    });
-    expect_sent_once(&run, "the highest rate");
-    expect_equal_counts(&run, served, "the highest rate");
-    let summary = run.summary();
-    // In 200 ms, on whatever machine.
-    assert_eq!(summary.arrivals.planned, 2_000_000);
-    assert_eq!(summary.arrivals_all.planned, 2_300_000);
-    assert!(summary.arrivals.skipped_full > 1_000_000);
-    assert!(summary.window.replies.successes() > 10);
 }
 
 #[test]

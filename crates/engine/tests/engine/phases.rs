@@ -3,7 +3,7 @@
 use brunt_engine::{Phase, RunError, prepare};
 use brunt_judge::RunFigures;
 use brunt_load::{ArrivalProcess, BackendChoice, LoadModel, Plan, Target};
-use brunt_record::{FailureKind, Run};
+use brunt_record::Run;
 use brunt_testkit::{ServiceTime, SimSettings};
 
 use crate::common::{
@@ -13,7 +13,6 @@ use crate::common::{
 };
 
 on_every_backend! {
-    a_late_worker_changes_no_rate_and_idle_connections_never_time_out,
     an_interrupt_in_warm_up_leaves_no_run,
     an_interrupt_in_the_window_ends_it,
     a_hurried_run_waits_for_nothing,
@@ -24,25 +23,6 @@ fn opening(per_s: f64) -> LoadModel {
     LoadModel::Closed {
         connect_per_s: Some(per_s),
     }
-}
-
-fn a_late_worker_changes_no_rate_and_idle_connections_never_time_out(kind: Kind) {
-    let (run, served) = load(kind, "/", |plan| {
-        plan.workers.count = many(2);
-        plan.load.model = opening(2.0);
-        // The first connection waits for the last one for longer than this.
-        plan.limits.timeout_ns = 700 * MS;
-    });
-    expect_valid(&run, "a late worker");
-    expect_equal_counts(&run, served, "a late worker");
-    let edges = &run.agents[0].clock.edges;
-    let [setup_ns, warmup_ns, measure_ns] =
-        [edges.setup_start, edges.warmup_start, edges.measure_start].map(|edge| at_ns(&run, edge));
-    assert!(warmup_ns - setup_ns >= 900 * MS, "{setup_ns} {warmup_ns}");
-    assert_eq!(measure_ns - warmup_ns, 30 * MS);
-    assert_eq!(run.window_ns, 200 * MS);
-    assert_eq!(lifetime(&run).failures.get(FailureKind::TimedOut), 0);
-    assert!(run.workers().all(|worker| worker.population.recorded > 0));
 }
 
 /// A start that is late by several windows leaves no trace in the rate.

@@ -117,27 +117,23 @@ pub enum ServerMachine {
     Own(Vec<BTreeSet<u32>>),
 }
 
-/// Looks where the server is. Gives also what is found on the way, where `watch` asks for that to
-/// be watched: the same as [`ServerWatch::find`] would find.
-pub fn machine_of(watch: &Watch, peer: &Peer) -> (ServerMachine, Option<ServerWatch>) {
+/// Looks where the server is that `watch` names, or that is at `peer`.
+pub fn machine_of(watch: &Watch, peer: &Peer) -> ServerMachine {
     let origin = match named(watch) {
         Ok(Some((origin, _))) => origin,
         Ok(None) => {
             if let Peer::Tcp(address) | Peer::Udp(address) = peer
                 && !is_own(address.ip())
             {
-                return (ServerMachine::Other, None);
+                return ServerMachine::Other;
             }
             Origin::Listener(peer.clone())
         }
         // Whoever looks for what to watch says why.
-        Err(_) => return (ServerMachine::Own(Vec::new()), None),
+        Err(_) => return ServerMachine::Own(Vec::new()),
     };
-    let Some(server) = ServerWatch::new(&origin.pids(), origin) else {
-        return (ServerMachine::Own(Vec::new()), None);
-    };
-    let here = ServerMachine::Own(server.affinities());
-    (here, (*watch != Watch::Off).then_some(server))
+    let server = ServerWatch::new(&origin.pids(), origin);
+    ServerMachine::Own(server.map_or_else(Vec::new, |server| server.affinities()))
 }
 
 /// How the processes that `watch` names are found, and the error if none is; absent where it names
@@ -303,10 +299,9 @@ mod tests {
     fn a_server_is_here_by_its_address_or_by_what_is_watched() {
         // Of a network for documentation (RFC 5737).
         let remote = Peer::Tcp("192.0.2.1:80".parse().unwrap());
-        let (found, watch) = machine_of(&Watch::Auto, &remote);
-        assert!(found == ServerMachine::Other && watch.is_none());
+        assert_eq!(machine_of(&Watch::Auto, &remote), ServerMachine::Other);
         let own = Watch::Process(std::process::id());
-        let (ServerMachine::Own(affinities), Some(_)) = machine_of(&own, &remote) else {
+        let ServerMachine::Own(affinities) = machine_of(&own, &remote) else {
             panic!("this process is on this machine");
         };
         let allowed: BTreeSet<u32> = brunt_io::cpu::allowed_cpus().unwrap().into_iter().collect();
@@ -314,8 +309,8 @@ mod tests {
         // Local, and nobody is to be seen.
         let socket = Peer::Unix("/nonexistent/socket".into());
         for watch in [Watch::Auto, Watch::Off] {
-            let (found, watch) = machine_of(&watch, &socket);
-            assert!(found == ServerMachine::Own(Vec::new()) && watch.is_none());
+            let found = machine_of(&watch, &socket);
+            assert_eq!(found, ServerMachine::Own(Vec::new()));
         }
     }
 

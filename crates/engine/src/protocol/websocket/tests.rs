@@ -7,7 +7,7 @@ use brunt_proto::messages::Pattern;
 use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
 use brunt_record::ControlFrames;
 
-use super::super::{FREE_PLACE, Written};
+use super::super::FREE_PLACE;
 use super::*;
 
 const DEPTH: u32 = 4;
@@ -40,8 +40,8 @@ impl Site {
         site
     }
 
-    /// The same, with what the answer to the upgrade brought about.
-    fn upgraded(exchange: &WebSocketExchange, messages: &[&str]) -> (Self, Progress) {
+    /// Such a worker, with what the answer to the upgrade brought about.
+    fn upgraded(exchange: &WebSocketExchange, messages: &[&str]) -> (Self, Taken) {
         let specs = messages.iter().map(|text| MessageSpec {
             name: (*text).to_owned(),
             template: Template::parse(text).expect("a message"),
@@ -105,7 +105,7 @@ impl Site {
         assert!(self.receive(bytes).expect("good").event.is_none());
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Broken> {
+    fn receive(&mut self, bytes: &[u8]) -> Result<Taken, Broken> {
         let (connection, out) = (&mut self.connection, &mut self.out);
         self.protocol
             .receive(connection, bytes, 100, &self.places, out)
@@ -142,7 +142,7 @@ fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     wire
 }
 
-fn done(progress: Result<Progress, Broken>) -> (u32, Answer) {
+fn done(progress: Result<Taken, Broken>) -> (u32, Answer) {
     match progress.expect("good").event {
         Some(ProtocolEvent::Done { place, answer, .. }) => (place, answer),
         other => panic!("{other:?}"),
@@ -252,7 +252,10 @@ fn several_messages_answer_one() {
     site.quiet(&two);
     site.quiet(b"\x81\x02x");
     let ending = site.protocol.ended(&mut site.connection);
-    assert!(matches!(ending, Ending::Fails(FailureKind::TruncatedReply)));
+    assert!(matches!(
+        ending,
+        ConnectionEnd::Fails(FailureKind::TruncatedReply)
+    ));
     let abandoned = site.protocol.abandon(&mut site.connection);
     assert_eq!(abandoned, Some((1, two.len() as u64 + 3)));
     assert_eq!(site.protocol.abandon(&mut site.connection), None);
@@ -316,7 +319,7 @@ fn a_first_message_is_sent_once_and_its_replies_are_awaited() {
         }),
         ..exchange()
     };
-    let is_ready = |progress: Progress| matches!(progress.event, Some(ProtocolEvent::Ready));
+    let is_ready = |progress: Taken| matches!(progress.event, Some(ProtocolEvent::Ready));
     let (mut site, progress) = Site::upgraded(&opened(2), &["a", "{seq}"]);
     assert!(!is_ready(progress));
     let sent = read(&site.written());

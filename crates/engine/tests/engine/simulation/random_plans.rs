@@ -391,7 +391,7 @@ impl Case {
         let requests = self.plan.traffic.requests.requests();
         let mut paths = requests.map(|request| request.to_spec().path);
         let is_known = paths.all(|path| FAULTLESS.contains(&&*path));
-        let ends = self.settings.reference.and_then(|it| it.requests_max);
+        let ends = self.settings.reference.and_then(|http2| http2.requests_max);
         let server = &self.settings.server;
         let has_faults = server.faults != SimFaults::default() || server.outage.is_some();
         is_http && is_known && ends.is_none() && !has_faults

@@ -213,7 +213,8 @@ fn sessions_of_quic_are_not_resumed() {
     planned.connection.tls.resumption = true;
     let mut machine = SimMachine::new(reference(Http2Options::default()));
     let error = prepare_simulated(planned, &mut machine).expect_err("over QUIC");
-    assert!(format!("{error:?}").contains("Resumption"), "{error:?}");
+    let words = "sessions of TLS are resumed over TCP alone";
+    assert!(format!("{error:?}").contains(words), "{error:?}");
 }
 
 /// Runs a case against the reference server.
@@ -240,35 +241,36 @@ fn keeps_every_invariant(case: Case, seed: u64) {
 fn expect_agreement(run: &Run, counters: &[Counters], what: &str) {
     let sum = |count| sum(counters, count);
     let lifetime = lifetime(run);
-    let upgrades = sum(|it| it.connections_websocket);
-    let messages = sum(|it| it.websocket_messages_received);
-    let requests = sum(|it| it.requests) - upgrades + messages;
+    let upgrades = sum(|server| server.connections_websocket);
+    let messages = sum(|server| server.websocket_messages_received);
+    let requests = sum(|server| server.requests) - upgrades + messages;
     assert!(requests <= lifetime.sends(), "{what}");
-    let mut replies = sum(|it| it.replies) + sum(|it| it.websocket_messages_answered);
+    let mut replies =
+        sum(|server| server.replies) + sum(|server| server.websocket_messages_answered);
     let in_flight = run.summary().in_flight_at_end;
-    if failed(run) + in_flight + lifetime.sent_again + sum(|it| it.faults) == 0 {
+    if failed(run) + in_flight + lifetime.sent_again + sum(|server| server.faults) == 0 {
         let sent = (lifetime.sends(), lifetime.replies.total() + upgrades);
         assert_eq!(sent, (requests, replies), "{what}");
     }
     // With `/interim` and several replies each of them counts once, and `/malformed` gives some.
-    replies += sum(|it| *it.faults_by_kind.get("raw").unwrap_or(&0));
+    replies += sum(|server| *server.faults_by_kind.get("raw").unwrap_or(&0));
     let request = run.plan.traffic.requests.first();
     if request.is_some_and(|request| request.to_spec().method == "HEAD") {
         // Without its body a truncated answer is whole: a fault to the server alone.
-        replies += sum(|it| *it.faults_by_kind.get("truncated").unwrap_or(&0));
+        replies += sum(|server| *server.faults_by_kind.get("truncated").unwrap_or(&0));
     }
     assert!(lifetime.replies.total() <= replies, "{what}");
-    assert!(lifetime.goaways <= sum(|it| it.goaways), "{what}");
+    assert!(lifetime.goaways <= sum(|server| server.goaways), "{what}");
     if run.protocol() != Protocol::HTTP3 {
         // Over QUIC the client's last flight may be lost.
-        let accepted = sum(|it| it.connections_accepted);
+        let accepted = sum(|server| server.connections_accepted);
         assert!(lifetime.connections_opened <= accepted, "{what}");
     }
     // They find nothing wrong with what brunt sends.
     let wrong = [
-        sum(|it| it.requests_malformed),
-        sum(|it| it.websocket_refused),
-        sum(|it| it.http2_errors),
+        sum(|server| server.requests_malformed),
+        sum(|server| server.websocket_refused),
+        sum(|server| server.http2_errors),
     ];
     assert_eq!(wrong, [0, 0, 0], "{what}");
 }

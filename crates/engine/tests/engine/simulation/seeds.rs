@@ -156,7 +156,7 @@ impl Case {
             && server
                 .streams
                 .as_ref()
-                .is_none_or(|it| it.closes_after.is_none())
+                .is_none_or(|streams| streams.closes_after.is_none())
             && server.framing != Framing::UntilClose;
         let is_of_time = |kind| {
             let of_time = [

@@ -64,7 +64,7 @@ fn what_goaway_names_is_sent_again_on_the_next_connection() {
         assert_eq!(failures(&run), [], "{what}");
         assert_eq!(lifetime.replies.successes(), 2_000, "{what}");
         assert_eq!(lifetime.requests_sent, 2_000, "{what}");
-        let ignored = sum(&counters, |it| it.streams_ignored);
+        let ignored = sum(&counters, |server| server.streams_ignored);
         assert_eq!(lifetime.sent_again, ignored, "{what}");
         assert!(ignored > 0, "{what}");
         // The detour is a part of the response time.
@@ -86,7 +86,7 @@ fn a_refused_post_is_sent_again_whole() {
     let (run, counters) = exact(plan, &taking(23), "a POST");
     let lifetime = lifetime(&run);
     assert_eq!(failures(&run), []);
-    assert_eq!(sum(&counters, |it| it.replies), 200);
+    assert_eq!(sum(&counters, |server| server.replies), 200);
     assert!(lifetime.sent_again > 0);
     assert!(lifetime.bytes_sent >= 200 * BODY_BYTES);
 }
@@ -96,7 +96,7 @@ fn where_nothing_may_be_sent_again_it_fails_as_ever() {
     let mut plan = over_http2(counted(1_000, 2), 10);
     plan.traffic.sends_again = false;
     let (run, counters) = exact(plan, &taking(53), "off");
-    let ignored = sum(&counters, |it| it.streams_ignored);
+    let ignored = sum(&counters, |server| server.streams_ignored);
     let not_processed = (FailureKind::NotProcessed, ignored);
     assert_eq!(failures(&run), [not_processed]);
     assert_eq!(lifetime(&run).sent_again, 0);
@@ -113,7 +113,7 @@ fn in_an_open_loop_the_planned_instant_and_the_first_send_count() {
         assert_eq!(failures(&run), [], "{what}");
         assert_eq!(lifetime.requests_sent, per_s as u64, "{what}");
         assert_eq!(lifetime.replies.successes(), per_s as u64, "{what}");
-        let ignored = sum(&counters, |it| it.streams_ignored);
+        let ignored = sum(&counters, |server| server.streams_ignored);
         assert_eq!(lifetime.sent_again, ignored, "{what}");
         assert!(ignored > 0, "{what}");
         let (response, service) = (&run.latencies.response, &run.latencies.service);
@@ -135,10 +135,10 @@ fn a_server_that_refuses_for_ever_ends_in_counted_failures() {
     assert_eq!(failures(&run), [(FailureKind::StreamRefused, 5)]);
     let lifetime = lifetime(&run);
     assert_eq!(lifetime.sent_again, 5 * REFUSALS_MAX);
-    let refused = sum(&counters, |it| it.faults);
+    let refused = sum(&counters, |server| server.faults);
     assert_eq!(refused, 5 * (1 + REFUSALS_MAX));
     // Each time on another connection, with growing pauses between them.
-    let accepted = sum(&counters, |it| it.connections_accepted);
+    let accepted = sum(&counters, |server| server.connections_accepted);
     assert_eq!(accepted, 1 + REFUSALS_MAX);
     assert!(run.window_ns > S, "{}", run.window_ns);
 }
@@ -157,7 +157,7 @@ fn a_refused_stream_is_sent_again_on_another_connection() {
         let (run, counters) = exact(plan, &textbook(0), &what);
         let lifetime = lifetime(&run);
         assert_eq!(failures(&run), [], "{what}");
-        let refused = sum(&counters, |it| it.faults);
+        let refused = sum(&counters, |server| server.faults);
         assert_eq!(lifetime.sent_again, refused, "{what}");
         assert_eq!(lifetime.replies.successes(), 2_000, "{what}");
         assert!(lifetime.sent_again > 50, "{what}");
@@ -233,7 +233,7 @@ fn what_waits_to_be_sent_again_fails_where_no_connection_is_to_be_had() {
             let (run, counters) = run_in(settings.clone(), plan).expect("a run");
             let lifetime = lifetime(&run);
             let failed = lifetime.failures.get(kind);
-            let ignored = sum(&counters, |it| it.streams_ignored);
+            let ignored = sum(&counters, |server| server.streams_ignored);
             assert_eq!(failed, ignored - lifetime.sent_again, "{what}");
             assert!(failed > 0, "{what}");
             assert_eq!(lifetime.replies.successes(), 14, "{what}");

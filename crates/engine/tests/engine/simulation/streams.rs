@@ -62,7 +62,7 @@ fn shares(run: &Run) -> (f64, f64) {
 
 #[test]
 fn a_server_that_reads_slowly_sets_the_rate() {
-    let settings = server(|it| it.reads = SimReads::PerSecond(per_s(10_000_000)));
+    let settings = server(|streams| streams.reads = SimReads::PerSecond(per_s(10_000_000)));
     let (run, counts) = faithful(&streaming(true, false), &settings, "slow reader");
     let found = run.bandwidth().expect("streams");
     let rate = found.up_bytes_per_s.known().expect("it was read");
@@ -78,7 +78,7 @@ fn a_server_that_reads_slowly_sets_the_rate() {
 
 #[test]
 fn a_server_that_does_not_read_has_its_buffers_filled_and_no_more() {
-    let settings = server(|it| it.reads = SimReads::Nothing);
+    let settings = server(|streams| streams.reads = SimReads::Nothing);
     let (run, counts) = faithful(&streaming(true, false), &settings, "no reader");
     let found = run.bandwidth().expect("streams");
     assert_eq!(counts.stream_bytes_read, 0);
@@ -91,16 +91,19 @@ fn a_server_that_does_not_read_has_its_buffers_filled_and_no_more() {
 
 #[test]
 fn a_server_that_stops_reading_in_the_window_is_seen_over_time() {
-    let settings = server(|it| {
-        it.reads = SimReads::PerSecond(per_s(10_000_000));
-        it.stops_after = Some(5_000_000);
+    let settings = server(|streams| {
+        streams.reads = SimReads::PerSecond(per_s(10_000_000));
+        streams.stops_after = Some(5_000_000);
     });
     let (run, counts) = faithful(&streaming(true, false), &settings, "stops");
     assert_eq!(counts.stream_bytes_read, 10_000_000);
     let found = run.bandwidth().expect("streams");
     assert_eq!(found.lifetime.bytes_acked, 10_000_000 + 2 * BUFFER);
     let intervals = run.bandwidth_intervals();
-    let rates: Vec<f64> = intervals.iter().map(|it| it.up_bytes_per_s).collect();
+    let rates: Vec<f64> = intervals
+        .iter()
+        .map(|interval| interval.up_bytes_per_s)
+        .collect();
     assert!(rates[1] > 19_000_000.0 && rates[8] == 0.0, "{rates:?}");
 }
 
@@ -122,7 +125,7 @@ fn a_small_send_buffer_is_found_out() {
 
 #[test]
 fn what_the_server_sends_is_received() {
-    let settings = server(|it| it.sends_per_s = Some(per_s(50_000_000)));
+    let settings = server(|streams| streams.sends_per_s = Some(per_s(50_000_000)));
     let (run, counts) = faithful(&streaming(false, true), &settings, "source");
     let found = run.bandwidth().expect("streams");
     let rate = found.down_bytes_per_s.known().expect("it is counted");
@@ -134,13 +137,13 @@ fn what_the_server_sends_is_received() {
 
 #[test]
 fn both_ways_at_once_are_counted_apart() {
-    let settings = server(|it| {
-        it.reads = SimReads::PerSecond(per_s(10_000_000));
-        it.sends_per_s = Some(per_s(40_000_000));
+    let settings = server(|streams| {
+        streams.reads = SimReads::PerSecond(per_s(10_000_000));
+        streams.sends_per_s = Some(per_s(40_000_000));
     });
     let (run, counts) = faithful(&streaming(true, true), &settings, "both");
     let found = run.bandwidth().expect("streams");
-    let [up, down] = [found.up_bytes_per_s, found.down_bytes_per_s].map(|it| it.known());
+    let [up, down] = [found.up_bytes_per_s, found.down_bytes_per_s].map(|rate| rate.known());
     let off = |rate: Option<f64>, expected: f64| (rate.expect("known") / expected - 1.0).abs();
     assert!(off(up, 20_000_000.0) < 0.02 && off(down, 80_000_000.0) < 0.01);
     assert_eq!(found.lifetime.bytes_acked, counts.stream_bytes_read);
@@ -149,9 +152,9 @@ fn both_ways_at_once_are_counted_apart() {
 
 #[test]
 fn streams_that_the_server_closes_are_opened_again() {
-    let settings = server(|it| {
-        it.reads = SimReads::PerSecond(per_s(20_000_000));
-        it.closes_after = NonZeroU64::new(1_000_000);
+    let settings = server(|streams| {
+        streams.reads = SimReads::PerSecond(per_s(20_000_000));
+        streams.closes_after = NonZeroU64::new(1_000_000);
     });
     let (run, counts) = faithful(&streaming(true, false), &settings, "closing");
     let lifetime = lifetime(&run);
@@ -170,9 +173,9 @@ fn streams_that_the_server_closes_are_opened_again() {
 
 #[test]
 fn what_is_lost_is_sent_again_and_counted() {
-    let settings = server(|it| {
-        it.reads = SimReads::PerSecond(per_s(100_000_000));
-        it.loss = 0.02;
+    let settings = server(|streams| {
+        streams.reads = SimReads::PerSecond(per_s(100_000_000));
+        streams.loss = 0.02;
     });
     let (run, counts) = faithful(&streaming(true, false), &settings, "loss");
     let found = run.bandwidth().expect("streams");
@@ -182,7 +185,7 @@ fn what_is_lost_is_sent_again_and_counted() {
     let again: u64 = run
         .bandwidth_intervals()
         .iter()
-        .map(|it| it.segments_retransmitted)
+        .map(|reading| reading.segments_retransmitted)
         .sum();
     assert_eq!(again, found.window.segments_retransmitted);
 }
