@@ -181,11 +181,11 @@ pub trait RunFigures {
     fn with_connect_quantile(&self, q: f64) -> Quantile;
 
     /// The least that the mean response time can be, together with the time to open the connection,
-    /// as [`brunt_record::Latencies::response_mean_at_least_ns`].
+    /// as [`brunt_record::mean_at_least_ns`].
     fn with_connect_mean_at_least_ns(&self) -> Option<u64>;
 
     /// The least that the longest response time can be, together with the time to open the
-    /// connection, as [`brunt_record::Latencies::response_max_at_least_ns`].
+    /// connection, as [`brunt_record::max_at_least_ns`].
     fn with_connect_max_at_least_ns(&self) -> Option<u64>;
 }
 

@@ -178,11 +178,11 @@ impl<P: ClientProtocol> Connections<P> {
         let aside = protocol.take_aside(&mut self[slot].protocol);
         let recorder = &mut self.accounting.recorder;
         if !aside.controls.is_none() {
-            recorder.controls(now_ns, &aside.controls);
+            recorder.tally(now_ns).controls.merge(&aside.controls);
         }
         if aside.overhead_bytes > 0 {
-            recorder.overhead(now_ns, aside.overhead_bytes);
-            recorder.pushed(now_ns, aside.pushes);
+            recorder.tally(now_ns).overhead_bytes += aside.overhead_bytes;
+            recorder.tally(now_ns).pushes += aside.pushes;
         }
     }
 
@@ -191,7 +191,9 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
         let since_ns = std::mem::replace(&mut self[slot].blocked_since_ns, u64::MAX);
         if since_ns < u64::MAX {
-            self.accounting.recorder.blocked(since_ns, now_ns);
+            self.accounting
+                .recorder
+                .add_time(since_ns, now_ns, |live| &mut live.blocked_ns);
         }
     }
 
@@ -219,7 +221,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
             self.connections.accounting.received(now_ns, bytes);
-            self.recorder().overhead(now_ns, bytes);
+            self.recorder().tally(now_ns).overhead_bytes += bytes;
             self.connections[slot].received_bytes += bytes;
         }
     }
@@ -228,7 +230,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn settle_quic_of(&mut self, slot: Slot, at_ns: u64) {
         let connection = &mut self.connections[slot].protocol;
         if let Some(counts) = self.protocol.take_quic(connection) {
-            self.recorder().quic(at_ns, &counts);
+            self.recorder().tally(at_ns).quic.merge(&counts);
         }
     }
 
@@ -246,7 +248,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.settle_quic_of(slot, now_ns);
         let bytes = end(&mut self.protocol, &mut self.connections[slot].protocol);
         if bytes > 0 {
-            self.recorder().overhead(now_ns, bytes);
+            self.recorder().tally(now_ns).overhead_bytes += bytes;
         }
         bytes > 0
     }

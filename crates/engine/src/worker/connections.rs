@@ -416,11 +416,11 @@ impl<P: ClientProtocol> Connections<P> {
             let until_ns = now_ns.min(retry_ns.saturating_add(PAUSE_NS_LEAST));
             let recorder = &mut self.accounting.recorder;
             if connection.is_unneeded {
-                recorder.unneeded(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.unneeded_ns);
             } else if connection.thinks_first() && connection.attempts == 0 {
-                recorder.thought(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.thinking_ns);
             } else {
-                recorder.retry_awaited(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.retrying_ns);
             }
         }
     }
@@ -492,7 +492,7 @@ impl<P: ClientProtocol> Connections<P> {
             if !connection.is_shut {
                 self.unavailable_since_ns = None;
             } else if !was_shut {
-                self.accounting.recorder.shut(now_ns);
+                self.accounting.recorder.tally(now_ns).connections_shut += 1;
             }
         }
         connection.depth.saturating_sub(before)

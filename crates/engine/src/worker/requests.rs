@@ -442,7 +442,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if let Some(chunk) = chunk {
             connection.sending = true;
             let recorder = self.recorder();
-            recorder.handed_over(now_ns, chunk.bytes.into());
+            recorder.tally(now_ns).bytes_sent += u64::from(chunk.bytes);
             self.send_chunk(slot, chunk);
         }
     }
