@@ -22,8 +22,8 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("buckets", brunt_record::fuzz_buckets),
     ("fleet_message", fleet_message::fleet_message),
-    ("hdr_v2", brunt_record::fuzz_hdr_v2),
     ("hpack", brunt_proto::http2::fuzz_hpack),
     ("http1_reply", http1_reply::http1_reply),
     ("http2_client", brunt_proto::http2::fuzz_http2),

@@ -1,18 +1,15 @@
 //! `brunt serve`: the reference server until a signal comes.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use brunt_engine::raise_descriptor_limit;
 use brunt_io::cpu::{allowed_cpus, usable_cpus};
-use brunt_io::{files, threads};
+use brunt_io::{threads, tls_config};
+use brunt_load::ClientIdentity;
 use brunt_probe::memory::available_memory_bytes;
-use brunt_server::{
-    Http2Options, Identity, IdentityError, ListenAddress, Options, TcpOptions, TlsOptions,
-    TlsVersion, certificates_from_pem,
-};
+use brunt_server::{Http2Options, Identity, ListenAddress, Options, TcpOptions, TlsOptions};
 
 use crate::commands::{ServeArguments, ServeProtocolArguments, ServeTcpArguments};
 use crate::message;
@@ -140,47 +137,18 @@ fn tls(arguments: &ServeProtocolArguments) -> Result<TlsOptions> {
     };
     if let Some(certificate) = &arguments.cert {
         let key = arguments.key.as_ref().unwrap_or(certificate);
-        options.identity = identity(certificate, key)?;
+        let (certificates, key) = tls_config::identity(&ClientIdentity {
+            certificate: certificate.into(),
+            key: key.into(),
+        })?;
+        options.identity = Identity::Given { certificates, key };
     }
     if let Some(path) = &arguments.client_ca {
-        let roots = certificates_from_pem(&read(path)?);
-        options.client_roots = Some(roots.with_context(|| path.display().to_string())?);
+        options.client_roots = Some(tls_config::certificates(&path.into(), "--client-ca")?);
     }
-    options.version_min = arguments.tls_min.map_or(options.version_min, version_of);
-    options.version_max = arguments.tls_max.map_or(options.version_max, version_of);
+    options.version_min = arguments.tls_min.unwrap_or(options.version_min);
+    options.version_max = arguments.tls_max.unwrap_or(options.version_max);
     Ok(options)
-}
-
-/// The chain in one file with the key in another, or in the same one.
-fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
-    let identity = Identity::from_pem(&read(certificate)?, &read(key)?);
-    if let Err(IdentityError::Key(_)) = &identity {
-        let option = if key == certificate {
-            "--cert"
-        } else {
-            "--key"
-        };
-        return identity.with_context(|| {
-            format!(
-                "{} ({option}) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name \
-                 the file that does with --key FILE",
-                key.display()
-            )
-        });
-    }
-    identity.with_context(|| format!("{} and {}", certificate.display(), key.display()))
-}
-
-fn version_of(version: brunt_load::TlsVersion) -> TlsVersion {
-    match version {
-        brunt_load::TlsVersion::Tls12 => TlsVersion::Tls12,
-        brunt_load::TlsVersion::Tls13 => TlsVersion::Tls13,
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    files::read_file(path, files::PEM_BYTES_MAX)
-        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// How workers and CPUs are split between brunt's own server and the load: half each.
@@ -263,33 +231,5 @@ mod tests {
         assert!(words.contains("30 MB at most"), "{words}");
         options.idle_timeout_ns = Some(1_500_000_000);
         assert!(limits(&options).contains("idle for 1.5 s"));
-    }
-
-    #[test]
-    fn a_file_without_a_key_is_named_with_what_to_type() {
-        let directory = tempfile::tempdir().unwrap();
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let file = |name: &str, text: &str| {
-            let path = directory.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let certificate = file("own.pem", &made.cert.pem());
-        let key = file("key.pem", &made.signing_key.serialize_pem());
-        let both = file(
-            "both.pem",
-            &(made.cert.pem() + &made.signing_key.serialize_pem()),
-        );
-        assert!(identity(&certificate, &key).is_ok());
-        assert!(identity(&both, &both).is_ok());
-        let empty = file("empty.pem", "");
-        for (key, says) in [
-            (&certificate, "own.pem (--cert) holds no private key"),
-            (&empty, "empty.pem (--key) holds no private key"),
-        ] {
-            let message = identity(&certificate, key).unwrap_err().to_string();
-            assert!(message.contains(says), "{message}");
-            assert!(message.ends_with("with --key FILE"), "{message}");
-        }
     }
 }

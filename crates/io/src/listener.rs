@@ -7,12 +7,13 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::backend::Payloads;
 use crate::clock;
 use crate::datagrams::{self, About, RECEIVED_BYTES_MAX};
+use crate::epoll::timespec;
 use crate::transport::{Datagram, OutgoingDatagrams, ReceivedDatagrams};
 
 /// Receives before the next wait, at most.
@@ -118,13 +119,8 @@ impl DatagramListener for PolledListener {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
-        let timeout = until_ns.map(|until_ns| {
-            let left_ns = until_ns.saturating_sub(clock::now_ns());
-            Timespec {
-                tv_sec: (left_ns / 1_000_000_000) as i64,
-                tv_nsec: (left_ns % 1_000_000_000) as _,
-            }
-        });
+        let left_ns = |until_ns: u64| until_ns.saturating_sub(clock::now_ns());
+        let timeout = until_ns.map(|until_ns| timespec(left_ns(until_ns)));
         let interest = if self.unsent.is_empty() {
             PollFlags::IN
         } else {

@@ -5,7 +5,7 @@
 //! kernel, whenever it is read. It comes as a control message (socket(7), cmsg(3)).
 
 use std::num::NonZeroU32;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 
@@ -16,9 +16,6 @@ use crate::socket;
 // SAFETY: the macro only computes with its argument.
 pub const CONTROL_BYTES: usize =
     unsafe { libc::CMSG_SPACE(size_of::<libc::timespec>() as u32) } as usize;
-
-/// How messages are received with their stamps: descriptors, if any came, are not for children.
-pub const RECEIVE_FLAGS: libc::c_int = libc::MSG_CMSG_CLOEXEC;
 
 /// Room for control messages, aligned as the kernel's header of them.
 #[repr(C)]
@@ -56,42 +53,13 @@ pub(crate) fn receive_with<const BYTES: usize>(
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = BYTES as _;
     // SAFETY: the message describes `buffer`, `name` and `control`, which outlive the call.
-    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, RECEIVE_FLAGS) };
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
     if count < 0 {
         return Err(socket::last_errno());
     }
     // SAFETY: all bytes of the control buffer are initialised, as bytes; without a message they
     // are still 0.
-    let bytes = unsafe { control.bytes };
-    // SAFETY: the kernel has just written the message.
-    unsafe { close_descriptors(&bytes) };
-    Ok((count as usize, bytes))
-}
-
-/// Closes the descriptors that came in the control message at the start of `control`. Only Unix
-/// sockets bring any, which are not read with control messages: this is for a kernel that has more
-/// such sockets.
-///
-/// # Safety
-///
-/// The kernel has written `control`, and this is called once for it.
-pub unsafe fn close_descriptors(control: &[u8]) {
-    let Some(header) = header_in(control) else {
-        return;
-    };
-    if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_RIGHTS {
-        return;
-    }
-    let length: usize = header.cmsg_len as _;
-    let whole = length.min(control.len());
-    for descriptor in control[data_start().min(whole)..whole].chunks_exact(size_of::<i32>()) {
-        let descriptor =
-            i32::from_ne_bytes([descriptor[0], descriptor[1], descriptor[2], descriptor[3]]);
-        if descriptor >= 0 {
-            // SAFETY: the kernel made it for this message, so nobody else has it.
-            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-        }
-    }
+    Ok((count as usize, unsafe { control.bytes }))
 }
 
 /// The header at the start of `control`.
@@ -206,34 +174,6 @@ impl SendCalls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
-
-    #[test]
-    fn descriptors_that_come_are_closed() {
-        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        let path = std::env::temp_dir().join(format!("brunt-descriptors-{}", std::process::id()));
-        let file = std::fs::File::create(&path).unwrap();
-        let target = path.canonicalize().unwrap();
-        let open = || {
-            let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-            let targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
-            targets.filter(|known| *known == target).count()
-        };
-        for count in 1..=8 {
-            let descriptors = vec![file.as_fd(); count];
-            let mut room = [std::mem::MaybeUninit::uninit(); 128];
-            let mut control = SendAncillaryBuffer::new(&mut room);
-            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
-            let parts = [std::io::IoSlice::new(b"hello")];
-            rustix::net::sendmsg(&theirs, &parts, &mut control, SendFlags::empty()).unwrap();
-            let mut buffer = [0; 8];
-            assert_eq!(receive(ours.as_fd(), &mut buffer), Ok((5, None)));
-            assert_eq!(open(), 1, "of {count}");
-        }
-        std::fs::remove_file(&path).unwrap();
-    }
 
     fn control(level: i32, kind: i32, length: usize, sec: i64, ns: i64) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use brunt_load::SocketOptions;
@@ -45,9 +45,9 @@ pub fn client(
     };
     let socket = Socket::new_raw(domain, kind, protocol)?;
     match peer {
-        Peer::Tcp(_) => set_options(&socket, options)?,
+        Peer::Tcp(_) => set_options(&socket, options).map_err(|(_, error)| error)?,
         Peer::Udp(to) => {
-            set_buffers(&socket, options)?;
+            set_buffers(&socket, options).map_err(|(_, error)| error)?;
             set_datagram_options(&socket, *to)?;
         }
         Peer::Unix(_) => return Ok(socket),
@@ -76,54 +76,21 @@ pub(crate) fn set_datagram_options(socket: &Socket, to: SocketAddr) -> io::Resul
     Ok(())
 }
 
-fn set_buffers(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
-    if let Some(bytes) = options.send_buffer_bytes {
-        socket.set_send_buffer_size(bytes.get() as usize)?;
-    }
-    if let Some(bytes) = options.receive_buffer_bytes {
-        socket.set_recv_buffer_size(bytes.get() as usize)?;
-    }
-    Ok(())
-}
-
 /// Why an option of a socket cannot be had.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SocketOptionError {
-    /// The kernel gives a smaller buffer.
-    #[error(
-        "{option} asks for {asked} bytes and the kernel gives {given}; raise it with \
-         `sysctl -w {setting}={asked}`, or ask for less"
-    )]
-    Buffer {
-        /// As typed.
-        option: &'static str,
-        /// Bytes asked for.
-        asked: u32,
-        /// Bytes that the kernel gives.
-        given: u32,
-        /// What bounds it.
-        setting: &'static str,
-    },
-    /// The kernel does not have this congestion control.
-    #[error("--congestion {name}: {reason}; this kernel has {available}")]
-    Congestion {
-        /// As typed.
-        name: String,
-        /// The kernel's reason.
-        reason: io::Error,
-        /// The names of those that it has.
-        available: String,
-    },
-    /// The kernel refuses one of the others.
-    #[error("cannot set {option}: {reason}")]
-    Refused {
-        /// As typed.
-        option: &'static str,
-        /// The kernel's reason.
-        reason: io::Error,
-    },
+#[error("{0}")]
+pub struct SocketOptionError(String);
+
+/// An option that cannot be set, as typed, with the kernel's reason.
+type Refused = (&'static str, io::Error);
+
+fn refused(option: &'static str) -> impl FnOnce(io::Error) -> Refused {
+    move |error| (option, error)
 }
+
+const CONGESTION: &str = "--congestion";
+/// The names of the congestion controls that the kernel has.
+const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Whether a socket to `target` can have these options, all of them in full.
 ///
@@ -131,84 +98,88 @@ pub enum SocketOptionError {
 ///
 /// The kernel refuses one, or gives less.
 pub fn check_options(target: SocketAddr, options: &SocketOptions) -> Result<(), SocketOptionError> {
-    let refused = |option| move |reason| SocketOptionError::Refused { option, reason };
-    let domain = Domain::for_address(target);
-    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(refused("them"))?;
-    if let Some(name) = &options.congestion {
-        set_congestion(&socket, name).map_err(|reason| SocketOptionError::Congestion {
-            name: name.clone(),
-            reason,
-            available: std::fs::read_to_string(
-                "/proc/sys/net/ipv4/tcp_available_congestion_control",
-            )
-            .map_or_else(
-                |_| "none that it names".to_owned(),
-                |names| names.trim().to_owned(),
-            ),
-        })?;
-    }
-    if let Some(bytes) = options.segment_bytes {
-        set_bytes(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes).map_err(refused("--mss"))?;
-    }
-    if let Some(bytes_per_s) = options.paced_bytes_per_s {
-        set_pacing(&socket, bytes_per_s).map_err(refused("--bandwidth"))?;
-    }
-    if let Some(asked) = options.send_buffer_bytes {
-        socket
-            .set_send_buffer_size(asked.get() as usize)
-            .map_err(refused("--sndbuf"))?;
-        let given = socket.send_buffer_size().map_err(refused("--sndbuf"))?;
-        was_given("--sndbuf", asked.get(), given, "net.core.wmem_max")?;
-    }
-    if let Some(asked) = options.receive_buffer_bytes {
-        socket
-            .set_recv_buffer_size(asked.get() as usize)
-            .map_err(refused("--rcvbuf"))?;
-        let given = socket.recv_buffer_size().map_err(refused("--rcvbuf"))?;
-        was_given("--rcvbuf", asked.get(), given, "net.core.rmem_max")?;
+    let buffers = try_options(target, options).map_err(|(option, reason)| {
+        SocketOptionError(match &options.congestion {
+            Some(name) if option == CONGESTION => {
+                let names = std::fs::read_to_string(CONGESTIONS);
+                let names = names.unwrap_or_else(|_| "none that it names".to_owned());
+                format!(
+                    "{option} {name}: {reason}; this kernel has {}",
+                    names.trim()
+                )
+            }
+            _ => format!("cannot set {option}: {reason}"),
+        })
+    })?;
+    let asked = [
+        ("--sndbuf", options.send_buffer_bytes, "net.core.wmem_max"),
+        (
+            "--rcvbuf",
+            options.receive_buffer_bytes,
+            "net.core.rmem_max",
+        ),
+    ];
+    for ((option, asked, setting), bytes) in asked.into_iter().zip(buffers) {
+        // The kernel doubles what is asked for, to have room for its own (socket(7), SO_SNDBUF),
+        // and cuts it to a limit without a word.
+        let given = bytes / 2;
+        if let Some(asked) = asked.filter(|asked| given < asked.get() as usize) {
+            return Err(SocketOptionError(format!(
+                "{option} asks for {asked} bytes and the kernel gives {given}; raise it with \
+                 `sysctl -w {setting}={asked}`, or ask for less"
+            )));
+        }
     }
     Ok(())
 }
 
-/// The kernel doubles what is asked for, to have room for its own (socket(7), SO_SNDBUF), and cuts
-/// it to a limit without a word.
-fn was_given(
-    option: &'static str,
-    asked: u32,
-    doubled: usize,
-    setting: &'static str,
-) -> Result<(), SocketOptionError> {
-    let given = u32::try_from(doubled / 2).unwrap_or(u32::MAX);
-    if given < asked {
-        Err(SocketOptionError::Buffer {
-            option,
-            asked,
-            given,
-            setting,
-        })
-    } else {
-        Ok(())
+/// Sets the options of a socket that is not used further; gives the sizes of its buffers.
+fn try_options(target: SocketAddr, options: &SocketOptions) -> Result<[usize; 2], Refused> {
+    let domain = Domain::for_address(target);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(refused("them"))?;
+    set_options(&socket, options)?;
+    Ok([
+        socket.send_buffer_size().map_err(refused("--sndbuf"))?,
+        socket.recv_buffer_size().map_err(refused("--rcvbuf"))?,
+    ])
+}
+
+fn set_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), Refused> {
+    if let Some(bytes) = options.send_buffer_bytes {
+        let set = socket.set_send_buffer_size(bytes.get() as usize);
+        set.map_err(refused("--sndbuf"))?;
     }
+    if let Some(bytes) = options.receive_buffer_bytes {
+        let set = socket.set_recv_buffer_size(bytes.get() as usize);
+        set.map_err(refused("--rcvbuf"))?;
+    }
+    Ok(())
 }
 
 /// Sets the options of a TCP socket that is not connected yet: the window scale and the segment
 /// size are agreed on with the connection.
-fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
-    socket.set_tcp_nodelay(options.is_nodelay)?;
+fn set_options(socket: &Socket, options: &SocketOptions) -> Result<(), Refused> {
+    let nodelay = socket.set_tcp_nodelay(options.is_nodelay);
     // Urgent bytes are received like all others (RFC 6093 section 6), and counted.
-    socket.set_out_of_band_inline(true)?;
+    let inline = nodelay.and_then(|()| socket.set_out_of_band_inline(true));
+    inline.map_err(refused("them"))?;
     set_buffers(socket, options)?;
     if let Some(bytes) = options.segment_bytes {
-        set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)?;
+        set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes).map_err(refused("--mss"))?;
     }
     if let Some(name) = &options.congestion {
-        set_congestion(socket, name)?;
+        let set = rustix::net::sockopt::set_tcp_congestion(socket, name);
+        set.map_err(|errno| (CONGESTION, errno.into()))?;
     }
     if let Some(bytes_per_s) = options.paced_bytes_per_s {
-        set_pacing(socket, bytes_per_s)?;
+        // TCP itself paces what it sends (since Linux 4.13), or the queue discipline `fq` where the
+        // route has it.
+        let (option, bytes_per_s) = (libc::SO_MAX_PACING_RATE, bytes_per_s.get());
+        set(socket, libc::SOL_SOCKET, option, bytes_per_s).map_err(refused("--bandwidth"))?;
     }
     if let Some(bytes) = options.receive_bytes_min {
-        set_bytes(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)?;
+        let set = set_bytes(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes);
+        set.map_err(refused("them"))?;
     }
     Ok(())
 }
@@ -217,21 +188,6 @@ fn set_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
 fn set_bytes(socket: &Socket, level: i32, option: i32, bytes: NonZeroU32) -> io::Result<()> {
     let bytes = libc::c_int::try_from(bytes.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
     set(socket, level, option, bytes)
-}
-
-fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
-    Ok(rustix::net::sockopt::set_tcp_congestion(socket, name)?)
-}
-
-/// Has TCP itself pace what it sends (since Linux 4.13), or the queue discipline `fq` where the
-/// route has it.
-fn set_pacing(socket: &Socket, bytes_per_s: NonZeroU64) -> io::Result<()> {
-    set(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_MAX_PACING_RATE,
-        bytes_per_s.get(),
-    )
 }
 
 /// The kernel's form of the peer's address.
@@ -369,6 +325,8 @@ fn set<T: Copy>(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
 
     fn loopback() -> SocketAddr {

@@ -57,10 +57,7 @@ pub fn run_unless<T: Send + 'static>(
         // Nobody may be waiting any more.
         let _ = sender.send(body());
     };
-    let thread = Builder::new()
-        .name(name.to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(body)?;
+    let thread = spawn(name, body)?;
     loop {
         match receiver.recv_timeout(LOOK) {
             Ok(outcome) => return Ok(Some(outcome)),

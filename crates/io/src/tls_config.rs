@@ -4,23 +4,20 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use brunt_load::{
-    ClientIdentity, Plan, PlanFile, ProtocolSpec, Scheme, Target, TlsSpec, TlsVersion,
-};
+use brunt_load::{ClientIdentity, Plan, PlanFile, ProtocolSpec, Scheme, Target, TlsSpec};
 use brunt_proto::tls::{
-    ALPN_HTTP1, CertificateFault, ClientOptions, ClientSide, ConfigError, Version, is_encrypted_key,
+    ALPN_HTTP1, CertificateFault, ClientOptions, ClientSide, ConfigError, is_encrypted_key,
 };
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, KeyLogFile};
 use thiserror::Error;
 
-use crate::files::{self, FileError};
+use crate::files;
 
 /// Names a file for the secrets of TLS sessions, for tools that decrypt captured traffic.
 const KEY_LOG_VARIABLE: &str = "SSLKEYLOGFILE";
@@ -31,94 +28,9 @@ const KEY_LOG_MODE: u32 = 0o600;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsConfigError {
-    /// A file cannot be read.
-    #[error("cannot read {path} ({option}): {reason}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The option that names it.
-        option: &'static str,
-        /// The system's reason, or that it is too large.
-        reason: FileError,
-    },
-    /// A file was left out of the plan, since it may be secret.
-    #[error("what is in {path} ({option}) was left out of the plan; give it again")]
-    Withheld {
-        /// The file.
-        path: String,
-        /// The option that names it.
-        option: &'static str,
-    },
-    /// A file is damaged PEM.
-    #[error("{path} ({option}) is damaged: {reason}")]
-    Pem {
-        /// The file.
-        path: String,
-        /// The option that names it.
-        option: &'static str,
-        /// What is wrong with it.
-        reason: pem::Error,
-    },
-    /// A file that should hold certificates holds none.
-    #[error(
-        "{path} ({option}) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----){hint}",
-        hint = if *.is_der { DER_HINT } else { "" }
-    )]
-    NoCertificate {
-        /// The file.
-        path: String,
-        /// The option that names it.
-        option: &'static str,
-        /// Whether the file looks like a certificate in binary form (DER).
-        is_der: bool,
-    },
-    /// A file that should hold a private key holds none.
-    #[error(
-        "{path} ({option}) holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name the \
-         file that does with --key FILE"
-    )]
-    NoKey {
-        /// The file.
-        path: String,
-        /// The option that names it.
-        option: &'static str,
-    },
-    /// A private key is encrypted.
-    #[error("the private key in {path} ({option}) is encrypted; decrypt it with `openssl pkey`")]
-    EncryptedKey {
-        /// The file.
-        path: String,
-        /// The option that names it.
-        option: &'static str,
-    },
-    /// The system has no root certificates.
-    #[error(
-        "this system has no root certificates to verify the server's with{reason}; give a file \
-         with --cacert, or take any certificate with -k"
-    )]
-    NoSystemRoots {
-        /// Why there are none, when it is known; begins with its own separator.
-        reason: String,
-    },
-    /// The file for session secrets cannot be written.
-    #[error("cannot write {path} ({KEY_LOG_VARIABLE}): {reason}")]
-    KeyLog {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        reason: io::Error,
-    },
-    /// Others may read or write the file for session secrets.
-    #[error(
-        "{path} ({KEY_LOG_VARIABLE}) may be read or written by others (mode {mode:o}), and session \
-         keys are secret; `chmod 600 {path}`, or name another file"
-    )]
-    KeyLogOpen {
-        /// The file.
-        path: PathBuf,
-        /// The permission bits of the file.
-        mode: u32,
-    },
+    /// A file, or the system's root certificates, cannot be used; why, and what to do.
+    #[error("{0}")]
+    Files(String),
     /// The settings do not go together.
     #[error(transparent)]
     Settings(#[from] ConfigError),
@@ -219,8 +131,8 @@ fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide,
         roots,
         insecure: spec.insecure,
         identity: spec.identity.as_ref().map(identity).transpose()?,
-        version_min: version(spec.version_min),
-        version_max: version(spec.version_max),
+        version_min: spec.version_min,
+        version_max: spec.version_max,
         cipher_suites: spec.cipher_suites.clone(),
         groups: spec.groups.clone(),
         resumption: spec.resumption,
@@ -229,28 +141,25 @@ fn client_side(spec: &TlsSpec, host: &str, alpn: &[&[u8]]) -> Result<ClientSide,
     })?)
 }
 
-fn version(version: TlsVersion) -> Version {
-    match version {
-        TlsVersion::Tls12 => Version::Tls12,
-        TlsVersion::Tls13 => Version::Tls13,
-    }
-}
-
 fn system_roots() -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        return Err(TlsConfigError::NoSystemRoots {
-            reason: found
-                .errors
-                .first()
-                .map(|error| format!(" ({error})"))
-                .unwrap_or_default(),
-        });
+        let error = found.errors.first().map(|error| format!(" ({error})"));
+        return Err(TlsConfigError::Files(format!(
+            "this system has no root certificates to verify the server's with{}; give a file with \
+             --cacert, or take any certificate with -k",
+            error.unwrap_or_default()
+        )));
     }
     Ok(found.certs)
 }
 
-fn identity(
+/// The certificates of one file with the key in another, or in the same one.
+///
+/// # Errors
+///
+/// A file cannot be used.
+pub fn identity(
     files: &ClientIdentity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {
     Ok((
@@ -295,72 +204,70 @@ fn key_option(identity: &ClientIdentity) -> &'static str {
     }
 }
 
-/// All certificates of a PEM file; what else it holds is passed over.
-fn certificates(
+/// All certificates of a PEM file, which this option names; what else it holds is passed over.
+///
+/// # Errors
+///
+/// The file cannot be read, or holds none.
+pub fn certificates(
     file: &PlanFile,
-    option: &'static str,
+    option: &str,
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let text = content(file, option)?;
-    let path = || file.name();
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err(TlsConfigError::NoCertificate {
-            path: path(),
-            option,
-            // A SEQUENCE with a length of two bytes, as of any certificate.
-            is_der: text.starts_with(&[0x30, 0x82]),
-        }),
-        Ok(found) => Ok(found),
-        Err(reason) => Err(TlsConfigError::Pem {
-            path: path(),
-            option,
-            reason,
-        }),
+    let found = found.map_err(|reason| unusable(file, option, &damage(&reason)))?;
+    if found.is_empty() {
+        // A SEQUENCE with a length of two bytes, as of any certificate.
+        let is_der = text.starts_with(&[0x30, 0x82]);
+        let hint = if is_der { DER_HINT } else { "" };
+        let words = format!("holds no certificate in PEM form (-----BEGIN CERTIFICATE-----){hint}");
+        return Err(unusable(file, option, &words));
     }
+    Ok(found)
+}
+
+/// A file of no use, with what is said of it.
+fn unusable(file: &PlanFile, option: &str, words: &str) -> TlsConfigError {
+    TlsConfigError::Files(format!("{} ({option}) {words}", file.name()))
+}
+
+fn damage(reason: &pem::Error) -> String {
+    format!("is damaged: {reason}")
 }
 
 /// The first private key of a PEM file.
-fn private_key(
-    file: &PlanFile,
-    option: &'static str,
-) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
+fn private_key(file: &PlanFile, option: &str) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
     let text = content(file, option)?;
-    let path = || file.name();
     if is_encrypted_key(&text) {
-        return Err(TlsConfigError::EncryptedKey {
-            path: path(),
-            option,
-        });
+        return Err(TlsConfigError::Files(format!(
+            "the private key in {} ({option}) is encrypted; decrypt it with `openssl pkey`",
+            file.name()
+        )));
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|reason| match reason {
-        pem::Error::NoItemsFound => TlsConfigError::NoKey {
-            path: path(),
-            option,
-        },
-        reason => TlsConfigError::Pem {
-            path: path(),
-            option,
-            reason,
-        },
+        pem::Error::NoItemsFound => {
+            let words = "holds no private key in PEM form (PKCS #8, PKCS #1 or SEC 1); name the \
+                         file that does with --key FILE";
+            unusable(file, option, words)
+        }
+        reason => unusable(file, option, &damage(&reason)),
     })
 }
 
 /// What is in a file.
-fn content<'a>(file: &'a PlanFile, option: &'static str) -> Result<Cow<'a, [u8]>, TlsConfigError> {
+fn content<'a>(file: &'a PlanFile, option: &str) -> Result<Cow<'a, [u8]>, TlsConfigError> {
     match file {
-        PlanFile::At(path) => match files::read_file(path, files::PEM_BYTES_MAX) {
-            Ok(bytes) => Ok(Cow::Owned(bytes)),
-            Err(reason) => Err(TlsConfigError::Read {
-                path: path.clone(),
-                option,
-                reason,
-            }),
-        },
+        PlanFile::At(path) => {
+            let bytes = files::read_file(path, files::PEM_BYTES_MAX);
+            bytes.map(Cow::Owned).map_err(|reason| {
+                let path = path.display();
+                TlsConfigError::Files(format!("cannot read {path} ({option}): {reason}"))
+            })
+        }
         PlanFile::Content { bytes, .. } => Ok(Cow::Borrowed(bytes)),
-        PlanFile::Withheld { name } => Err(TlsConfigError::Withheld {
-            path: name.clone(),
-            option,
-        }),
+        PlanFile::Withheld { name } => Err(TlsConfigError::Files(format!(
+            "what is in {name} ({option}) was left out of the plan; give it again"
+        ))),
     }
 }
 
@@ -377,17 +284,19 @@ fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfi
         .mode(KEY_LOG_MODE)
         .open(path);
     let metadata = file.and_then(|file| file.metadata());
-    let metadata = metadata.map_err(|reason| TlsConfigError::KeyLog {
-        path: path.to_owned(),
-        reason,
+    let shown = path.display();
+    let metadata = metadata.map_err(|reason| {
+        TlsConfigError::Files(format!(
+            "cannot write {shown} ({KEY_LOG_VARIABLE}): {reason}"
+        ))
     })?;
     let mode = metadata.permissions().mode() & 0o777;
     // Pipes and devices keep nothing.
     if metadata.is_file() && mode & !KEY_LOG_MODE != 0 {
-        return Err(TlsConfigError::KeyLogOpen {
-            path: path.to_owned(),
-            mode,
-        });
+        return Err(TlsConfigError::Files(format!(
+            "{shown} ({KEY_LOG_VARIABLE}) may be read or written by others (mode {mode:o}), and \
+             session keys are secret; `chmod 600 {shown}`, or name another file"
+        )));
     }
     Ok(Some(Arc::new(KeyLogFile::new())))
 }
@@ -395,6 +304,7 @@ fn key_log(variable: Option<&OsStr>) -> Result<Option<Arc<dyn KeyLog>>, TlsConfi
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::tls_peer::{Authority, Identity};

@@ -138,7 +138,7 @@ impl Plan {
         }
     }
 
-    /// The same plan with these amounts, which are of the same kind. Absent where there is no such
+    /// This plan with these amounts, which are of the same kind. Absent where there is no such
     /// plan: without connections or workers, or at a rate that no schedule has.
     pub fn with_amounts(&self, amounts: &Amounts) -> Option<Self> {
         let mut plan = self.clone();
@@ -246,11 +246,8 @@ impl Plan {
         if workers == (0..self.workers.count.get()) {
             return Some(self.clone());
         }
-        self.with_amounts(
-            &self
-                .amounts()
-                .part(workers.clone(), self.requests_of(workers)),
-        )
+        let requests = self.requests_of(workers.clone());
+        self.with_amounts(&self.amounts().part(workers, requests))
     }
 
     /// Requests of a run by count that these of its workers have among them, where they share none

@@ -48,21 +48,12 @@ impl Exchange for MessageExchange {
         &[Protocol::MESSAGES]
     }
 
-    fn is_opened_by_message(&self) -> bool {
-        let opening = self.opening.as_ref();
-        opening.is_some_and(|opening| opening.reply != Framing::None)
-    }
-
     fn awaits_replies(&self) -> bool {
         self.reply != Framing::None
     }
 
     fn may_mistake_pushes(&self) -> bool {
         self.reply != Framing::Echo
-    }
-
-    fn reply_framing(&self) -> Option<&Framing> {
-        Some(&self.reply)
     }
 
     fn reply_pattern(&self) -> Option<&Pattern> {

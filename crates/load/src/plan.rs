@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::protocol::{Protocol, Unit};
 use brunt_proto::http2::ClientSettings;
+use brunt_proto::messages::Framing;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -668,7 +669,11 @@ impl Plan {
 
     /// Whether each connection begins with an exchange of its own, before its first request.
     pub fn is_opened_by_message(&self) -> bool {
-        self.connection.protocol.is_opened_by_message()
+        let opening = match &self.connection.protocol {
+            ProtocolSpec::Messages(exchange) => exchange.opening.as_ref(),
+            _ => None,
+        };
+        opening.is_some_and(|opening| opening.reply != Framing::None)
     }
 
     /// Whether replies are awaited; else what is sent is done with that.

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::ops::Deref;
 
-use brunt_proto::messages::{Framing, Pattern};
+use brunt_proto::messages::Pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Protocol, Unit};
@@ -78,7 +78,7 @@ impl Exchange for Connections {
     }
 }
 
-macro_rules! spoken_from {
+macro_rules! protocol_from {
     ($($exchange:ty: $variant:ident)+) => {
         $(impl From<$exchange> for ProtocolSpec {
             fn from(exchange: $exchange) -> Self {
@@ -88,7 +88,7 @@ macro_rules! spoken_from {
     };
 }
 
-spoken_from! {
+protocol_from! {
     HttpChoice: Http
     MessageExchange: Messages
     WebSocketExchange: WebSocket
@@ -126,11 +126,6 @@ pub trait Exchange: Debug {
         self.in_clear_text().unit
     }
 
-    /// Whether each connection begins with an exchange of its own.
-    fn is_opened_by_message(&self) -> bool {
-        false
-    }
-
     /// Whether replies are awaited. Where they are not, what is sent is done when it is sent.
     fn awaits_replies(&self) -> bool {
         true
@@ -139,11 +134,6 @@ pub trait Exchange: Debug {
     /// Whether what comes unasked cannot be told from a reply.
     fn may_mistake_pushes(&self) -> bool {
         false
-    }
-
-    /// Where replies end; absent where the protocol says so, and not the plan.
-    fn reply_framing(&self) -> Option<&Framing> {
-        None
     }
 
     /// What marks a reply; absent where nothing does.
@@ -166,9 +156,6 @@ pub trait Exchange: Debug {
 
     /// Leaves out what may be secret.
     fn withhold(&mut self) {}
-
-    /// Leaves out, beside that, what only `--redact` hides.
-    fn redact(&mut self) {}
 
     /// The parts that were left out.
     fn withheld(&self) -> Vec<Withheld> {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use thiserror::Error;
 
-use crate::{RequestSet, RequestSpec, Target, TargetError};
+use crate::{RequestSet, RequestSpec, Target};
 
 /// What a weight is given with, behind a URL.
 const WEIGHT: &str = "weight=";
@@ -25,73 +25,17 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 /// Why a list of requests cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ListError {
-    /// The list holds no request.
-    #[error("there is no request in it; write one URL per line")]
-    Empty,
-    /// The list has more requests than a run can have.
-    #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
-    TooMany,
-    /// A line cannot be used.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Number of the line, from 1.
-        line: usize,
-        /// Why not.
-        reason: LineError,
-    },
-}
+#[error("{0}")]
+pub struct ListError(String);
 
-/// Why a line of a list cannot be used.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LineError {
-    /// The line is not UTF-8.
-    #[error("it is not text in UTF-8")]
-    NotText,
-    /// The line has no URL that can be used.
-    #[error(transparent)]
-    Url(#[from] TargetError),
-    /// The line has a path alone, and no URL says where.
-    #[error("it is a path alone; give the URL of the server on the command line, too")]
-    NoOrigin,
-    /// The line names another server than those before it.
-    #[error(
-        "{url} is on another server than {first}; a run loads one server: make a list for each"
-    )]
-    OtherOrigin {
-        /// Scheme, host and port of the line's URL.
-        url: String,
-        /// Scheme, host and port of the URLs before it.
-        first: String,
-    },
-    /// The line holds more than a URL and a weight: it is written for another tool, say. It is
-    /// said what to write instead.
-    #[error("{0}")]
-    Other(String),
-    /// A weight is none.
-    #[error("`{0}` is not a weight; write a whole number from 1, such as weight=3")]
-    Weight(String),
-    /// The first line of a target is not a method and a URL.
-    #[error("it is not a target; write METHOD URL, such as GET http://localhost:8080/")]
-    NotTarget,
-    /// A line below a target is not a header field.
-    #[error("it is not a header field; write NAME: VALUE, or @FILE for the body")]
-    NotHeader,
-    /// The value of a header field, or a body, names a variable of the environment.
-    #[error(
-        "@env: is filled in on the command line alone; give the field there, as in -H \
-         'Authorization: Bearer @env:TOKEN'"
-    )]
-    Environment,
-    /// The line is not a target in JSON. Holds the parser's reason.
-    #[error("it is not a target in JSON ({0})")]
-    NotJson(String),
-    /// The body of a target in JSON is not base64.
-    #[error("its body is not base64")]
-    NotBase64,
-}
+const EMPTY: &str = "there is no request in it; write one URL per line";
+const NOT_TEXT: &str = "it is not text in UTF-8";
+const NO_ORIGIN: &str = "it is a path alone; give the URL of the server on the command line, too";
+const NOT_TARGET: &str = "it is not a target; write METHOD URL, such as GET http://localhost:8080/";
+const NOT_HEADER: &str = "it is not a header field; write NAME: VALUE, or @FILE for the body";
+const NO_ENVIRONMENT: &str = "@env: is filled in on the command line alone; give the field there, \
+     as in -H 'Authorization: Bearer @env:TOKEN'";
+const NOT_BASE64: &str = "its body is not base64";
 
 /// One request of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,21 +135,21 @@ impl<'a> RequestList<'a> {
     pub fn target(self) -> Result<Target, ListError> {
         self.target
             .filter(|_| self.count > 0)
-            .ok_or(ListError::Empty)
+            .ok_or_else(|| ListError(EMPTY.to_owned()))
     }
 
     /// The next line, without the spaces around it.
-    fn line(&mut self) -> Option<Result<&'a str, LineError>> {
+    fn line(&mut self) -> Option<Result<&'a str, String>> {
         let rest = self.rest?;
         let end = rest.iter().position(|&byte| byte == b'\n');
         let bytes = &rest[..end.unwrap_or(rest.len())];
         self.rest = end.map(|end| &rest[end + 1..]);
         self.lines += 1;
-        let text = std::str::from_utf8(bytes).map_err(|_| LineError::NotText);
+        let text = std::str::from_utf8(bytes).map_err(|_| NOT_TEXT.to_owned());
         Some(text.map(str::trim))
     }
 
-    fn read(&mut self) -> Result<Option<ListedRequest>, LineError> {
+    fn read(&mut self) -> Result<Option<ListedRequest>, String> {
         match self.form {
             Form::Urls => self.url_line(),
             Form::Json => self.json_line(),
@@ -213,14 +157,14 @@ impl<'a> RequestList<'a> {
         }
     }
 
-    fn url_line(&mut self) -> Result<Option<ListedRequest>, LineError> {
+    fn url_line(&mut self) -> Result<Option<ListedRequest>, String> {
         while let Some(line) = self.line() {
             let text = line?;
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
             if let Some(remedy) = remedy(text) {
-                return Err(LineError::Other(remedy.to_owned()));
+                return Err(remedy.to_owned());
             }
             let (url, weight) = url_and_weight(text)?;
             let mut listed = self.request("", url)?;
@@ -230,27 +174,26 @@ impl<'a> RequestList<'a> {
         Ok(None)
     }
 
-    fn json_line(&mut self) -> Result<Option<ListedRequest>, LineError> {
+    fn json_line(&mut self) -> Result<Option<ListedRequest>, String> {
         while let Some(line) = self.line() {
             let text = line?;
             if text.is_empty() {
                 continue;
             }
-            let target = serde_json::from_str(text);
-            let target: JsonTarget =
-                target.map_err(|reason| LineError::NotJson(reason.to_string()))?;
+            let target: JsonTarget = serde_json::from_str(text)
+                .map_err(|reason| format!("it is not a target in JSON ({reason})"))?;
             let mut listed = self.request(&target.method, &target.url)?;
             for (name, values) in target.header.unwrap_or_default() {
                 for value in values {
                     if value.contains(ENVIRONMENT) {
-                        return Err(LineError::Environment);
+                        return Err(NO_ENVIRONMENT.to_owned());
                     }
                     listed.request.headers.push((name.clone(), value));
                 }
             }
             if let Some(body) = target.body {
                 let body = BASE64_STANDARD.decode(body);
-                listed.request.body = body.map_err(|_| LineError::NotBase64)?;
+                listed.request.body = body.map_err(|_| NOT_BASE64)?;
             }
             if let Some(typed) = target.weight {
                 listed.weight = weight(&typed.to_string())?;
@@ -261,7 +204,7 @@ impl<'a> RequestList<'a> {
     }
 
     /// A target whose lines are all read: at the first line that belongs to the next one.
-    fn http_target(&mut self) -> Result<Option<ListedRequest>, LineError> {
+    fn http_target(&mut self) -> Result<Option<ListedRequest>, String> {
         while let Some(line) = self.line() {
             let text = line?;
             if text.is_empty() {
@@ -284,10 +227,10 @@ impl<'a> RequestList<'a> {
                 continue;
             }
             let Some(listed) = self.last.as_mut().filter(|_| self.is_open) else {
-                return Err(LineError::NotTarget);
+                return Err(NOT_TARGET.to_owned());
             };
             if text.contains(ENVIRONMENT) {
-                return Err(LineError::Environment);
+                return Err(NO_ENVIRONMENT.to_owned());
             }
             if let Some(path) = text.strip_prefix('@') {
                 listed.body_file = Some(path.into());
@@ -303,26 +246,26 @@ impl<'a> RequestList<'a> {
                 Some((name, value)) if !name.is_empty() => {
                     listed.request.headers.push((name, value));
                 }
-                _ => return Err(LineError::NotHeader),
+                _ => return Err(NOT_HEADER.to_owned()),
             }
         }
         Ok(self.last.take())
     }
 
     /// The request whose URL is in the line that was read last.
-    fn request(&mut self, method: &str, url: &str) -> Result<ListedRequest, LineError> {
+    fn request(&mut self, method: &str, url: &str) -> Result<ListedRequest, String> {
         self.count += 1;
         let whole;
         let url = if url.starts_with('/') {
             if self.target.is_none() {
-                return Err(LineError::NoOrigin);
+                return Err(NO_ORIGIN.to_owned());
             }
             whole = format!("{}{url}", self.origin);
             &whole
         } else {
             url
         };
-        let target = Target::parse_to_fill_in(url, None)?;
+        let target = Target::parse_to_fill_in(url, None).map_err(|error| error.to_string())?;
         let path = target.path.clone();
         let origin = origin_of(&target);
         if self.target.is_none() {
@@ -330,10 +273,11 @@ impl<'a> RequestList<'a> {
             self.target = Some(target);
         }
         if origin != self.origin {
-            return Err(LineError::OtherOrigin {
-                url: origin,
-                first: self.origin.clone(),
-            });
+            return Err(format!(
+                "{origin} is on another server than {}; a run loads one server: make a list for \
+                 each",
+                self.origin
+            ));
         }
         Ok(ListedRequest {
             line: self.lines,
@@ -351,11 +295,15 @@ impl Iterator for RequestList<'_> {
     type Item = Result<ListedRequest, ListError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let line = |reason, line| ListError::Line { line, reason };
-        let read = self.read().map_err(|reason| line(reason, self.lines));
-        let next = match read {
-            _ if self.count > RequestSet::REQUESTS_MAX => Some(Err(ListError::TooMany)),
-            read => read.transpose(),
+        let read = self.read();
+        let next = if self.count > RequestSet::REQUESTS_MAX {
+            let most = RequestSet::REQUESTS_MAX;
+            Some(Err(ListError(format!(
+                "it has more than {most} requests; split it"
+            ))))
+        } else {
+            let in_line = |reason| ListError(format!("line {}: {reason}", self.lines));
+            read.map_err(in_line).transpose()
         };
         if matches!(next, Some(Err(_))) {
             // Nothing behind it can be told.
@@ -367,7 +315,7 @@ impl Iterator for RequestList<'_> {
 }
 
 /// A URL, and the weight behind it.
-fn url_and_weight(text: &str) -> Result<(&str, NonZeroU32), LineError> {
+fn url_and_weight(text: &str) -> Result<(&str, NonZeroU32), String> {
     let (url, behind) = text.split_at(url_bytes(text));
     let behind = behind.trim();
     if behind.is_empty() {
@@ -375,18 +323,21 @@ fn url_and_weight(text: &str) -> Result<(&str, NonZeroU32), LineError> {
     }
     match behind.strip_prefix(WEIGHT) {
         Some(typed) => Ok((url, weight(typed)?)),
-        None => Err(LineError::Other(format!(
+        None => Err(format!(
             "behind the URL stands `{}`; a line has a URL and, if need be, {WEIGHT}N; within a URL \
              write %20 for a space (docs/lists.md has what lines of other tools become)",
             shortened(behind)
-        ))),
+        )),
     }
 }
 
 /// A weight, as it is typed.
-fn weight(typed: &str) -> Result<NonZeroU32, LineError> {
+fn weight(typed: &str) -> Result<NonZeroU32, String> {
     let weight = typed.trim().parse();
-    weight.map_err(|_| LineError::Weight(shortened(typed)))
+    weight.map_err(|_| {
+        let typed = shortened(typed);
+        format!("`{typed}` is not a weight; write a whole number from 1, such as weight=3")
+    })
 }
 
 /// What a line of a list of URLs is, where that shows by its beginning, and what to do instead.
@@ -450,8 +401,8 @@ mod tests {
         Ok(Whole { target, requests })
     }
 
-    fn refused_at(line: usize, reason: LineError) -> Result<Whole, ListError> {
-        Err(ListError::Line { line, reason })
+    fn refused_at(line: usize, reason: &str) -> Result<Whole, ListError> {
+        Err(ListError(format!("line {line}: {reason}")))
     }
 
     fn urls(text: &[u8], base: Option<&Target>) -> Result<Whole, ListError> {
@@ -510,8 +461,9 @@ mod tests {
         assert_eq!(weights(&list), [7]);
         for typed in ["0", "-1", "1.5", "x", "", "4294967296"] {
             let refused = urls(format!("http://a/ weight={typed}").as_bytes(), None);
-            let typed = typed.to_owned();
-            assert_eq!(refused, refused_at(1, LineError::Weight(typed)));
+            let words =
+                format!("`{typed}` is not a weight; write a whole number from 1, such as weight=3");
+            assert_eq!(refused, refused_at(1, &words));
         }
     }
 
@@ -565,24 +517,21 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let other = |line, url: &str| ListError::Line {
-            line,
-            reason: LineError::OtherOrigin {
-                url: url.to_owned(),
-                first: "http://a".to_owned(),
-            },
+        let other = |line, url: &str| {
+            let words = "is on another server than http://a; a run loads one server: make a list \
+                         for each";
+            refused_at(line, &format!("{url} {words}"))
         };
-        let reason = LineError::NoOrigin;
-        let no_origin = ListError::Line { line: 1, reason };
+        let empty = || Err(ListError(EMPTY.to_owned()));
         for (text, error) in [
-            ("", ListError::Empty),
-            ("# nothing\n", ListError::Empty),
-            ("/x", no_origin),
+            ("", empty()),
+            ("# nothing\n", empty()),
+            ("/x", refused_at(1, NO_ORIGIN)),
             ("http://a/\nhttp://b/", other(2, "http://b")),
             ("http://a/\nhttps://a/", other(2, "https://a")),
             ("http://a/\n\nhttp://a:81/", other(3, "http://a:81")),
         ] {
-            assert_eq!(urls(text.as_bytes(), None), Err(error), "{text:?}");
+            assert_eq!(urls(text.as_bytes(), None), error, "{text:?}");
         }
         let text = "http://a/\nhttp://u:p@a/";
         let refused = urls(text.as_bytes(), None)
@@ -590,10 +539,7 @@ mod tests {
             .to_string();
         assert!(refused.starts_with("line 2: "), "{refused}");
         assert!(!refused.contains("u:p"), "{refused}");
-        assert_eq!(
-            urls(b"http://a/\n\xff", None),
-            refused_at(2, LineError::NotText)
-        );
+        assert_eq!(urls(b"http://a/\n\xff", None), refused_at(2, NOT_TEXT));
     }
 
     #[test]
@@ -602,13 +548,11 @@ mod tests {
         let list = urls(b"/x\n/y", Some(&base));
         assert_eq!(names(&list), ["/x", "/y"]);
         let other = urls(b"http://b/x", Some(&base));
-        assert!(matches!(
-            other,
-            Err(ListError::Line {
-                line: 1,
-                reason: LineError::OtherOrigin { .. }
-            })
-        ));
+        let refused = other.expect_err("another server").to_string();
+        assert!(
+            refused.starts_with("line 1: http://b is on another server"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -624,22 +568,18 @@ mod tests {
         assert_eq!(requests[1].body_file, Some("/tmp/body".into()));
         assert_eq!(requests[2].body_file, None);
         for (text, line, error) in [
-            ("GET\n", 1, LineError::NotTarget),
-            ("@body\n", 1, LineError::NotTarget),
-            ("GET http://a/\nno field\n", 2, LineError::NotHeader),
-            ("GET http://a/\n: empty\n", 2, LineError::NotHeader),
-            (
-                "GET http://a/\nA: Bearer @env:B\n",
-                2,
-                LineError::Environment,
-            ),
-            ("POST http://a/\n@env:B\n", 2, LineError::Environment),
+            ("GET\n", 1, NOT_TARGET),
+            ("@body\n", 1, NOT_TARGET),
+            ("GET http://a/\nno field\n", 2, NOT_HEADER),
+            ("GET http://a/\n: empty\n", 2, NOT_HEADER),
+            ("GET http://a/\nA: Bearer @env:B\n", 2, NO_ENVIRONMENT),
+            ("POST http://a/\n@env:B\n", 2, NO_ENVIRONMENT),
             (
                 "{\"method\":\"GET\",\"url\":\"http://a/\",\"header\":{\"X\":[\"@env:B\"]}}",
                 1,
-                LineError::Environment,
+                NO_ENVIRONMENT,
             ),
-            ("GET http://a/\n@body\nX-1:\n", 3, LineError::NotTarget),
+            ("GET http://a/\n@body\nX-1:\n", 3, NOT_TARGET),
         ] {
             assert_eq!(
                 targets(text.as_bytes(), None),
@@ -667,6 +607,6 @@ mod tests {
             assert!(refused.starts_with(&words), "{refused}");
         }
         let text = br#"{"method":"GET","url":"http://a/","body":"?"}"#;
-        assert_eq!(targets(text, None), refused_at(1, LineError::NotBase64));
+        assert_eq!(targets(text, None), refused_at(1, NOT_BASE64));
     }
 }

@@ -5,16 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::secret::PlanFile;
 use crate::stored_bytes::{BytesToStore, StoredBytes};
 
-/// A version of TLS, oldest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TlsVersion {
-    /// TLS 1.2 (RFC 5246).
-    #[serde(rename = "TLS 1.2")]
-    Tls12,
-    /// TLS 1.3 (RFC 8446).
-    #[serde(rename = "TLS 1.3")]
-    Tls13,
-}
+pub use brunt_proto::tls::Version as TlsVersion;
 
 /// A client certificate with its key: two PEM files, or one that holds both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

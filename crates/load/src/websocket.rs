@@ -116,12 +116,6 @@ impl Exchange for WebSocketExchange {
         }
     }
 
-    fn redact(&mut self) {
-        for subprotocol in &mut self.subprotocols {
-            HIDDEN.clone_into(subprotocol);
-        }
-    }
-
     fn withheld(&self) -> Vec<Withheld> {
         let has_no_fields = self.headers.given().is_none();
         let has_no_names = self.subprotocols.iter().any(|name| name == HIDDEN);

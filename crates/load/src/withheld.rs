@@ -3,7 +3,10 @@
 use thiserror::Error;
 
 use crate::request_set::{Content, RequestOutline, message_name};
-use crate::{MessageSpec, Plan, PlanFile, RequestRef, RequestSet, Target, TlsSpec, redact_queries};
+use crate::{
+    HIDDEN, MessageSpec, Plan, PlanFile, ProtocolSpec, RequestRef, RequestSet, Target, TlsSpec,
+    redact_queries,
+};
 
 /// Most requests or messages that are stored one by one; of more there is an outline.
 const STORED_REQUESTS_MAX: usize = 1_000;
@@ -38,11 +41,8 @@ impl Plan {
         if let Some(PlanFile::Content { bytes, .. }) = &plan.connection.tls.roots
             && bytes.len() > STORED_ROOTS_BYTES_MAX
         {
-            plan.connection
-                .tls
-                .roots
-                .iter_mut()
-                .for_each(PlanFile::withhold);
+            let roots = plan.connection.tls.roots.iter_mut();
+            roots.for_each(PlanFile::withhold);
         }
         if let Some(identity) = &mut plan.connection.tls.identity {
             identity.certificate.withhold();
@@ -59,8 +59,9 @@ impl Plan {
             target.hide_query();
         }
         self.traffic.requests = self.traffic.requests.redacted();
-        if let Some(exchange) = self.connection.protocol.exchange_mut() {
-            exchange.redact();
+        if let ProtocolSpec::WebSocket(exchange) = &mut self.connection.protocol {
+            let subprotocols = exchange.subprotocols.iter_mut();
+            subprotocols.for_each(|name| HIDDEN.clone_into(name));
         }
     }
 
@@ -82,11 +83,8 @@ impl Plan {
                 body_bytes,
             });
         }
-        let counter = self
-            .observation
-            .server_counter
-            .iter()
-            .map(|counter| &counter.target);
+        let counter = self.observation.server_counter.iter();
+        let counter = counter.map(|counter| &counter.target);
         let hidden = self
             .targets()
             .chain(counter)

@@ -8,35 +8,15 @@ use std::path::{Path, PathBuf};
 use brunt_io::cpu::reread;
 use brunt_record::Throttling;
 use procfs::process::{MountInfo, MountInfos};
-use procfs::{FromBufRead, FromRead, ProcError, ProcResult, ProcessCGroup, ProcessCGroups};
-use thiserror::Error;
+use procfs::{FromBufRead, FromRead, ProcResult, ProcessCGroup, ProcessCGroups};
 
 /// Folders that are looked at from a cgroup upwards.
 const DEPTH_MAX: usize = 64;
 /// Room for a `cpu.stat`, which has about ten lines.
 const STAT_BYTES: usize = 1_024;
 
-/// Why it is unknown whether a process is under a CPU quota.
-#[derive(Debug, Error)]
-pub(crate) enum UnseenQuota {
-    /// The process's cgroup, or the mounts, cannot be read.
-    #[error("its cgroup cannot be found out ({0})")]
-    Membership(#[from] ProcError),
-    /// The cgroup is not below a mount of this process.
-    #[error("its cgroup {0} is not to be seen from here (no cgroup file system shows it)")]
-    NotMounted(String),
-    /// The cgroup's files cannot be read.
-    #[error("{path}: {reason}")]
-    Files {
-        /// The file.
-        path: String,
-        /// The kernel's reason.
-        reason: io::Error,
-    },
-}
-
 /// The quotas of a process, `None` without any, or why they are unknown.
-pub(crate) type SeenQuota = Result<Option<CpuQuota>, UnseenQuota>;
+pub(crate) type SeenQuota = Result<Option<CpuQuota>, String>;
 
 /// The CPU quotas that a process is under: its cgroup's own, and those of the cgroups above it.
 #[derive(Debug)]
@@ -57,12 +37,17 @@ struct Group {
 impl CpuQuota {
     /// The CPU quota of the process `pid`, or of this process.
     pub(crate) fn of(pid: Option<u32>) -> SeenQuota {
-        let (memberships, mounts) = cgroups_and_mounts(pid)?;
-        let lineage = match deciding(&memberships, Controller::Cpu) {
-            Some(membership) => lineage(membership, &mounts, Controller::Cpu)
-                .ok_or_else(|| UnseenQuota::NotMounted(membership.pathname.clone()))?,
-            None => return Ok(None),
+        let (memberships, mounts) = cgroups_and_mounts(pid)
+            .map_err(|error| format!("its cgroup cannot be found out ({error})"))?;
+        let Some(membership) = deciding(&memberships, Controller::Cpu) else {
+            return Ok(None);
         };
+        let lineage = lineage(membership, &mounts, Controller::Cpu).ok_or_else(|| {
+            let path = &membership.pathname;
+            format!(
+                "its cgroup {path} is not to be seen from here (no cgroup file system shows it)"
+            )
+        })?;
         let mut quota = Self {
             groups: groups(&lineage)?,
         };
@@ -272,13 +257,10 @@ pub(crate) fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
 }
 
 /// The cgroups of a lineage that have a quota.
-fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
-    let unseen = |path: PathBuf, reason| UnseenQuota::Files {
-        path: path.display().to_string(),
-        reason,
-    };
+fn groups(lineage: &Lineage) -> Result<Vec<Group>, String> {
+    let unseen = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
     // Without this folder, files that are not there would say that there is no quota.
-    fs::metadata(&lineage.folder).map_err(|error| unseen(lineage.folder.clone(), error))?;
+    fs::metadata(&lineage.folder).map_err(|error| unseen(&lineage.folder, error))?;
     let mut found = Vec::new();
     for folder in lineage.folders() {
         // The topmost cgroup has no such file, nor has one that the controller is off for.
@@ -287,7 +269,7 @@ fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
             match fs::read_to_string(&path) {
                 Ok(text) => Ok(Some(text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(unseen(path, error)),
+                Err(error) => Err(unseen(&path, error)),
             }
         };
         let limit = match lineage.version {
@@ -302,7 +284,7 @@ fn groups(lineage: &Lineage) -> Result<Vec<Group>, UnseenQuota> {
         if let Some(cpus) = limit {
             let path = folder.join("cpu.stat");
             found.push(Group {
-                stat: File::open(&path).map_err(|error| unseen(path, error))?,
+                stat: File::open(&path).map_err(|error| unseen(&path, error))?,
                 cpus,
                 marked: Throttling::default(),
             });
@@ -484,14 +466,11 @@ mod tests {
             top: PathBuf::from(folder),
         };
         let unseen = groups(&lineage("/nonexistent/cgroup")).expect_err("no folder");
-        assert!(
-            unseen.to_string().contains("/nonexistent/cgroup"),
-            "{unseen}"
-        );
+        assert!(unseen.contains("/nonexistent/cgroup"), "{unseen}");
         // A folder without the file of a quota, as the topmost cgroup's.
         assert!(groups(&lineage("/proc/self")).is_ok_and(|groups| groups.is_empty()));
         let ended = CpuQuota::of(Some(u32::MAX)).expect_err("no process");
-        assert!(matches!(ended, UnseenQuota::Membership(_)), "{ended}");
+        assert!(ended.contains("cannot be found out"), "{ended}");
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::merged::{Merge, merge_fields};
-use crate::sparse::grown_bytes;
-use crate::{FailureKind, Population, SparseHistogram};
+use crate::{Population, SparseHistogram};
 
 /// Most names of a run: as many as a list may have requests.
 pub const NAMES_MAX: usize = 1 << 18;
@@ -18,24 +17,6 @@ pub const NO_NAME: u32 = u32::MAX;
 pub(crate) const UNNAMED: &str = "(no name)";
 /// The name under which requests stand whose names are beyond those that are kept apart.
 pub(crate) const OTHER_NAMES: &str = "(other names)";
-
-/// How often a status was the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatusCount {
-    /// The status.
-    pub status: u16,
-    /// How often.
-    pub count: u64,
-}
-
-/// How often a request failed in this way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailureCount {
-    /// The way.
-    pub kind: FailureKind,
-    /// How often.
-    pub count: u64,
-}
 
 /// Most buckets of the response times of all names together, in one worker. Where each may have
 /// fewer than it has filled, neighbours are counted together.
@@ -57,10 +38,6 @@ pub struct NameRecord {
     pub requests_sent: u64,
     /// The outcome of those that were issued in the window.
     pub population: Population,
-    /// Answers to the requests that were issued in the window, by status.
-    pub statuses: Vec<StatusCount>,
-    /// Failures of the requests that were issued in the window, by kind.
-    pub failures: Vec<FailureCount>,
     /// Response times of the successful replies (status below 400) to requests that were issued in
     /// the window.
     pub response: SparseHistogram,
@@ -87,34 +64,6 @@ impl NameRecord {
     /// Adds what `other` holds.
     pub fn merge(&mut self, other: &Self) {
         merge_fields!(self, other: requests_sent population response unfinished);
-        for of in &other.statuses {
-            self.add_status(of.status, of.count);
-        }
-        for of in &other.failures {
-            self.add_failure(of.kind, of.count);
-        }
-    }
-
-    /// Counts answers with a status. Few are different: they are kept in order.
-    pub(crate) fn add_status(&mut self, status: u16, count: u64) {
-        let statuses = &mut self.statuses;
-        match statuses.binary_search_by_key(&status, |of| of.status) {
-            Ok(place) => statuses[place].count.merge(&count),
-            Err(place) => {
-                // Most names have one.
-                statuses.reserve_exact(1);
-                statuses.insert(place, StatusCount { status, count });
-            }
-        }
-    }
-
-    /// Counts failures of a kind, in the order of kinds.
-    pub(crate) fn add_failure(&mut self, kind: FailureKind, count: u64) {
-        let failures = &mut self.failures;
-        match failures.binary_search_by_key(&kind, |of| of.kind) {
-            Ok(place) => failures[place].count.merge(&count),
-            Err(place) => failures.insert(place, FailureCount { kind, count }),
-        }
     }
 
     /// Keeps at most so many buckets of each histogram.
@@ -125,9 +74,8 @@ impl NameRecord {
 
     /// Bytes that it takes in memory, at most.
     pub fn held_bytes_max(&self) -> usize {
-        let lists = grown_bytes(&self.statuses) + grown_bytes(&self.failures);
         let histograms = self.response.held_bytes_max() + self.unfinished.held_bytes_max();
-        size_of::<Self>() + self.name.len() + lists + histograms
+        size_of::<Self>() + self.name.len() + histograms
     }
 }
 
@@ -187,17 +135,14 @@ mod tests {
     /// What a name takes in a worker, while little is known of it.
     #[test]
     fn a_name_is_small() {
-        assert_eq!(size_of::<NameRecord>(), 160);
+        assert_eq!(size_of::<NameRecord>(), 112);
         let mut record = NameRecord::default();
-        record.add_status(200, 1);
         record.response.record(1_000);
-        assert_eq!(record.held_bytes_max(), 288);
-        assert_eq!(record.statuses.capacity(), 1);
-        record.add_status(200, 3);
+        assert_eq!(record.held_bytes_max(), 192);
         for ns in [2_000, 3_000, 4_000] {
             record.response.record(ns);
         }
-        assert!(record.held_bytes_max() <= 336);
+        assert!(record.held_bytes_max() <= 240);
     }
 
     #[test]
@@ -212,19 +157,13 @@ mod tests {
         read(&record);
         record.requests_sent = 9;
         (record.population.issued, record.population.recorded) = (8, 5);
-        record.add_status(200, 1);
-        read(&record);
-        record.add_status(404, 3);
-        record.add_status(200, 1);
         record.response.record(1_000);
         (record.population.failed, record.population.censored) = (1, 2);
-        record.add_failure(FailureKind::TimedOut, 1);
         record.unfinished.record(7_000);
         let stored = read(&record);
         let expected =
             r#"{"name":"POST /a","requests_sent":9,"population":{"issued":8,"recorded":5,"#;
         assert!(stored.starts_with(expected), "{stored}");
-        assert!(stored.contains(r#"[{"status":200,"count":2},{"status":404,"count":3}]"#));
         let mut twice = record.clone();
         twice.merge(&record);
         assert_eq!(twice.population.failed, 2);

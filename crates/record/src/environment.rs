@@ -163,39 +163,14 @@ pub enum Placement {
     Off,
 }
 
-impl Placement {
-    /// Name of the placement in data.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ServerAnywhere => "server_anywhere",
-            Self::ServerBound => "server_bound",
-            Self::OwnServer => "own_server",
-            Self::ServerElsewhere => "server_elsewhere",
-            Self::OneCpu => "one_cpu",
-            Self::Given => "given",
-            Self::Confined => "confined",
-            Self::Off => "off",
-        }
-    }
-}
-
 /// CPUs as `taskset` takes and the kernel lists them: `0-3,8`.
 pub fn cpu_list(cpus: &BTreeSet<u32>) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
+    let cpus: Vec<u32> = cpus.iter().copied().collect();
+    let ranges = cpus.chunk_by(|before, next| before.checked_add(1) == Some(*next));
     let words: Vec<String> = ranges
-        .iter()
-        .map(|&(first, last)| {
-            if first == last {
-                first.to_string()
-            } else {
-                format!("{first}-{last}")
-            }
+        .map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            only => only[0].to_string(),
         })
         .collect();
     words.join(",")

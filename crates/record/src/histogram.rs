@@ -5,15 +5,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::hdr_v2::{self, HIGHEST_NS, Layout};
+use crate::filled::{self, Filled, HIGHEST_NS, Resolution};
 use crate::merged::{Merge, merges, sum};
-use crate::{Intervals, Split, StageRecord, loglinear};
-
-/// Three significant digits: a value is known to 0.1 %. Values over an hour are counted in the last
-/// bucket, with their exact maximum kept.
-const LAYOUT: Layout = Layout::THREE_DIGITS;
-/// No run comes near this many values; a file that says so would overflow sums over the buckets.
-const COUNT_MAX: u64 = 1 << 62;
+use crate::{Intervals, Split, StageRecord};
 
 /// Durations in nanoseconds, 1 ns to 1 h, three significant digits, or two where there are many
 /// histograms; minimum, maximum and sum are exact.
@@ -22,7 +16,7 @@ const COUNT_MAX: u64 = 1 << 62;
 /// Memory of the others is never touched, not even to read it.
 #[derive(Debug)]
 pub struct Histogram {
-    layout: Layout,
+    resolution: Resolution,
     /// Counts by the number of the bucket.
     counts: Box<[u64]>,
     count: u64,
@@ -33,20 +27,20 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self::of(LAYOUT)
+        Self::of(Resolution::THREE_DIGITS)
     }
 }
 
 impl Clone for Histogram {
     fn clone(&self) -> Self {
-        let mut copy = Self::of(self.layout);
+        let mut copy = Self::of(self.resolution);
         copy.clone_from(self);
         copy
     }
 
     fn clone_from(&mut self, source: &Self) {
-        if self.layout != source.layout {
-            *self = Self::of(source.layout);
+        if self.resolution != source.resolution {
+            *self = Self::of(source.resolution);
         }
         let own = self.range();
         self.counts[own].fill(0);
@@ -61,7 +55,7 @@ impl Clone for Histogram {
 
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
-        let figures = |of: &Self| (of.layout, of.count, of.min_ns, of.max_ns, of.sum_ns);
+        let figures = |of: &Self| (of.resolution, of.count, of.min_ns, of.max_ns, of.sum_ns);
         figures(self) == figures(other) && self.filled().eq(other.filled())
     }
 }
@@ -69,14 +63,14 @@ impl PartialEq for Histogram {
 impl Histogram {
     /// An empty one of two significant digits: an eighth of the memory.
     pub(crate) fn of_two_digits() -> Self {
-        Self::of(Layout::TWO_DIGITS)
+        Self::of(Resolution::TWO_DIGITS)
     }
 
     /// An empty one of this resolution.
-    fn of(layout: Layout) -> Self {
+    fn of(resolution: Resolution) -> Self {
         Self {
-            layout,
-            counts: vec![0; layout.buckets()].into(),
+            resolution,
+            counts: vec![0; resolution.buckets()].into(),
             count: 0,
             min_ns: u64::MAX,
             max_ns: 0,
@@ -84,16 +78,15 @@ impl Histogram {
         }
     }
 
-    /// A histogram of two significant digits with these buckets (number and count), and exact
-    /// extremes.
+    /// A histogram of two significant digits with these buckets, and exact extremes.
     pub(crate) fn of_filled(
-        filled: impl Iterator<Item = (usize, u64)>,
+        filled: impl Iterator<Item = Filled>,
         min_ns: u64,
         max_ns: u64,
         sum_ns: u64,
     ) -> Self {
         let mut histogram = Self::of_two_digits();
-        histogram.fill(filled);
+        histogram.fill(filled.map(|filled| (filled.bucket(), filled.count())));
         Self {
             min_ns,
             max_ns,
@@ -149,20 +142,15 @@ impl Histogram {
         counts
             .enumerate()
             .filter(|(_, (now, before))| now > before)
-            .map(move |(place, (now, before))| (self.edges(first + place).0, now - before))
+            .map(move |(place, (now, before))| {
+                (self.resolution.edges(first + place).0, now - before)
+            })
     }
 
     /// The bucket of a duration. What lies beyond the hour is in the last one.
     #[inline]
     fn bucket_of(&self, ns: u64) -> usize {
-        loglinear::index(ns.min(HIGHEST_NS), self.layout.bits())
-    }
-
-    /// The shortest and the longest duration of a bucket.
-    fn edges(&self, index: usize) -> (u64, u64) {
-        let bits = self.layout.bits();
-        let above = loglinear::lowest(index + 1, bits);
-        (loglinear::lowest(index, bits), above - 1)
+        self.resolution.bucket_of(ns)
     }
 
     /// The bucket of the `rank`-th smallest (from 1), of which there is one.
@@ -213,7 +201,7 @@ impl Histogram {
 
     /// The shortest duration that is counted in the same bucket as `ns`.
     pub fn least_alike_ns(&self, ns: u64) -> u64 {
-        self.edges(self.bucket_of(ns)).0
+        self.resolution.edges(self.bucket_of(ns)).0
     }
 
     /// How many durations may be `ns` or longer. All durations of the bucket that holds `ns` are
@@ -255,7 +243,7 @@ impl Histogram {
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
             let rank = (q.min(1.0) * self.count as f64).ceil() as u64;
-            let (low_ns, high_ns) = self.edges(self.at_rank(rank.max(1)));
+            let (low_ns, high_ns) = self.resolution.edges(self.at_rank(rank.max(1)));
             let ns = if q == 0.0 { low_ns } else { high_ns };
             ns.clamp(self.min_ns, self.max_ns)
         })
@@ -267,7 +255,7 @@ impl Histogram {
         if rank == 0 || rank > self.count {
             return None;
         }
-        let (low_ns, high_ns) = self.edges(self.at_rank(rank));
+        let (low_ns, high_ns) = self.resolution.edges(self.at_rank(rank));
         let [low_ns, high_ns] = [low_ns, high_ns].map(|ns| ns.clamp(self.min_ns, self.max_ns));
         // What lies beyond the hour shares the last bucket.
         let high_ns = if low_ns >= HIGHEST_NS {
@@ -281,9 +269,9 @@ impl Histogram {
     /// A histogram of these durations, each less `ns`, or 0. A value is never above the exact
     /// difference, and below it by a bucket's width at most.
     pub(crate) fn lowered_by(&self, ns: u64) -> Self {
-        let mut lowered = Self::of(self.layout);
+        let mut lowered = Self::of(self.resolution);
         for (index, count) in self.filled() {
-            let least_ns = self.edges(index).0.max(self.min_ns);
+            let least_ns = self.resolution.edges(index).0.max(self.min_ns);
             lowered.record_many(least_ns.saturating_sub(ns), count);
         }
         lowered
@@ -317,7 +305,12 @@ impl Histogram {
 
     /// The buckets as a histogram of the library, for export in its formats.
     pub fn buckets(&self) -> hdrhistogram::Histogram<u64> {
-        self.layout.expand(self.filled())
+        self.resolution.expand(self.packed())
+    }
+
+    fn packed(&self) -> impl Iterator<Item = Filled> + '_ {
+        let filled = self.filled();
+        filled.map(|(bucket, count)| Filled::new(bucket, count))
     }
 }
 
@@ -332,19 +325,19 @@ struct Stored {
     max_ns: Option<u64>,
     /// Sum of all durations, nanoseconds.
     sum_ns: u64,
-    /// HdrHistogram V2, compressed, base64; values in nanoseconds.
-    hdr_v2: String,
+    /// Counts of its buckets, 1,024 per doubling, or 128 with two significant digits, as the text
+    /// that stores them.
+    buckets: String,
 }
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let hdr_v2 = hdr_v2::write(&self.buckets()).map_err(serde::ser::Error::custom)?;
         Stored {
             count: self.count(),
             min_ns: self.min_ns(),
             max_ns: self.max_ns(),
             sum_ns: self.sum_ns,
-            hdr_v2,
+            buckets: filled::write(self.packed()),
         }
         .serialize(serializer)
     }
@@ -352,11 +345,15 @@ impl Serialize for Histogram {
 
 impl Stored {
     /// The histogram, if it is sound and of this resolution.
-    fn histogram(self, layout: Layout) -> Result<Histogram, String> {
+    fn histogram(self, resolution: Resolution) -> Result<Histogram, String> {
         let stored = self;
-        let filled = layout.read(&stored.hdr_v2, COUNT_MAX);
-        let mut histogram = Histogram::of(layout);
-        histogram.fill(filled.map_err(|error| error.to_string())?.into_iter());
+        let filled = resolution.read(&stored.buckets)?;
+        let mut histogram = Histogram::of(resolution);
+        histogram.fill(
+            filled
+                .iter()
+                .map(|filled| (filled.bucket(), filled.count())),
+        );
         let (count, held) = (stored.count, histogram.count());
         if held != count {
             return Err(format!(
@@ -385,7 +382,7 @@ impl Stored {
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, LAYOUT)
+        read(deserializer, Resolution::THREE_DIGITS)
     }
 }
 
@@ -393,15 +390,17 @@ impl<'de> Deserialize<'de> for Histogram {
 pub(crate) fn with_two_digits<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram, D::Error> {
-    read(deserializer, Layout::TWO_DIGITS)
+    read(deserializer, Resolution::TWO_DIGITS)
 }
 
 fn read<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
-    layout: Layout,
+    resolution: Resolution,
 ) -> Result<Histogram, D::Error> {
     let stored = Stored::deserialize(deserializer)?;
-    stored.histogram(layout).map_err(serde::de::Error::custom)
+    stored
+        .histogram(resolution)
+        .map_err(serde::de::Error::custom)
 }
 
 /// Durations of one worker, or of all together.
@@ -470,18 +469,6 @@ impl Latencies {
         let known = steps.into_iter().filter_map(Histogram::mean_ns);
         // The sum of nothing is -0.0.
         known.fold(0.0, |sum, ns| sum + ns)
-    }
-
-    /// The least that the mean response time can be, nanoseconds, with what was never answered at
-    /// its bounds. Absent where everything was answered: the mean is known.
-    pub fn response_mean_at_least_ns(&self) -> Option<u64> {
-        mean_at_least_ns(&self.response, &self.unfinished)
-    }
-
-    /// The least that the longest response time can be, nanoseconds, with what was never answered
-    /// at its bounds. Absent where everything was answered: the longest is known.
-    pub fn response_max_at_least_ns(&self) -> Option<u64> {
-        max_at_least_ns(&self.response, &self.unfinished)
     }
 }
 
@@ -562,13 +549,12 @@ mod tests {
         let sound = stored(&of(&[1_000, 2_000]));
         let extremes = "the extremes and the sum are not those";
         type Change = fn(&mut serde_json::Value);
-        let cases: [(&str, Change); 10] = [
+        let cases: [(&str, Change); 9] = [
             (extremes, |stored| stored["min_ns"] = 1_500.into()),
             (extremes, |stored| stored["max_ns"] = 90_000.into()),
             (extremes, |stored| stored["sum_ns"] = 1.into()),
-            ("not base64", |stored| stored["hdr_v2"] = "!".into()),
-            ("not an HdrHistogram V2", |stored| {
-                stored["hdr_v2"] = "AAAA".into()
+            ("not those of a histogram", |stored| {
+                stored["buckets"] = "!".into()
             }),
             ("says 3 values and holds 2", |stored| {
                 stored["count"] = 3.into()
@@ -592,7 +578,6 @@ mod tests {
             change(&mut changed);
             let error = serde_json::from_value::<Histogram>(changed).map(drop);
             let words = error.map_err(|error| error.to_string()).expect_err(message);
-            let words = words.replace("is not a compressed", "is not an");
             assert!(words.contains(message), "{words}");
         }
     }
@@ -656,8 +641,8 @@ mod tests {
                 .iter()
                 .for_each(|&ns| latencies.unfinished.record(ns));
             let found = (
-                latencies.response_mean_at_least_ns(),
-                latencies.response_max_at_least_ns(),
+                mean_at_least_ns(&latencies.response, &latencies.unfinished),
+                max_at_least_ns(&latencies.response, &latencies.unfinished),
             );
             assert_eq!(found, (mean_ns, max_ns), "{answered:?} {bounds:?}");
         }

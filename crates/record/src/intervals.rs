@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hdr_v2::{self, HIGHEST_NS, Layout};
-use crate::{Histogram, grid, loglinear};
+use crate::filled::{self, Filled, Resolution};
+use crate::{Histogram, grid};
 
 /// Beyond this many intervals neighbours are joined and the interval doubles; intervals that are
 /// shorter than the usual 100 ms sooner.
 const INTERVALS_MAX: usize = 600;
 /// Beyond this many filled buckets, of all intervals together, neighbours are joined too: 0.5 MB.
 const FILLED_MAX: usize = 1 << 16;
+const RESOLUTION: Resolution = Resolution::TWO_DIGITS;
+
 /// What completed in one interval, for export.
 #[derive(Clone, Debug)]
 pub struct IntervalHistogram {
@@ -25,8 +27,8 @@ pub struct IntervalHistogram {
 /// Response times of successful replies to requests issued in the window, by the time of their
 /// completion: interval `i` covers `[i, i + 1) * interval_ns` from the window's start. What
 /// completed in drain is in the last interval of the window.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Stored")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Intervals {
     interval_ns: u64,
     /// Oldest first.
@@ -70,9 +72,9 @@ impl Intervals {
 
     /// How many response times there are in all.
     pub fn count(&self) -> u64 {
-        self.sparse.iter().fold(0, |sum, sparse| {
-            sum.saturating_add(count_of(sparse.iter().copied()))
-        })
+        self.sparse
+            .iter()
+            .fold(0, |sum, sparse| sum.saturating_add(count_of(sparse)))
     }
 
     /// The intervals, oldest first, those without a completion included.
@@ -83,7 +85,7 @@ impl Intervals {
             .map(|(index, sparse)| IntervalHistogram {
                 start_ns: (index as u64).saturating_mul(self.interval_ns),
                 length_ns: self.interval_ns,
-                response: expand(sparse.iter().copied()),
+                response: RESOLUTION.expand(sparse.iter().copied()),
             })
     }
 
@@ -116,7 +118,7 @@ impl Intervals {
     pub fn filled(&self) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)> + '_> + '_ {
         self.sparse.iter().map(|sparse| {
             let filled = sparse.iter();
-            filled.map(|bucket| (loglinear::lowest(bucket.index(), BITS), bucket.count()))
+            filled.map(|of| (RESOLUTION.edges(of.bucket()).0, of.count()))
         })
     }
 
@@ -130,8 +132,8 @@ impl Intervals {
         };
         for (index, sparse) in self.sparse.iter().enumerate() {
             let least_ns = least_ns(index);
-            let least = loglinear::index(least_ns.min(HIGHEST_NS), BITS);
-            let wanted = &sparse[sparse.partition_point(|filled| filled.index() < least)..];
+            let least = RESOLUTION.bucket_of(least_ns);
+            let wanted = &sparse[sparse.partition_point(|filled| filled.bucket() < least)..];
             if least_ns == 0 || !wanted.is_empty() {
                 only.sparse.push(wanted.into());
             }
@@ -150,26 +152,25 @@ impl Intervals {
 
     /// The edges of the bucket that holds `ns`: response times between them are not told apart.
     pub fn bucket_of(ns: u64) -> std::ops::RangeInclusive<u64> {
-        let index = loglinear::index(ns.min(HIGHEST_NS), BITS);
-        loglinear::lowest(index, BITS)..=loglinear::lowest(index + 1, BITS) - 1
+        let (least_ns, most_ns) = RESOLUTION.edges(RESOLUTION.bucket_of(ns));
+        least_ns..=most_ns
     }
 
     /// How many response times of each interval are at most `ns`, in a window of `window_ns`, out
     /// of all response times, `count`. The response times of the bucket that holds `ns` count as if
     /// they were spread evenly over it.
     pub fn shares(&self, ns: u64, count: f64, window_ns: u64) -> Vec<Share> {
-        let bucket = loglinear::index(ns.min(HIGHEST_NS), BITS);
+        let bucket = RESOLUTION.bucket_of(ns);
         let mut within = Vec::with_capacity(self.sparse.len());
         let mut shares: Vec<Share> = self
             .sparse
             .iter()
             .map(|sparse| {
-                let first = sparse.partition_point(|filled| filled.index() < bucket);
+                let first = sparse.partition_point(|filled| filled.bucket() < bucket);
                 let (below, rest) = sparse.split_at(first);
-                let at = rest.first().filter(|filled| filled.index() == bucket);
+                let at = rest.first().filter(|filled| filled.bucket() == bucket);
                 within.push(at.map_or(0.0, |filled| filled.count() as f64));
-                let below = count_of(below.iter().copied());
-                let above = count_of(rest.iter().copied());
+                let (below, above) = (count_of(below), count_of(rest));
                 Share {
                     all: below as f64 + above as f64,
                     below: below as f64,
@@ -224,11 +225,14 @@ impl Intervals {
 
     /// Joins neighbours until the filled buckets are within their limit.
     fn bound(&mut self) {
-        while self.sparse.len() > 1
-            && self.sparse.iter().map(|sparse| sparse.len()).sum::<usize>() > FILLED_MAX
-        {
+        while self.sparse.len() > 1 && self.filled_count() > FILLED_MAX {
             self.double();
         }
+    }
+
+    /// How many buckets are filled, of all intervals together.
+    fn filled_count(&self) -> usize {
+        self.sparse.iter().map(|sparse| sparse.len()).sum()
     }
 
     fn double(&mut self) {
@@ -270,7 +274,7 @@ impl Default for IntervalRecorder {
             intervals: Intervals::default(),
             index: 0,
             end_ns: grid::USUAL_NS,
-            dense: vec![0; loglinear::count(HIGHEST_NS, BITS)].into_boxed_slice(),
+            dense: vec![0; RESOLUTION.buckets()].into(),
         }
     }
 }
@@ -289,7 +293,7 @@ impl IntervalRecorder {
         if offset_ns >= self.end_ns {
             self.move_on(offset_ns);
         }
-        let count = &mut self.dense[loglinear::index(response_ns.min(HIGHEST_NS), BITS)];
+        let count = &mut self.dense[RESOLUTION.bucket_of(response_ns)];
         *count += 1;
         if *count == u32::MAX {
             self.put_away();
@@ -342,27 +346,19 @@ struct Stored {
     #[serde(deserialize_with = "grid::length")]
     interval_ns: u64,
     /// For each interval from the start of the window, at most 600: response times of what
-    /// completed in it, HdrHistogram V2, compressed, base64, two significant digits, nanoseconds;
-    /// null when nothing did.
-    hdr_v2: Vec<Option<String>>,
+    /// completed in it, as the buckets of a histogram of two significant digits are stored.
+    buckets: Vec<String>,
 }
 
-impl Serialize for Intervals {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut hdr_v2 = Vec::with_capacity(self.sparse.len());
-        for sparse in &self.sparse {
-            if sparse.is_empty() {
-                hdr_v2.push(None);
-                continue;
-            }
-            let text = hdr_v2::write(&expand(sparse.iter().copied()));
-            hdr_v2.push(Some(text.map_err(serde::ser::Error::custom)?));
+impl From<Intervals> for Stored {
+    fn from(intervals: Intervals) -> Self {
+        let sparse = intervals.sparse.iter();
+        Self {
+            interval_ns: intervals.interval_ns,
+            buckets: sparse
+                .map(|sparse| filled::write(sparse.iter().copied()))
+                .collect(),
         }
-        Stored {
-            interval_ns: self.interval_ns,
-            hdr_v2,
-        }
-        .serialize(serializer)
     }
 }
 
@@ -370,71 +366,22 @@ impl TryFrom<Stored> for Intervals {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored {
-            interval_ns,
-            hdr_v2,
-        } = stored;
-        if hdr_v2.len() > INTERVALS_MAX {
+        if stored.buckets.len() > INTERVALS_MAX {
             return Err(format!(
                 "over the limit of {INTERVALS_MAX} intervals of response times"
             ));
         }
-        let mut intervals = Self {
-            interval_ns,
-            sparse: Vec::with_capacity(hdr_v2.len()),
+        let sparse = stored.buckets.iter().map(|text| RESOLUTION.read(text));
+        let intervals = Self {
+            interval_ns: stored.interval_ns,
+            sparse: sparse.collect::<Result<_, _>>()?,
         };
-        let mut filled = 0;
-        for text in hdr_v2 {
-            let sparse = match text {
-                Some(text) => read(&text)?,
-                None => Sparse::default(),
-            };
-            filled += sparse.len();
-            if filled > FILLED_MAX {
-                return Err(format!(
-                    "intervals of response times with over {FILLED_MAX} filled buckets"
-                ));
-            }
-            intervals.sparse.push(sparse);
+        if intervals.filled_count() > FILLED_MAX {
+            return Err(format!(
+                "intervals of response times with over {FILLED_MAX} filled buckets"
+            ));
         }
         Ok(intervals)
-    }
-}
-
-/// One stored interval.
-fn read(text: &str) -> Result<Sparse, String> {
-    let filled = LAYOUT
-        .read(text, Filled::COUNT_MAX)
-        .map_err(|error| format!("an interval of response times: {error}"))?;
-    let sparse = filled
-        .into_iter()
-        .map(|(index, count)| Filled::new(index, count));
-    Ok(sparse.collect())
-}
-
-/// The resolution of the histograms: two significant digits.
-const LAYOUT: Layout = Layout::TWO_DIGITS;
-/// The resolution as the buckets have it: 2^7 = 128 of them per doubling.
-const BITS: u32 = 7;
-
-/// A filled bucket: its number in the upper 16 bits, its count in the lower 48.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Filled(u64);
-
-impl Filled {
-    const COUNT_BITS: u32 = 48;
-    const COUNT_MAX: u64 = (1 << Self::COUNT_BITS) - 1;
-
-    fn new(index: usize, count: u64) -> Self {
-        Self((index as u64) << Self::COUNT_BITS | count.min(Self::COUNT_MAX))
-    }
-
-    fn index(self) -> usize {
-        (self.0 >> Self::COUNT_BITS) as usize
-    }
-
-    fn count(self) -> u64 {
-        self.0 & Self::COUNT_MAX
     }
 }
 
@@ -444,17 +391,13 @@ type Sparse = Box<[Filled]>;
 /// Records the middle of each bucket as often as it was filled.
 fn record_middles(sparse: &[Filled], histogram: &mut Histogram) {
     for filled in sparse {
-        let index = filled.index();
-        let (from_ns, to_ns) = (
-            loglinear::lowest(index, BITS),
-            loglinear::lowest(index + 1, BITS) - 1,
-        );
+        let (from_ns, to_ns) = RESOLUTION.edges(filled.bucket());
         histogram.record_many(u64::midpoint(from_ns, to_ns), filled.count());
     }
 }
 
-fn count_of(sparse: impl Iterator<Item = Filled>) -> u64 {
-    sparse.fold(0, |sum, filled| sum.saturating_add(filled.count()))
+fn count_of(sparse: &[Filled]) -> u64 {
+    sparse.iter().map(|filled| filled.count()).sum()
 }
 
 fn sum_of(a: Sparse, b: Sparse) -> Sparse {
@@ -467,11 +410,11 @@ fn sum_of(a: Sparse, b: Sparse) -> Sparse {
     let mut sum = Vec::with_capacity(a.len() + b.len());
     let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
     while let (Some(one), Some(two)) = (a.peek(), b.peek()) {
-        match one.index().cmp(&two.index()) {
+        match one.bucket().cmp(&two.bucket()) {
             std::cmp::Ordering::Less => sum.extend(a.next()),
             std::cmp::Ordering::Greater => sum.extend(b.next()),
             std::cmp::Ordering::Equal => {
-                sum.push(Filled::new(one.index(), one.count() + two.count()));
+                sum.push(one.plus(two.count()));
                 a.next();
                 b.next();
             }
@@ -479,11 +422,6 @@ fn sum_of(a: Sparse, b: Sparse) -> Sparse {
     }
     sum.extend(a.chain(b));
     sum.into_boxed_slice()
-}
-
-/// The buckets as a histogram of the library.
-fn expand(sparse: impl Iterator<Item = Filled>) -> hdrhistogram::Histogram<u64> {
-    LAYOUT.expand(sparse.map(|filled| (filled.index(), filled.count())))
 }
 
 #[cfg(test)]

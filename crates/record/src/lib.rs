@@ -11,8 +11,8 @@ mod counted;
 mod environment;
 mod evidence;
 mod failure;
+mod filled;
 pub mod grid;
-mod hdr_v2;
 mod histogram;
 mod intervals;
 mod loglinear;
@@ -33,8 +33,7 @@ pub use brunt_load::protocol::{
     DepthPlace, Greeting, Protocol, ProtocolDescription, Transport, Unit,
 };
 pub use by_name::{
-    FailureCount, GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, StatusCount, forget_unnamed,
-    merge_names,
+    GENERATED_NAMES_MAX, NAMES_MAX, NO_NAME, NameRecord, forget_unnamed, merge_names,
 };
 pub use counted::{count, counted};
 pub use environment::{
@@ -48,7 +47,7 @@ pub use evidence::{
 };
 pub use failure::{FailureCounts, FailureKind, FailureScope};
 #[cfg(any(test, feature = "fuzz"))]
-pub use hdr_v2::fuzz_hdr_v2;
+pub use filled::fuzz_buckets;
 pub use histogram::{Histogram, Latencies, max_at_least_ns, mean_at_least_ns, with_bounds};
 pub use intervals::{IntervalHistogram, IntervalRecorder, Intervals, Share};
 pub use objective::{OBJECTIVES_MAX, Objective};
@@ -61,8 +60,8 @@ pub use recorder::{Answer, LogPlace, Opening, Recorder, Recording, RequestTiming
 pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
-    LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, UnsoundRun,
-    WORKERS_MAX, Window, WindowOverlap, after_ns,
+    LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, WORKERS_MAX, Window,
+    after_ns,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;

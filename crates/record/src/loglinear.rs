@@ -22,11 +22,6 @@ pub(crate) fn lowest(index: usize, bits: u32) -> u64 {
     within << shift
 }
 
-/// How many buckets hold the values up to `highest`.
-pub(crate) fn count(highest: u64, bits: u32) -> usize {
-    index(highest, bits) + 1
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -41,7 +36,6 @@ mod tests {
                 assert_eq!(lowest(value as usize, bits), value);
             }
             let last = index(u64::MAX, bits);
-            assert_eq!(count(u64::MAX, bits), last + 1);
             assert!(lowest(last, bits) < u64::MAX);
             assert_eq!(lowest(last + 1, bits), u64::MAX);
             assert_eq!(lowest(usize::MAX, bits), u64::MAX);

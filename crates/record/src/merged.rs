@@ -32,6 +32,11 @@ pub(crate) fn sum(counts: &[u64]) -> u64 {
     counts.iter().copied().fold(0, u64::saturating_add)
 }
 
+/// Whether nothing was counted, so that the count is not stored.
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Of a count that not everybody has, the sum of those that are there.
 impl<T: Merge + Default> Merge for Option<T> {
     fn merge(&mut self, other: &Self) {

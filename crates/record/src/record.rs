@@ -112,12 +112,8 @@ pub struct MissingConnections {
     pub thinking_ns: u64,
     /// Not opened in place of one that had ended: no request needed it. In an open loop others were
     /// free; in any run the worker may have sent all that it had to.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::merged::is_zero")]
     pub unneeded_ns: u64,
-}
-
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
 }
 
 merges!(MissingConnections: opening_ns retrying_ns thinking_ns unneeded_ns);

@@ -176,27 +176,19 @@ impl RequestLog {
         let parts = self.parts.iter().map(|part| {
             let first = before;
             before += part.connections;
-            let requests = part.chunks.iter().flatten().map(move |request| {
-                self.shown(LoggedRequest {
-                    connection: first + request.connection,
-                    ..*request
-                })
+            let from_start = |ns: u64| ns.saturating_sub(self.start_ns);
+            let requests = part.chunks.iter().flatten();
+            let requests = requests.map(move |request| LoggedRequest {
+                due_ns: from_start(request.due_ns),
+                sent_ns: from_start(request.sent_ns),
+                first_byte_ns: from_start(request.first_byte_ns),
+                done_ns: from_start(request.done_ns),
+                connection: first + request.connection,
+                ..*request
             });
             requests.peekable()
         });
         ByEnd(parts.collect())
-    }
-
-    /// `request` with instants from the start of the window.
-    fn shown(&self, request: LoggedRequest) -> LoggedRequest {
-        let from_start = |ns: u64| ns.saturating_sub(self.start_ns);
-        LoggedRequest {
-            due_ns: from_start(request.due_ns),
-            sent_ns: from_start(request.sent_ns),
-            first_byte_ns: from_start(request.first_byte_ns),
-            done_ns: from_start(request.done_ns),
-            ..request
-        }
     }
 }
 

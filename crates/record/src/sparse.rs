@@ -2,21 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::hdr_v2::HIGHEST_NS;
+use crate::filled::{self, Filled, Resolution};
 use crate::histogram::Histogram;
-use crate::loglinear;
 
-/// Two significant digits: 128 buckets per doubling.
-const BITS: u32 = 7;
+const RESOLUTION: Resolution = Resolution::TWO_DIGITS;
 /// Upper bound of the number of buckets.
 const BUCKETS_MAX: usize = 8_192;
-/// No bucket comes near this count; those of a file that says so could overflow sums.
-const COUNT_MAX: u64 = 1 << 48;
-
-/// Bits of a packed bucket that hold its count; its number stands above them.
-const COUNT_BITS: u32 = 49;
-/// Words before the buckets: minimum, maximum and sum.
-const HEAD: usize = 3;
 
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
@@ -28,25 +19,15 @@ pub struct SparseHistogram(
     Vec<u64>,
 );
 
-fn packed(bucket: u32, count: u64) -> u64 {
-    u64::from(bucket) << COUNT_BITS | count.min(COUNT_MAX)
-}
-
-fn unpacked(word: u64) -> (u32, u64) {
-    ((word >> COUNT_BITS) as u32, word & ((1 << COUNT_BITS) - 1))
-}
-
-fn bucket_of(ns: u64) -> u32 {
-    loglinear::index(ns.min(HIGHEST_NS), BITS) as u32
-}
+/// Words before the buckets: minimum, maximum and sum.
+const HEAD: usize = 3;
 
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// The filled buckets in order, each with its number (as HdrHistogram numbers them, 128 per
-    /// doubling) and its count.
-    buckets: Vec<(u32, u64)>,
+    /// Counts of its buckets, 128 per doubling, as the text that stores them.
+    buckets: String,
     /// The smallest duration, nanoseconds; 0 where there is none.
     min_ns: u64,
     /// The largest duration, nanoseconds; 0 where there is none.
@@ -59,30 +40,19 @@ impl TryFrom<Stored> for SparseHistogram {
     type Error = &'static str;
 
     fn try_from(stored: Stored) -> Result<Self, &'static str> {
-        let Stored {
-            buckets,
-            min_ns,
-            max_ns,
-            sum_ns,
-        } = stored;
-        let is_ordered = buckets.is_sorted_by(|one, next| one.0 < next.0);
-        let is_filled = |&(bucket, count): &(u32, u64)| {
-            (bucket as usize) < loglinear::count(HIGHEST_NS, BITS)
-                && (1..=COUNT_MAX).contains(&count)
-        };
-        if !is_ordered || !buckets.iter().all(is_filled) {
-            return Err("the buckets of a histogram are not in order, or not those of a histogram");
-        }
+        let buckets = RESOLUTION.read(&stored.buckets)?;
+        let (min_ns, max_ns, sum_ns) = (stored.min_ns, stored.max_ns, stored.sum_ns);
+        let is_in = |bucket: &Filled, ns| bucket.bucket() == RESOLUTION.bucket_of(ns);
         let are_extremes = match (buckets.first(), buckets.last()) {
             (Some(first), Some(last)) => {
-                min_ns <= max_ns && bucket_of(min_ns) == first.0 && bucket_of(max_ns) == last.0
+                min_ns <= max_ns && is_in(first, min_ns) && is_in(last, max_ns)
             }
             _ => (min_ns, max_ns, sum_ns) == (0, 0, 0),
         };
         if !are_extremes {
             return Err("minimum and maximum of a histogram are not those of its buckets");
         }
-        Ok(Self::of(min_ns, max_ns, sum_ns, buckets.into_iter()))
+        Ok(Self::of(min_ns, max_ns, sum_ns, &buckets))
     }
 }
 
@@ -90,7 +60,7 @@ impl From<SparseHistogram> for Stored {
     fn from(histogram: SparseHistogram) -> Self {
         let (min_ns, max_ns, sum_ns) = histogram.head();
         Self {
-            buckets: histogram.buckets().collect(),
+            buckets: filled::write(histogram.buckets()),
             min_ns,
             max_ns,
             sum_ns,
@@ -100,19 +70,17 @@ impl From<SparseHistogram> for Stored {
 
 impl SparseHistogram {
     /// A histogram with these buckets, which are in order.
-    fn of(
-        min_ns: u64,
-        max_ns: u64,
-        sum_ns: u64,
-        buckets: impl Iterator<Item = (u32, u64)>,
-    ) -> Self {
-        let mut words = Vec::with_capacity(HEAD + buckets.size_hint().0);
-        words.extend([min_ns, max_ns, sum_ns]);
-        words.extend(buckets.map(|(bucket, count)| packed(bucket, count)));
-        if words.len() == HEAD {
-            words.clear();
+    fn of(min_ns: u64, max_ns: u64, sum_ns: u64, buckets: &[Filled]) -> Self {
+        if buckets.is_empty() {
+            return Self::default();
         }
-        Self(words)
+        let buckets = buckets.iter().map(|bucket| bucket.0);
+        Self(
+            [min_ns, max_ns, sum_ns]
+                .into_iter()
+                .chain(buckets)
+                .collect(),
+        )
     }
 
     /// Minimum, maximum and sum; 0 for none.
@@ -123,9 +91,9 @@ impl SparseHistogram {
         }
     }
 
-    /// The filled buckets in order, each with its count.
-    fn buckets(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.0.iter().skip(HEAD).copied().map(unpacked)
+    /// The filled buckets in order.
+    fn buckets(&self) -> impl Iterator<Item = Filled> {
+        self.0.iter().skip(HEAD).copied().map(Filled)
     }
 
     /// Records one duration.
@@ -145,7 +113,7 @@ impl SparseHistogram {
         words[0] = words[0].min(ns);
         words[1] = words[1].max(ns);
         words[2] = words[2].saturating_add(ns);
-        add(words, bucket_of(ns), 1);
+        add(words, Filled::new(RESOLUTION.bucket_of(ns), 1));
         coarsen(words, buckets_max);
     }
 
@@ -156,7 +124,12 @@ impl SparseHistogram {
 
     /// Bytes that it takes beside itself, at most.
     pub(crate) fn held_bytes_max(&self) -> usize {
-        grown_bytes(&self.0)
+        const ALLOCATION_BYTES: usize = 16;
+        match self.0.len() {
+            0 => 0,
+            // A list that has just grown, and what the allocator adds.
+            len => 2 * len * size_of::<u64>() + ALLOCATION_BYTES,
+        }
     }
 
     /// What was recorded in a histogram since it was as `earlier`. Counts and sum are exact,
@@ -165,30 +138,29 @@ impl SparseHistogram {
         let (Some(min_ns), Some(max_ns)) = (later.min_ns(), later.max_ns()) else {
             return Self::default();
         };
-        let mut added: Vec<(u32, u64)> = Vec::new();
+        let mut added: Vec<Filled> = Vec::new();
         let mut extremes = None;
         for (least_ns, count) in later.added_since(earlier) {
             let ns = least_ns.clamp(min_ns, max_ns);
             let (first_ns, _) = *extremes.get_or_insert((ns, ns));
             extremes = Some((first_ns, ns));
             // They come in order.
-            let bucket = bucket_of(ns);
+            let bucket = Filled::new(RESOLUTION.bucket_of(ns), count);
             match added.last_mut() {
-                Some((number, held)) if *number == bucket => *held = held.saturating_add(count),
-                _ => added.push((bucket, count)),
+                Some(last) if last.bucket() == bucket.bucket() => *last = last.plus(count),
+                _ => added.push(bucket),
             }
         }
         let Some((min_ns, max_ns)) = extremes else {
             return Self::default();
         };
         let sum_ns = later.sum_ns().saturating_sub(earlier.sum_ns());
-        Self::of(min_ns, max_ns, sum_ns, added.into_iter())
+        Self::of(min_ns, max_ns, sum_ns, &added)
     }
 
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
-        let counts = self.buckets().map(|(_, count)| count);
-        counts.fold(0, u64::saturating_add)
+        self.buckets().map(Filled::count).sum()
     }
 
     /// The largest, exact. Absent when nothing was recorded.
@@ -210,8 +182,8 @@ impl SparseHistogram {
         words[0] = words[0].min(min_ns);
         words[1] = words[1].max(max_ns);
         words[2] = words[2].saturating_add(sum_ns);
-        for (bucket, count) in other.buckets() {
-            add(words, bucket, count);
+        for bucket in other.buckets() {
+            add(words, bucket);
         }
     }
 
@@ -221,22 +193,19 @@ impl SparseHistogram {
             return Histogram::of_two_digits();
         }
         let (min_ns, max_ns, sum_ns) = self.head();
-        let filled = self
-            .buckets()
-            .map(|(bucket, count)| (bucket as usize, count));
-        Histogram::of_filled(filled, min_ns, max_ns, sum_ns)
+        Histogram::of_filled(self.buckets(), min_ns, max_ns, sum_ns)
     }
 }
 
-/// Adds to a bucket.
-fn add(words: &mut Vec<u64>, bucket: u32, count: u64) {
-    let buckets = &mut words[HEAD..];
-    match buckets.binary_search_by_key(&bucket, |&word| unpacked(word).0) {
+/// Adds to a bucket what another one with its number holds.
+fn add(words: &mut Vec<u64>, bucket: Filled) {
+    let number = |&word: &u64| Filled(word).bucket();
+    match words[HEAD..].binary_search_by_key(&bucket.bucket(), number) {
         Ok(place) => {
-            let (_, held) = unpacked(buckets[place]);
-            buckets[place] = packed(bucket, held.saturating_add(count));
+            let word = &mut words[HEAD + place];
+            *word = Filled(*word).plus(bucket.count()).0;
         }
-        Err(place) => words.insert(HEAD + place, packed(bucket, count)),
+        Err(place) => words.insert(HEAD + place, bucket.0),
     }
 }
 
@@ -251,10 +220,9 @@ fn coarsen(words: &mut Vec<u64>, buckets_max: usize) {
     for shift in 1..u32::BITS {
         let mut kept = HEAD + 1;
         for at in HEAD + 1..words.len() {
-            let (bucket, count) = unpacked(words[at]);
-            let (before, held) = unpacked(words[kept - 1]);
-            if kept > HEAD + 1 && before >> shift == bucket >> shift {
-                words[kept - 1] = packed(bucket, held.saturating_add(count));
+            let (bucket, before) = (Filled(words[at]), Filled(words[kept - 1]));
+            if kept > HEAD + 1 && before.bucket() >> shift == bucket.bucket() >> shift {
+                words[kept - 1] = bucket.plus(before.count()).0;
             } else {
                 words[kept] = words[at];
                 kept += 1;
@@ -264,15 +232,6 @@ fn coarsen(words: &mut Vec<u64>, buckets_max: usize) {
         if words.len() - HEAD <= few {
             return;
         }
-    }
-}
-
-/// Bytes of a list that has just grown, and what the allocator adds.
-pub(crate) fn grown_bytes<T>(list: &[T]) -> usize {
-    const ALLOCATION_BYTES: usize = 16;
-    match list.len() {
-        0 => 0,
-        len => 2 * len * size_of::<T>() + ALLOCATION_BYTES,
     }
 }
 
@@ -294,12 +253,11 @@ mod tests {
         let stored = serde_json::to_string(&of(&[5, 5, 900, 70_000])).expect("it can be stored");
         assert!(read(&stored), "{stored}");
         for text in [
-            r#"{"buckets":[[5,1],[5,1]],"min_ns":5,"max_ns":5,"sum_ns":10}"#,
-            r#"{"buckets":[[9,1],[5,1]],"min_ns":5,"max_ns":9,"sum_ns":14}"#,
-            r#"{"buckets":[[5,0]],"min_ns":5,"max_ns":5,"sum_ns":5}"#,
-            r#"{"buckets":[[4000000000,1]],"min_ns":5,"max_ns":5,"sum_ns":5}"#,
-            r#"{"buckets":[[5,1],[9,1]],"min_ns":9,"max_ns":5,"sum_ns":14}"#,
-            r#"{"buckets":[],"min_ns":1,"max_ns":1,"sum_ns":1}"#,
+            r#"{"buckets":"-5 1 -3 0","min_ns":5,"max_ns":9,"sum_ns":14}"#,
+            r#"{"buckets":"-4000000000 1","min_ns":5,"max_ns":5,"sum_ns":5}"#,
+            r#"{"buckets":"-5 1","min_ns":5,"max_ns":9,"sum_ns":14}"#,
+            r#"{"buckets":"-5 1 -3 1","min_ns":9,"max_ns":5,"sum_ns":14}"#,
+            r#"{"buckets":"","min_ns":1,"max_ns":1,"sum_ns":1}"#,
         ] {
             assert!(!read(text), "{text}");
         }

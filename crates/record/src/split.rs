@@ -7,8 +7,6 @@ use crate::{Histogram, loglinear};
 
 /// 16 buckets per doubling of the response time.
 const BITS: u32 = 4;
-/// How many buckets there can be.
-const BUCKETS_MAX: usize = 976;
 
 /// The instants of one answered request on a connection with kernel stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,7 +350,7 @@ impl TryFrom<Stored> for Split {
         if !buckets.is_sorted_by(|a, b| a.index < b.index) {
             return Err("the buckets of a split are out of order or given twice".to_owned());
         }
-        let is_none = |last: &&Bucket| last.index as usize >= BUCKETS_MAX;
+        let is_none = |last: &&Bucket| last.edges_ns().0 == u64::MAX;
         if let Some(last) = buckets.last().filter(is_none) {
             return Err(format!("a split has no bucket {}", last.index));
         }
@@ -515,8 +513,8 @@ mod tests {
                 split.record(&parts([0, 0, 0, server_ns, 0, 0]));
             }
         }
-        assert!(split.buckets.len() <= loglinear::count(u64::MAX, BITS));
-        assert_eq!(loglinear::count(u64::MAX, BITS), 976);
+        assert!(split.buckets.len() <= 976);
+        assert_eq!(loglinear::index(u64::MAX, BITS), 975);
     }
 
     #[test]

@@ -75,12 +75,8 @@ pub struct Tally {
     pub connections_closed_idle: u64,
     /// Connections that the server closed so after a reply with an error status that said so, such
     /// as 408 (RFC 9110 section 15.5.9). The bytes of these replies are overhead.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::merged::is_zero")]
     pub idle_replies: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 merges!(Tally:

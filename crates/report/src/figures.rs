@@ -44,7 +44,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     let has_stamps = run.plan.observation.stamps.every().is_some();
     let is_secure = run.first().negotiated.tls.is_some();
-    let overlap = run.overlap().map(|overlap| overlap.share);
+    let overlap = run.overlap();
     let (answered, errors) = (latencies.response.count(), latencies.response_error.count());
     let requests = outcomes(Object::new(), summary.population, answered, errors)
         // Of a number of requests that was asked for.

@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 
 use brunt_judge::{Capacity, ComparedRounds, ExperimentKind, Judged, Sweep};
-use brunt_record::{Run, UnsoundRun};
+use brunt_record::Run;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
@@ -102,7 +102,7 @@ pub enum ReadError {
     Experiment(&'static str),
     /// The parts of the run do not belong together.
     #[error("not a sound run ({0}); the file was changed after it was written: repeat the run")]
-    Unsound(UnsoundRun),
+    Unsound(String),
     /// A field is missing, or holds what no run can have put there.
     #[error(
         "not a complete run ({}); the file was changed after it was written: repeat the run",

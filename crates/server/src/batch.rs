@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::answer::After;
-use crate::http1::reply::NULL_ANSWER;
+use crate::http1::reply::{NULL_ANSWER, Stream};
 use crate::pattern;
+use crate::route::Route;
 
 /// Null answers of HTTP/1.1 that one send can hold.
 pub(crate) const NULL_ANSWERS_MAX: u32 = 256;
@@ -40,10 +41,14 @@ impl Default for Batch {
 }
 
 /// What to do once what was written into a batch is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Go on.
     GoOn,
+    /// Go on with a reply.
+    Stream(Stream),
+    /// Speak WebSocket from here on, where messages get this.
+    WebSocket(Route),
     /// Go on: what was written is an answer that was to be sent at this instant.
     Answer { due_ns: u64 },
     /// Nothing was written: send this part of the pattern payload, then go on.

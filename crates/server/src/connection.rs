@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use crate::answer::{After, Context};
 use crate::batch::{Batch, Hold, Room, Step};
+use crate::http1::answer_input;
 use crate::http1::reply::Stream;
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::{Next, answer_input};
 use crate::http2::Session;
 use crate::websocket::Session as WebSocket;
 use crate::worker::{self, Link};
@@ -90,23 +90,6 @@ impl Work {
         is_listening && self.wake_ns.is_none() && self.input.rest().is_empty()
     }
 
-    /// Takes up what follows a request.
-    pub(crate) fn take_up(&mut self, next: Next) -> Step {
-        match next {
-            Next::Request => Step::GoOn,
-            Next::Input => Step::Input,
-            Next::Stream(stream) => {
-                self.stream = Some(stream);
-                Step::GoOn
-            }
-            Next::WebSocket(route) => {
-                self.websocket = Some(WebSocket::boxed(route));
-                Step::GoOn
-            }
-            Next::End(after) => Step::End(after),
-        }
-    }
-
     /// Goes on with the reply in hand, or with the input.
     pub(crate) fn step(
         &mut self,
@@ -126,8 +109,7 @@ impl Work {
         let (taken, step) = if let Some(websocket) = &mut self.websocket {
             websocket.advance(rest, batch, room, context)
         } else {
-            let (taken, next) = answer_input(&mut self.reader, known, rest, batch, context);
-            (taken, self.take_up(next))
+            answer_input(&mut self.reader, known, rest, batch, context)
         };
         self.input.take(taken);
         step

@@ -177,4 +177,4 @@ pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answ
 pub use route::ROUTES;
 pub use server::{BackendKind, Options, Running, ServeError, start};
 pub use tcp::{ParseTcpError, TcpCounters, TcpOptions, TcpService};
-pub use tls::{Identity, IdentityError, TlsOptions, certificates_from_pem};
+pub use tls::{Identity, IdentityError, TlsOptions};

@@ -93,46 +93,11 @@ pub(crate) struct Limit {
     pub(crate) status: u16,
 }
 
-/// What of a limit is left.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    level: u64,
-    /// When the level was computed.
-    at_ns: u64,
-}
-
-impl Bucket {
-    /// A full one: a burst may come first.
-    fn full(limit: Limit, now_ns: u64) -> Self {
-        Self {
-            level: Self::capacity(limit),
-            at_ns: now_ns,
-        }
-    }
-
-    /// Capacity of the bucket: a burst, and at least one answer.
-    fn capacity(limit: Limit) -> u64 {
-        limit.per_s.saturating_mul(BURST_NS).max(ANSWER_COST)
-    }
-
-    /// Takes out one answer; false when there is none left.
-    fn take(&mut self, limit: Limit, now_ns: u64) -> bool {
-        let passed_ns = now_ns.saturating_sub(self.at_ns);
-        let gained = limit.per_s.saturating_mul(passed_ns);
-        self.level = self.level.saturating_add(gained).min(Self::capacity(limit));
-        self.at_ns = self.at_ns.max(now_ns);
-        let answers = self.level >= ANSWER_COST;
-        if answers {
-            self.level -= ANSWER_COST;
-        }
-        answers
-    }
-}
-
 /// What requests have in common, over all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    buckets: Mutex<BTreeMap<Limit, Bucket>>,
+    /// What of each limit is left, and when that was computed.
+    buckets: Mutex<BTreeMap<Limit, (u64, u64)>>,
     /// When the last turn that was given out ends.
     turns_end_ns: AtomicU64,
 }
@@ -145,9 +110,15 @@ impl Pace {
         if buckets.len() >= LIMITS_MAX && !buckets.contains_key(&limit) {
             return true;
         }
-        let bucket = buckets.entry(limit);
-        let bucket = bucket.or_insert_with(|| Bucket::full(limit, now_ns));
-        !bucket.take(limit, now_ns)
+        // A burst may come first, and it is at least one answer.
+        let capacity = limit.per_s.saturating_mul(BURST_NS).max(ANSWER_COST);
+        let (level, at_ns) = buckets.entry(limit).or_insert((capacity, now_ns));
+        let gained = limit.per_s.saturating_mul(now_ns.saturating_sub(*at_ns));
+        *level = level.saturating_add(gained).min(capacity);
+        *at_ns = now_ns.max(*at_ns);
+        let left = level.checked_sub(ANSWER_COST);
+        *level = left.unwrap_or(*level);
+        left.is_none()
     }
 
     /// Gives out the next turn, of this length; when it ends.

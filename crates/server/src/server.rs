@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use brunt_io::backend::ServerBackend;
 use brunt_io::cpu::bind_thread;
 use brunt_io::epoll::Epoll;
-use brunt_io::listener::{DatagramListener, PolledListener};
+use brunt_io::listener::PolledListener;
 use brunt_io::tls::Tls;
 use brunt_io::uring::Uring;
 use brunt_io::{clock, threads};
@@ -368,7 +368,10 @@ impl Place {
         match (kind, &self.service) {
             (_, Service::Http3(transport)) => {
                 let listener = PolledListener::new(Arc::clone(&self.socket))?;
-                self.serve_datagrams(listener, transport, ready)
+                let (shared, index) = (&self.shared, self.index);
+                let mut worker =
+                    Http3Worker::new(listener, transport, shared, index, self.settings);
+                begin(ready, || worker.run())
             }
             (BackendKind::Uring, _) => {
                 self.serve_streams(Uring::new(self.settings.connections_max)?, ready)
@@ -393,17 +396,6 @@ impl Place {
             return begin(ready, || worker.run());
         }
         let mut worker = Worker::of_http(backend, shared, index, settings);
-        begin(ready, || worker.run())
-    }
-
-    fn serve_datagrams<L: DatagramListener>(
-        &self,
-        listener: L,
-        transport: &ServerTransport,
-        ready: &dyn Fn() -> bool,
-    ) -> Served {
-        let (shared, index) = (&self.shared, self.index);
-        let mut worker = Http3Worker::new(listener, transport, shared, index, self.settings);
         begin(ready, || worker.run())
     }
 }

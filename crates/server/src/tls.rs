@@ -2,12 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use brunt_proto::tls::{
-    ALPN_HTTP3, ConfigError, ServerOptions, ServerSide, Version, is_encrypted_key,
-};
+use brunt_proto::tls::{ALPN_HTTP3, ConfigError, ServerOptions, ServerSide, Version};
 use pem::{EncodeConfig, LineEnding, Pem};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
-use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// How the server speaks TLS.
@@ -57,54 +54,12 @@ pub enum Identity {
     },
 }
 
-impl Identity {
-    /// Reads a chain of certificates and a key, both in PEM.
-    ///
-    /// # Errors
-    ///
-    /// There is no certificate or no key in them, or they are broken.
-    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
-        let certificates = certificates_from_pem(certificates)?;
-        if is_encrypted_key(key) {
-            return Err(IdentityError::EncryptedKey);
-        }
-        Ok(Self::Given {
-            certificates,
-            key: PrivateKeyDer::from_pem_slice(key).map_err(IdentityError::Key)?,
-        })
-    }
-}
-
-/// Reads certificates in PEM, at least one.
-///
-/// # Errors
-///
-/// There is none, or they are broken.
-pub fn certificates_from_pem(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(text)
-        .collect::<Result<_, _>>()
-        .map_err(IdentityError::Certificate)?;
-    if certificates.is_empty() {
-        return Err(IdentityError::Certificate(PemError::NoItemsFound));
-    }
-    Ok(certificates)
-}
-
 /// Why there is no certificate to show.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// No certificate could be read.
-    #[error("no certificate in PEM")]
-    Certificate(#[source] PemError),
-    /// No key could be read.
-    #[error("no private key in PEM")]
-    Key(#[source] PemError),
-    /// The key is encrypted.
-    #[error("the private key is encrypted; decrypt it with `openssl pkey`")]
-    EncryptedKey,
     /// No certificate could be made.
     #[error("no certificate could be made")]
-    Made(#[source] rcgen::Error),
+    SelfSigned(#[source] rcgen::Error),
     /// TLS cannot be set up with it.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -127,7 +82,7 @@ impl Secure {
         address: Option<IpAddr>,
     ) -> Result<Self, IdentityError> {
         let (certificates, key) = match &options.identity {
-            Identity::SelfSigned => self_signed(address).map_err(IdentityError::Made)?,
+            Identity::SelfSigned => self_signed(address).map_err(IdentityError::SelfSigned)?,
             Identity::Given { certificates, key } => (certificates.clone(), key.clone_key()),
         };
         let side = |alpn: Vec<Vec<u8>>| {
@@ -185,6 +140,8 @@ pub(crate) fn to_pem(certificates: &[CertificateDer<'static>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustls::pki_types::pem::PemObject;
+
     use super::*;
 
     #[test]
@@ -192,21 +149,13 @@ mod tests {
         let (certificates, key) = self_signed(Some([10, 1, 2, 3].into())).unwrap();
         let pem = to_pem(&certificates);
         assert!(pem.lines().all(|line| line.len() <= 64));
-        assert_eq!(certificates_from_pem(pem.as_bytes()).unwrap(), certificates);
+        let read = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+        assert_eq!(read.unwrap(), certificates);
         let identity = Identity::Given { certificates, key };
         let options = TlsOptions {
             identity,
             ..TlsOptions::default()
         };
         assert!(Secure::new(&options, None).is_ok());
-        for (certificates, key) in [("", ""), (&pem[..], ""), (&pem[..200], "")] {
-            assert!(Identity::from_pem(certificates.as_bytes(), key.as_bytes()).is_err());
-        }
-        let key =
-            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
-        assert!(matches!(
-            Identity::from_pem(pem.as_bytes(), key.as_bytes()),
-            Err(IdentityError::EncryptedKey)
-        ));
     }
 }

@@ -144,7 +144,7 @@ fn what_cannot_be_merged_is_said() {
     );
     runs.simulate("other.json", with_method(load(5), "PUT"));
     let names = ["a.json", "other.json"];
-    let words = ["the method of plan.traffic.requests", "GET", "PUT"];
+    let words = ["plan.traffic.requests.requests.method", "GET", "PUT"];
     runs.refused(&names, &[&words, &names[..]].concat());
     let mut old = first.clone();
     old["format"] = json!(2);

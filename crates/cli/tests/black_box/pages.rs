@@ -190,7 +190,7 @@ fn experiments_are_drawn() {
 /// Replaces what a peer, a file or a user could have chosen.
 fn poison(value: &mut Value) {
     const OWN: &str = "kind backend protocol process http stamps spin order placement reuse \
-                       scheme think_spread watch hdr_v2 reason";
+                       scheme think_spread watch buckets reason";
     match value {
         Value::Object(fields) => {
             for (name, field) in fields.iter_mut() {
@@ -198,7 +198,7 @@ fn poison(value: &mut Value) {
                     Value::String(text) if OWN.split(' ').all(|own| own != name) => {
                         *text = HOSTILE.to_owned();
                     }
-                    Value::Object(_) | Value::Array(_) if name != "hdr_v2" => {
+                    Value::Object(_) | Value::Array(_) if name != "buckets" => {
                         poison(field);
                     }
                     _ => {}

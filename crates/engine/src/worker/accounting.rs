@@ -153,7 +153,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let bytes = self.backend.take_overhead(slot);
         if bytes > 0 {
             self.recorder().received(now_ns, bytes);
-            self.recorder().overhead(now_ns, bytes);
+            self.recorder().tally(now_ns).overhead_bytes += bytes;
             self.connections[slot].received_bytes += bytes;
         }
     }
@@ -162,7 +162,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     pub(super) fn settle_quic_of(&mut self, slot: Slot, at_ns: u64) {
         let connection = &mut self.connections[slot].protocol;
         if let Some(counts) = self.protocol.take_quic(connection) {
-            self.recorder().quic(at_ns, &counts);
+            self.recorder().tally(at_ns).quic.merge(&counts);
         }
     }
 
@@ -180,7 +180,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.settle_quic_of(slot, now_ns);
         let bytes = end(&mut self.protocol, &mut self.connections[slot].protocol);
         if bytes > 0 {
-            self.recorder().overhead(now_ns, bytes);
+            self.recorder().tally(now_ns).overhead_bytes += bytes;
         }
         bytes > 0
     }
@@ -392,7 +392,7 @@ mod tests {
         recorder.failed(6, FailureKind::ConnectTimedOut, 0);
         recorder.arrival_skipped(7, 8, Skip::Full);
         recorder.arrivals_skipped(8, 9, 9, 3);
-        recorder.handed_over(9, 70);
+        recorder.tally(9).bytes_sent += 70;
         let progress = accounting.progress(4);
         assert_eq!((progress.bytes_received, progress.bytes_sent), (100, 70));
         assert_eq!((progress.failures, progress.waiting), (5, 4));

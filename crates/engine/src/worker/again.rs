@@ -53,7 +53,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         now_ns: u64,
         (kind, discarded_bytes): (FailureKind, u64),
     ) {
-        self.recorder().discarded(now_ns, discarded_bytes);
+        self.recorder().tally(now_ns).discarded_bytes += discarded_bytes;
         self.connections[slot].requests_left = 0;
         self.repeats.push(Repeat {
             slot,

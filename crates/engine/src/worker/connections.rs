@@ -417,11 +417,11 @@ impl<P: ClientProtocol> Connections<P> {
             let until_ns = now_ns.min(retry_ns.saturating_add(PAUSE_NS_LEAST));
             let recorder = &mut self.accounting.recorder;
             if connection.is_unneeded {
-                recorder.unneeded(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.unneeded_ns);
             } else if connection.thinks_first() && connection.attempts == 0 {
-                recorder.thought(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.thinking_ns);
             } else {
-                recorder.retry_awaited(since_ns, until_ns);
+                recorder.add_time(since_ns, until_ns, |live| &mut live.missing.retrying_ns);
             }
         }
     }
@@ -493,7 +493,7 @@ impl<P: ClientProtocol> Connections<P> {
             if !connection.is_shut {
                 self.unavailable_since_ns = None;
             } else if !was_shut {
-                self.accounting.recorder.shut(now_ns);
+                self.accounting.recorder.tally(now_ns).connections_shut += 1;
             }
         }
         connection.depth.saturating_sub(before)
@@ -786,11 +786,11 @@ impl<P: ClientProtocol> Connections<P> {
         let aside = protocol.take_aside(&mut self[slot].protocol);
         let recorder = &mut self.accounting.recorder;
         if !aside.controls.is_none() {
-            recorder.controls(now_ns, &aside.controls);
+            recorder.tally(now_ns).controls.merge(&aside.controls);
         }
         if aside.overhead_bytes > 0 {
-            recorder.overhead(now_ns, aside.overhead_bytes);
-            recorder.pushed(now_ns, aside.pushes);
+            recorder.tally(now_ns).overhead_bytes += aside.overhead_bytes;
+            recorder.tally(now_ns).pushes += aside.pushes;
         }
     }
 
@@ -799,7 +799,9 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn stop_blocking(&mut self, slot: Slot, now_ns: u64) {
         let since_ns = std::mem::replace(&mut self[slot].blocked_since_ns, u64::MAX);
         if since_ns < u64::MAX {
-            self.accounting.recorder.blocked(since_ns, now_ns);
+            self.accounting
+                .recorder
+                .add_time(since_ns, now_ns, |live| &mut live.blocked_ns);
         }
     }
 

@@ -317,7 +317,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.round.has_begun = true;
             self.wake_ups.begin_window(now_ns);
             let lacking = self.connections.lacking;
-            self.recorder().unopened_at_start(lacking);
+            self.recorder().record().live.unopened_at_start = Some(lacking);
             self.settle_quic(self.timeline.measure_from_ns);
         }
         if self.quota.counts(now_ns) {

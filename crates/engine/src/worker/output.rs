@@ -157,7 +157,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         };
         connection.sending = true;
-        self.recorder().handed_over(now_ns, bytes.into());
+        self.recorder().tally(now_ns).bytes_sent += u64::from(bytes);
         let part = PayloadPart {
             payload,
             start: 0,

@@ -115,11 +115,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     has_more_room = true;
                 }
                 ProtocolEvent::GoAway => {
-                    self.recorder().gone_away(now_ns);
+                    self.recorder().tally(now_ns).goaways += 1;
                     self.give_up_part(slot);
                 }
                 ProtocolEvent::IdleReply => {
-                    self.recorder().idle_reply(now_ns);
+                    self.recorder().tally(now_ns).idle_replies += 1;
                     self.closed_by_protocol(slot, now_ns, FailureKind::UnexpectedBytes);
                     return;
                 }
@@ -226,7 +226,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.output.count_late(self.backend.take_late_bytes());
         let bytes = self.output.take_uncounted();
         if bytes > 0 {
-            self.recorder().handed_over(now_ns, bytes);
+            self.recorder().tally(now_ns).bytes_sent += bytes;
         }
     }
 
@@ -521,7 +521,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if self.connections[slot].in_flight == 0 {
-            self.recorder().closed_idle(now_ns);
+            self.recorder().tally(now_ns).connections_closed_idle += 1;
         }
         self.give_up_connection(slot, now_ns, kind);
     }
@@ -564,7 +564,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         if connection.in_flight == 0 {
             match self.workload.closed_by_server(slot) {
-                ClosedByServer::Idle => self.recorder().closed_idle(now_ns),
+                ClosedByServer::Idle => self.recorder().tally(now_ns).connections_closed_idle += 1,
                 ClosedByServer::Answered => {}
                 ClosedByServer::Failed(kind) => self.recorder().failed(now_ns, kind, 0),
             }

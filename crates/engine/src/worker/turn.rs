@@ -275,7 +275,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     fn note_first_request(&mut self, slot: Slot, now_ns: u64) {
         let connection = &self.connections[slot];
         if !connection.is_used && connection.state == State::Open {
-            self.recorder().begun(now_ns);
+            self.recorder()
+                .add_time(0, now_ns, |live| &mut live.not_begun_ns);
         }
     }
 

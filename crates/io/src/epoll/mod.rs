@@ -28,6 +28,7 @@ use crate::tcp_info::TcpInfo;
 use crate::threads;
 use crate::transport::{Stream, Transport};
 use wait::Wait;
+pub(crate) use wait::timespec;
 
 /// Bytes read at once.
 const RECEIVE_BYTES: usize = 64 * 1024;

@@ -78,7 +78,8 @@ fn take_ready(epoll: BorrowedFd<'_>, ready: &mut Vec<epoll::Event>) -> Result<()
     Ok(())
 }
 
-fn timespec(ns: u64) -> Timespec {
+/// The kernel's form of a time.
+pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec {
         tv_sec: (ns / 1_000_000_000) as i64,
         tv_nsec: (ns % 1_000_000_000) as i64,

@@ -159,7 +159,9 @@ pub struct Uring<T: UringTransport = Stream> {
     rearmed_last: Vec<(Slot, u32)>,
     /// Counts waits.
     turn: u32,
-    accounts: Accounts,
+    /// Descriptors of a sample of the connections, or of all of them, for the kernel's accounts.
+    accounts: BTreeMap<Slot, OwnedFd>,
+    keeps_accounts: bool,
     sockets: SocketOptions,
     listener: Option<OwnedFd>,
     /// The connections that are accepted are of TCP.
@@ -278,7 +280,11 @@ impl Uring {
     /// rings, with an eventfd for each but the first, and the sample, which may be all of them.
     pub fn descriptors(slots: u64, limit: u64, keeps_accounts: bool) -> u64 {
         let ring_files = limit.clamp(1, RING_FILES_MAX.into());
-        let kept = Accounts::descriptors(slots, keeps_accounts);
+        let kept = if keeps_accounts {
+            slots
+        } else {
+            slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64)
+        };
         (2 * slots.div_ceil(ring_files)).saturating_sub(1) + kept
     }
 }
@@ -613,7 +619,7 @@ impl<T: UringTransport> Backend for Uring<T> {
             self.queue_cancel(slot, Operation::Send, generation);
         }
         self.rings[ring].clear_file(place);
-        self.accounts.closed(slot);
+        self.accounts.remove(&slot);
     }
 
     fn reset(&mut self, slot: Slot) {
@@ -706,7 +712,7 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
     }
 
     fn keep_accounts(&mut self) {
-        self.accounts.keep_all();
+        self.keeps_accounts = true;
     }
 
     fn open(&mut self, slot: Slot, peer: &Peer, source: Option<SocketAddr>) -> io::Result<()> {
@@ -733,7 +739,10 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
         // SAFETY: the address is boxed in `addresses`, which only grows and outlives the rings.
         unsafe { self.rings[ring].connect(place, &self.addresses[address].1, data) }?;
         self.queued(slot, ring, Ok(()));
-        self.accounts.opened(slot, socket.into());
+        let is_sampled = slot.0.is_multiple_of(SAMPLE_EVERY) && self.accounts.len() < SAMPLE_MAX;
+        if is_sampled || self.keeps_accounts {
+            self.accounts.insert(slot, socket.into());
+        }
         Ok(())
     }
 
@@ -789,11 +798,11 @@ impl<T: UringTransport> ClientBackend for Uring<T> {
     }
 
     fn tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
-        TcpInfo::read(self.accounts.of(slot)?).ok()
+        TcpInfo::read(self.accounts.get(&slot)?.as_fd()).ok()
     }
 
     fn moving_tcp_info(&self, slot: Slot) -> Option<TcpInfo> {
-        TcpInfo::read_moving(self.accounts.of(slot)?).ok()
+        TcpInfo::read_moving(self.accounts.get(&slot)?.as_fd()).ok()
     }
 }
 
@@ -837,44 +846,3 @@ impl ServerBackend for Uring {
 const SAMPLE_EVERY: u32 = 64;
 /// Most connections that keep a descriptor.
 const SAMPLE_MAX: usize = 16;
-
-/// A sample of the connections, or all of them.
-#[derive(Debug, Default)]
-pub(super) struct Accounts {
-    sockets: BTreeMap<Slot, OwnedFd>,
-    keeps_all: bool,
-}
-
-impl Accounts {
-    /// Descriptors that are kept of `slots` connections.
-    pub(super) fn descriptors(slots: u64, keeps_all: bool) -> u64 {
-        if keeps_all {
-            slots
-        } else {
-            slots.div_ceil(SAMPLE_EVERY.into()).min(SAMPLE_MAX as u64)
-        }
-    }
-
-    /// Keeps those of all connections that are opened from now on.
-    pub(super) fn keep_all(&mut self) {
-        self.keeps_all = true;
-    }
-
-    /// A connection was opened: its descriptor is kept, or closed.
-    pub(super) fn opened(&mut self, slot: Slot, socket: OwnedFd) {
-        let is_sampled = slot.0.is_multiple_of(SAMPLE_EVERY) && self.sockets.len() < SAMPLE_MAX;
-        if is_sampled || self.keeps_all {
-            self.sockets.insert(slot, socket);
-        }
-    }
-
-    /// The connection is no more.
-    pub(super) fn closed(&mut self, slot: Slot) {
-        self.sockets.remove(&slot);
-    }
-
-    /// The descriptor of a connection; absent where it keeps none.
-    pub(super) fn of(&self, slot: Slot) -> Option<BorrowedFd<'_>> {
-        self.sockets.get(&slot).map(AsFd::as_fd)
-    }
-}

@@ -197,7 +197,6 @@ impl Ring {
     /// before the bytes.
     pub(super) fn receive_messages(&mut self, place: u32, user_data: u64) -> io::Result<()> {
         let entry = opcode::RecvMsgMulti::new(Fixed(place), &raw const *self.message, GROUP)
-            .flags(receive_stamps::RECEIVE_FLAGS as u32)
             .build()
             .user_data(user_data);
         // SAFETY: the message and the buffers belong to the ring and are dropped after it.
@@ -215,10 +214,8 @@ impl Ring {
         let filled = self.buffers.filled(buffer, length);
         let parts = RecvMsgOut::parse(filled, &self.message).ok()?;
         let end = filled.len();
-        let control = parts.control_data();
-        // SAFETY: the kernel has written the message; a completion is looked at once.
-        unsafe { receive_stamps::close_descriptors(control) };
-        Some((end - parts.payload_data().len()..end, read(control)))
+        let bytes = end - parts.payload_data().len()..end;
+        Some((bytes, read(parts.control_data())))
     }
 
     /// The number of what was queued last.

@@ -222,7 +222,7 @@ fn secured(recorder: &mut Recorder, at_ns: u64, is_resumed: bool) {
     recorder.secured(at_ns, 900 * US, is_resumed);
     recorder.greeted(100 * US);
     recorder.received(at_ns, HANDSHAKE_BYTES);
-    recorder.overhead(at_ns, HANDSHAKE_BYTES);
+    recorder.tally(at_ns).overhead_bytes += HANDSHAKE_BYTES;
 }
 
 /// One worker over HTTP/2: four streams on each of four connections, a reply after 1 ms each time.
@@ -243,7 +243,7 @@ fn http2_worker(number: u32) -> Recording {
             let now_ns = tick_ns + connection as u64 * 10 * US;
             let is_replaced = connection == 0;
             if is_replaced && now_ns == goaway_ns {
-                recorder.gone_away(now_ns);
+                recorder.tally(now_ns).goaways += 1;
             }
             if is_replaced && now_ns == open_again_ns {
                 secured(&mut recorder, now_ns, true);
@@ -594,7 +594,7 @@ pub(crate) fn streamed(mut run: Run) -> Run {
         recorder.set_window(WINDOW);
         let steps = (WINDOW.start_ns..WINDOW.end_ns).step_by(STEP_NS as usize);
         for at_ns in steps {
-            recorder.handed_over(at_ns, STEP_BYTES);
+            recorder.tally(at_ns).bytes_sent += STEP_BYTES;
             recorder.received(at_ns, STEP_BYTES);
         }
         recorded_anew(worker, &mut run.latencies, recorder);

@@ -1,6 +1,7 @@
 //! Parsing logs of sessions: the files of httperf's `--wsesslog`.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use thiserror::Error;
 
@@ -8,52 +9,18 @@ use crate::{RequestSet, RequestSpec, Schedule};
 
 /// Why a log of sessions cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SessionLogError {
-    /// The log holds no request.
-    #[error("there is no session in it; write one path per line, and an empty line between two")]
-    Empty,
-    /// The log has more requests than a run can have.
-    #[error("it has more than {most} requests; split it", most = RequestSet::REQUESTS_MAX)]
-    TooMany,
-    /// A line cannot be used.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Number of the line, from 1.
-        line: usize,
-        /// Why not.
-        reason: SessionLineError,
-    },
-}
+#[error("{0}")]
+pub struct SessionLogError(String);
 
-/// Why a line of a log of sessions cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SessionLineError {
-    /// A burst has more requests than a connection can have in flight.
-    #[error("a burst has {most} requests at most", most = SessionLog::BURST_MAX)]
-    LongBurst,
-    /// A path, method or think time is not UTF-8.
-    #[error("it is not text in UTF-8")]
-    NotText,
-    /// A word behind a path is none of what may stand there.
-    #[error("{0:?} is not known; behind a path stand method=, think= (in seconds) and contents=")]
-    Unknown(String),
-    /// A method is missing.
-    #[error("a method is missing behind method=")]
-    NoMethod,
-    /// A think time is no number, or none that time can have.
-    #[error("{0:?} is not a think time; write seconds, such as think=0.5")]
-    ThinkTime(String),
-    /// Contents have no end.
-    #[error("the quotation mark of its contents has no counterpart")]
-    Unclosed,
-}
+const EMPTY: &str =
+    "there is no session in it; write one path per line, and an empty line between two";
+const NOT_TEXT: &str = "it is not text in UTF-8";
+const NO_METHOD: &str = "a method is missing behind method=";
+const UNCLOSED: &str = "the quotation mark of its contents has no counterpart";
 
-impl SessionLineError {
-    fn at(self, line: usize) -> SessionLogError {
-        SessionLogError::Line { line, reason: self }
-    }
+/// A line, which this is wrong with.
+fn refused(line: usize, reason: impl Display) -> SessionLogError {
+    SessionLogError(format!("line {line}: {reason}"))
 }
 
 /// Sessions in the order in which they are replayed.
@@ -121,7 +88,9 @@ impl SessionLog {
             };
             requests += 1;
             if requests > RequestSet::REQUESTS_MAX {
-                return Err(SessionLogError::TooMany);
+                let most = RequestSet::REQUESTS_MAX;
+                let words = format!("it has more than {most} requests; split it");
+                return Err(SessionLogError(words));
             }
             if !std::mem::replace(&mut is_open, true) {
                 sessions.push(LoggedSession::default());
@@ -134,13 +103,13 @@ impl SessionLog {
             let last = bursts.len() - 1;
             let burst = &mut bursts[last];
             if burst.requests.len() == Self::BURST_MAX {
-                return Err(SessionLineError::LongBurst.at(request.line));
+                return Err(long_burst(request.line));
             }
             burst.requests.push(request);
             burst.think_ns = think_ns.or(burst.think_ns);
         }
         if sessions.is_empty() {
-            return Err(SessionLogError::Empty);
+            return Err(SessionLogError(EMPTY.to_owned()));
         }
         Ok(Self { sessions })
     }
@@ -211,7 +180,7 @@ impl Reader<'_> {
         let end = self.rest.iter().position(|&byte| is_space(byte));
         let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        let word = std::str::from_utf8(word).map_err(|_| SessionLineError::NotText.at(line))?;
+        let word = std::str::from_utf8(word).map_err(|_| refused(line, NOT_TEXT))?;
         Ok(word.to_owned())
     }
 
@@ -237,10 +206,10 @@ impl Reader<'_> {
             let line = self.line;
             let word = self.word()?;
             match word.split_once('=') {
-                Some(("method", "")) => return Err(SessionLineError::NoMethod.at(line)),
+                Some(("method", "")) => return Err(refused(line, NO_METHOD)),
                 Some(("method", method)) => method.clone_into(&mut request.method),
                 Some(("think", typed)) => think_ns = Some(think_time(typed, line)?),
-                _ => return Err(SessionLineError::Unknown(word).at(line)),
+                _ => return Err(unknown(line, &word)),
             }
         }
     }
@@ -269,7 +238,7 @@ impl Reader<'_> {
             }
         }
         match quote {
-            Some(_) => Err(SessionLineError::Unclosed.at(line)),
+            Some(_) => Err(refused(line, UNCLOSED)),
             None => Ok(contents),
         }
     }
@@ -280,8 +249,23 @@ fn think_time(typed: &str, line: usize) -> Result<u64, SessionLogError> {
     let longest_s = Schedule::DURATION_MAX_NS as f64 / 1e9;
     match seconds.filter(|seconds| (0.0..=longest_s).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9).round() as u64),
-        None => Err(SessionLineError::ThinkTime(typed.to_owned()).at(line)),
+        None => Err(no_think_time(line, typed)),
     }
+}
+
+fn no_think_time(line: usize, typed: &str) -> SessionLogError {
+    let words = "is not a think time; write seconds, such as think=0.5";
+    refused(line, format_args!("{typed:?} {words}"))
+}
+
+fn unknown(line: usize, word: &str) -> SessionLogError {
+    let words = "is not known; behind a path stand method=, think= (in seconds) and contents=";
+    refused(line, format_args!("{word:?} {words}"))
+}
+
+fn long_burst(line: usize) -> SessionLogError {
+    let most = SessionLog::BURST_MAX;
+    refused(line, format_args!("a burst has {most} requests at most"))
 }
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -432,31 +416,27 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let unknown = |line, word: &str| SessionLineError::Unknown(word.to_owned()).at(line);
-        let think = |line, typed: &str| SessionLineError::ThinkTime(typed.to_owned()).at(line);
+        let empty = || SessionLogError(EMPTY.to_owned());
         for (text, error) in [
-            ("", SessionLogError::Empty),
-            ("# c\n \n", SessionLogError::Empty),
+            ("", empty()),
+            ("# c\n \n", empty()),
             ("/a foo=1", unknown(1, "foo=1")),
             ("/a\n/b contents=x y\n", unknown(2, "y")),
             ("/a\n # indented\n", unknown(2, "indented")),
-            ("/a method=", SessionLineError::NoMethod.at(1)),
-            ("/a contents='\\\nx'\n/b think=x", think(3, "x")),
-            ("/a think=-1", think(1, "-1")),
-            ("/a think=inf", think(1, "inf")),
-            ("/a think=1e99", think(1, "1e99")),
-            (
-                "/a\n/b contents=\"x\n/c\n",
-                SessionLineError::Unclosed.at(2),
-            ),
+            ("/a method=", refused(1, NO_METHOD)),
+            ("/a contents='\\\nx'\n/b think=x", no_think_time(3, "x")),
+            ("/a think=-1", no_think_time(1, "-1")),
+            ("/a think=inf", no_think_time(1, "inf")),
+            ("/a think=1e99", no_think_time(1, "1e99")),
+            ("/a\n/b contents=\"x\n/c\n", refused(2, UNCLOSED)),
         ] {
             assert_eq!(SessionLog::parse(text.as_bytes()), Err(error), "{text:?}");
         }
-        let refused = SessionLog::parse(b"/a\n/\xff");
-        assert_eq!(refused, Err(SessionLineError::NotText.at(2)));
+        let parsed = SessionLog::parse(b"/a\n/\xff");
+        assert_eq!(parsed, Err(refused(2, NOT_TEXT)));
         let most = format!("/a{}", "\n /b".repeat(SessionLog::BURST_MAX));
-        let refused = SessionLog::parse(most.as_bytes());
-        assert_eq!(refused, Err(SessionLineError::LongBurst.at(1_001)));
+        let parsed = SessionLog::parse(most.as_bytes());
+        assert_eq!(parsed, Err(long_burst(1_001)));
     }
 
     #[test]

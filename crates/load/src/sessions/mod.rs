@@ -4,10 +4,7 @@ mod log;
 mod replay;
 mod source;
 
-pub use log::{
-    Burst, LoggedRequest, LoggedSession, SessionLineError, SessionLog, SessionLogError,
-    SessionTexts,
-};
+pub use log::{Burst, LoggedRequest, LoggedSession, SessionLog, SessionLogError, SessionTexts};
 pub use replay::{Replay, SessionReplay};
 pub use source::{
     CallOrder, INTERVAL_NS, Lifetimes, LoggedSteps, SessionFigures, SessionSource, UniformSessions,

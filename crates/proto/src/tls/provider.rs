@@ -9,6 +9,7 @@ use rustls::{
     CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion,
     Tls12CipherSuite, version,
 };
+use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
 
@@ -115,11 +116,13 @@ fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> 
 }
 
 /// A version of TLS, oldest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Version {
     /// TLS 1.2 (RFC 5246).
+    #[serde(rename = "TLS 1.2")]
     Tls12,
     /// TLS 1.3 (RFC 8446).
+    #[serde(rename = "TLS 1.3")]
     Tls13,
 }
 

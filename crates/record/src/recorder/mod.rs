@@ -273,8 +273,9 @@ impl Recorder {
         };
     }
 
+    /// The counters of the phase in which this instant falls, for what is only counted.
     #[inline]
-    fn tally(&mut self, at_ns: u64) -> &mut Tally {
+    pub fn tally(&mut self, at_ns: u64) -> &mut Tally {
         let phase = self.window.phase(at_ns);
         self.recording.record.tallies.get_mut(phase)
     }
@@ -423,45 +424,11 @@ impl Recorder {
         (self.opening, self.opening_since_ns) = (opening, at_ns);
     }
 
-    /// A connection that was open all the time has its first request now, and in a closed loop it
-    /// could have had it when the load began.
-    pub fn begun(&mut self, now_ns: u64) {
-        self.add_time(0, now_ns, |live| &mut live.not_begun_ns);
-    }
-
-    /// Adds what of `[from_ns, to_ns)` lies in the window to one of the times of connections.
-    fn add_time(&mut self, from_ns: u64, to_ns: u64, of: fn(&mut LiveConnections) -> &mut u64) {
+    /// Adds what of `[from_ns, to_ns)` lies in the window to one of the times of connections, such
+    /// as that in which one waited to be tried again.
+    pub fn add_time(&mut self, from_ns: u64, to_ns: u64, of: fn(&mut LiveConnections) -> &mut u64) {
         let within_ns = self.window.overlap_ns(from_ns, to_ns);
         of(&mut self.recording.record.live).merge(&within_ns);
-    }
-
-    /// An open connection had nothing in flight from `from_ns` to `to_ns`, and could take nothing:
-    /// its server had not taken what was sent before.
-    pub fn blocked(&mut self, from_ns: u64, to_ns: u64) {
-        self.add_time(from_ns, to_ns, |live| &mut live.blocked_ns);
-    }
-
-    /// The window begins, and so many connections were not to be had by then.
-    pub fn unopened_at_start(&mut self, connections: u32) {
-        self.recording.record.live.unopened_at_start = Some(connections);
-    }
-
-    /// Records that, after an attempt that failed, a connection was not tried again from `from_ns`
-    /// to `to_ns`: its pause lasted, or the worker did not run.
-    pub fn retry_awaited(&mut self, from_ns: u64, to_ns: u64) {
-        self.add_time(from_ns, to_ns, |live| &mut live.missing.retrying_ns);
-    }
-
-    /// A user whose connection the server ended thought from `from_ns` to `to_ns`, before opening
-    /// the next one.
-    pub fn thought(&mut self, from_ns: u64, to_ns: u64) {
-        self.add_time(from_ns, to_ns, |live| &mut live.missing.thinking_ns);
-    }
-
-    /// No request needed another connection from `from_ns` to `to_ns`, in place of one that had
-    /// ended.
-    pub fn unneeded(&mut self, from_ns: u64, to_ns: u64) {
-        self.add_time(from_ns, to_ns, |live| &mut live.missing.unneeded_ns);
     }
 
     /// A connection is opened that was not needed until now. Where none was open, that was no
@@ -511,16 +478,6 @@ impl Recorder {
         self.recording.latencies.greeting.record(greeting_ns);
     }
 
-    /// The server asked for a connection to be replaced (GOAWAY); at most once for each.
-    pub fn gone_away(&mut self, at_ns: u64) {
-        self.tally(at_ns).goaways += 1;
-    }
-
-    /// The server allows no streams on an open connection until further notice.
-    pub fn shut(&mut self, at_ns: u64) {
-        self.tally(at_ns).connections_shut += 1;
-    }
-
     /// A connection is open for requests. Its TCP handshake took `connect_ns`.
     pub fn connected(&mut self, at_ns: u64, connect_ns: u64) {
         self.tally(at_ns).connections_opened += 1;
@@ -540,16 +497,6 @@ impl Recorder {
     /// An open connection is no more, whoever ended it.
     pub fn disconnected(&mut self, at_ns: u64) {
         self.live_changed(at_ns, self.live.saturating_sub(1));
-    }
-
-    /// The server closed a connection that had no request in flight.
-    pub fn closed_idle(&mut self, at_ns: u64) {
-        self.tally(at_ns).connections_closed_idle += 1;
-    }
-
-    /// The server said before by a reply that it closes it.
-    pub fn idle_reply(&mut self, at_ns: u64) {
-        self.tally(at_ns).idle_replies += 1;
     }
 
     pub(super) fn live_changed(&mut self, at_ns: u64, live: u32) {

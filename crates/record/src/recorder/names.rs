@@ -108,9 +108,6 @@ impl NameRecorder {
             if only_counts {
                 return;
             }
-            if let Some(status) = answer.outcome.status() {
-                record.add_status(status, 1);
-            }
             if answer.outcome.is_success() {
                 let response_ns = done_ns.saturating_sub(timing.due_ns);
                 record.response.record_within(response_ns, buckets_max);
@@ -130,7 +127,6 @@ impl NameRecorder {
             && let Some(record) = self.of(timing)
         {
             record.population.failed += 1;
-            record.add_failure(kind, 1);
             if kind == FailureKind::TimedOut {
                 let bound_ns = at_ns.saturating_sub(timing.due_ns);
                 record.unfinished.record_within(bound_ns, buckets_max);

@@ -3,8 +3,8 @@
 use super::{Recorder, Recording};
 use crate::request_log::LogPart;
 use crate::{
-    CarriedIn, ControlFrames, FailureKind, Histogram, LoggedEnd, LoggedRequest, LoggedResponse,
-    Misplaced, Parts, Phase, Population, QuicCounts, ReplyOutcome, RequestLog, StageRecord, Window,
+    CarriedIn, FailureKind, Histogram, LoggedEnd, LoggedRequest, LoggedResponse, Misplaced, Parts,
+    Phase, Population, ReplyOutcome, RequestLog, StageRecord, Window,
 };
 
 /// When a request was due and when it was sent. In a closed loop, and within a connection that was
@@ -107,21 +107,10 @@ impl Recorder {
         self.recording.record.awaiting_again_ns += waited_ns;
     }
 
-    /// `bytes` bytes came of a request that the server did not process, and that may be sent again.
-    #[cold]
-    pub fn discarded(&mut self, at_ns: u64, bytes: u64) {
-        self.tally(at_ns).discarded_bytes += bytes;
-    }
-
     /// Counts one request in the figures by name, as [`Recorder::sent`] does in the others.
     #[inline]
     pub fn sent_by_name(&mut self, timing: RequestTiming) {
         self.names.sent(timing, self.window);
-    }
-
-    /// `bytes` bytes were handed to the backend beside those that [`Recorder::sent`] is told of.
-    pub fn handed_over(&mut self, at_ns: u64, bytes: u64) {
-        self.tally(at_ns).bytes_sent += bytes;
     }
 
     /// `bytes` bytes were read from a socket.
@@ -272,29 +261,6 @@ impl Recorder {
         self.names.censored(timing, at_ns, self.window);
         self.count_request(timing.due_ns, |population| population.censored += 1);
         self.unfinished(timing.due_ns, at_ns);
-    }
-
-    /// `bytes` of those received belong to no reply by their nature: they are counted by
-    /// [`Recorder::received`] as well.
-    pub fn overhead(&mut self, at_ns: u64, bytes: u64) {
-        self.tally(at_ns).overhead_bytes += bytes;
-    }
-
-    /// Messages came that answer nothing; their bytes are counted by [`Recorder::overhead`] as
-    /// well.
-    pub fn pushed(&mut self, at_ns: u64, messages: u64) {
-        self.tally(at_ns).pushes += messages;
-    }
-
-    /// Control frames were exchanged; the bytes of those received are counted by
-    /// [`Recorder::overhead`] as well.
-    pub fn controls(&mut self, at_ns: u64, controls: &ControlFrames) {
-        self.tally(at_ns).controls.merge(controls);
-    }
-
-    /// QUIC counted this up to `at_ns`.
-    pub fn quic(&mut self, at_ns: u64, counts: &QuicCounts) {
-        self.tally(at_ns).quic.merge(counts);
     }
 
     /// A request that was sent before the window ended at `at_ns`: `count` counts how, where that

@@ -3,10 +3,13 @@
 //! Counts are added, histograms bucket by bucket, series by their place relative to the window;
 //! agents stand side by side. Neither order nor grouping makes a difference.
 
-use brunt_load::{Amounts, Plan, ProtocolSpec, TlsSpec};
+use brunt_load::{Amounts, Plan, TlsSpec};
+use serde::Serialize;
+use serde_json::Value;
 use thiserror::Error;
 
-use super::{AGENTS_MAX, AgentRecord, Run, UnsoundRun, difference};
+use super::{AGENTS_MAX, AgentRecord, Run, difference};
+use crate::NameRecord;
 use crate::by_name::{merge_alike, merge_by_name};
 
 /// Why runs cannot be merged. Runs are numbered from 0, as they were given.
@@ -22,7 +25,7 @@ pub enum MergeError {
         /// Which run.
         run: usize,
         /// What is wrong with it.
-        reason: UnsoundRun,
+        reason: String,
     },
     /// An agent is in two of them: what it did would be counted twice.
     #[error("the same run is in both")]
@@ -46,7 +49,7 @@ pub enum MergeError {
     #[error("{field}: {first_value} in one and {second_value} in the other")]
     Differs {
         /// What differs.
-        field: &'static str,
+        field: String,
         /// The run that it is compared with.
         first: usize,
         /// Its value.
@@ -181,217 +184,198 @@ fn in_two<T: Ord>(runs: &[Run], of: fn(&Run) -> Vec<T>) -> Option<(T, usize, usi
     Some((first.0, first.1, second))
 }
 
-type Difference = Option<(&'static str, String, String)>;
+/// What differs, with both values.
+pub(super) type Difference = Option<(String, String, String)>;
 
 fn run_difference(first: &Run, other: &Run) -> Difference {
-    let window = |run: &Run| format!("{} s", run.window_ns as f64 / 1e9);
-    let names = |run: &Run| {
-        run.names
-            .iter()
-            .map(|record| record.name.clone())
-            .collect::<Vec<String>>()
-    };
-    let versions = (&first.brunt_version, &other.brunt_version);
-    differs("the version of brunt", versions.0, versions.1)
-        .or_else(|| plan_difference(&first.plan, &other.plan))
-        .or_else(|| part_difference(first, other))
+    let differ = |what: &str, of: fn(&Run) -> Value| whole_difference(what, &of(first), &of(other));
+    differ("the version of brunt", |run| json(&run.brunt_version))
+        .or_else(|| leaf_difference("plan", &plan_view(&first.plan), &plan_view(&other.plan)))
+        .or_else(|| differ("the plan that it is a part of", |run| json(&run.part_of)))
+        // Each worker draws what it would draw among all of them.
+        .or_else(|| {
+            differ("the seed of a part", |run| {
+                json(&run.part_of.as_ref().map(|_| run.first().seeds))
+            })
+        })
         .or_else(|| difference(first.first(), other.first()))
         .or_else(|| {
-            let differ = first.window_ns != other.window_ns;
-            differ.then(|| ("the length of the window", window(first), window(other)))
+            differ("the length of the window", |run| {
+                json(&format!("{} s", run.window_ns as f64 / 1e9))
+            })
         })
-        .or_else(|| {
-            let (ours, theirs) = (names(first), names(other));
-            // Requests that a generator did not name are forgotten where none has a name.
-            let are_named = !ours.is_empty() && !theirs.is_empty();
-            if first.plan.traffic.is_generated && are_named {
-                return None;
-            }
-            let place =
-                (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at))?;
-            let name = |names: &[String]| match names.get(place) {
-                Some(name) => format!("`{name}`"),
-                None => "nothing".to_owned(),
-            };
-            Some(("a request of the list", name(&ours), name(&theirs)))
-        })
+        .or_else(|| names_difference(first, other))
 }
 
-/// In what two parts are not those of one plan.
-fn part_difference(first: &Run, other: &Run) -> Difference {
-    differs(
-        "the plan that it is a part of",
-        &first.part_of,
-        &other.part_of,
-    )
-    .or_else(|| {
-        // Each worker draws what it would draw among all of them.
-        let seeds = |run: &Run| run.part_of.as_ref().map(|_| run.first().seeds);
-        differs("the seed of a part", &seeds(first), &seeds(other))
-    })
-}
-
-fn differs<T: PartialEq + std::fmt::Debug>(
-    field: &'static str,
-    first: &T,
-    other: &T,
-) -> Difference {
-    if first == other {
+fn names_difference(first: &Run, other: &Run) -> Difference {
+    let (ours, theirs) = (&first.names, &other.names);
+    // Requests that a generator did not name are forgotten where none has a name.
+    let are_named = !ours.is_empty() && !theirs.is_empty();
+    if first.plan.traffic.is_generated && are_named {
         return None;
     }
-    let (ours, theirs) = (format!("{first:?}"), format!("{other:?}"));
-    let (ours, theirs) = match (value(field, &ours), value(field, &theirs)) {
-        (Some(ours), Some(theirs)) => (ours, theirs),
-        // What has many parts is not spelt out.
-        (None, None) => ("set in one way".to_owned(), "in another way".to_owned()),
-        (ours, theirs) => {
-            let given = || "given".to_owned();
-            (ours.unwrap_or_else(given), theirs.unwrap_or_else(given))
-        }
+    let name = |names: &[NameRecord], place: usize| match names.get(place) {
+        Some(record) => format!("`{}`", record.name),
+        None => "nothing".to_owned(),
     };
-    Some((field, ours, theirs))
+    let mut pairs = (0..ours.len().max(theirs.len())).map(|at| (name(ours, at), name(theirs, at)));
+    let (ours, theirs) = pairs.find(|(ours, theirs)| ours != theirs)?;
+    Some(("a request of the list".to_owned(), ours, theirs))
 }
 
-/// A value for people, from how Rust writes it; absent of one that has parts.
-fn value(field: &str, written: &str) -> Option<String> {
-    let inner = written
-        .strip_prefix("Some(")
-        .and_then(|rest| rest.strip_suffix(')'))
-        .unwrap_or(written);
-    if inner.contains('{') && !inner.starts_with('"') {
-        return None;
-    }
-    Some(match inner.parse::<u64>() {
-        _ if inner == "None" => "not given".to_owned(),
-        Ok(ns) if field.ends_with("_ns") => format!("{} s", ns as f64 / 1e9),
-        _ => inner.to_owned(),
-    })
+fn json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
-/// In what two plans differ beside their amounts and what each agent may have of its own: seeds,
-/// places, what it watches.
-fn plan_difference(first: &Plan, other: &Plan) -> Difference {
-    macro_rules! compare {
-        ($($field:literal: $of:expr),* $(,)?) => {
-            None $(.or_else(|| {
-                let of = $of;
-                differs($field, &of(first), &of(other))
-            }))*
-        };
-    }
-    compare! {
-        "plan.target.url": |plan: &Plan| plan.urls(),
-        "plan.target.unix_socket": |plan: &Plan| plan.target.unix_socket.clone(),
-        "the list of plan.traffic.requests": |plan: &Plan| plan.traffic.requests.outline().list,
-        "the order of plan.traffic.requests": |plan: &Plan| plan.traffic.requests.order().name(),
-        "plan.connection.protocol": protocol_spec,
-        "the first of plan.traffic.requests": |plan: &Plan| {
-            let is_message = plan.traffic.requests.first_outline().is_none();
-            is_message.then(|| plan.traffic.requests.first_name())
-        },
-        "plan.connection.tls": tls,
-        "whether there is a plan.connection.tls.identity": |plan: &Plan| {
-            plan.tls().is_some_and(|tls| tls.identity.is_some())
-        },
-        "plan.traffic.pipeline": |plan: &Plan| plan.traffic.pipeline,
-        "plan.traffic.streams": |plan: &Plan| plan.traffic.streams,
-        "plan.connection.http2": |plan: &Plan| plan.connection.http2,
-        "plan.traffic.reuse": |plan: &Plan| plan.traffic.reuse,
-        "plan.traffic.think_time_ns": |plan: &Plan| plan.traffic.think_time_ns,
-        "plan.traffic.think_spread": |plan: &Plan| plan.traffic.think_spread,
-        "plan.load.stop.duration_ns": |plan: &Plan| plan.load.stop.duration_ns,
-        "plan.traffic.has_equal_parts": |plan: &Plan| plan.traffic.has_equal_parts,
-        "plan.load.warmup_ns": |plan: &Plan| plan.load.warmup_ns,
-        "plan.limits.timeout_ns": |plan: &Plan| plan.limits.timeout_ns,
-        "plan.traffic.sends_again": |plan: &Plan| plan.traffic.sends_again,
-        "plan.connection.sockets": |plan: &Plan| plan.connection.sockets.clone(),
-        "plan.limits.setup_timeout_ns": |plan: &Plan| plan.limits.setup_timeout_ns,
-        "plan.limits.connect_timeout_ns": |plan: &Plan| plan.limits.connect_timeout_ns,
-        "plan.load.drain_limit_ns": |plan: &Plan| plan.load.drain_limit_ns,
-        "plan.workers.backend": |plan: &Plan| plan.workers.backend,
-        "plan.observation.stamps": |plan: &Plan| plan.observation.stamps,
-        "plan.workers.spin": |plan: &Plan| plan.workers.spin,
-        "plan.workers.oversubscribe": |plan: &Plan| plan.workers.oversubscribe,
-        "plan.observation.observe": |plan: &Plan| plan.observation.observe,
-        "the method of plan.traffic.requests": |plan: &Plan| plan.first_request().map(|request| request.method),
-        "the path of plan.traffic.requests": |plan: &Plan| plan.first_request().map(|request| request.path),
-        "the header fields of plan.traffic.requests": |plan: &Plan| {
-            plan.first_request().map(|request| request.header_names)
-        },
-        "the length of the body of plan.traffic.requests": |plan: &Plan| {
-            plan.first_request().map(|request| request.body_bytes)
-        },
-        "the kind of plan.load.model": |plan: &Plan| plan.load.model.name(),
-        "the process of plan.load.model.schedule": |plan: &Plan| {
-            plan.load.model.schedule().map(|schedule| schedule.process().name())
-        },
-        "the lengths of plan.load.model.schedule.stages": |plan: &Plan| {
-            let stages = plan.load.model.schedule().map(|schedule| schedule.stages().iter());
-            stages.map(|stages| stages.map(|stage| stage.duration_ns).collect::<Vec<_>>())
-        },
-        "whether connections are paced": |plan: &Plan| plan.load.model.connect_per_s().is_some(),
-        "whether requests are counted": |plan: &Plan| plan.load.stop.requests.is_some(),
-    }
-}
-
-/// What is spoken, but for seeds.
-fn protocol_spec(plan: &Plan) -> ProtocolSpec {
-    let mut spec = plan.connection.protocol.clone();
-    if let Some(exchange) = spec.exchange_mut() {
-        exchange.set_seed(0);
-    }
-    spec
-}
-
-/// How TLS is spoken, but for files, of which each agent has its own.
-fn tls(plan: &Plan) -> Option<TlsSpec> {
-    let tls = plan.tls()?;
-    Some(TlsSpec {
+/// What of a plan is to be alike: all but what each agent may have of its own, such as places and
+/// what it watches.
+fn plan_view(plan: &Plan) -> Value {
+    const OWN: [&str; 16] = [
+        "/target/host",
+        "/target/port",
+        "/target/authority",
+        "/target/path",
+        "/load/halves_warmup",
+        "/traffic/think_seed",
+        "/traffic/sequence_offset",
+        "/connection/source_addresses",
+        "/workers/placement",
+        "/workers/held_beside_bytes",
+        "/observation/watch",
+        "/observation/server_counter",
+        "/observation/link_bits_per_s",
+        "/observation/keeps_errors",
+        "/observation/logged_requests_max",
+        "/observation/logged_responses_max",
+    ];
+    let mut plan = plan.clone();
+    // Of files each agent has its own.
+    let tls = plan.tls().map(|tls| TlsSpec {
         server_name: Some(tls.name_for(&plan.target.host).to_owned()),
         roots: None,
         roots_der: Vec::new(),
         identity: None,
         ..tls.clone()
-    })
+    });
+    let has_identity = plan.tls().is_some_and(|tls| tls.identity.is_some());
+    plan.connection.tls = TlsSpec::default();
+    let mut view = json(&plan);
+    for own in OWN {
+        if let Some(value) = view.pointer_mut(own) {
+            *value = Value::Null;
+        }
+    }
+    let connection = &mut view["connection"];
+    connection["tls"] = json(&tls);
+    connection["has_identity"] = has_identity.into();
+    view
+}
+
+/// Ends of the paths of amounts and seeds, which may differ where both plans have them.
+const AMOUNTS: [&str; 10] = [
+    ".load.connections",
+    ".connections_max",
+    ".connect_per_s",
+    ".from_per_s",
+    ".to_per_s",
+    ".rate_per_s",
+    ".queue_max",
+    ".stop.requests",
+    ".workers.count",
+    ".seed",
+];
+
+/// The first leaf of two JSON values that is not alike.
+fn leaf_difference(path: &str, first: &Value, other: &Value) -> Difference {
+    let may_differ = AMOUNTS.iter().any(|amount| path.ends_with(amount));
+    if first == other || may_differ && first.is_number() && other.is_number() {
+        return None;
+    }
+    match (first, other) {
+        (Value::Object(ours), Value::Object(theirs)) if variant(first) == variant(other) => {
+            let fields = ours.keys().chain(theirs.keys());
+            fields
+                .map(|field| (format!("{path}.{field}"), &first[field], &other[field]))
+                .find_map(|(path, first, other)| leaf_difference(&path, first, other))
+        }
+        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => ours
+            .iter()
+            .zip(theirs)
+            .find_map(|(first, other)| leaf_difference(path, first, other)),
+        _ => whole_difference(path, first, other),
+    }
+}
+
+/// The name of the variant where the value is one of an enumeration, or looks like it.
+fn variant(value: &Value) -> Option<&String> {
+    let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+    fields.keys().next()
+}
+
+fn whole_difference(what: &str, first: &Value, other: &Value) -> Difference {
+    if first == other {
+        return None;
+    }
+    let (ours, theirs) = (shown(what, first), shown(what, other));
+    let (ours, theirs) = if ours == theirs {
+        // What has many parts is not spelt out.
+        ("set in one way".to_owned(), "in another way".to_owned())
+    } else {
+        (ours, theirs)
+    };
+    Some((what.to_owned(), ours, theirs))
+}
+
+/// A value for people.
+fn shown(field: &str, value: &Value) -> String {
+    match (value, value.as_u64(), variant(value)) {
+        (Value::Null, ..) => "not given".to_owned(),
+        (_, Some(ns), _) if field.ends_with("_ns") => format!("{} s", ns as f64 / 1e9),
+        (Value::String(text), ..) => text.clone(),
+        (Value::Array(all), ..) => format!("{} of them", all.len()),
+        (.., Some(name)) => name.clone(),
+        (Value::Object(_), ..) => "given".to_owned(),
+        _ => value.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn values_that_differ_are_given_as_people_write_them() {
-        let of = |field, first: Option<u64>, other: Option<u64>| {
-            let (_, ours, theirs) = differs(field, &first, &other).expect("they differ");
-            (ours, theirs)
-        };
-        let words = |ours: &str, theirs: &str| (ours.to_owned(), theirs.to_owned());
-        assert_eq!(
-            of("plan.load.stop.duration_ns", Some(4_000_000_000), Some(1)),
-            words("4 s", "0.000000001 s")
-        );
-        assert_eq!(
-            of("plan.requests_per_connection", None, Some(3)),
-            words("not given", "3")
-        );
-        assert_eq!(differs("plan.traffic.pipeline", &1, &1), None);
-        let parts = |mean_ns| {
-            Some(Amounts {
-                connections: mean_ns,
-                ..Amounts::default()
-            })
-        };
-        assert_eq!(
-            differs("plan.think", &parts(1), &parts(2)),
-            Some((
-                "plan.think",
-                "set in one way".to_owned(),
-                "in another way".to_owned()
-            ))
-        );
-        assert_eq!(
-            differs("plan.think", &parts(1), &None),
-            Some(("plan.think", "given".to_owned(), "not given".to_owned()))
-        );
+        for (first, other, field, ours, theirs) in [
+            (
+                json!({"duration_ns": 4_000_000_000_u64, "x": 0}),
+                json!({"duration_ns": 1, "x": 0}),
+                "plan.duration_ns",
+                "4 s",
+                "0.000000001 s",
+            ),
+            (json!([null]), json!([3]), "plan", "not given", "3"),
+            (json!([1]), json!([1, 2]), "plan", "1 of them", "2 of them"),
+            (json!("on"), json!({"at": 3}), "plan", "on", "at"),
+            (json!({"a": {}}), json!({"b": {}}), "plan", "a", "b"),
+            (
+                json!({"seed": null, "x": 0}),
+                json!({"seed": 3, "x": 0}),
+                "plan.seed",
+                "not given",
+                "3",
+            ),
+        ] {
+            let found = leaf_difference("plan", &first, &other).expect("they differ");
+            let [field, ours, theirs] = [field, ours, theirs].map(str::to_owned);
+            assert_eq!(found, (field, ours, theirs));
+        }
+        let parts = |seed| json!({"seed": seed, "x": 0});
+        assert_eq!(leaf_difference("plan", &parts(1), &parts(2)), None);
+        let whole = whole_difference("plan", &parts(1), &parts(2)).expect("they differ");
+        assert_eq!(whole.1, "set in one way");
+        let none = whole_difference("plan", &parts(1), &Value::Null).expect("they differ");
+        assert_eq!((&*none.1, &*none.2), ("given", "not given"));
     }
 }

@@ -6,7 +6,6 @@ mod merge;
 use brunt_load::protocol::{Protocol, Unit};
 use brunt_load::{Amounts, Plan, Work};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::{
     Backend, Evidence, GeneratorUse, Latencies, NameRecord, Objective, Phase, ServerCount,
@@ -17,6 +16,7 @@ pub use agent::{
     AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked, LostAgent,
     Negotiated, NegotiatedTls, RunEdges, Seeds, after_ns,
 };
+use merge::Difference;
 pub use merge::MergeError;
 
 /// Most agents of a run.
@@ -153,13 +153,6 @@ impl Run {
             .then_some(seed)?
     }
 
-    /// Length of the longest drain of all agents, nanoseconds.
-    pub fn drain_ns_most(&self) -> u64 {
-        let agents = self.agents.iter();
-        let drains = agents.filter_map(|agent| agent.clock.drain_ns());
-        drains.max().unwrap_or(0)
-    }
-
     /// What set-up came to, all workers together. Absent where a worker did not say.
     pub fn set_up(&self) -> Option<SetUp> {
         let mut sum = SetUp::default();
@@ -223,54 +216,36 @@ impl Run {
     }
 }
 
-/// Why the parts of a stored run do not belong together.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UnsoundRun {
-    /// There is no agent.
-    #[error("it has no agent")]
-    NoAgent,
-    /// Two agents have one id.
-    #[error("two agents have the id `{0}`")]
-    SameAgent(String),
-    /// The agents' shares are not the plan's amounts.
-    #[error("the shares of its agents do not make the amounts of its plan")]
-    Amounts,
-    /// The agents have other workers than those of a part of the plan.
-    #[error("its workers are no part of the plan that it is said to be a part of")]
-    Part,
-    /// The agents did not do the same.
-    #[error("its agents differ in {0}")]
-    Differs(&'static str),
-}
-
 impl Run {
     /// Checks that its parts belong together, as they do in any run that was made or merged.
     ///
     /// # Errors
     ///
-    /// They do not.
-    pub fn check_sound(&self) -> Result<(), UnsoundRun> {
-        let (first, others) = self.agents.split_first().ok_or(UnsoundRun::NoAgent)?;
+    /// They do not; why, in words.
+    pub fn check_sound(&self) -> Result<(), String> {
+        let (first, others) = self.agents.split_first().ok_or("it has no agent")?;
         let mut ids: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
         ids.sort_unstable();
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(UnsoundRun::SameAgent(pair[0].to_owned()));
+            return Err(format!("two agents have the id `{}`", pair[0]));
         }
         let mut sum = first.share.clone();
         for agent in others {
             sum.add(&agent.share);
             if let Some((what, _, _)) = difference(first, agent) {
-                return Err(UnsoundRun::Differs(what));
+                return Err(format!("its agents differ in {what}"));
             }
         }
         if !sum.is_about(&self.plan.amounts()) {
-            return Err(UnsoundRun::Amounts);
+            return Err("the shares of its agents do not make the amounts of its plan".to_owned());
         }
-        match &self.part_of {
-            Some(whole) if !self.is_part_of(whole) => Err(UnsoundRun::Part),
-            _ => Ok(()),
+        if let Some(whole) = &self.part_of
+            && !self.is_part_of(whole)
+        {
+            let words = "its workers are no part of the plan that it is said to be a part of";
+            return Err(words.to_owned());
         }
+        Ok(())
     }
 
     /// Whether its agents have some workers of a plan with these amounts, none of them twice, and
@@ -294,74 +269,48 @@ impl Run {
     }
 }
 
-/// In what two agents differ that agents of one run have in common, with both values.
-pub(super) fn difference(
-    first: &AgentRecord,
-    other: &AgentRecord,
-) -> Option<(&'static str, String, String)> {
-    let (ours, theirs) = (&first.negotiated, &other.negotiated);
-    if ours.protocol != theirs.protocol {
-        let names = [ours, theirs].map(|negotiated| negotiated.protocol.name.to_owned());
-        let [ours, theirs] = names;
-        return Some(("the protocol", ours, theirs));
-    }
-    if ours.depth != theirs.depth {
-        let what = "requests in flight per connection";
-        return Some((what, ours.depth.to_string(), theirs.depth.to_string()));
-    }
-    if ours.tls.is_some() != theirs.tls.is_some() {
-        let name = |tls: bool| if tls { "TLS" } else { "clear text" }.to_owned();
-        let (ours, theirs) = (ours.tls.is_some(), theirs.tls.is_some());
-        return Some(("encryption", name(ours), name(theirs)));
-    }
-    None
+/// In what two agents differ that agents of one run have in common.
+fn difference(first: &AgentRecord, other: &AgentRecord) -> Difference {
+    let facts = |agent: &AgentRecord| {
+        let negotiated = &agent.negotiated;
+        let is_encrypted = negotiated.tls.is_some();
+        [
+            ("the protocol", negotiated.protocol.name.to_owned()),
+            (
+                "requests in flight per connection",
+                negotiated.depth.to_string(),
+            ),
+            (
+                "encryption",
+                if is_encrypted { "TLS" } else { "clear text" }.to_owned(),
+            ),
+        ]
+    };
+    let mut pairs = facts(first).into_iter().zip(facts(other));
+    let ((what, ours), (_, theirs)) = pairs.find(|(ours, theirs)| ours != theirs)?;
+    Some((what.to_owned(), ours, theirs))
 }
 
 /// Overlap of the agents' windows, as a share of their length, from which on they are one load.
 const ONE_LOAD_LEAST: f64 = 0.9;
 
-/// For how long the windows of all agents lasted at once: of a fleet at least, by the clocks that
-/// its agents agreed on, else by their machines' wall clocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WindowOverlap {
-    /// The common part, nanoseconds.
-    pub shared_ns: u64,
-    /// The common part as a share of the window's length, 0 to 1.
-    pub share: f64,
-}
-
-impl WindowOverlap {
-    /// Whether rates of the agents may be added up.
-    pub fn is_one_load(&self) -> bool {
-        self.share >= ONE_LOAD_LEAST
-    }
-}
-
 impl Run {
-    /// For how long all agents measured at once. Absent for one agent.
-    pub fn overlap(&self) -> Option<WindowOverlap> {
+    /// For which share of the window, 0 to 1, all agents measured at once: of a fleet at least, by
+    /// the clocks that its agents agreed on, else by their machines' wall clocks. Absent for one
+    /// agent.
+    pub fn overlap(&self) -> Option<f64> {
         if self.is_plain() {
             return None;
-        }
-        if let Some(shared_ns) = self.agreed_overlap_ns() {
-            return Some(self.overlapping(shared_ns));
         }
         let starts = || {
             let agents = self.agents.iter();
             agents.map(|agent| agent.clock.window_start_unix_ms)
         };
         let apart_ms = starts().max()?.saturating_sub(starts().min()?);
-        let shared_ns = self
-            .window_ns
-            .saturating_sub(apart_ms.saturating_mul(1_000_000));
-        Some(self.overlapping(shared_ns))
-    }
-
-    fn overlapping(&self, shared_ns: u64) -> WindowOverlap {
-        WindowOverlap {
-            shared_ns,
-            share: (shared_ns as f64 / self.window_ns.max(1) as f64).min(1.0),
-        }
+        let apart_ns = apart_ms.saturating_mul(1_000_000);
+        let by_wall_clocks = || self.window_ns.saturating_sub(apart_ns);
+        let shared_ns = self.agreed_overlap_ns().unwrap_or_else(by_wall_clocks);
+        Some((shared_ns as f64 / self.window_ns.max(1) as f64).min(1.0))
     }
 
     /// For how long all agents measured at once in any case, by the clocks that they agreed on,
@@ -379,11 +328,11 @@ impl Run {
 
     /// Why the agents' rates may not be added up. Absent where they may, and for one agent.
     pub fn not_one_load(&self) -> Option<String> {
-        let overlap = self.overlap().filter(|overlap| !overlap.is_one_load())?;
+        let overlap = self.overlap().filter(|share| *share < ONE_LOAD_LEAST)?;
         Some(format!(
             "the windows of the {} agents overlapped by {:.0} %: they are not one load",
             self.agents.len(),
-            overlap.share * 100.0
+            overlap * 100.0
         ))
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use brunt_judge::{Judged, Quantile, ResponseQuantiles, Summary};
 use brunt_load::Schedule;
-use brunt_record::{AgentRecord, FleetAgent, NameRecord, Run};
+use brunt_record::{AgentRecord, FleetAgent, NameRecord, Run, max_at_least_ns};
 
 use super::latency::at_least;
 use crate::figures::{RecordedStage, recorded_stages};
@@ -115,7 +115,8 @@ fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_C
     let planned = record.arrivals.planned;
     let count = |count: u64| fitting(count as f64, units::count(count));
     let rate = stage.successes_per_s().known().filter(|_| !is_withheld);
-    let longest = match (record.response_max_at_least_ns(), record.response.max_ns()) {
+    let bound_ns = max_at_least_ns(&record.response, &record.unfinished);
+    let longest = match (bound_ns, record.response.max_ns()) {
         (Some(ns), _) => at_least(ns),
         (None, Some(ns)) => units::duration(ns),
         (None, None) => "-".to_owned(),
@@ -224,22 +225,20 @@ pub(super) fn agents(judged: &Judged<'_>, page: &mut Page) {
         return;
     };
     let is_broken = !judged.is_valid();
-    let (words, tone) = if overlap.is_one_load() {
+    let is_one_load = run.not_one_load().is_none();
+    let (words, tone) = if is_one_load {
         ("one load: rates are sums", Tone::Plain)
     } else {
         ("NOT one load: there is no rate of all", Tone::Warning)
     };
     let items = [
         units::count(run.agents.len() as u64),
-        format!(
-            "measured at the same time for {}",
-            units::percent(overlap.share)
-        ),
+        format!("measured at the same time for {}", units::percent(overlap)),
         words.to_owned(),
     ];
     page.row("agents", &items, tone);
     for (number, agent) in (1..).zip(run.agents.chunks(1)) {
-        let is_full = page.is_full() || !overlap.is_one_load();
+        let is_full = page.is_full() || !is_one_load;
         let items = of_agent(run, agent, is_broken, is_full);
         page.row(&format!("  agent {number}"), &items, Tone::Plain);
     }

@@ -8,7 +8,9 @@ use brunt_judge::{
     RunFigures, SignalId, Summary, Verdict,
 };
 use brunt_load::LoadModel;
-use brunt_record::{Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail};
+use brunt_record::{
+    Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail, max_at_least_ns, mean_at_least_ns,
+};
 
 use super::requests::clean_beside;
 use crate::hdr::{Spectrum, Step};
@@ -268,8 +270,8 @@ impl<'a> Table<'a> {
             return;
         }
         let is_bound = unfinished.count() > 0;
-        let mean = known_or(mean_ns(response), run.latencies.response_mean_at_least_ns());
-        let max = known_or(response.max_ns(), run.latencies.response_max_at_least_ns());
+        let mean = known_or(mean_ns(response), mean_at_least_ns(response, unfinished));
+        let max = known_or(response.max_ns(), max_at_least_ns(response, unfinished));
         let (cells, precision) = self.cells("response", mean, max, |q| run.response_quantile(q));
         let shows_bound = self.columns.iter().any(|&(_, of, _)| match of {
             Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),

@@ -3,8 +3,8 @@
 
 use brunt_judge::{Judged, Overload, Steadiness, Summary, shell_word};
 use brunt_load::{
-    ArrivalProcess, ClientSettings, Framing, LoadModel, RequestOrder, Schedule, SocketOptions,
-    Streams, Term, ThinkSpread, Work,
+    ArrivalProcess, ClientSettings, Framing, LoadModel, MessageExchange, ProtocolSpec,
+    RequestOrder, Schedule, SocketOptions, Streams, Term, ThinkSpread, Work,
 };
 use brunt_record::{
     AgentRecord, ArrivalCounts, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list,
@@ -589,16 +589,19 @@ const UNASKED_SHARE: f64 = 0.01;
 /// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
 /// says. In Redis' protocol what is sent unasked says so.
 fn unasked(run: &Run, summary: &Summary) -> Option<String> {
-    let framing = run.plan.connection.protocol.reply_framing()?;
+    let ProtocolSpec::Messages(MessageExchange { reply, .. }) = &run.plan.connection.protocol
+    else {
+        return None;
+    };
     let (pushes, replies) = (summary.window.pushes, summary.window.replies.total());
     let is_few = (pushes as f64) <= UNASKED_SHARE * replies as f64;
-    if pushes == 0 || is_few || *framing == Framing::Resp || !run.plan.awaits_replies() {
+    if pushes == 0 || is_few || *reply == Framing::Resp || !run.plan.awaits_replies() {
         return None;
     }
     let pushes = counted(pushes, "message", "messages");
     let replies = counted(replies, "reply", "replies");
     Some(format!(
-        "{pushes} came unasked beside {replies}: does --reply {framing} end a reply too early? A \
+        "{pushes} came unasked beside {replies}: does --reply {reply} end a reply too early? A \
          server that answers by several parts needs another framing, as --reply resp for Redis"
     ))
 }

@@ -143,7 +143,7 @@ pub(crate) fn failures() -> Run {
         recorder.sent(timing, 1, REQUEST_BYTES);
         recorder.request_failed(timing, window.end_ns + 5 * MS, kind, 0);
     }
-    recorder.closed_idle(window.end_ns - MS);
+    recorder.tally(window.end_ns - MS).connections_closed_idle += 1;
     recorder.record().error_bodies = [
         (
             503,

@@ -11,36 +11,12 @@ use brunt_proto::websocket::{accept_of, is_key};
 use self::reply::Stream;
 use self::request::{Body, Found, KnownHead, Reader, Request};
 use crate::answer::{After, Answer, Context, Finish, Reply, Says, Source, answer_to, interim};
-use crate::batch::Batch;
+use crate::batch::{Batch, Step};
 use crate::counters::WorkerCounters;
 use crate::listeners::Protocol;
 use crate::pattern;
 use crate::raw::{RawAnswer, RawEnding};
 use crate::route::{Method, Route};
-
-/// What to do when the batch has been sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
-    /// Read the next request.
-    Request,
-    /// Wait for more input.
-    Input,
-    /// Go on with a reply.
-    Stream(Stream),
-    /// Speak WebSocket from here on, where messages get this.
-    WebSocket(Route),
-    /// End the connection.
-    End(After),
-}
-
-impl Next {
-    pub(super) fn after(after: After) -> Self {
-        match after {
-            After::KeepOpen => Self::Request,
-            After::Close | After::Reset => Self::End(after),
-        }
-    }
-}
 
 /// Reads requests from `input` and appends their answers to `batch`, until more input is needed,
 /// the batch is full, or an answer takes time. Also returns how much of the input was taken.
@@ -50,10 +26,10 @@ pub(crate) fn answer_input(
     input: &[u8],
     batch: &mut Batch,
     context: &Context<'_>,
-) -> (usize, Next) {
+) -> (usize, Step) {
     let mut taken = 0;
     while !batch.is_full() {
-        let next = match reader.read(&input[taken..], known) {
+        let step = match reader.read(&input[taken..], known) {
             Ok((length, found)) => {
                 let head = &input[taken..taken + length];
                 taken += length;
@@ -72,9 +48,9 @@ pub(crate) fn answer_input(
                     Found::ContinueWanted => {
                         context.counters.replies_interim.add(1);
                         batch.bytes().extend_from_slice(CONTINUE);
-                        Next::Request
+                        Step::GoOn
                     }
-                    Found::Incomplete => return (taken, Next::Input),
+                    Found::Incomplete => return (taken, Step::Input),
                 }
             }
             Err(error) => {
@@ -83,11 +59,11 @@ pub(crate) fn answer_input(
                 write_reply(reply, &NOT_A_REQUEST, batch, context.counters)
             }
         };
-        if !matches!(next, Next::Request) {
-            return (taken, next);
+        if !matches!(step, Step::GoOn | Step::End(After::KeepOpen)) {
+            return (taken, step);
         }
     }
-    (taken, Next::Request)
+    (taken, Step::GoOn)
 }
 
 /// Stands in for a request that could not be read.
@@ -103,16 +79,16 @@ const NOT_A_REQUEST: Request = Request {
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Appends an answer, or its beginning, to the batch.
-fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context<'_>) -> Next {
+fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context<'_>) -> Step {
     let counters = context.counters;
     match answer {
         Answer::Null => null(request, batch, counters),
         Answer::NullAlone => {
-            let next = null(request, batch, counters);
+            let step = null(request, batch, counters);
             batch.seal();
-            next
+            step
         }
-        Answer::NullAt { at_ns } => Next::Stream(Stream::NullAt {
+        Answer::NullAt { at_ns } => Step::Stream(Stream::NullAt {
             at_ns,
             request: *request,
         }),
@@ -136,16 +112,16 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
             // What this batch already holds belongs into the figures.
             counters.bytes_sent.add(batch.settle());
             let reply = Reply::counters(context.shared, request.method);
-            let next = write_reply(reply, request, batch, counters);
+            let step = write_reply(reply, request, batch, counters);
             batch.settle();
-            next
+            step
         }
         Answer::Http10 { has_length } => http10(has_length, request, batch, counters),
-        Answer::Silence => Next::Stream(Stream::Silence),
+        Answer::Silence => Step::Stream(Stream::Silence),
         Answer::Raw(answer) => raw(answer, batch),
-        Answer::End(after) => Next::End(after),
+        Answer::End(after) => Step::End(after),
         // These are not among the answers of this protocol; nothing comes near them.
-        Answer::ResetStream(_) | Answer::GoAway(_) => Next::End(After::Close),
+        Answer::ResetStream(_) | Answer::GoAway(_) => Step::End(After::Close),
     }
 }
 
@@ -160,15 +136,15 @@ fn last(request: &Request) -> Request {
     }
 }
 
-fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
+fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Step {
     if request.keep_alive && !request.http10 {
         counters.reply(200);
         batch.push_null();
-        return Next::Request;
+        return Step::GoOn;
     }
     counters.reply(200);
     reply::write_head(batch.bytes(), request, 200, Says::Length(0));
-    Next::after(request.after())
+    Step::End(request.after())
 }
 
 /// Appends a reply, or its beginning.
@@ -177,7 +153,7 @@ fn write_reply(
     request: &Request,
     batch: &mut Batch,
     counters: &WorkerCounters,
-) -> Next {
+) -> Step {
     reply.count(counters);
     let Reply { status, says, body } = reply;
     if says == Says::Trailer && request.http10 {
@@ -190,7 +166,7 @@ fn write_reply(
     match (body.source, body.finish) {
         (Source::Text { text, .. }, _) => {
             batch.bytes().extend_from_slice(text.as_bytes());
-            Next::after(after)
+            Step::End(after)
         }
         (source, Finish::End) => pattern(source.left(), after, batch),
         (source, Finish::Reset) => pattern(source.left(), After::Close, batch),
@@ -203,20 +179,20 @@ fn write_reply(
             // The first chunk goes with the head; for a short body it is the only one.
             stream.step(0, batch, counters);
             match stream {
-                Stream::End(after) => Next::after(after),
-                stream => Next::Stream(stream),
+                Stream::End(after) => Step::End(after),
+                stream => Step::Stream(stream),
             }
         }
     }
 }
 
 /// A body of `end` bytes of the pattern, copied when it is short.
-fn pattern(end: u64, after: After, batch: &mut Batch) -> Next {
+fn pattern(end: u64, after: After, batch: &mut Batch) -> Step {
     if end <= reply::INLINE_BODY_BYTES_MAX.min(batch.piece_bytes_max() as u64) {
         pattern::write_pattern(batch.bytes(), 0, end);
-        return Next::after(after);
+        return Step::End(after);
     }
-    Next::Stream(Stream::Pattern {
+    Step::Stream(Stream::Pattern {
         position: 0,
         end,
         after,
@@ -229,7 +205,7 @@ fn http10(
     request: &Request,
     batch: &mut Batch,
     counters: &WorkerCounters,
-) -> Next {
+) -> Step {
     counters.reply(200);
     let fields = match (has_length, request.keep_alive) {
         (false, _) => "",
@@ -251,19 +227,19 @@ fn http10(
     pattern(bytes, after, batch)
 }
 
-fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Next {
+fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Step {
     (answer.bytes.0)(batch.bytes(), 0);
     match answer.ending {
-        RawEnding::Close => Next::End(After::Close),
-        RawEnding::GoOn => Next::Request,
-        RawEnding::Silence => Next::Stream(Stream::Silence),
-        RawEnding::Endless(_) => Next::Stream(Stream::Endless(answer)),
+        RawEnding::Close => Step::End(After::Close),
+        RawEnding::GoOn => Step::GoOn,
+        RawEnding::Silence => Step::Stream(Stream::Silence),
+        RawEnding::Endless(_) => Step::Stream(Stream::Endless(answer)),
     }
 }
 
 /// Appends the answer to a request for a path of `/websocket`: what is asked for in its head is an
 /// upgrade to WebSocket (RFC 6455 section 4.2).
-fn upgrade(head: &[u8], request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Next {
+fn upgrade(head: &[u8], request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Step {
     let values = |name: &'static str| {
         head_fields(head)
             .filter(move |(field, _)| field.eq_ignore_ascii_case(name.as_bytes()))
@@ -278,7 +254,7 @@ fn upgrade(head: &[u8], request: &Request, batch: &mut Batch, counters: &WorkerC
     if !is_asked || request.http10 {
         counters.reply(426);
         reply::write_upgrade_required(batch.bytes(), request);
-        return Next::after(request.after());
+        return Step::End(request.after());
     }
     let mut keys = values("Sec-WebSocket-Key");
     let key = keys
@@ -293,7 +269,7 @@ fn upgrade(head: &[u8], request: &Request, batch: &mut Batch, counters: &WorkerC
     counters.connections_websocket.add(1);
     let mut offered = values("Sec-WebSocket-Protocol").filter(|name| !name.is_empty());
     reply::write_upgrade(batch.bytes(), &accept_of(key), offered.next());
-    Next::WebSocket(route)
+    Step::WebSocket(route)
 }
 
 /// What messages get on the path that a head asks for.

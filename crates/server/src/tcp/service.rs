@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use brunt_load::units;
-use brunt_proto::messages::{ByteOrder, Framing, FramingError, LengthField, unescape};
+use brunt_proto::messages::{ByteOrder, Framing, LengthField, unescape};
 use thiserror::Error;
 
 use crate::listeners::ListenAddress;
@@ -48,7 +48,7 @@ impl TcpOptions {
     /// The service has no answers that could be delayed.
     pub fn check(&self) -> Result<(), ParseTcpError> {
         if self.delay_ns.is_some() && !self.service.answers() {
-            return Err(ParseTcpError::NothingToDelay);
+            return Err(ParseTcpError(NOTHING_TO_DELAY.to_owned()));
         }
         Ok(())
     }
@@ -74,37 +74,12 @@ pub enum TcpService {
     },
 }
 
-/// Why a text does not say what is done on a connection.
+/// Why a text does not say what is done on a connection, or the parts of that do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ParseTcpError {
-    /// The service is not known.
-    #[error(
-        "`{0}` is none of echo, echo=FRAMING, sink, sink=FRAMING, source, source=RATE and \
-         reply=FRAMING:REPLY"
-    )]
-    Service(String),
-    /// The framing is not known.
-    #[error(transparent)]
-    Framing(#[from] FramingError),
-    /// The text does not say where a received message ends.
-    #[error("`{0}` does not say where a received message ends: write line, fixed=N or another")]
-    NoEnd(String),
-    /// The rate is no number.
-    #[error("`{0}` is not a rate in bytes per second, such as source=10m; up to 1g")]
-    Rate(String),
-    /// A reply has no bytes.
-    #[error("`{0}` has no reply: write reply=line:PONG\\n, or its length: reply=line:100")]
-    NoReply(String),
-    /// The reply is malformed.
-    #[error("the reply `{0}`: {1}")]
-    Reply(String, String),
-    /// The stall has no two durations.
-    #[error("`{0}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the second")]
-    Stall(String),
-    /// The service has no answers.
-    #[error("a delay is one of answers: use it with echo or reply=")]
-    NothingToDelay,
-}
+#[error("{0}")]
+pub struct ParseTcpError(String);
+
+const NOTHING_TO_DELAY: &str = "a delay is one of answers: use it with echo or reply=";
 
 impl TcpService {
     /// Where received messages end; absent where there are none.
@@ -142,13 +117,21 @@ impl FromStr for TcpService {
     type Err = ParseTcpError;
 
     fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
-        let unknown = || ParseTcpError::Service(typed.to_owned());
+        let refused = |reason: &str| ParseTcpError(format!("`{typed}` {reason}"));
+        let unknown = || {
+            refused(
+                "is none of echo, echo=FRAMING, sink, sink=FRAMING, source, source=RATE and \
+                 reply=FRAMING:REPLY",
+            )
+        };
+        let no_reply =
+            || refused("has no reply: write reply=line:PONG\\n, or its length: reply=line:100");
         Ok(match typed.split_once('=') {
             None => match typed {
                 "echo" => Self::Echo(None),
                 "sink" => Self::Sink(None),
                 "source" => Self::Source(None),
-                "reply" => return Err(ParseTcpError::NoReply(typed.to_owned())),
+                "reply" => return Err(no_reply()),
                 _ => return Err(unknown()),
             },
             Some(("echo", framing)) => Self::Echo(Some(received(framing)?)),
@@ -156,18 +139,21 @@ impl FromStr for TcpService {
             Some(("source", rate)) => {
                 let per_s = units::count(rate).ok().and_then(NonZeroU64::new);
                 let per_s = per_s.filter(|per_s| per_s.get() <= RATE_PER_S_MAX);
-                Self::Source(Some(
-                    per_s.ok_or_else(|| ParseTcpError::Rate(rate.to_owned()))?,
-                ))
+                let words = || {
+                    format!(
+                        "`{rate}` is not a rate in bytes per second, such as source=10m; up to 1g"
+                    )
+                };
+                Self::Source(Some(per_s.ok_or_else(|| ParseTcpError(words()))?))
             }
             Some(("reply", rest)) => {
                 let (framing, reply) = rest
                     .split_once(':')
                     .filter(|(_, reply)| !reply.is_empty())
-                    .ok_or_else(|| ParseTcpError::NoReply(typed.to_owned()))?;
+                    .ok_or_else(no_reply)?;
                 let framing = received(framing)?;
                 let reply = reply_bytes(&framing, reply)
-                    .map_err(|reason| ParseTcpError::Reply(reply.to_owned(), reason))?;
+                    .map_err(|reason| ParseTcpError(format!("the reply `{reply}`: {reason}")))?;
                 Self::Reply { framing, reply }
             }
             Some(_) => return Err(unknown()),
@@ -177,9 +163,12 @@ impl FromStr for TcpService {
 
 /// A framing that says where a received message ends.
 fn received(typed: &str) -> Result<Framing, ParseTcpError> {
-    match typed.parse()? {
-        Framing::Echo | Framing::None => Err(ParseTcpError::NoEnd(typed.to_owned())),
-        framing => Ok(framing),
+    match typed.parse() {
+        Ok(Framing::Echo | Framing::None) => Err(ParseTcpError(format!(
+            "`{typed}` does not say where a received message ends: write line, fixed=N or another"
+        ))),
+        Ok(framing) => Ok(framing),
+        Err(error) => Err(ParseTcpError(error.to_string())),
     }
 }
 
@@ -247,7 +236,12 @@ impl FromStr for Stall {
     fn from_str(typed: &str) -> Result<Self, ParseTcpError> {
         let parts = typed.split_once('/');
         let stall = parts.and_then(|(silence, period)| Self::of(silence, period));
-        stall.ok_or_else(|| ParseTcpError::Stall(typed.to_owned()))
+        stall.ok_or_else(|| {
+            ParseTcpError(format!(
+                "`{typed}` is no SILENCE/PERIOD such as 100ms/1s, the first not longer than the \
+                 second"
+            ))
+        })
     }
 }
 
@@ -446,7 +440,10 @@ mod tests {
         };
         let mut sink = options("sink");
         sink.delay_ns = Some(1);
-        assert_eq!(sink.check(), Err(ParseTcpError::NothingToDelay));
+        assert_eq!(
+            sink.check(),
+            Err(ParseTcpError(NOTHING_TO_DELAY.to_owned()))
+        );
         let mut echo = options("echo=line");
         echo.delay_ns = Some(1);
         assert_eq!(echo.check(), Ok(()));

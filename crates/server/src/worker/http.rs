@@ -12,10 +12,11 @@ use crate::batch::{self, Batch, Content, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Ro
 use crate::connection::Connection;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
+use crate::http1::answer_input;
 use crate::http1::reply::{NULL_ANSWER, Stream};
 use crate::http1::request::{KnownHead, Reader};
-use crate::http1::{Next, answer_input};
 use crate::pattern;
+use crate::websocket::Session as WebSocket;
 
 /// What a worker of HTTP has beside its connections.
 pub(crate) struct Http {
@@ -125,15 +126,15 @@ impl<B: ServerBackend> Serve for Worker<B, Http> {
             }
             _ => {
                 let mut reader = Reader::default();
-                let (taken, next) = answer_input(&mut reader, known, bytes, batch, &context);
-                let wants_input = matches!(next, Next::Request | Next::Input);
+                let answered = answer_input(&mut reader, known, bytes, batch, &context);
+                let (taken, step) = answered;
+                let wants_input = matches!(step, Step::GoOn | Step::Input);
                 if wants_input && taken == bytes.len() && reader.is_idle() {
                     self.flush(slot);
                     return;
                 }
-                let work = connection.work.get_or_insert_default();
-                work.reader = reader;
-                (taken, work.take_up(next))
+                connection.work.get_or_insert_default().reader = reader;
+                answered
             }
         };
         let rest = &bytes[taken..];
@@ -244,6 +245,13 @@ impl<B: ServerBackend> Worker<B, Http> {
             Step::Pattern { start, end } => {
                 self.send_pattern(slot, start, end);
                 return false;
+            }
+            Step::Stream(stream) => {
+                connection.work.get_or_insert_default().stream = Some(stream);
+            }
+            Step::WebSocket(route) => {
+                let websocket = WebSocket::boxed(route);
+                connection.work.get_or_insert_default().websocket = Some(websocket);
             }
             Step::Answer { due_ns } => {
                 connection.work.get_or_insert_default().due_ns = Some(due_ns)

@@ -7,9 +7,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brunt_server::{
-    Http2Options, Identity, Running, TlsOptions, TlsVersion, certificates_from_pem,
-};
+use brunt_server::{Http2Options, Identity, Running, TlsOptions, TlsVersion};
 use h2::Reason;
 use h2::client::{Connection, SendRequest};
 use http::{Method, Request};
@@ -285,15 +283,18 @@ fn clients_may_have_to_show_a_certificate() {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(["client".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap();
-    let roots = certificates_from_pem(certificate.pem().as_bytes()).unwrap();
+    let roots = vec![certificate.der().clone()];
     // The server's own certificate is given, too.
     let own_key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(["server.test".to_owned()]).unwrap();
     let own = params.self_signed(&own_key).unwrap();
-    let identity = Identity::from_pem(own.pem().as_bytes(), own_key.serialize_pem().as_bytes());
+    let identity = Identity::Given {
+        certificates: vec![own.der().clone()],
+        key: PrivateKeyDer::try_from(own_key.serialize_der()).unwrap(),
+    };
     let server = serve(|options| {
         options.tls = Some(TlsOptions {
-            identity: identity.unwrap(),
+            identity,
             client_roots: Some(roots.clone()),
             ..TlsOptions::default()
         });
