@@ -389,31 +389,23 @@ mod tests {
 
     #[test]
     fn a_phase_has_its_length_where_that_is_known_and_not_over() {
+        use PhaseLength::{About, AtMost, Planned};
         const S: u64 = 1_000_000_000;
+        let at_most = Some(AtMost(30 * S));
         for (phase, elapsed_ns, length, words) in [
-            (
-                "set-up",
-                3 * S,
-                Some(PhaseLength::AtMost(30 * S)),
-                "set-up 3.0 s of at most 30.0 s",
-            ),
+            ("set-up", 3 * S, at_most, "set-up 3.0 s of at most 30.0 s"),
             ("set-up", S / 20, None, "set-up 0.1 s"),
             (
-                "compare",
+                "drain",
                 17 * S,
-                Some(PhaseLength::Planned(18 * S)),
-                "compare 17.0 s of 18.0 s",
+                Some(Planned(18 * S)),
+                "drain 17.0 s of 18.0 s",
             ),
-            (
-                "compare",
-                19 * S,
-                Some(PhaseLength::Planned(18 * S)),
-                "compare 19.0 s",
-            ),
+            ("drain", 19 * S, Some(Planned(18 * S)), "drain 19.0 s"),
             (
                 "find",
                 12 * S,
-                Some(PhaseLength::About(40 * S)),
+                Some(About(40 * S)),
                 "find 12.0 s, about 28 s left",
             ),
         ] {
