@@ -38,12 +38,6 @@ impl Grid {
         let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
         printable(&cells).into_owned()
     }
-
-    /// Whether a row has room for a note behind its cells on a page of so many columns.
-    pub(crate) fn has_room(self, cells: &[String], note: &str, page_columns: usize) -> bool {
-        let cells = self.aligned(cells);
-        self.label + columns(cells.trim_end()) + 2 + columns(note) <= page_columns
-    }
 }
 
 /// How a line stands out, on a terminal with colour.

@@ -75,7 +75,8 @@ impl Text {
                 let mut line = grid.aligned(cells);
                 // Empty cells at the end leave the note their room.
                 line.truncate(line.trim_end().len());
-                if !note.is_empty() && grid.has_room(cells, note, self.width) {
+                let columns_used = grid.label + columns(&line) + 2 + columns(note);
+                if !note.is_empty() && columns_used <= self.width {
                     line.push_str("  ");
                     line.push_str(note);
                 }

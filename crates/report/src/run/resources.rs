@@ -298,8 +298,16 @@ fn evidence_of(evidence: &Evidence, page: &mut Page) {
     for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
     }
-    let network = network_of(evidence);
-    page.row("network", &network, Tone::Plain);
+    let network = evidence.network.as_ref();
+    if let Some(Route::Interface {
+        name,
+        dropped_packets,
+        ..
+    }) = network.map(|network| &network.route)
+    {
+        let drops = format!("{name} drops {}", units::count(*dropped_packets));
+        page.row("network", &[drops], Tone::Plain);
+    }
 }
 
 /// What reading cost.
@@ -316,32 +324,6 @@ fn observer(evidence: &Evidence) -> Vec<String> {
     let (used_ns, interval_ns) = (observer.cpu_ns as f64, evidence.interval_ns as f64);
     if let Figure::Known(share) = Figure::ratio(used_ns, interval_ns, "") {
         items.push(format!("reading took {share:.4} CPUs"));
-    }
-    items
-}
-
-/// What the kernel held and threw away on the way to the server, and its work for it.
-fn network_of(evidence: &Evidence) -> Vec<String> {
-    let network = evidence.network.as_ref();
-    let mut items = Vec::new();
-    if let Some(Route::Interface {
-        name,
-        dropped_packets,
-        ..
-    }) = network.map(|network| &network.route)
-    {
-        items.push(format!("{name} drops {}", units::count(*dropped_packets)));
-    }
-    let host = &evidence.host;
-    let (mut softirq_ns, mut total_ns) = (0_u64, 0_u64);
-    for times in &host.cpus {
-        if host.client_cpus.contains(&times.cpu) {
-            softirq_ns = softirq_ns.saturating_add(times.softirq_ns);
-            total_ns = total_ns.saturating_add(times.total_ns());
-        }
-    }
-    if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
-        items.push(format!("brunt's CPUs {} in softirq", units::percent(share)));
     }
     items
 }
