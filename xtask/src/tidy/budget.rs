@@ -22,7 +22,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("probe", 3_750),
     ("proto", 10_927),
     ("record", 5_070),
-    ("report", 7_269),
+    ("report", 6_485),
     ("script", 1_997),
     ("server", 6_768),
     ("testkit", 4_249),
