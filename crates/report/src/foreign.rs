@@ -208,8 +208,8 @@ struct PrintableJson {
 
 impl PrintableJson {
     fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        let indent = 2 * self.depth;
-        write!(writer, "\n{:indent$}", "")
+        writer.write_all(b"\n")?;
+        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
     }
 }
 
