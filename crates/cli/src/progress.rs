@@ -227,7 +227,7 @@ impl Line {
         self.due_ns = now_ns.saturating_add(interval_due_ns);
         self.drawn.clone_from(&self.counted);
         let is_streams = self.plan.work() == Work::Streams;
-        let progress = brunt_report::Progress {
+        let progress = brunt_report::RunProgress {
             phase: match &self.experiment {
                 Some(experiment) => experiment.name,
                 None => phase.name(),

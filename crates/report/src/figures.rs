@@ -36,7 +36,6 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let has_schedule = run.plan.load.model.schedule().is_some();
     let scheduled = || Figure::of(has_schedule.then_some(()), "no schedule");
     let planned = |figure: &Figure| scheduled().and_then(|()| figure.clone());
-    let sent_per_s = || rate(&arrivals_sent_per_s(run, summary));
     let latency_if = |holds: bool, histogram: &Histogram, reason| {
         Figure::of(holds.then(|| durations(histogram)), reason)
     };
@@ -49,12 +48,12 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let requests = outcomes(Object::new(), summary.population, answered, errors)
         // Of a number of requests that was asked for.
         .with("unsent", summary.unsent);
-    let counted = server_counted(run);
-    let counted = counted.unwrap_or_else(|| Err("the server's own count was not read".to_owned()));
+    let not_read = || Err("the server's own count was not read".to_owned());
+    let counted = server_counted(run).unwrap_or_else(not_read);
     let overlap = Figure::of(overlap, "there is one agent");
     let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
     let interval = judged.rate(run.successes_interval().into());
-    let sent_per_s = scheduled().and_then(|()| sent_per_s());
+    let sent_per_s = scheduled().and_then(|()| rate(&arrivals_sent_per_s(run, summary)));
     let overload = scheduled().and_then(|()| judged.rate(overload(judged)));
     let with_connect = run.connects_per_request().then(|| {
         let (ended, unfinished) = (&latencies.with_connect, Some(&latencies.unfinished));
@@ -868,13 +867,6 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
         Some(clean) => clean.own_share,
         None => run.latencies.split.mean().and_then(|all| all.own_share()),
     };
-    let quantiles_ns = [
-        quantile_ns(0.5),
-        quantile_ns(0.9),
-        quantile_ns(0.99),
-        quantile_ns(0.999),
-        response.max_ns(),
-    ];
     let lag_max_us = run.latencies.lag.max_ns().map(whole_us);
     let mean_us = response.mean_ns().map(|ns| rounded(ns / 1e3));
     let received_bytes_per_s = rate(summary.bytes_received_per_s.clone());
@@ -911,7 +903,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
         // Of successful responses. With a planned rate it counts from the planned instant, else
         // from the send.
         .with("latency_mean_us", mean_us);
-    of_quantiles(counts, quantiles_ns)
+    of_quantiles(counts, quantile_ns, response.max_ns())
         .with("received_bytes_per_s", received_bytes_per_s)
         .with("client_cpus", client_cpus)
         // Null where brunt could not see it.
@@ -950,13 +942,6 @@ pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Ob
         .load
         .as_ref()
         .map_or(0, |plan| plan.load.connections.get());
-    let quantiles_ns = [
-        response.p50_ns,
-        response.p90_ns,
-        response.p99_ns,
-        response.p99_9_ns,
-        response.max_ns,
-    ];
     let is_valid = step.outcome != CapacityOutcome::Invalid;
     let unknown = None::<f64>;
     let protocol = printable(record.protocol.as_deref().unwrap_or(""));
@@ -979,7 +964,8 @@ pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Ob
         .with("rate_ratio", rate_ratio(responses, planned))
         .with("schedule_lag_max_us", unknown)
         .with("latency_mean_us", response.mean_ns.map(whole_us));
-    let summary = of_quantiles(counts, quantiles_ns)
+    let quantile_ns = |q| response.quantile_ns(q);
+    let summary = of_quantiles(counts, quantile_ns, response.max_ns)
         .with("received_bytes_per_s", unknown)
         .with("client_cpus", cpus(record.client))
         .with("server_cpus", record.server.and_then(cpus))
@@ -1007,12 +993,18 @@ fn of_responses(object: Object, responses: u64, statuses: Option<&StatusCounts>)
 
 /// Adds p50, p90, p99, p99.9 (null with under 3,688 samples) and the longest of the response times
 /// of successful responses.
-fn of_quantiles(object: Object, quantiles_ns: [Option<u64>; 5]) -> Object {
-    let names = ["p50", "p90", "p99", "p99_9", "max"];
-    let quantiles = names.into_iter().zip(quantiles_ns);
-    quantiles.fold(object, |object, (name, ns)| {
-        object.with(&format!("latency_{name}_us"), ns.map(whole_us))
-    })
+fn of_quantiles(
+    object: Object,
+    quantile_ns: impl Fn(f64) -> Option<u64>,
+    max_ns: Option<u64>,
+) -> Object {
+    let us = |ns: Option<u64>| ns.map(whole_us);
+    object
+        .with("latency_p50_us", us(quantile_ns(0.5)))
+        .with("latency_p90_us", us(quantile_ns(0.9)))
+        .with("latency_p99_us", us(quantile_ns(0.99)))
+        .with("latency_p99_9_us", us(quantile_ns(0.999)))
+        .with("latency_max_us", us(max_ns))
 }
 
 /// Responses in the window, whatever their status, per planned request: 1 where the rate was

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{Formatter, Serializer};
 
 use crate::ReportError;
 
@@ -123,24 +123,6 @@ pub(crate) fn xml(text: &str) -> String {
     html(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
-/// `text` with what Markdown or HTML would obey made inert.
-pub(crate) fn markdown(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in printable(text).chars() {
-        match character {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '@' => {
-                escaped.push('\\');
-                escaped.push(character);
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
 /// Whether `character` shows as itself, and changes nothing about its neighbours.
 fn is_printable(character: char) -> bool {
     !matches!(
@@ -194,19 +176,15 @@ pub(crate) fn write_csv(
     Ok(writer.flush()?)
 }
 
-/// Indented JSON of `value` with a newline at the end, in which what is not printable is escaped.
-/// Readers get back what was written.
+/// JSON of `value`, a line for each field, with a newline at the end, in which what is not
+/// printable is escaped. Readers get back what was written.
 ///
 /// # Errors
 ///
 /// When `out` refuses the bytes, or when `value` has no JSON form.
 pub(crate) fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), ReportError> {
     let mut out = BufWriter::new(out);
-    let formatter = PrintableJson {
-        pretty: PrettyFormatter::new(),
-        is_array: Vec::new(),
-    };
-    let mut serializer = Serializer::with_formatter(&mut out, formatter);
+    let mut serializer = Serializer::with_formatter(&mut out, PrintableJson::default());
     value.serialize(&mut serializer).map_err(|error| {
         if error.is_io() {
             ReportError::Output(error.into())
@@ -218,21 +196,24 @@ pub(crate) fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<
     Ok(out.flush()?)
 }
 
-/// Indented JSON whose strings are printable. A list right within a list stands on one line.
-struct PrintableJson<'a> {
-    pretty: PrettyFormatter<'a>,
-    /// Whether each list or object that is being written is a list, the outermost first.
-    is_array: Vec<bool>,
+/// JSON whose strings are printable. Each field of an object stands on a line of its own; a list of
+/// numbers stands on one line.
+#[derive(Default)]
+struct PrintableJson {
+    /// Objects that are open.
+    depth: usize,
+    /// Whether the innermost of them has no field yet.
+    is_empty: bool,
 }
 
-impl PrintableJson<'_> {
-    /// Whether what is being written is a list right within a list.
-    fn is_within_line(&self) -> bool {
-        self.is_array.ends_with(&[true, true])
+impl PrintableJson {
+    fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
     }
 }
 
-impl Formatter for PrintableJson<'_> {
+impl Formatter for PrintableJson {
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,
@@ -241,7 +222,7 @@ impl Formatter for PrintableJson<'_> {
         let mut rest = fragment;
         while let Some(at) = rest.find(|character| !is_printable(character)) {
             let (before, from) = rest.split_at(at);
-            self.pretty.write_string_fragment(writer, before)?;
+            writer.write_all(before.as_bytes())?;
             let mut characters = from.chars();
             let Some(character) = characters.next() else {
                 break;
@@ -251,52 +232,13 @@ impl Formatter for PrintableJson<'_> {
             }
             rest = characters.as_str();
         }
-        self.pretty.write_string_fragment(writer, rest)
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.is_array.push(true);
-        if self.is_within_line() {
-            return writer.write_all(b"[");
-        }
-        self.pretty.begin_array(writer)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        let is_within_line = self.is_within_line();
-        self.is_array.pop();
-        if is_within_line {
-            return writer.write_all(b"]");
-        }
-        self.pretty.end_array(writer)
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        if self.is_within_line() {
-            return writer.write_all(if first { b"" } else { b"," });
-        }
-        self.pretty.begin_array_value(writer, first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        if self.is_within_line() {
-            return Ok(());
-        }
-        self.pretty.end_array_value(writer)
+        writer.write_all(rest.as_bytes())
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.is_array.push(false);
-        self.pretty.begin_object(writer)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.is_array.pop();
-        self.pretty.end_object(writer)
+        self.depth += 1;
+        self.is_empty = true;
+        writer.write_all(b"{")
     }
 
     fn begin_object_key<W: ?Sized + Write>(
@@ -304,15 +246,23 @@ impl Formatter for PrintableJson<'_> {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.pretty.begin_object_key(writer, first)
+        self.is_empty = false;
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.begin_object_value(writer)
+        writer.write_all(b": ")
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.pretty.end_object_value(writer)
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        if !std::mem::take(&mut self.is_empty) {
+            self.new_line(writer)?;
+        }
+        writer.write_all(b"}")
     }
 }
 
@@ -398,8 +348,6 @@ mod tests {
             "&lt;/script&gt;&lt;!-- &quot;a&quot; &#39;b&#39; &amp; \\u{2028}\\u{202e}"
         );
         assert_eq!(xml("a\0<\u{ffff}"), "a\\u{0}&lt;\u{fffd}");
-        assert_eq!(markdown("a <b> | *c*"), "a &lt;b&gt; \\| \\*c\\*");
-        assert_eq!(markdown("line\nbreak"), r"line\\u{a}break");
     }
 
     #[test]
@@ -433,13 +381,12 @@ mod tests {
         let is_inert = |character: char| character == '\n' || is_printable(character);
         assert!(text.chars().all(is_inert), "{text:?}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
-        // Nothing else differs from what is usual.
-        let plain = serde_json::json!({"a": ["µ\n", 1], "b": {}});
+        let plain = serde_json::json!({"a": ["µ\n", 1], "b": [{"c": 2}]});
         let mut bytes = Vec::new();
         write_json(&mut bytes, &plain).unwrap();
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
-            serde_json::to_string_pretty(&plain).unwrap() + "\n"
+            "{\n  \"a\": [\"µ\\n\",1],\n  \"b\": [{\n    \"c\": 2\n  }]\n}\n"
         );
     }
 

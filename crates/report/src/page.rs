@@ -38,12 +38,6 @@ impl Grid {
         let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
         printable(&cells).into_owned()
     }
-
-    /// Whether a row has room for a note behind its cells on a page of so many columns.
-    pub(crate) fn has_room(self, cells: &[String], note: &str, page_columns: usize) -> bool {
-        let cells = self.aligned(cells);
-        self.label + columns(cells.trim_end()) + 2 + columns(note) <= page_columns
-    }
 }
 
 /// How a line stands out, on a terminal with colour.
@@ -139,7 +133,7 @@ pub(crate) struct Page {
 impl Page {
     /// An empty page of text.
     pub(crate) fn new(style: &Style) -> Self {
-        let width = usize::from(style.width.clamp(64, 160));
+        let width = usize::from(style.width.clamp(80, 160));
         Self::of(width, style.verbose)
     }
 
@@ -173,14 +167,21 @@ impl Page {
         &self.sections
     }
 
-    /// The items of the first row.
-    pub(crate) fn first_items(&self) -> &[String] {
+    /// Label and items of the first row.
+    pub(crate) fn first_row(&self) -> Option<(&str, &[String])> {
         let mut entries = self.sections.iter().flat_map(|section| &section.entries);
-        let items = entries.find_map(|entry| match entry {
-            Entry::Row { items, .. } => Some(items.as_slice()),
+        entries.find_map(|entry| match entry {
+            Entry::Row { label, items, .. } => Some((label.as_str(), items.as_slice())),
             _ => None,
-        });
-        items.unwrap_or_default()
+        })
+    }
+
+    /// Begins a section where the page is full. On a short one, what follows belongs to the section
+    /// above.
+    pub(crate) fn subsection(&mut self, title: &str, role: Role) {
+        if self.is_full {
+            self.section(title, role);
+        }
     }
 
     /// Begins a section.
@@ -214,9 +215,14 @@ impl Page {
         self.indented(label, indent, items, tone);
     }
 
-    /// Items without a label, behind so many spaces.
-    pub(crate) fn items(&mut self, indent: usize, items: &[String], tone: Tone) {
-        self.indented("", indent, items, tone);
+    /// Items that say themselves what they are: on a short page they stand without their label.
+    pub(crate) fn lead(&mut self, label: &str, items: &[String], tone: Tone) {
+        if self.is_full {
+            self.row(label, items, tone);
+        } else {
+            let indent = if label.is_empty() { 2 } else { 0 };
+            self.indented("", indent, items, tone);
+        }
     }
 
     fn indented(&mut self, label: &str, indent: usize, items: &[String], tone: Tone) {

@@ -8,7 +8,7 @@ use crate::{printable, units};
 /// How far a run has come at one instant. Counts are of all phases so far; docs/reports.md
 /// describes each field of its JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     /// What is going on: `set-up`, `ready`, `warm-up`, `measure`, `drain`, or an experiment's name.
     pub phase: &'a str,
     /// Time since the phase began, nanoseconds.
@@ -100,7 +100,7 @@ pub struct PlannedRate {
 
 /// `progress` in one line of at most `width` columns, without a newline. What does not fit is
 /// left out, the least important first.
-pub fn progress_line(progress: &Progress<'_>, width: u16) -> String {
+pub fn progress_line(progress: &RunProgress<'_>, width: u16) -> String {
     let elapsed = units::seconds(progress.elapsed_ns, 1);
     // What lasts longer than planned is said without the plan.
     let is_kept = |length: &PhaseLength| length.ns() >= progress.elapsed_ns;
@@ -246,7 +246,7 @@ pub fn stream_interval_line(interval: &StreamInterval, (sends, receives): (bool,
 /// # Errors
 ///
 /// When a value has no JSON form.
-pub fn progress_json(progress: &Progress<'_>) -> Result<String, serde_json::Error> {
+pub fn progress_json(progress: &RunProgress<'_>) -> Result<String, serde_json::Error> {
     serde_json::to_string(progress)
 }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     /// In the middle of a window of 10 s on 10 connections.
-    const MEASURING: Progress<'_> = Progress {
+    const MEASURING: RunProgress<'_> = RunProgress {
         phase: "measure",
         elapsed_ns: 3_210_000_000,
         length: Some(PhaseLength::Planned(10_000_000_000)),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     /// What a line says of a change of the progress.
-    fn line_of(change: impl FnOnce(&mut Progress<'_>)) -> String {
+    fn line_of(change: impl FnOnce(&mut RunProgress<'_>)) -> String {
         let mut progress = MEASURING;
         change(&mut progress);
         progress_line(&progress, 120)
@@ -348,7 +348,7 @@ mod tests {
         const OPEN: &str = "10 of 10 connections";
         let agents = [agent("one"), agent("two")];
         let line = progress_line(
-            &Progress {
+            &RunProgress {
                 agents: &agents,
                 ..MEASURING
             },
@@ -389,31 +389,23 @@ mod tests {
 
     #[test]
     fn a_phase_has_its_length_where_that_is_known_and_not_over() {
+        use PhaseLength::{About, AtMost, Planned};
         const S: u64 = 1_000_000_000;
+        let at_most = Some(AtMost(30 * S));
         for (phase, elapsed_ns, length, words) in [
-            (
-                "set-up",
-                3 * S,
-                Some(PhaseLength::AtMost(30 * S)),
-                "set-up 3.0 s of at most 30.0 s",
-            ),
+            ("set-up", 3 * S, at_most, "set-up 3.0 s of at most 30.0 s"),
             ("set-up", S / 20, None, "set-up 0.1 s"),
             (
-                "compare",
+                "drain",
                 17 * S,
-                Some(PhaseLength::Planned(18 * S)),
-                "compare 17.0 s of 18.0 s",
+                Some(Planned(18 * S)),
+                "drain 17.0 s of 18.0 s",
             ),
-            (
-                "compare",
-                19 * S,
-                Some(PhaseLength::Planned(18 * S)),
-                "compare 19.0 s",
-            ),
+            ("drain", 19 * S, Some(Planned(18 * S)), "drain 19.0 s"),
             (
                 "find",
                 12 * S,
-                Some(PhaseLength::About(40 * S)),
+                Some(About(40 * S)),
                 "find 12.0 s, about 28 s left",
             ),
         ] {
@@ -428,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_line_keeps_to_its_width() {
-        let progress = Progress {
+        let progress = RunProgress {
             connections_open: 998,
             connections: 1_000,
             failures: 2,
@@ -450,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_record_is_one_line() {
-        let mut progress = Progress {
+        let mut progress = RunProgress {
             elapsed_ns: 1_500_000_000,
             length: Some(PhaseLength::AtMost(2_000_000_000)),
             successes_per_s: Some(8.0),
@@ -484,7 +476,7 @@ mod tests {
     fn every_field_is_described() {
         let docs = include_str!("../../../docs/reports.md");
         let agents = &[agent("one")];
-        let progress = Progress {
+        let progress = RunProgress {
             agents,
             ..MEASURING
         };

@@ -22,7 +22,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("probe", 3_739),
     ("proto", 10_927),
     ("record", 4_710),
-    ("report", 7_269),
+    ("report", 6_485),
     ("script", 1_997),
     ("server", 6_689),
     ("testkit", 4_249),

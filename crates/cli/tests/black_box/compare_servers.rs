@@ -99,7 +99,10 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
         "--format", "markdown", "--label", "before", "--label", "after",
     ]);
     let outcome = compare(&words).exits(0);
-    outcome.assert_prints(&["- A: before · http://", "- B: after · http://"]);
+    outcome.assert_prints(&[
+        "A           before · http://",
+        "B           after · http://",
+    ]);
     words.extend(["--label", "third"]);
     refused(&compare(&words), "3 times, and 2");
     wait_until_free(address);

@@ -27,7 +27,7 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
     let text = brunt(&format!("find {options} {url}"));
     let is_printed = |words: &str| text.stdout.contains(words);
     assert!(
-        is_printed("no result") || is_printed("4,000 req/s holds"),
+        is_printed("no result") || is_printed("4,000 req/s meets"),
         "{text:?}"
     );
     assert!(text.stdout.lines().all(|line| line.chars().count() <= 80));
@@ -52,13 +52,13 @@ fn the_answer_is_in_every_form() {
     assert_eq!(summary.as_object().map(serde_json::Map::len), Some(34));
     assert_eq!(summary["target_rate_per_s"], 2_000.0);
     let because = summary["because"].as_str().expect("words");
-    assert!(because.starts_with("2,000 req/s holds"), "{because}");
+    assert!(because.starts_with("2,000 req/s meets"), "{because}");
     assert!(because.contains("p90 < 900 ms"), "{because}");
     let table = files.text("found.csv");
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 2, "{table}");
     assert!(lines[0].starts_with("tool,version,url,"), "{table}");
-    assert!(lines[1].contains("2,000 req/s holds"), "{table}");
+    assert!(lines[1].contains("2,000 req/s meets"), "{table}");
     let results = files.text("found.xml");
     let rate = "<property name=\"rate_per_s\" value=\"2000\"/>";
     for part in ["failures=\"0\"", rate] {

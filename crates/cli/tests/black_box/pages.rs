@@ -167,7 +167,7 @@ fn experiments_are_drawn() {
                 "find.html",
                 stored("capacity"),
                 &["steps-tried"],
-                "is the highest rate that holds",
+                "is the highest rate that meets the objectives",
             ),
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
             (

@@ -88,7 +88,7 @@ fn prints_stand_where_they_belong() {
     let (outcome, requests) = run_script(source, "-c 1");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let places = [
-        "load", "load", "init", "response", "teardown", "http://", "CPUs:", "done",
+        "load", "load", "init", "response", "teardown", "http://", "CPUs ", "done",
     ];
     let mut rest = outcome.stdout.as_str();
     for place in places {

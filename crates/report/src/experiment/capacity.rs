@@ -10,11 +10,11 @@ use brunt_record::{Objective, ReplyOutcome};
 use super::{environment, half, known, per_s};
 use crate::figures::Object;
 use crate::foreign::word;
-use crate::objective::{self, Case, Ending};
+use crate::objective::{self, Case, CaseOutcome};
 use crate::page::{Grid, Page, Role, Tone};
 use crate::{ReportError, figures, units};
 
-/// Outcomes of requests that are told of a step.
+/// Outcomes of requests that are printed of a step.
 const OUTCOMES_LISTED: usize = 3;
 /// Columns of the table of steps.
 const STEPS: Grid = Grid { label: 8, cell: 9 };
@@ -92,7 +92,7 @@ pub(super) fn test_results(capacity: &Capacity) -> String {
     let has_passed = capacity.result().has_passed();
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        ending: Ending::of(has_passed),
+        outcome: CaseOutcome::of(has_passed),
         found: found.clone(),
         properties: properties.clone(),
     });
@@ -121,21 +121,10 @@ fn failed(step: &CapacityStep) -> String {
     format!("of {} requests {words}", units::count(record.issued))
 }
 
-/// The last step that was measured at this rate: what failed there, behind a colon.
-fn failed_at(capacity: &Capacity, per_s: f64) -> String {
-    let mut steps = capacity.steps.iter().rev();
-    let step = steps.find(|step| step.rate_per_s == per_s);
-    step.map_or_else(String::new, behind_colon)
-}
-
-/// What failed in a step, behind a colon; empty without any.
-fn behind_colon(step: &CapacityStep) -> String {
-    let failed = failed(step);
-    if failed.is_empty() {
-        failed
-    } else {
-        format!(": {failed}")
-    }
+/// What failed in a step, behind a colon; empty where nothing did.
+fn behind_colon(step: Option<&CapacityStep>) -> String {
+    let failed = step.map(failed).filter(|words| !words.is_empty());
+    failed.map_or_else(String::new, |words| format!(": {words}"))
 }
 
 fn answer(capacity: &Capacity) -> String {
@@ -146,26 +135,29 @@ fn answer(capacity: &Capacity) -> String {
             rate_per_s,
             missed_per_s,
         } => {
-            let (held, missed) = (rate(rate_per_s), rate(missed_per_s));
+            let (met, missed) = (rate(rate_per_s), rate(missed_per_s));
             let times = brunt_judge::CONFIRMATIONS;
             format!(
-                "{held} is the highest rate that holds, confirmed {times} times; {missed} misses"
+                "{met} is the highest rate that meets the objectives, confirmed {times} times; \
+                 {missed} misses them"
             )
         }
         CapacityResult::AtLeast { rate_per_s } => {
-            let held = rate(rate_per_s);
-            format!("{held} holds, the highest rate that was to be tried (--max-rate)")
+            let met = rate(rate_per_s);
+            format!(
+                "{met} meets the objectives, the highest rate that was to be tried (--max-rate)"
+            )
         }
         CapacityResult::ClientLimited {
             rate_per_s,
             limited_per_s,
         } => {
-            let held = match rate_per_s {
-                Some(per_s) => format!("the server holds at least {}", rate(per_s)),
+            let met = match rate_per_s {
+                Some(per_s) => format!("the server can take at least {}", rate(per_s)),
                 None => "nothing is known of the server".to_owned(),
             };
             let limited = rate(limited_per_s);
-            format!("{held}; brunt or its machine is the limit at {limited}")
+            format!("{met}; brunt or its machine is the limit at {limited}")
         }
         CapacityResult::Impossible { missed_per_s } => {
             let mut steps = capacity.steps.iter();
@@ -177,7 +169,9 @@ fn answer(capacity: &Capacity) -> String {
             let has_budget = capacity.plan.budget_ns.is_some();
             let longer = "; to judge a lower rate takes a longer --budget";
             let longer = if has_budget { longer } else { "" };
-            let (missed, failed) = (rate(missed_per_s), failed_at(capacity, missed_per_s));
+            let mut steps = capacity.steps.iter().rev();
+            let step = steps.find(|step| step.rate_per_s == missed_per_s);
+            let (missed, failed) = (rate(missed_per_s), behind_colon(step));
             format!("the objectives are missed even at {missed}{failed}{longer}")
         }
         CapacityResult::Bracket {
@@ -187,18 +181,21 @@ fn answer(capacity: &Capacity) -> String {
         } => {
             let budget = capacity.plan.budget_ns.map(units::duration);
             let budget = budget.map_or_else(String::new, |budget| format!(" of {budget}"));
-            let met = match (met_per_s, confirmations) {
-                (Some(met), 0) => format!("{} holds, not confirmed", rate(met)),
-                (Some(met), 1) => format!("{} holds, confirmed once", rate(met)),
-                (Some(met), times) => format!("{} holds, confirmed {times} times", rate(met)),
-                (None, _) => {
-                    let last = capacity.steps.last().map_or_else(String::new, behind_colon);
-                    format!("no rate was shown to hold{last}")
+            let times = match confirmations {
+                0 => "not confirmed".to_owned(),
+                1 => "confirmed once".to_owned(),
+                times => format!("confirmed {times} times"),
+            };
+            let met = match met_per_s {
+                Some(met) => format!("{} meets the objectives, {times}", rate(met)),
+                None => {
+                    let failed = behind_colon(capacity.steps.last());
+                    format!("no rate was shown to meet the objectives{failed}")
                 }
             };
             let missed = match missed_per_s {
-                Some(missed) => format!("{} misses", rate(missed)),
-                None => "none missed so far".to_owned(),
+                Some(missed) => format!("{} misses them", rate(missed)),
+                None => "none missed them so far".to_owned(),
             };
             format!(
                 "{met}; {missed}; the budget{budget} is over, and a longer --budget brings the two \
@@ -210,14 +207,11 @@ fn answer(capacity: &Capacity) -> String {
             met_per_s,
             missed_per_s,
         } => {
-            let mut words = format!("no result: {reason}");
-            if let Some(met) = met_per_s {
-                let _ = write!(words, "; {} held, not confirmed", rate(met));
-            }
-            if let Some(missed) = missed_per_s {
-                let _ = write!(words, "; {} missed", rate(missed));
-            }
-            words
+            let met =
+                met_per_s.map(|met| format!("{} met the objectives, not confirmed", rate(met)));
+            let missed = missed_per_s.map(|missed| format!("{} missed them", rate(missed)));
+            let words = [Some(format!("no result: {reason}")), met, missed];
+            words.into_iter().flatten().collect::<Vec<_>>().join("; ")
         }
     }
 }
@@ -248,23 +242,16 @@ pub(super) fn stage(stage: CapacityStage) -> &'static str {
     }
 }
 
-/// The outcome of a step of a search.
-fn outcome(outcome: CapacityOutcome) -> &'static str {
-    match outcome {
+/// The outcome of a step. Few replies at low load say nothing, or that no rate can meet the
+/// objective.
+fn step_outcome(step: &CapacityStep) -> &'static str {
+    match step.outcome {
         CapacityOutcome::Met => "met",
         CapacityOutcome::Missed => "MISSED",
         CapacityOutcome::ClientLimited => "CLIENT-LIMITED",
+        CapacityOutcome::Undecided if step.stage.is_at_low_load() => "not missed",
         CapacityOutcome::Undecided => "undecided",
         CapacityOutcome::Invalid => "INVALID",
-    }
-}
-
-/// The outcome of a step in words. Few replies at low load say nothing, or that no rate can meet
-/// the objective.
-fn step_outcome(step: &CapacityStep) -> &'static str {
-    match (step.stage, step.outcome) {
-        (stage, CapacityOutcome::Undecided) if stage.is_at_low_load() => "not missed",
-        _ => outcome(step.outcome),
     }
 }
 
@@ -312,16 +299,15 @@ fn replies(step: &CapacityStep) -> String {
     }
 }
 
-/// Why a step did not hold, or by what it did; empty where its whole window did. The same rate may
-/// have held before.
+/// Why a step did not meet the objectives, or by what it did; empty where its whole window did.
 fn because(steps: &[CapacityStep], place: usize) -> String {
     let step = &steps[place];
-    let has_recovered =
-        step.stage == CapacityStage::Recovery && step.outcome == CapacityOutcome::Undecided;
-    match step.outcome {
-        CapacityOutcome::Met => return step.because.clone(),
-        _ if has_recovered => return String::new(),
-        _ => {}
+    let is_undecided = step.outcome == CapacityOutcome::Undecided;
+    if step.outcome == CapacityOutcome::Met {
+        return step.because.clone();
+    }
+    if is_undecided && step.stage == CapacityStage::Recovery {
+        return String::new();
     }
     let mut words = match (&*step.because, step.stage) {
         ("", CapacityStage::LowLoad) => replies(step),
@@ -329,10 +315,7 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
         ("", _) => {
             let missed = step.objectives.iter().filter(|outcome| !outcome.is_met);
             let missed: Vec<String> = missed
-                .map(|outcome| match step.outcome {
-                    CapacityOutcome::Undecided => objective::not_shown(outcome),
-                    _ => objective::line(outcome),
-                })
+                .map(|outcome| objective::line(outcome, is_undecided))
                 .collect();
             missed.join("; ")
         }
@@ -343,69 +326,11 @@ fn because(steps: &[CapacityStep], place: usize) -> String {
         words.push_str(if words.is_empty() { "" } else { "; " });
         words.push_str(&failed);
     }
-    let same = |other: &&CapacityStep| other.rate_per_s == step.rate_per_s;
-    if step.outcome == CapacityOutcome::Undecided && !step.stage.is_at_low_load() {
-        let before = place.checked_sub(1).map(|before| &steps[before]);
-        if before.is_some_and(|before| step.counts_as_met_after(before)) {
-            words.push_str("; counted as met: both measurements are within the limits");
-            return words;
-        }
-        if steps.get(place + 1).is_some_and(|next| same(&next)) {
-            words.push_str("; measured once more");
-            return words;
-        }
-        let was_open = |step: &CapacityStep| {
-            !matches!(step.outcome, CapacityOutcome::Met | CapacityOutcome::Missed)
-        };
-        if !before.is_some_and(|before| same(&before) && was_open(before)) {
-            words.push_str("; there was no time to measure it once more");
-            return words;
-        }
-        words.push_str("; taken for missed");
-    }
-    let mut before = steps[..place].iter().rev().filter(same);
-    let held_before = before.find(|step| step.outcome == CapacityOutcome::Met);
-    let over = |held: &CapacityStep| units::duration(held.record.window_ns);
-    if let Some(held) = held_later(steps, place) {
-        let over = over(held);
-        let _ = write!(
-            words,
-            "; over {over} it held later: the miss was of a moment only"
-        );
-    } else if let Some(held) = held_before {
-        let over = over(held);
-        let _ = write!(
-            words,
-            "; over {over} it held before, but not always: the rate is too high"
-        );
+    let before = place.checked_sub(1).map(|before| &steps[before]);
+    if is_undecided && before.is_some_and(|before| step.counts_as_met_after(before)) {
+        words.push_str("; counted as met: both measurements are within the limits");
     }
     words
-}
-
-/// The later step in which the rate held that missed in this one.
-fn held_later(steps: &[CapacityStep], place: usize) -> Option<&CapacityStep> {
-    let missed = &steps[place];
-    let is_same = |other: &&CapacityStep| {
-        other.rate_per_s == missed.rate_per_s && other.outcome == CapacityOutcome::Met
-    };
-    let is_miss = matches!(
-        missed.outcome,
-        CapacityOutcome::Missed | CapacityOutcome::ClientLimited
-    );
-    steps[place + 1..].iter().find(is_same).filter(|_| is_miss)
-}
-
-/// Whether the reason of a step is shown without `-v`.
-fn always_says_why(steps: &[CapacityStep], place: usize) -> bool {
-    let step = &steps[place];
-    let held = |other: &CapacityStep| {
-        other.rate_per_s == step.rate_per_s && other.outcome == CapacityOutcome::Met
-    };
-    match step.outcome {
-        CapacityOutcome::Met => false,
-        CapacityOutcome::Undecided => !step.stage.is_at_low_load(),
-        _ => steps[..place].iter().any(held) || held_later(steps, place).is_some(),
-    }
 }
 
 fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
@@ -454,7 +379,7 @@ pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
 }
 
 /// The table of all steps.
-pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
+fn steps(capacity: &Capacity, page: &mut Page) {
     let (name, q) = quantile(capacity);
     let unit = per_s(capacity.load.as_ref());
     let heads = ["rate", "window", unit, &name, "up to", "errors"];
@@ -471,19 +396,15 @@ pub(super) fn steps(capacity: &Capacity, page: &mut Page) {
     }
 }
 
-/// Why steps did not hold: on a full page all of them.
+/// Why steps did not meet the objectives: on a full page all of them, else the last.
 fn reasons(capacity: &Capacity, page: &mut Page) {
     let (steps, unit) = (&capacity.steps, per_s(capacity.load.as_ref()));
-    let reasons: Vec<String> = (0..steps.len())
-        .map(|place| because(steps, place))
-        .collect();
-    let last_missed = reasons.iter().rposition(|because| !because.is_empty());
-    for (place, (step, because)) in steps.iter().zip(&reasons).enumerate() {
-        let is_shown =
-            page.is_full() || always_says_why(steps, place) || last_missed == Some(place);
-        if !is_shown || because.is_empty() {
-            continue;
-        }
+    let reasons = (0..steps.len()).map(|place| (&steps[place], because(steps, place)));
+    let mut reasons: Vec<_> = reasons.filter(|(_, words)| !words.is_empty()).collect();
+    if !page.is_full() {
+        reasons.drain(..reasons.len().saturating_sub(1));
+    }
+    for (step, because) in reasons {
         let words = format!("{} {unit}: {because}", units::rate(step.rate_per_s));
         page.row(&step_outcome(step).to_lowercase(), &[words], Tone::Plain);
     }

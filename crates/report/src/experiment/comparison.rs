@@ -5,16 +5,16 @@ use std::io;
 
 use brunt_judge::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
-    Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES, RoundRecord,
+    Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES,
 };
 use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::{capacity, described_server, environment, figure, half, known, load_of, per_s};
+use super::{capacity, described_server, environment, figure, half, load_of, per_s};
 use crate::figures::Object;
 use crate::foreign::{data_name, word, write_csv};
 use crate::objective::quantile;
-use crate::page::{Page, Role, Tone, WIDE};
+use crate::page::{Page, Role, Tone};
 use crate::{ReportError, units};
 
 /// The sections of a comparison.
@@ -27,9 +27,7 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     if let Some(plan) = load(compared) {
         page.row("load", &load_of(plan, None), Tone::Plain);
     }
-    for (label, items) in rounds(compared) {
-        page.row(label, &items, Tone::Plain);
-    }
+    rounds(compared, page);
     page.section("Environment", Role::Background);
     environment(&surroundings(compared), &compared.brunt_version, page);
     let pairs = compared.comparisons();
@@ -50,46 +48,17 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     if let Some(advice) = advice(compared) {
         page.row("next", &[advice], Tone::Plain);
     }
-    if page.is_full() {
-        page.section("All rounds", Role::Detail);
-        all_rounds(compared, per_s, page);
-        for (place, side) in compared.sides.iter().enumerate() {
-            if let Some(found) = &side.capacity {
-                page.section(&format!("All steps of {}", side_name(place)), Role::Detail);
-                capacity::steps(found, page);
-            }
-        }
-    }
 }
 
 /// What was asked to stay within bounds, and whether it did.
 fn limits(compared: &ComparedRounds, page: &mut Page) {
-    for asked in &compared.limits {
-        page.row("fail if", &[limit(asked)], Tone::Plain);
-    }
-    let [exceeded, not_judged, open, mut kept] = [
-        LimitStands::Exceeded,
-        LimitStands::NotJudged,
-        LimitStands::Open,
-        LimitStands::Kept,
-    ]
-    .map(|stand| limits_that(compared, stand));
-    if !compared.limits.is_empty() && exceeded.is_empty() && not_judged.is_empty() {
-        let words = if open.is_empty() {
-            "each limit is shown to be kept"
-        } else {
-            "no limit is shown to be exceeded"
-        };
-        page.row("", &[words.to_owned()], Tone::Plain);
-    }
-    kept.retain(|_| page.is_full());
-    for (label, limits, tone) in [
-        ("EXCEEDED", exceeded, Tone::Bad),
-        ("not judged", not_judged, Tone::Bad),
-        ("open", open, Tone::Warning),
-        ("kept", kept, Tone::Plain),
+    for (label, stand, tone) in [
+        ("EXCEEDED", LimitStands::Exceeded, Tone::Bad),
+        ("not judged", LimitStands::NotJudged, Tone::Bad),
+        ("open", LimitStands::Open, Tone::Warning),
+        ("kept", LimitStands::Kept, Tone::Plain),
     ] {
-        for words in limits {
+        for words in limits_that(compared, stand) {
             page.row(label, &[words], tone);
         }
     }
@@ -163,28 +132,6 @@ fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
         .with("change", comparison.change)
 }
 
-/// The table of every round of every side.
-fn all_rounds(compared: &ComparedRounds, per_s: &str, page: &mut Page) {
-    let rounds = compared.sides.iter().map(|side| side.rounds.len());
-    let most = rounds.max().unwrap_or(0);
-    if most == 0 {
-        return;
-    }
-    page.table_head(WIDE, "round", &[per_s, "p50", "p99"], "verdict");
-    let ns = |ns| known(ns, units::duration);
-    for place in 0..most {
-        for (number, side) in compared.sides.iter().enumerate() {
-            let Some(round) = side.rounds.get(place) else {
-                continue;
-            };
-            let rate = known(round.successes_per_s, units::rate);
-            let cells = [rate, ns(round.response.p50_ns), ns(round.response.p99_ns)];
-            let label = format!("{} {}", place + 1, side_name(number));
-            page.table_row(WIDE, &label, &cells, round.verdict.name(), Tone::Plain);
-        }
-    }
-}
-
 /// The load of each round; absent of searches, whose rates are their steps'.
 fn load(compared: &ComparedRounds) -> Option<&Plan> {
     let is_search = compared.compared.contains(&Compared::CapacityPerS);
@@ -248,33 +195,29 @@ fn verdict_words(side: &ComparedSide) -> String {
             format!("{name}: {}", round.because)
         };
     }
-    let counts = verdicts(&side.rounds).into_iter();
-    let words = counts.map(|(name, count)| format!("{name} {count}"));
-    words.collect::<Vec<_>>().join(", ").replace('_', "-")
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for round in &side.rounds {
+        *counts.entry(round.verdict.name()).or_default() += 1;
+    }
+    let words = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    words.collect::<Vec<_>>().join(", ").to_lowercase()
 }
 
-/// What was measured of each side, by label.
-fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
-    let mut rows = Vec::new();
-    let windows = || {
-        let rounds = compared.sides.iter().filter_map(|side| side.rounds.first());
-        let mut windows: Vec<_> = rounds
-            .map(|round| units::duration(round.window_ns))
-            .collect();
-        windows.dedup();
-        windows
-    };
+/// The rows of what was measured of each side.
+fn rounds(compared: &ComparedRounds, page: &mut Page) {
+    let sides = || compared.sides.iter();
+    let windows = sides().filter_map(|side| side.rounds.first());
+    let mut windows: Vec<_> = windows
+        .map(|round| units::duration(round.window_ns))
+        .collect();
+    windows.dedup();
+    let window = format!("{} each", windows.join(" and "));
     let pairs = compared.pairs();
-    if compared.sides.iter().any(|side| side.single_run.is_some()) {
-        let mut items = vec!["one of each, stored before".to_owned()];
-        items.push(match &windows()[..] {
-            [same] => format!("{same} each"),
-            several => several.join(" and "),
-        });
-        rows.push(("runs", items));
+    if sides().any(|side| side.single_run.is_some()) {
+        let items = ["one of each, stored before".to_owned(), window];
+        page.row("runs", &items, Tone::Plain);
     } else if pairs > 0 {
-        let mut items = vec![format!("{pairs} of each, in turns")];
-        items.extend(windows().first().map(|window| format!("{window} each")));
+        let mut items = vec![format!("{pairs} of each, in turns"), window];
         let planned = compared.pairs_planned.map_or(pairs, |pairs| pairs as usize);
         items.extend(match compared.ended_early {
             Some(EndedEarly::Interrupted) => Some(format!("interrupted: {planned} were planned")),
@@ -282,16 +225,18 @@ fn rounds(compared: &ComparedRounds) -> Vec<(&'static str, Vec<String>)> {
             None if pairs > planned => Some(format!("{} more than planned", pairs - planned)),
             None => None,
         });
-        rows.push(("rounds", items));
+        page.row("rounds", &items, Tone::Plain);
     }
-    let sides = compared.sides.iter();
-    let capacities: Vec<_> = sides.filter_map(|side| side.capacity.as_ref()).collect();
-    if let Some(first) = capacities.first() {
-        rows.push(("objectives", capacity::asked(first)));
-        let steps: usize = capacities.iter().map(|search| search.steps.len()).sum();
-        rows.push(("searches", vec![format!("{steps} steps, in turns")]));
+    let searches: Vec<_> = sides().filter_map(|side| side.capacity.as_ref()).collect();
+    if let Some(first) = searches.first() {
+        page.row("objectives", &capacity::asked(first), Tone::Plain);
+        let steps: usize = searches.iter().map(|search| search.steps.len()).sum();
+        page.row(
+            "searches",
+            &[format!("{steps} steps, in turns")],
+            Tone::Plain,
+        );
     }
-    rows
 }
 
 /// A value of it in words; rates are of `per_s`.
@@ -414,43 +359,32 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
 
 /// A row per round of each side; where each was searched for its capacity, a row per step.
 pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Result<(), ReportError> {
-    const COLUMNS: &str =
-        "side url pair started_unix_ms window_ns verdict successes_per_s error_share";
-    let mut header: Vec<String> = COLUMNS.split(' ').map(str::to_owned).collect();
-    let names = ROUND_QUANTILES.map(|(name, _)| format!("response_{}_ns", name.replace('.', "_")));
-    header.extend(names);
-    header.extend(["stage", "outcome", "rate_per_s"].map(str::to_owned));
-    let row = |place: usize, side: &ComparedSide, number: usize, round: &RoundRecord| {
-        let mut row = vec![
-            side_name(place),
-            side.url.clone(),
-            (number + 1).to_string(),
-            round.started_unix_ms.to_string(),
-            round.window_ns.to_string(),
-            data_name(round.verdict),
-            figure(round.successes_per_s),
-            figure(round.error_share()),
-        ];
-        row.extend(ROUND_QUANTILES.map(|(_, q)| figure(round.response.quantile_ns(q))));
-        row
-    };
+    const COLUMNS: &str = "side url pair started_unix_ms window_ns verdict successes_per_s error_share \
+         response_p50_ns response_p90_ns response_p99_ns response_p99_9_ns stage outcome rate_per_s";
+    let header: Vec<String> = COLUMNS.split(' ').map(str::to_owned).collect();
     let rows = compared.sides.iter().enumerate().flat_map(|(place, side)| {
-        let rounds = side.rounds.iter().enumerate().map(move |(number, round)| {
-            let mut row = row(place, side, number, round);
-            row.extend([const { String::new() }; 3]);
-            row
-        });
+        let rounds = side.rounds.iter().map(|round| (round, None)).enumerate();
         let steps = side.capacity.iter().flat_map(|capacity| &capacity.steps);
-        let steps = steps.enumerate().map(move |(number, step)| {
-            let mut row = row(place, side, number, &step.record);
+        let steps = steps.map(|step| (&step.record, Some(step))).enumerate();
+        rounds.chain(steps).map(move |(number, (round, step))| {
+            let mut row = vec![
+                side_name(place),
+                side.url.clone(),
+                (number + 1).to_string(),
+                round.started_unix_ms.to_string(),
+                round.window_ns.to_string(),
+                data_name(round.verdict),
+                figure(round.successes_per_s),
+                figure(round.error_share()),
+            ];
+            row.extend(ROUND_QUANTILES.map(|(_, q)| figure(round.response.quantile_ns(q))));
             row.extend([
-                capacity::stage(step.stage).to_owned(),
-                data_name(step.outcome),
-                step.rate_per_s.to_string(),
+                figure(step.map(|step| capacity::stage(step.stage))),
+                figure(step.map(|step| data_name(step.outcome))),
+                figure(step.map(|step| step.rate_per_s)),
             ]);
             row
-        });
-        rounds.chain(steps)
+        })
     });
     write_csv(&header, rows, out)
 }
@@ -469,16 +403,13 @@ const LABEL_CHARS_MAX: usize = 20;
 /// What the sides are called in sentences: by their labels, where each has a short one of its own;
 /// else A, B, C and so on.
 fn names(compared: &ComparedRounds) -> Vec<String> {
-    let sides = compared.sides.iter();
-    let labels: Option<BTreeSet<&str>> = sides
-        .map(|side| side.label.as_deref().filter(|label| is_name(label)))
-        .collect();
-    match labels {
-        Some(labels) if labels.len() == compared.sides.len() => {
-            let labels = compared.sides.iter().filter_map(|side| side.label.clone());
-            labels.collect()
-        }
-        _ => (0..compared.sides.len()).map(side_name).collect(),
+    let labels = compared.sides.iter().filter_map(|side| side.label.clone());
+    let labels: Vec<String> = labels.filter(|label| is_name(label)).collect();
+    let different: BTreeSet<&String> = labels.iter().collect();
+    if different.len() == compared.sides.len() {
+        labels
+    } else {
+        (0..compared.sides.len()).map(side_name).collect()
     }
 }
 
@@ -521,22 +452,10 @@ fn advice(compared: &ComparedRounds) -> Option<String> {
     let rounds = compared.sides.iter().flat_map(|side| &side.rounds);
     let rates = rounds.filter_map(|round| round.successes_per_s);
     let slowest = rates.fold(f64::INFINITY, f64::min);
-    let rate = half(slowest).map_or_else(|| "-r RATE".to_owned(), |half| format!("-r {half}"));
-    let plan = compared.load.as_ref();
-    let is_planned = plan.is_some_and(|plan| plan.load.model.schedule().is_some());
-    let mut ways = vec![if is_planned {
-        format!("use a lower rate ({rate})")
-    } else {
-        format!("compare response times at a rate that brunt keeps ({rate})")
-    }];
-    let connections = plan.map_or(1, |plan| plan.load.connections.get());
-    if connections > 1 {
-        let fewer = connections.div_ceil(4);
-        ways.push(format!("use fewer connections (-c {fewer})"));
-    }
-    let ways = ways.join(", ");
+    let rate = half(slowest).unwrap_or_else(|| "RATE".to_owned());
     Some(format!(
-        "brunt was the limit of all sides: {ways}, or give brunt more CPUs"
+        "brunt was the limit of all sides: compare response times at a rate that brunt keeps \
+         (-r {rate}), or give brunt more CPUs"
     ))
 }
 
@@ -576,9 +495,7 @@ fn basis(comparison: &Comparison) -> String {
         Basis::SingleRuns => "from within one run of each: how runs vary from one to the next is \
                               not shown"
             .to_owned(),
-        Basis::Searches => "by the rates that held and missed in one search of each: how searches \
-                            vary is not shown"
-            .to_owned(),
+        Basis::Searches => "by one search of each: how searches vary is not shown".to_owned(),
     }
 }
 
@@ -616,7 +533,7 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
     };
     let (verb, as_times, [more, less]) = match compared {
         Compared::SuccessesPerS => ("is", "as fast as", ["faster", "slower"]),
-        Compared::CapacityPerS => ("holds", "as much as", ["more", "less"]),
+        Compared::CapacityPerS => ("can take", "as much as", ["more", "less"]),
         Compared::ResponseQuantile(_) => ("is", "that of", ["higher", "lower"]),
         Compared::ServerCpu => (
             "uses",
@@ -668,15 +585,6 @@ fn compared_names(compared: Compared) -> [String; 3] {
 fn compared_of(found: &ComparedPair) -> String {
     let [heading, ..] = compared_names(found.comparison.compared);
     heading
-}
-
-/// How often each verdict was given, by its name in data.
-fn verdicts(rounds: &[RoundRecord]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for round in rounds {
-        *counts.entry(data_name(round.verdict)).or_default() += 1;
-    }
-    counts
 }
 
 /// What is asked, as it is typed: `p99 > +5 %`.

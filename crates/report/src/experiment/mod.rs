@@ -8,14 +8,14 @@ mod sweep;
 use std::io;
 
 use brunt_judge::{Capacity, ComparedRounds, Sweep, SweepAxis};
-use brunt_load::{LoadModel, Plan};
+use brunt_load::{LoadModel, Plan, Schedule};
 use brunt_record::{Environment, MachineDescription, ServerDescription};
 
 use crate::figures::Object;
 use crate::foreign::{word, write_json};
 use crate::layout::html::Head;
 use crate::page::{Page, Tone};
-use crate::run::load::command;
+use crate::run::load;
 use crate::units::counted;
 use crate::{Format, ReportError, Style, figures, layout, units};
 
@@ -58,10 +58,8 @@ pub fn write_experiment(
         (Format::Text, experiment) => out.write_all(text(experiment, style).as_bytes())?,
         (Format::Html, experiment) => out.write_all(html(experiment)?.as_bytes())?,
         (Format::Markdown, Experiment::Comparison(_)) => {
-            let mut page = Page::unbroken();
-            sections(experiment, &mut page);
-            let text = layout::markdown("brunt compare", &page);
-            out.write_all(text.as_bytes())?;
+            let text = text(experiment, &layout::html::TEXT);
+            out.write_all(layout::markdown("brunt compare", &text).as_bytes())?;
         }
         (Format::Markdown, _) => return Err(ReportError::MarkdownOfComparison),
         (Format::Json, Experiment::Sweep(sweep)) => write_json(out, &sweep::stored(sweep))?,
@@ -99,18 +97,22 @@ fn text(experiment: &Experiment, style: &Style) -> String {
 fn html(experiment: &Experiment) -> Result<String, ReportError> {
     let mut page = Page::unbroken();
     sections(experiment, &mut page);
-    let url = |url: &str| word(url).into_owned();
-    let (kind, heading) = match experiment {
-        Experiment::Sweep(sweep) => ("sweep", url(&sweep.plan.url)),
-        Experiment::Comparison(compared) => ("compare", comparison::sides(compared)),
-        Experiment::Capacity(capacity) => ("find", url(&capacity.plan.url)),
-    };
-    let data = match experiment {
-        Experiment::Sweep(sweep) => sweep::charts(sweep),
-        Experiment::Comparison(compared) => comparison::charts(compared),
-        Experiment::Capacity(capacity) => {
-            Object::new().with("searches", [capacity::chart(capacity, None)])
-        }
+    let (kind, heading, data) = match experiment {
+        Experiment::Sweep(sweep) => (
+            "sweep",
+            word(&sweep.plan.url).into_owned(),
+            sweep::charts(sweep),
+        ),
+        Experiment::Comparison(compared) => (
+            "compare",
+            comparison::sides(compared),
+            comparison::charts(compared),
+        ),
+        Experiment::Capacity(capacity) => (
+            "find",
+            word(&capacity.plan.url).into_owned(),
+            Object::new().with("searches", [capacity::chart(capacity, None)]),
+        ),
     };
     let head = Head {
         kind,
@@ -171,7 +173,7 @@ fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) 
     }
     page.row("client", &items, Tone::Plain);
     if let Some(words) = environment.command.as_ref().filter(|_| page.is_full()) {
-        page.row("command", &[command(words)], Tone::Plain);
+        page.row("command", &[load::command(words)], Tone::Plain);
     }
 }
 
@@ -219,48 +221,44 @@ fn per_s(load: Option<&Plan>) -> &'static str {
 
 /// The load of a round in a few words, but for what is `varied`.
 fn load_of(plan: &Plan, varied: Option<SweepAxis>) -> Vec<String> {
-    let mut items = Vec::new();
     let (outline, unit) = (plan.traffic.requests.outline(), plan.unit());
+    let is_varied = |axis| varied == Some(axis);
+    let rate = |schedule: &Schedule, unit: &str| {
+        if is_varied(SweepAxis::Rate) {
+            "at each rate".to_owned()
+        } else {
+            load::rate(schedule, unit)
+        }
+    };
     let first = outline.first.as_ref();
-    items.push(match (&outline.list, first) {
+    let mut items = vec![match (&outline.list, first) {
         (Some(list), _) => format!("a list of {} requests", units::count(list.requests)),
         (None, Some(first)) => first.method.clone(),
         (None, None) => "messages".to_owned(),
-    });
+    }];
     items.push(match &plan.load.model {
         LoadModel::Closed { .. } => "closed loop".to_owned(),
         LoadModel::Held { .. } => "nothing, connections held".to_owned(),
-        LoadModel::Open { schedule, .. } => match schedule.rate_per_s() {
-            _ if varied == Some(SweepAxis::Rate) => {
-                format!("{} at each rate, {}", unit.many, schedule.process().name())
-            }
-            Some(rate) => {
-                let (rate, process) = (units::rate(rate), schedule.process().name());
-                format!("{rate} {}, {process}", unit.per_s)
-            }
-            None => format!("{} in stages", unit.many),
-        },
-        LoadModel::Sessions { schedule, .. } => match schedule.rate_per_s() {
-            _ if varied == Some(SweepAxis::Rate) => "connections at each rate".to_owned(),
-            Some(rate) => format!("{} connections/s", units::rate(rate)),
-            None => "connections in stages".to_owned(),
-        },
+        LoadModel::Open { schedule, .. } => {
+            format!("open loop, {}", rate(schedule, unit.per_s))
+        }
+        LoadModel::Sessions { schedule, .. } => {
+            format!("sessions, {}", rate(schedule, "connections/s"))
+        }
     });
-    if varied != Some(SweepAxis::Connections) {
+    if !is_varied(SweepAxis::Connections) {
         let connections = plan.load.connections.get().into();
         items.push(counted(connections, "connection", "connections"));
     }
-    if plan.traffic.pipeline.get() > 1 {
-        items.push(format!(
-            "{} requests in flight on each",
-            plan.traffic.pipeline
-        ));
+    let (pipeline, streams) = (plan.traffic.pipeline.get(), plan.traffic.streams.get());
+    if pipeline > 1 {
+        items.push(format!("{pipeline} requests in flight on each"));
     }
-    if plan.traffic.streams.get() > 1 && varied != Some(SweepAxis::Streams) {
-        items.push(format!("{} streams on each", plan.traffic.streams));
+    if streams > 1 && !is_varied(SweepAxis::Streams) {
+        items.push(format!("{streams} streams on each"));
     }
     let body_bytes = first.map_or(0, |first| first.body_bytes);
-    if body_bytes > 0 && varied != Some(SweepAxis::BodyBytes) {
+    if body_bytes > 0 && !is_varied(SweepAxis::BodyBytes) {
         items.push(format!("bodies of {}", units::bytes(body_bytes)));
     }
     if plan.tls().is_some() {

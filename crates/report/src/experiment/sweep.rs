@@ -89,11 +89,17 @@ fn varied(sweep: &Sweep) -> String {
     }
 }
 
-/// What was found, as label and words.
-fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
+/// The rows of what was found.
+fn findings(sweep: &Sweep, page: &mut Page) {
     let axis = sweep.plan.varied;
-    let mut found = Vec::new();
-    let points = sweep.points();
+    let shortfall = shortfall(sweep);
+    let is_complete = shortfall.is_none();
+    let tone = if is_complete {
+        Tone::Strong
+    } else {
+        Tone::Warning
+    };
+    let mut found = |label, words| page.row(label, &[words], tone);
     if let Some(SweepHighest {
         value: best,
         successes_per_s: rate,
@@ -106,33 +112,35 @@ fn findings(sweep: &Sweep) -> Vec<(&'static str, String)> {
         if from < best {
             let _ = write!(words, "; {} give as much", named(axis, from));
         }
-        found.push(("highest", words));
+        found("highest", words);
     }
     let is_rate = axis == SweepAxis::Rate;
     let of = if is_rate { "p99" } else { "the throughput" };
     match sweep.knee() {
-        Some(knee) => {
-            let knee = named(axis, knee);
-            found.push(("knee", format!("{knee}: there {of} bends (Kneedle)")));
-        }
+        Some(knee) => found(
+            "knee",
+            format!("{}: there {of} bends (Kneedle)", named(axis, knee)),
+        ),
         None if matches!(axis, SweepAxis::BodyBytes | SweepAxis::Requests) => {}
-        None => found.push(("knee", format!("none: {of} does not bend"))),
+        None => found("knee", format!("none: {of} does not bend")),
     }
     if let Some(turn) = sweep.turn() {
         let to = named(axis, turn.concurrency_limited_to);
         let from = value(axis, turn.server_limited_from);
         let words = format!("concurrency up to {to}, the server from {from} on");
-        found.push(("limit", words));
+        found("limit", words);
     }
-    let widest = points
-        .iter()
-        .filter_map(|point| half_width(point.successes_per_s?));
-    if let Some(widest) = widest.reduce(f64::max) {
+    let points = sweep.points();
+    let widths = points.iter();
+    let widths = widths.filter_map(|point| half_width(point.successes_per_s?));
+    if let Some(widest) = widths.reduce(f64::max) {
         let widest = units::percent(widest);
         let words = format!("every median is known to ±{widest} or better (95 %)");
-        found.push(("precision", words));
+        found("precision", words);
     }
-    found
+    if let Some(words) = shortfall {
+        page.row("incomplete", &[words], Tone::Warning);
+    }
 }
 
 /// Half of the interval's width, as a share of the median.
@@ -216,19 +224,7 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
     }
     page.section("What was found", Role::Outcome);
-    let shortfall = shortfall(sweep);
-    let is_complete = shortfall.is_none();
-    let tone = if is_complete {
-        Tone::Strong
-    } else {
-        Tone::Warning
-    };
-    for (label, words) in findings(sweep) {
-        page.row(label, &[words], tone);
-    }
-    if let Some(words) = shortfall {
-        page.row("incomplete", &[words], Tone::Warning);
-    }
+    findings(sweep, page);
 }
 
 /// A figure of a value: its name, its unit, and where it is.
@@ -238,7 +234,7 @@ type SpreadColumn = (
     fn(&SweepPoint) -> Option<Spread>,
 );
 /// A part of a figure: its name, and where it is.
-type Part = (&'static str, fn(&Spread) -> Option<f64>);
+type SpreadPart = (&'static str, fn(&Spread) -> Option<f64>);
 
 /// The figures that have five columns each: the ends over the rounds, the median, and the ends of
 /// its interval.
@@ -264,7 +260,7 @@ const SPREADS: &[SpreadColumn] = &[
 ];
 
 /// What there is of each.
-const PARTS: &[Part] = &[
+const PARTS: &[SpreadPart] = &[
     ("min", |spread| Some(spread.min)),
     ("median", |spread| Some(spread.median)),
     ("max", |spread| Some(spread.max)),

@@ -56,10 +56,10 @@ pub(crate) fn document(
 ) -> Result<String, ReportError> {
     let data = json(data).map_err(ReportError::Encode)?;
     let policy = assets::policy();
-    let sections = sections_html(page.sections());
+    let [answers, others] = sections_html(page.sections());
     let (title, text) = (escaped(&head.title), lines(text));
     let (header, figures) = (header(head), key_figures(&head.figures));
-    let mut html = String::with_capacity(sections.rest.len() + data.len() + (80 << 10));
+    let mut html = String::with_capacity(others.len() + data.len() + (80 << 10));
     // What stands between two brackets is the name of what belongs there.
     for part in assets::PAGE.split("{{") {
         let (name, behind) = part.split_once("}}").unwrap_or(("", part));
@@ -69,9 +69,9 @@ pub(crate) fn document(
             "uplot style" => assets::UPLOT_STYLE.text,
             "style" => assets::STYLE.text,
             "header" => &header,
-            "outcome" => &sections.outcome,
+            "outcome" => &answers,
             "figures" => &figures,
-            "sections" => &sections.rest,
+            "sections" => &others,
             "text" => &text,
             "data" => &data,
             "uplot licence" => assets::UPLOT_LICENCE,
@@ -110,12 +110,10 @@ fn key_figures(figures: &[KeyFigure]) -> String {
 
 impl KeyFigure {
     fn html(&self) -> String {
-        let (value, more) = match (self.value.split_once(" ("), self.value.split_once(" ±")) {
-            (Some((value, rest)), _) => (value, rest.trim_end_matches(')').to_owned()),
-            (None, Some((value, rest))) => (value, format!("±{rest}")),
-            (None, None) => (&*self.value, String::new()),
-        };
-        let mut beside = vec![more, self.beside.clone()];
+        let starts = [" (", " ±"].map(|start| self.value.find(start));
+        let end = starts.into_iter().flatten().min();
+        let (value, more) = self.value.split_at(end.unwrap_or(self.value.len()));
+        let mut beside = vec![more.trim_matches([' ', '(', ')']), &self.beside];
         beside.retain(|words| !words.is_empty());
         format!(
             "<div class=\"tile\"><span class=\"label\">{}</span><span class=\"value\">{}</span>\
@@ -127,30 +125,20 @@ impl KeyFigure {
     }
 }
 
-/// The sections of a page.
-#[derive(Debug, Default)]
-struct Sections {
-    /// What stands before all sections, and the answers.
-    outcome: String,
-    /// All others.
-    rest: String,
-}
-
-/// These sections in order. One without anything in it is left out.
-fn sections_html(sections: &[Section]) -> Sections {
-    let mut html = Sections::default();
-    let mut background = String::new();
+/// What stands before all sections with the answers, and all other sections, of which the background
+/// comes last. One without anything in it is left out.
+fn sections_html(sections: &[Section]) -> [String; 2] {
+    let (mut answers, mut others, mut background) = (String::new(), String::new(), String::new());
     for (number, part) in sections.iter().enumerate() {
         let id = format!("section-{number}");
         match part.role {
-            _ if part.title.is_empty() => html.outcome.push_str(&parts(&part.entries)),
-            Role::Outcome => html.outcome.push_str(&outcome(&id, &part.entries)),
+            _ if part.title.is_empty() => answers.push_str(&parts(&part.entries)),
+            Role::Outcome => answers.push_str(&outcome(&id, &part.entries)),
             Role::Background => background.push_str(&section(&id, part)),
-            _ => html.rest.push_str(&section(&id, part)),
+            Role::Figures | Role::Detail => others.push_str(&section(&id, part)),
         }
     }
-    html.rest.push_str(&background);
-    html
+    [answers, others + &background]
 }
 
 /// A section; a detail is folded, for those who want it.
@@ -189,72 +177,33 @@ fn outcome(id: &str, content: &[Entry]) -> String {
     )
 }
 
+/// Ends of what may be open: a list, the headings of a table, and its rows.
+const LIST_END: &str = "</dl>\n";
+const HEAD_END: &str = "</thead></table></div>\n";
+const TABLE_END: &str = "</tbody></table></div>\n";
+
+/// Rows as lists of labels and items, tables as tables.
 fn parts(content: &[Entry]) -> String {
-    let mut parts = Parts::default();
+    let mut html = String::new();
+    let mut end = "";
+    // Cells of the table's rows, without the label.
+    let mut columns = 0;
+    // Writing to a string does not fail.
     for entry in content {
-        parts.add(entry);
-    }
-    parts.open(Open::None);
-    parts.html
-}
-
-/// Which element is open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Open {
-    #[default]
-    None,
-    List,
-    /// The headings of a table.
-    Head,
-    /// The rows of a table with so many cells each, the label and the note included.
-    Rows(usize),
-}
-
-#[derive(Default)]
-struct Parts {
-    html: String,
-    open: Open,
-}
-
-impl Parts {
-    /// Closes what is open, and opens what is wanted, unless it is open.
-    fn open(&mut self, wanted: Open) {
-        if self.open == wanted {
-            return;
-        }
-        self.html.push_str(match (self.open, wanted) {
-            (Open::Head, Open::Rows(_)) => "</thead>\n<tbody>\n",
-            (Open::None, _) => "",
-            (Open::List, _) => "</dl>\n",
-            (Open::Head, _) => "</thead></table></div>\n",
-            (Open::Rows(_), _) => "</tbody></table></div>\n",
-        });
-        self.html.push_str(match wanted {
-            Open::List => "<dl>\n",
-            Open::Head => "<div class=\"scroll\"><table>\n<thead>",
-            Open::None | Open::Rows(_) => "",
-        });
-        self.open = wanted;
-    }
-
-    fn add(&mut self, entry: &Entry) {
-        // Writing to a string does not fail.
         match entry {
             Entry::Blank => {}
             Entry::Line(text, tone) => {
-                self.open(Open::None);
-                let text = escaped(text);
-                let class = data_name(tone);
-                _ = writeln!(self.html, "<p class=\"{class}\">{text}</p>");
+                let (class, text) = (data_name(tone), escaped(text));
+                _ = writeln!(html, "{end}<p class=\"{class}\">{text}</p>");
+                end = "";
             }
             Entry::Charts(name) => {
-                self.open(Open::None);
-                let place = format!("<div class=\"figures\" data-group=\"{name}\"></div>\n");
-                self.html.push_str(&place);
+                _ = writeln!(
+                    html,
+                    "{end}<div class=\"figures\" data-group=\"{name}\"></div>"
+                );
+                end = "";
             }
-            Entry::Row {
-                label, items, tone, ..
-            } => self.row(label, items, *tone),
             Entry::Cells {
                 is_head: true,
                 label,
@@ -262,52 +211,60 @@ impl Parts {
                 note,
                 ..
             } => {
-                self.open(Open::Head);
-                self.html.push_str("<tr>");
+                if end != HEAD_END {
+                    _ = write!(html, "{end}<div class=\"scroll\"><table>\n<thead>");
+                    end = HEAD_END;
+                }
+                html.push_str("<tr>");
                 for cell in [label].into_iter().chain(cells).chain([note]) {
                     let cell = escaped(cell.trim());
-                    _ = write!(self.html, "<th scope=\"col\">{cell}</th>");
+                    _ = write!(html, "<th scope=\"col\">{cell}</th>");
                 }
-                self.html.push_str("</tr>");
+                html.push_str("</tr>");
             }
             Entry::Cells {
                 label, cells, note, ..
             } => {
-                self.open(Open::Rows(cells.len() + 2));
-                let label = escaped(label.trim());
-                _ = write!(self.html, "<tr><th scope=\"row\">{label}</th>");
-                for cell in cells {
-                    _ = write!(self.html, "<td>{}</td>", escaped(cell));
+                if end == HEAD_END {
+                    html.push_str("</thead>\n<tbody>\n");
+                    end = TABLE_END;
                 }
-                let note = escaped(note);
-                _ = writeln!(self.html, "<td class=\"note\">{note}</td></tr>");
+                columns = cells.len() + 1;
+                let (label, note) = (escaped(label.trim()), escaped(note));
+                _ = write!(html, "<tr><th scope=\"row\">{label}</th>");
+                for cell in cells {
+                    _ = write!(html, "<td>{}</td>", escaped(cell));
+                }
+                _ = writeln!(html, "<td class=\"note\">{note}</td></tr>");
+            }
+            Entry::Row {
+                label, items, tone, ..
+            } => {
+                let is_below = label.is_empty() || label.starts_with(' ');
+                let (label, words) = (escaped(label.trim()), joined(items));
+                if end == TABLE_END && is_below {
+                    // Within a table, such a row continues the one above it.
+                    _ = writeln!(
+                        html,
+                        "<tr><th scope=\"row\">{label}</th>\
+                         <td class=\"words\" colspan=\"{columns}\">{words}</td></tr>"
+                    );
+                    continue;
+                }
+                if end != LIST_END {
+                    _ = writeln!(html, "{end}<dl>");
+                    end = LIST_END;
+                }
+                let sub = if is_below { " class=\"sub\"" } else { "" };
+                let class = data_name(tone);
+                _ = writeln!(
+                    html,
+                    "<div{sub}><dt>{label}</dt><dd class=\"{class}\">{words}</dd></div>"
+                );
             }
         }
     }
-
-    fn row(&mut self, label: &str, items: &[String], tone: Tone) {
-        let is_below = label.is_empty() || label.starts_with(' ');
-        let (label, words) = (escaped(label.trim()), joined(items));
-        // Within a table, a row without a label continues the row above it.
-        if let Open::Rows(cells) = self.open
-            && is_below
-        {
-            let span = cells.saturating_sub(1);
-            _ = writeln!(
-                self.html,
-                "<tr><th scope=\"row\">{label}</th>\
-                 <td class=\"words\" colspan=\"{span}\">{words}</td></tr>"
-            );
-            return;
-        }
-        self.open(Open::List);
-        let sub = if is_below { " class=\"sub\"" } else { "" };
-        let class = data_name(tone);
-        _ = writeln!(
-            self.html,
-            "<div{sub}><dt>{label}</dt><dd class=\"{class}\">{words}</dd></div>"
-        );
-    }
+    html + end
 }
 
 /// The items, one after the other.

@@ -1,10 +1,8 @@
 //! The ways to lay a page out: as text, with labels in one column, items beside them, wrapped at
 //! the page's width; as Markdown, for pull requests; and as HTML.
 
-use std::fmt::Write;
-
 use crate::foreign::{self, printable};
-use crate::page::{Entry, LABEL, Page, Role, Tone};
+use crate::page::{Entry, LABEL, Page, Tone};
 use crate::wrap::{columns, lines};
 
 mod assets;
@@ -77,7 +75,8 @@ impl Text {
                 let mut line = grid.aligned(cells);
                 // Empty cells at the end leave the note their room.
                 line.truncate(line.trim_end().len());
-                if !note.is_empty() && grid.has_room(cells, note, self.width) {
+                let columns_used = grid.label + columns(&line) + 2 + columns(note);
+                if !note.is_empty() && columns_used <= self.width {
                     line.push_str("  ");
                     line.push_str(note);
                 }
@@ -129,54 +128,13 @@ impl Text {
     }
 }
 
-/// The page as Markdown below this title, without details.
-pub(crate) fn markdown(title: &str, page: &Page) -> String {
-    let mut text = format!("### {title}\n");
-    let sections = page.sections().iter();
-    let shown = sections.filter(|section| section.role != Role::Detail);
-    let entries = shown.flat_map(|section| [&Entry::Blank].into_iter().chain(&section.entries));
-    let mut is_list = false;
-    for entry in entries {
-        let is_row = matches!(entry, Entry::Row { .. });
-        if is_row && !is_list {
-            text.push('\n');
-        }
-        is_list = is_row;
-        // Writing to a string does not fail.
-        match entry {
-            Entry::Blank | Entry::Charts(_) => {}
-            Entry::Line(line, _) => _ = writeln!(text, "\n{}", foreign::markdown(line)),
-            Entry::Row {
-                label, items, tone, ..
-            } => _ = writeln!(text, "- {}", markdown_row(label.trim(), items, *tone)),
-            Entry::Cells {
-                is_head,
-                label,
-                cells,
-                note,
-                ..
-            } => {
-                let cells = [label].into_iter().chain(cells).chain([note]);
-                let cells: Vec<String> = cells.map(|cell| foreign::markdown(cell.trim())).collect();
-                let before = if *is_head { "\n" } else { "" };
-                _ = writeln!(text, "{before}| {} |", cells.join(" | "));
-                if *is_head {
-                    _ = writeln!(text, "|{}", "---|".repeat(cells.len()));
-                }
-            }
-        }
+/// A text as Markdown below this title: as code, which keeps its columns, and of which nothing is
+/// obeyed.
+pub(crate) fn markdown(title: &str, text: &str) -> String {
+    let mut markdown = format!("### {title}\n\n");
+    for line in text.lines() {
+        let indent = if line.is_empty() { "" } else { "    " };
+        markdown.extend([indent, line, "\n"]);
     }
-    text
-}
-
-/// A label and its items; what stands out is bold.
-fn markdown_row(label: &str, items: &[String], tone: Tone) -> String {
-    let words = foreign::markdown(&items.join(" · "));
-    let words = match tone {
-        Tone::Plain => words,
-        _ => format!("**{words}**"),
-    };
-    let label = foreign::markdown(label);
-    let colon = if label.is_empty() { "" } else { ": " };
-    format!("{label}{colon}{words}")
+    markdown
 }

@@ -1,6 +1,7 @@
 //! The rows of one-way streams: bytes per second, what held them up, and who used the CPU for them.
 
 use brunt_judge::{Bandwidth, BandwidthInterval, CountBeside, Figure, Judged, RunFigures, Verdict};
+use brunt_load::Streams;
 use brunt_record::Run;
 
 use super::verdict;
@@ -16,64 +17,46 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let Some(one_way) = run.plan.one_way() else {
         return;
     };
-    let bandwidth = Bandwidth::of(run, &judged.summary);
-    headline(judged, &bandwidth, page);
-    if judged.withheld().is_some() {
+    if verdict::withheld("bandwidth", judged, page) {
         return;
     }
+    let bandwidth = Bandwidth::of(run, &judged.summary);
+    // What an echo sends back is printed as well. The end of a stream may be counted as a byte.
+    let ends = judged.summary.lifetime.connections_opened;
+    let has_down = one_way.receives || bandwidth.down_bytes > ends;
+    let is_least = judged.judgement.verdict == Verdict::ClientLimited;
+    let least = if is_least { "at least " } else { "" };
+    let mut items = Vec::new();
+    for (way, is_shown, figure) in [
+        ("up", one_way.sends, &bandwidth.up_bytes_per_s),
+        ("down", has_down, &bandwidth.down_bytes_per_s),
+    ] {
+        items.extend(is_shown.then(|| match figure {
+            Figure::Known(bytes_per_s) => {
+                let bits = units::bits_per_s(*bytes_per_s * 8.0);
+                format!("{way} {least}{bits} ({})", units::bytes_per_s(*bytes_per_s))
+            }
+            Figure::Absent(reason) => format!("{way} not known: {reason}"),
+        }));
+    }
+    if one_way.sends && page.is_full() {
+        let acked = units::bytes(bandwidth.window.bytes_acked);
+        items.push(format!("{acked} acknowledged by the server's kernel"));
+    }
+    if one_way.receives && page.is_full() {
+        items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
+    }
+    page.row("bandwidth", &items, Tone::Strong);
     streams(&bandwidth, page);
     if one_way.sends {
         path(&bandwidth, page);
         limits(&bandwidth, page);
     }
     cpu(&bandwidth, page);
-    other_side(run, &bandwidth, page);
+    other_side(one_way, &bandwidth, page);
     if page.is_full() {
         over_time(run, page);
     }
-}
-
-/// Bytes per second, each way that there is.
-pub(super) fn headline(judged: &Judged<'_>, bandwidth: &Bandwidth, page: &mut Page) {
-    let (run, is_full) = (judged.run, page.is_full());
-    if verdict::withheld("bandwidth", judged, page) {
-        return;
-    }
-    let (sends, receives) = ways(run);
-    let mut items = Vec::new();
-    let is_least = judged.judgement.verdict == Verdict::ClientLimited;
-    let least = if is_least { "at least " } else { "" };
-    let mut rate = |way: &str, figure: &Figure| {
-        items.push(match figure {
-            Figure::Known(bytes_per_s) => {
-                let bits = units::bits_per_s(*bytes_per_s * 8.0);
-                format!("{way} {least}{bits} ({})", units::bytes_per_s(*bytes_per_s))
-            }
-            Figure::Absent(reason) => format!("{way} not known: {reason}"),
-        });
-    };
-    if sends {
-        rate("up", &bandwidth.up_bytes_per_s);
-    }
-    // What an echo sends back is printed as well. The end of a stream may be counted as a byte.
-    let ends = judged.summary.lifetime.connections_opened;
-    if receives || bandwidth.down_bytes > ends {
-        rate("down", &bandwidth.down_bytes_per_s);
-    }
-    if sends && is_full {
-        let acked = units::bytes(bandwidth.window.bytes_acked);
-        items.push(format!("{acked} acknowledged by the server's kernel"));
-    }
-    if receives && is_full {
-        items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
-    }
-    page.row("bandwidth", &items, Tone::Strong);
-}
-
-/// Whether the run sends, and whether it receives.
-fn ways(run: &Run) -> (bool, bool) {
-    let one_way = run.plan.one_way();
-    one_way.map_or((false, false), |one_way| (one_way.sends, one_way.receives))
 }
 
 /// How evenly they got on.
@@ -142,48 +125,38 @@ fn cpu(bandwidth: &Bandwidth, page: &mut Page) {
 
 /// What the server itself counted, where it was read: as the receiver of what brunt sends, and as
 /// the sender of what brunt receives.
-fn other_side(run: &Run, bandwidth: &Bandwidth, page: &mut Page) {
-    let is_full = page.is_full();
-    let (sends, receives) = ways(run);
-    let in_window = |rate: &Figure, own_rate: &Figure, own_side: &str| {
-        let rate = rate.known()?;
-        let mut text = format!("{} in the window", units::bits_per_s(rate * 8.0));
-        if let Some(own) = own_rate.known().filter(|own| is_full && *own > 0.0) {
-            let change = units::percent_change(rate / own - 1.0);
-            text = format!("{text}, {change} beside the {own_side}'s");
-        }
-        Some(text)
-    };
-    let whole_run = |verb: &str, counts: &CountBeside, own_words: &str| {
-        let CountBeside { own, server } = *counts;
-        if own == server && !is_full {
-            return format!("{verb} all of the {} {own_words}", units::bytes(own));
-        }
-        let off = counts.difference().map(units::percent_change);
-        let off = off.map_or_else(String::new, |off| format!(" ({off})"));
-        let [server, own] = [server, own].map(units::count);
-        format!("{verb} {server} bytes over the whole run of {own} {own_words}{off}")
-    };
-    let up = sends.then(|| {
-        in_window(
-            &bandwidth.server_read_bytes_per_s,
-            &bandwidth.up_bytes_per_s,
+fn other_side(one_way: &Streams, bandwidth: &Bandwidth, page: &mut Page) {
+    for (label, rate, verb, counts, own_words) in [
+        (
+            "receiver",
+            one_way.sends.then_some(&bandwidth.server_read_bytes_per_s),
+            "read",
+            bandwidth.up_counts,
+            "acknowledged",
+        ),
+        (
             "sender",
-        )
-    });
-    let down = receives.then(|| {
-        let rate = &bandwidth.server_sent_bytes_per_s;
-        in_window(rate, &bandwidth.down_bytes_per_s, "receiver")
-    });
-    let up_counts = bandwidth.up_counts.as_ref();
-    let up_counts = up_counts.map(|counts| whole_run("read", counts, "acknowledged"));
-    let down_counts = bandwidth.down_counts.as_ref();
-    let down_counts = down_counts.map(|counts| whole_run("sent", counts, "received"));
-    for (label, rate, counts) in [
-        ("receiver", up.flatten(), up_counts),
-        ("sender", down.flatten(), down_counts),
+            one_way
+                .receives
+                .then_some(&bandwidth.server_sent_bytes_per_s),
+            "sent",
+            bandwidth.down_counts,
+            "received",
+        ),
     ] {
-        let items: Vec<String> = rate.into_iter().chain(counts).collect();
+        let rate = rate.and_then(Figure::known);
+        let rate = rate.map(|rate| format!("{} in the window", units::bits_per_s(rate * 8.0)));
+        let mut items: Vec<String> = rate.into_iter().collect();
+        items.extend(counts.map(|counts| {
+            let CountBeside { own, server } = counts;
+            if own == server && !page.is_full() {
+                return format!("{verb} all of the {} {own_words}", units::bytes(own));
+            }
+            let off = counts.difference().map(units::percent_change);
+            let off = off.map_or_else(String::new, |off| format!(" ({off})"));
+            let [server, own] = [server, own].map(units::count);
+            format!("{verb} {server} bytes over the whole run of {own} {own_words}{off}")
+        }));
         page.row(label, &items, Tone::Plain);
     }
 }

@@ -3,29 +3,20 @@
 
 use std::cmp::Reverse;
 
-use brunt_judge::{Judged, Quantile, ResponseQuantiles, Summary};
+use brunt_judge::{Figure, Judged, Quantile, ResponseQuantiles, Summary};
 use brunt_load::Schedule;
 use brunt_record::{AgentRecord, FleetAgent, NameRecord, Run, max_at_least_ns};
 
-use super::latency::at_least;
+use super::latency::{cell, known_or};
 use crate::figures::{RecordedStage, recorded_stages};
-use crate::foreign::printable;
-use crate::foreign::shortened;
+use crate::foreign::{printable, shortened};
 use crate::page::{Grid, Page, Tone};
 use crate::units::{self, counted};
 
 /// All columns take 80 of the page.
 const STAGES: Grid = Grid { label: 17, cell: 9 };
-/// The columns behind the rate asked for, and the columns that the page needs to have for each.
-const STAGE_COLUMNS: [(&str, usize); 7] = [
-    ("planned", 80),
-    ("not ok", 0),
-    ("ok/s", 0),
-    ("p50", 0),
-    ("p90", 71),
-    ("p99", 0),
-    ("max", 0),
-];
+/// The columns behind the rate asked for.
+const STAGE_HEADINGS: [&str; 7] = ["planned", "not ok", "ok/s", "p50", "p90", "p99", "max"];
 /// Most stages that have a row where nothing more was asked for.
 const STAGES_MAX: usize = 12;
 
@@ -53,14 +44,7 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
     } else {
         STAGES_MAX
     };
-    let width = page.width();
-    let fits = |place: &usize| STAGE_COLUMNS[*place].1 <= width;
-    let fitting: Vec<usize> = (0..STAGE_COLUMNS.len()).filter(fits).collect();
-    let headings: Vec<&str> = fitting
-        .iter()
-        .map(|&place| STAGE_COLUMNS[place].0)
-        .collect();
-    page.table_head(STAGES, "stages", &headings, "");
+    page.table_head(STAGES, "stages", &STAGE_HEADINGS, "");
     for stage in recorded.iter().take(rows) {
         let label = format!("  {}", rates(stage));
         if stage.measured_ns == 0 {
@@ -69,7 +53,6 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
             continue;
         }
         let cells = stage_cells(stage, is_withheld);
-        let cells: Vec<String> = fitting.iter().map(|&place| cells[place].clone()).collect();
         page.table_row(STAGES, &label, &cells, "", Tone::Plain);
     }
     if recorded.len() > rows {
@@ -110,18 +93,12 @@ fn fitting(value: f64, words: String) -> String {
     if value < 1e6 { words } else { rate(value) }
 }
 
-fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_COLUMNS.len()] {
+fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_HEADINGS.len()] {
     let record = stage.record;
     let planned = record.arrivals.planned;
     let count = |count: u64| fitting(count as f64, units::count(count));
     let rate = stage.successes_per_s().known().filter(|_| !is_withheld);
-    let bound_ns = max_at_least_ns(&record.response, &record.unfinished);
-    let longest = match (bound_ns, record.response.max_ns()) {
-        (Some(ns), _) => at_least(ns),
-        (None, Some(ns)) => units::duration(ns),
-        (None, None) => "-".to_owned(),
-    };
-    let quantile = |q| record.response_quantile(q).to_string();
+    let quantile = |q| cell(record.response_quantile(q));
     [
         count(planned),
         count(planned.saturating_sub(record.response.count())),
@@ -129,13 +106,15 @@ fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_C
         quantile(0.5),
         quantile(0.9),
         quantile(0.99),
-        longest,
+        known_or(
+            record.response.max_ns(),
+            max_at_least_ns(&record.response, &record.unfinished),
+        ),
     ]
 }
 
-const NAME_COLUMNS: usize = 9;
-/// Widest label; on a narrow page it is what the cells leave.
-const LABEL_COLUMNS: usize = 34;
+/// All columns take 79 of the page.
+const NAMES: Grid = Grid { label: 34, cell: 9 };
 /// Two spaces before a name, and one behind.
 const SPACES: usize = 3;
 const NAME_HEADINGS: [&str; 5] = ["sent", "not ok", "p50", "p99", "max"];
@@ -156,18 +135,11 @@ pub(super) fn names(run: &Run, page: &mut Page) {
     } else {
         format!("by {}", run.unit().one)
     };
-    let left = page
-        .width()
-        .saturating_sub(NAME_HEADINGS.len() * NAME_COLUMNS);
-    let grid = Grid {
-        label: left.min(LABEL_COLUMNS),
-        cell: NAME_COLUMNS,
-    };
-    page.table_head(grid, &title, &NAME_HEADINGS, "");
+    page.table_head(NAMES, &title, &NAME_HEADINGS, "");
     for name in shown {
-        let columns = grid.label.saturating_sub(SPACES);
-        let label = format!("  {}", shortened(&printable(&name.name), columns));
-        page.table_row(grid, &label, &name_cells(name), "", Tone::Plain);
+        let label = shortened(&printable(&name.name), NAMES.label - SPACES).into_owned();
+        let label = format!("  {label}");
+        page.table_row(NAMES, &label, &name_cells(name), "", Tone::Plain);
     }
 }
 
@@ -190,18 +162,16 @@ fn not_ok(name: &NameRecord) -> u64 {
 
 /// The cells of a name, by the headings.
 fn name_cells(name: &NameRecord) -> [String; NAME_HEADINGS.len()] {
-    let quantile = |q| name.response_quantile(q).to_string();
-    let longest = match (name.unfinished.max_ns(), name.response.max_ns()) {
-        (Some(bound_ns), ns) if ns.is_none_or(|ns| ns < bound_ns) => at_least(bound_ns),
-        (_, Some(ns)) => units::duration(ns),
-        (_, None) => "-".to_owned(),
-    };
+    let quantile = |q| cell(name.response_quantile(q));
+    let (ns, bound_ns) = (name.response.max_ns(), name.unfinished.max_ns());
+    // Absent is less than any.
+    let bound_ns = bound_ns.filter(|_| bound_ns > ns);
     [
         units::count(name.population.issued),
         units::count(not_ok(name)),
         quantile(0.5),
         quantile(0.99),
-        longest,
+        known_or(ns, bound_ns),
     ]
 }
 
@@ -250,27 +220,23 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         Some(fleet) => printable(&fleet.name).into_owned(),
         None => agent.id.chars().take(ID_CHARS).collect(),
     };
-    let start_ms = |agent: &AgentRecord| agent.clock.window_start_unix_ms;
     let mut items = vec![
         name,
         counted(agent.share.connections.into(), "connection", "connections"),
         counted(agent.share.workers.into(), "worker", "workers"),
     ];
-    let successes = units::count(summary.window.replies.successes());
     if is_full {
+        let [start_ms, first_ms] =
+            [agent, run.first()].map(|agent| agent.clock.window_start_unix_ms);
+        let later_ns = start_ms.saturating_sub(first_ms).saturating_mul(1_000_000);
         items.push(agent.backend.name().to_owned());
-        let (start_ms, first_ms) = (start_ms(agent), start_ms(run.first()));
-        items.push(match start_ms.saturating_sub(first_ms) {
+        items.push(match later_ns {
             0 => format!("from {}", units::date_time(start_ms)),
-            later_ms => {
-                let later = units::duration(later_ms.saturating_mul(1_000_000));
-                format!("{later} after agent 1")
-            }
+            _ => format!("{} after agent 1", units::duration(later_ns)),
         });
-        items.push(format!("{successes} ok in its window"));
-    } else {
-        items.push(format!("{successes} ok"));
     }
+    let successes = summary.window.replies.successes();
+    items.push(format!("{} ok", units::count(successes)));
     let rate = summary.successes_per_s.known().filter(|_| !is_broken);
     items.extend(rate.map(|rate| format!("{} {}", units::rate(rate), run.unit().per_s)));
     if let Some(fleet) = &agent.fleet {
@@ -288,26 +254,20 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
 
 /// What its coordinator found of its part alone.
 fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
-    let mut items = Vec::new();
-    if let Some(ns) = fleet.response_p99_ns {
-        items.push(format!("p99 {}", units::duration(ns)));
-    }
-    if let Some(share) = fleet.own_share {
-        items.push(format!("own share {}", units::percent(share)));
-    }
-    items.push(printable(&fleet.verdict).into_owned());
-    items
+    let p99 = fleet.response_p99_ns;
+    let p99 = p99.map(|ns| format!("p99 {}", units::duration(ns)));
+    let own = fleet.own_share;
+    let own = own.map(|share| format!("own share {}", units::percent(share)));
+    let verdict = printable(&fleet.verdict).into_owned();
+    p99.into_iter().chain(own).chain([verdict]).collect()
 }
 
 /// The CPUs that it used, on average over the window.
 fn cpus_busy(agent: &AgentRecord) -> Option<String> {
     let host = &agent.host;
     let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns);
-    let is_known = host.cpu_interval_ns > 0;
-    is_known.then(|| {
-        let share = used_ns as f64 / host.cpu_interval_ns as f64;
-        format!("CPU {}", units::percent(share))
-    })
+    let share = Figure::ratio(used_ns as f64, host.cpu_interval_ns as f64, "").known()?;
+    Some(format!("CPU {}", units::percent(share)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use brunt_judge::{Figure, Held, Judged, Summary};
 use brunt_load::{LoadModel, Work};
-use brunt_record::{Histogram, Run};
+use brunt_record::Run;
 
 use super::{counts, load, verdict};
 use crate::figures::{connections_replaced, server_counted};
@@ -24,50 +24,31 @@ pub(super) fn unopened(run: &Run, summary: &Summary) -> Option<String> {
 /// The connections, where they are not just those of the set-up, open throughout.
 pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
-    let live = &summary.live;
-    let all = &summary.lifetime;
+    let (live, all) = (&summary.live, &summary.lifetime);
     let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     let is_steady = !is_sessions && live.min == live.asked && live.max == live.asked;
-    // The report shows attempts as it shows requests, and the run keeps none of them open.
-    let connects_only = run.work() == Work::Connects;
     let mut items = Vec::new();
-    if !connects_only {
-        items.push(live_connections(summary, is_sessions, is_steady));
-    }
-    let shows_plan = !is_full && is_sessions && load::all_sent(run, summary);
-    if shows_plan {
+    // Those of workers that were too few are no connections of this load.
+    let opened = all.connections_opened;
+    if !is_full && is_sessions && load::all_sent(run, summary) {
         let planned = units::count(summary.arrivals.planned);
         items.push(format!("{planned} planned, all opened"));
         items.extend(load::waited(run, summary));
-    }
-    // Those of workers that were too few are no connections of this load.
-    let opened = all.connections_opened;
-    let opened_beside = is_full || opened != u64::from(live.asked);
-    if opened_beside && !shows_plan {
-        let opened = format!("{} opened", units::count(opened));
-        let resumed = format!("{} resumed", units::count(all.handshakes_resumed));
-        let has_tls = run.first().negotiated.tls.is_some();
-        if has_tls && is_full {
-            let full = all.handshakes_full;
-            let full = units::counted(full, "full handshake", "full handshakes");
-            items.extend([opened, format!("{full}, {resumed}")]);
-        } else if has_tls && run.plan.tls().is_some_and(|tls| tls.resumption) {
-            items.push(format!("{opened}, {resumed}"));
-        } else {
-            items.push(opened);
+    } else if is_full || opened != u64::from(live.asked) {
+        items.push(format!("{} opened", units::count(opened)));
+        if run.plan.tls().is_some_and(|tls| is_full || tls.resumption) {
+            let [full, resumed] = [all.handshakes_full, all.handshakes_resumed].map(units::count);
+            items.push(format!("{full} full and {resumed} resumed handshakes"));
         }
     }
-    let set_up = short_set_up(run);
-    let is_short_set_up = set_up.is_some();
-    items.extend(set_up);
-    // What was opened beside those asked for is told in full.
+    items.extend(short_set_up(run));
+    // Only a full page says what was opened beside those asked for.
     let replaced = if is_full {
         connections_replaced(run, summary)
     } else {
         0
     };
     let (closed, shut) = (all.connections_closed_idle, all.connections_shut);
-    let common = items.len();
     let seldom = [
         (closed, "closed by the server while idle"),
         (all.idle_replies, "of these after a reply such as 408"),
@@ -76,18 +57,15 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         (shut, "times the server set MAX_CONCURRENT_STREAMS to 0"),
     ];
     items.extend(counts(seldom, false));
-    let is_usual = is_steady && !opened_beside && !is_short_set_up && items.len() == common;
-    if is_full || is_sessions || !is_usual {
+    if run.work() == Work::Connects {
+        // The report shows attempts as it shows requests, and the run keeps none of them open.
+        page.row("all phases", &items, Tone::Plain);
+    } else if is_full || !is_steady || !items.is_empty() {
+        items.insert(0, live_connections(summary, is_sessions, is_steady));
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
-        let is_short = !is_sessions && !connects_only && !is_unneeded && live.min < live.asked;
-        let tone = Tone::Warning.when(is_short);
-        let label = if connects_only {
-            "all phases"
-        } else {
-            "connections"
-        };
-        page.row(label, &items, tone);
+        let is_short = !is_sessions && !is_unneeded && live.min < live.asked;
+        page.row("connections", &items, Tone::Warning.when(is_short));
     }
 }
 
@@ -122,13 +100,13 @@ fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> St
     };
     let open = format!("{} to {} open, {mean}", count(live.min), count(live.max));
     let asked = count(live.asked);
+    // The row of the load says how many there may be.
     if is_sessions {
-        // The row of the load says how many there may be.
         open
     } else if live.most > live.asked {
-        format!("{open}, of {asked} to {} asked", count(live.most))
+        format!("{asked} to {} asked for, {open}", count(live.most))
     } else {
-        format!("{open}, of {asked} asked")
+        format!("{asked} asked for, {open}")
     }
 }
 
@@ -166,23 +144,9 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
 
 /// All rows of held connections; none in a run of requests.
 pub(super) fn held(judged: &Judged<'_>, page: &mut Page) {
-    let Some(found) = Held::of(judged.run, &judged.summary) else {
+    let Some(held) = Held::of(judged.run, &judged.summary) else {
         return;
     };
-    held_headline(judged, &found, page);
-    if judged.withheld().is_some() {
-        return;
-    }
-    held_ends(&found, page);
-    opening(judged, &found, page);
-    if let Some(bytes) = found.client_bytes_per_connection.known() {
-        let each = format!("{} of brunt's process each", units::bytes(bytes));
-        page.row("memory", &[each], Tone::Plain);
-    }
-}
-
-/// How many were open at the end.
-pub(super) fn held_headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
     if verdict::withheld("held", judged, page) {
         return;
     }
@@ -193,42 +157,35 @@ pub(super) fn held_headline(judged: &Judged<'_>, held: &Held, page: &mut Page) {
         items.push(format!("{least} at the fewest in the window"));
     }
     page.row("held", &items, Tone::Strong);
-}
-
-/// What was opened, and what became of it.
-fn held_ends(held: &Held, page: &mut Page) {
     let ends = [
-        (held.opened, "opened"),
         (held.closed_by_server, "closed by the server"),
-    ];
-    let seldom = [
         (held.given_up, "given up for what the server sent"),
         (held.attempts_failed, "attempts failed"),
     ];
-    let items: Vec<String> = counts(ends, true).chain(counts(seldom, false)).collect();
-    let is_lossy = held.closed_by_server + held.given_up + held.attempts_failed > 0;
+    let is_lossy = ends.iter().any(|(count, _)| *count > 0);
+    let items = counts([(held.opened, "opened")], true).chain(counts(ends, false));
+    let items: Vec<String> = items.collect();
     page.row("connections", &items, Tone::Warning.when(is_lossy));
-}
-
-/// How long opening took.
-fn opening(judged: &Judged<'_>, held: &Held, page: &mut Page) {
+    let set_up = held.set_up_ns.known();
+    let mut items: Vec<String> = set_up
+        .map(|ns| format!("{} in all", units::duration(ns)))
+        .into_iter()
+        .collect();
     let latencies = &judged.run.latencies;
-    let mut items = Vec::new();
-    if let Some(ns) = held.set_up_ns.known() {
-        items.push(format!("{} in all", units::duration(ns)));
-    }
     for (name, histogram) in [
         ("TCP", &latencies.connect),
         ("TLS", &latencies.tls),
         ("first reply", &latencies.greeting),
     ] {
-        items.extend(opening_quantiles(histogram).map(|times| format!("{name} {times}")));
+        let ends = histogram.quantile_ns(0.5).zip(histogram.max_ns());
+        items.extend(ends.map(|(median_ns, longest_ns)| {
+            let [median, longest] = [median_ns, longest_ns].map(units::duration);
+            format!("{name} p50 {median}, at most {longest}")
+        }));
     }
     page.row("opening", &items, Tone::Plain);
-}
-
-fn opening_quantiles(histogram: &Histogram) -> Option<String> {
-    let (median_ns, longest_ns) = (histogram.quantile_ns(0.5)?, histogram.max_ns()?);
-    let [median, longest] = [median_ns, longest_ns].map(units::duration);
-    Some(format!("p50 {median}, at most {longest}"))
+    if let Some(bytes) = held.client_bytes_per_connection.known() {
+        let each = format!("{} of brunt's process each", units::bytes(bytes));
+        page.row("memory", &[each], Tone::Plain);
+    }
 }

@@ -4,38 +4,34 @@
 use std::collections::BTreeSet;
 
 use brunt_judge::{
-    CleanFigures, Grade, Interval, Judged, NoInterval, Quantile, RateInterval, ResponseQuantiles,
-    RunFigures, SignalId, Summary, Verdict,
+    CleanFigures, Grade, Interval, Judged, Quantile, ResponseQuantiles, RunFigures, SignalId,
+    Summary, Verdict,
 };
 use brunt_load::LoadModel;
 use brunt_record::{
-    Greeting, Histogram, Latencies, MeanParts, Run, TooFewInTail, max_at_least_ns, mean_at_least_ns,
+    Greeting, Histogram, Latencies, MeanParts, Run, max_at_least_ns, mean_at_least_ns,
 };
 
-use super::requests::clean_beside;
-use crate::hdr::{Spectrum, Step};
+use super::clean_beside;
+use crate::hdr::{Spectrum, SpectrumStep};
 use crate::objective;
 use crate::page::{Grid, NARROW, Page, Tone, WIDE};
 use crate::units::{self, counted};
 
-/// The columns of the table, each with the columns that the page needs to have for it.
-const COLUMNS: [Column; 7] = [
-    ("mean", Of::Mean, 80),
-    ("p50", Of::Quantile(0.5), 0),
-    ("p90", Of::Quantile(0.9), 0),
-    ("p95", Of::Quantile(0.95), 81),
-    ("p99", Of::Quantile(0.99), 0),
-    ("p99.9", Of::Quantile(0.999), 0),
-    ("max", Of::Max, 0),
+/// The columns of the table.
+const COLUMNS: [(&str, Of); 7] = [
+    ("mean", Of::Mean),
+    ("p50", Of::Quantile(0.5)),
+    ("p90", Of::Quantile(0.9)),
+    ("p95", P95),
+    ("p99", Of::Quantile(0.99)),
+    ("p99.9", Of::Quantile(0.999)),
+    ("max", Of::Max),
 ];
+/// It has room where the page is wider than the least.
+const P95: Of = Of::Quantile(0.95);
 /// The grid of the table: all columns take 80 of the page.
 const GRID: Grid = Grid { label: 17, cell: 9 };
-/// The line above which the parts of response times are told.
-const TAIL: (&str, f64) = ("above p99", 0.99);
-/// The row of response times together with opening the connection.
-const WITH_CONNECT: &str = "with connect";
-/// The row of response times without CPU steal.
-const CLEAN: &str = "  without steal";
 /// The row of the response times that the verdict rests on.
 const LABEL: &str = "latency";
 /// Parts of a response time under this share of it are left out.
@@ -46,10 +42,10 @@ const TRANSFER_MIN: f64 = 0.05;
 const SERVICE_DIFFERS: f64 = 0.05;
 /// Differences of the service time below this, nanoseconds, are noise from run to run.
 const SERVICE_DIFFERS_NS: f64 = 10_000.0;
+/// Stands where there is no reply to time.
+const NO_SUCCESS: &str = "no successful reply to a request of the window";
 
-/// One column: its heading, what it is of, and the columns that the page needs to have for it.
-type Column = (&'static str, Of, usize);
-
+/// What a column is of.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Mean,
@@ -61,12 +57,7 @@ enum Of {
 /// how the response times are to be read.
 pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let is_full = page.is_full();
-    let Judged {
-        run,
-        summary,
-        judgement,
-        ..
-    } = judged;
+    let (run, summary) = (judged.run, &judged.summary);
     let latencies = &run.latencies;
     if !is_full && is_short(latencies, page) {
         return;
@@ -74,71 +65,77 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
     let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     // Elsewhere the response time is the service time.
-    let response = if is_open { "since due" } else { "since sent" };
+    let since = if is_open { "since due" } else { "since sent" };
     let has_connect = run.connects_per_request() && !is_sessions;
     let warns = |id| {
-        let found = judgement.signal(id);
+        let found = judged.judgement.signal(id);
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
+    let is_client_limited = judged.judgement.verdict == Verdict::ClientLimited;
     let mut table = Table::new(page);
     if let Some(clean) = judged.undisturbed() {
-        table.clean(LABEL, clean);
-        table.response(judged, "  whole", response);
+        table.row(LABEL, &Durations::clean(clean), "without steal");
+        table.precision(|q| clean.response_quantile(q));
+        table.row("  whole", &Durations::response(run), since);
     } else {
-        table.response(judged, LABEL, response);
+        table.response(judged, since);
         if let Some(clean) = clean_beside(judged).filter(|_| is_full) {
-            table.clean(CLEAN, clean);
+            table.row("  without steal", &Durations::clean(clean), "");
         }
     }
     if has_connect {
-        table.with_connect(run);
+        table.row(
+            "  with connect",
+            &Durations::with_connect(run),
+            "since connect",
+        );
     }
-    if latencies.response_error.count() > 0 {
-        table.row("error replies", &latencies.response_error, response);
-    }
+    table.ended("error replies", &latencies.response_error, since);
     if is_open && (is_full || service_differs(run)) {
-        table.row_or("service time", &latencies.service, "since sent", NO_SUCCESS);
+        table.ended("service time", &latencies.service, "since sent");
     }
-    let is_client_limited = judgement.verdict == Verdict::ClientLimited;
-    let counts = is_client_limited || warns(SignalId::OwnShare) || own_differs(run);
-    table.own(run, counts);
+    if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
+        let every = run.plan.observation.stamps.every();
+        let is_sampled = every.is_some_and(|every| every.get() > 1);
+        let note = if is_sampled { "sampled" } else { "" };
+        table.ended("of the server", &latencies.split.rest, note);
+    }
+    if is_full {
+        table.ended("of brunt", &latencies.split.own, "");
+    }
     if is_full || warns(SignalId::ScheduleLag) {
-        let (note, none) = if run.plan.load.model.schedule().is_none() {
-            (
-                "reply to send",
-                "needs kernel receive stamps; there were none",
-            )
+        let has_schedule = run.plan.load.model.schedule().is_some();
+        let note = if has_schedule {
+            "late by"
         } else {
-            ("late by", "nothing was due in the window")
+            "reply to send"
         };
-        table.row_or("lag", &latencies.lag, note, none);
+        table.ended("lag", &latencies.lag, note);
     }
     if is_full || transfer_counts(latencies) {
         // A body that is made while it is sent comes long after its head.
         let has_head = run.protocol().has_statuses;
-        let label = if has_head {
+        let first = if has_head {
             "head, 1st byte"
         } else {
             "1st byte"
         };
-        table.row_or(label, &latencies.first_byte, "since sent", NO_SUCCESS);
-        let transfer = &latencies.transfer;
-        table.row_or("transfer", transfer, "since 1st byte", NO_SUCCESS);
+        table.ended(first, &latencies.first_byte, "since sent");
+        table.ended("transfer", &latencies.transfer, "since 1st byte");
     }
     if is_full || opens_connections(run, summary) && !has_connect {
-        table.connections(run, summary);
+        table.ended("connect", &latencies.connect, "");
+        table.ended("TLS", &latencies.tls, handshakes(summary));
     }
     if is_full && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
-        table.row_or(label, &latencies.greeting, note, NO_CONNECTION);
+        table.ended(label, &latencies.greeting, note);
     }
     if is_sessions {
-        let none = "no connection due in the window was answered";
-        table.row_or("first reply", &latencies.first_reply, "since due", none);
+        table.ended("first reply", &latencies.first_reply, "since due");
     }
     if is_full {
-        table.tail(run);
-        table.stamps(run);
-        table.finish();
+        table.too_few();
+        stamps(run, page);
     }
 }
 
@@ -167,7 +164,7 @@ fn is_short(latencies: &Latencies, page: &mut Page) -> bool {
         }
         _ => vec![NO_SUCCESS.to_owned()],
     };
-    page.row("latency", &items, Tone::Plain);
+    page.row(LABEL, &items, Tone::Plain);
     true
 }
 
@@ -181,27 +178,26 @@ fn opens_connections(run: &Run, summary: &Summary) -> bool {
 /// Whether waiting for a connection, or lag, made response times longer than service times.
 fn service_differs(run: &Run) -> bool {
     let (response, service) = (&run.latencies.response, &run.latencies.service);
-    if service.count() == 0 {
-        return false;
-    }
-    let differ = |response: Option<f64>, service: Option<f64>| {
-        let (response, service) = (response.unwrap_or(0.0), service.unwrap_or(0.0));
+    let differ = |response: f64, service: f64| {
         (response - service).abs() > (response * SERVICE_DIFFERS).max(SERVICE_DIFFERS_NS)
     };
-    COLUMNS.iter().any(|&(_, of, _)| match of {
-        Of::Mean => differ(response.mean_ns(), service.mean_ns()),
-        Of::Max => differ(
-            response.max_ns().map(|ns| ns as f64),
-            service.max_ns().map(|ns| ns as f64),
-        ),
+    let ends = |of: &Histogram| Some([of.mean_ns()?, of.max_ns()? as f64]);
+    let Some((response_ns, service_ns)) = ends(response).zip(ends(service)) else {
+        return false;
+    };
+    let quantile_differs = |column| match column {
         Of::Quantile(q) => match (run.response_quantile(q), Quantile::of(service, q)) {
             (Quantile::Known { ns, .. }, Quantile::Known { ns: service_ns, .. }) => {
-                differ(Some(ns as f64), Some(service_ns as f64))
+                differ(ns as f64, service_ns as f64)
             }
             (Quantile::AtLeast { .. }, Quantile::Known { .. }) => true,
             _ => false,
         },
-    })
+        Of::Mean | Of::Max => false,
+    };
+    differ(response_ns[0], service_ns[0])
+        || differ(response_ns[1], service_ns[1])
+        || COLUMNS.iter().any(|&(_, column)| quantile_differs(column))
 }
 
 /// Whether brunt's own part of the response times is worth a row.
@@ -228,62 +224,104 @@ fn handshakes(summary: &Summary) -> &'static str {
     }
 }
 
-const NO_SUCCESS: &str = "no successful reply to a request of the window";
-const NO_CONNECTION: &str = "no connection was opened";
+/// What a row of the table is of. Where some of it never ended, mean and longest may be known to be
+/// at least so long, and are absent else.
+struct Durations<'a> {
+    mean: String,
+    longest: String,
+    quantile: Box<dyn Fn(f64) -> Quantile + 'a>,
+}
+
+impl<'a> Durations<'a> {
+    fn of(
+        histogram: &Histogram,
+        [mean_at_least_ns, max_at_least_ns]: [Option<u64>; 2],
+        quantile: impl Fn(f64) -> Quantile + 'a,
+    ) -> Self {
+        let mean_ns = histogram.mean_ns().map(|ns| ns.round() as u64);
+        Self {
+            mean: known_or(mean_ns, mean_at_least_ns),
+            longest: known_or(histogram.max_ns(), max_at_least_ns),
+            quantile: Box::new(quantile),
+        }
+    }
+
+    fn response(run: &'a Run) -> Self {
+        let latencies = &run.latencies;
+        let at_least_ns = [
+            mean_at_least_ns(&latencies.response, &latencies.unfinished),
+            max_at_least_ns(&latencies.response, &latencies.unfinished),
+        ];
+        let quantile = |q| run.response_quantile(q);
+        Self::of(&latencies.response, at_least_ns, quantile)
+    }
+
+    /// Together with opening the connection.
+    fn with_connect(run: &'a Run) -> Self {
+        let at_least_ns = [
+            run.with_connect_mean_at_least_ns(),
+            run.with_connect_max_at_least_ns(),
+        ];
+        let quantile = |q| run.with_connect_quantile(q);
+        Self::of(&run.latencies.with_connect, at_least_ns, quantile)
+    }
+
+    /// Response times without CPU steal; their maximum is not kept.
+    fn clean(clean: &'a CleanFigures) -> Self {
+        let quantile = |q| clean.response_quantile(q);
+        Self {
+            longest: String::new(),
+            ..Self::of(&clean.response, [None; 2], quantile)
+        }
+    }
+}
 
 struct Table<'a> {
     page: &'a mut Page,
     /// The columns that the page has room for.
-    columns: Vec<Column>,
+    columns: Vec<(&'static str, Of)>,
     /// Quantiles that some row has too few samples for, behind the samples that they need.
     needed: BTreeSet<(u64, &'static str)>,
-    /// Rows that have too few for some quantile, and their samples.
-    too_few: Vec<(String, u64)>,
 }
 
 impl<'a> Table<'a> {
     /// A table with its headings.
     fn new(page: &'a mut Page) -> Self {
+        let is_wide = page.width() > GRID.label + COLUMNS.len() * GRID.cell;
         let mut columns = COLUMNS.to_vec();
-        columns.retain(|&(_, _, page_min)| page_min <= page.width());
+        columns.retain(|&(_, column)| is_wide || column != P95);
         let headings: Vec<&str> = columns.iter().map(|column| column.0).collect();
         page.table_head(GRID, "", &headings, "");
         Self {
             page,
             columns,
             needed: BTreeSet::new(),
-            too_few: Vec::new(),
         }
     }
 
-    /// The row of the response times, with bounds where there is no more, and its precision.
-    fn response(&mut self, judged: &Judged<'_>, label: &str, note: &str) {
+    /// The row of the response times with its precision, and what its bounds are of.
+    fn response(&mut self, judged: &Judged<'_>, note: &str) {
         let run = judged.run;
         let is_full = self.page.is_full();
         let (response, unfinished) = (&run.latencies.response, &run.latencies.unfinished);
-        let samples = response.count().saturating_add(unfinished.count());
-        if samples == 0 {
+        if response.count() == 0 && unfinished.count() == 0 {
             // Replies with an error status have a row below.
             if is_full || run.latencies.response_error.count() == 0 {
-                self.none("response", NO_SUCCESS);
+                self.page.row(LABEL, &[NO_SUCCESS.to_owned()], Tone::Plain);
             }
             return;
         }
-        let is_bound = unfinished.count() > 0;
-        let mean = known_or(mean_ns(response), mean_at_least_ns(response, unfinished));
-        let max = known_or(response.max_ns(), max_at_least_ns(response, unfinished));
-        let (cells, precision) = self.cells("response", mean, max, |q| run.response_quantile(q));
-        let shows_bound = self.columns.iter().any(|&(_, of, _)| match of {
+        self.row(LABEL, &Durations::response(run), note);
+        // Where latencies grow with the duration, an interval would be one of nothing.
+        if is_full || judged.overload.is_none() {
+            self.precision(|q| run.response_quantile(q));
+        }
+        let shows_bound = self.columns.iter().any(|&(_, column)| match column {
             Of::Quantile(q) => matches!(run.response_quantile(q), Quantile::AtLeast { .. }),
             Of::Mean | Of::Max => false,
         });
-        self.page.table_row(GRID, label, &cells, note, Tone::Plain);
-        // Where latencies grow with the duration, an interval would be one of nothing.
-        if label == LABEL && (is_full || judged.overload.is_none()) {
-            self.precision(&precision, run.window_ns);
-        }
         // Of an overload the rows above say what was never answered.
-        if is_full && is_bound || shows_bound && judged.overload.is_none() {
+        if unfinished.count() > 0 && (is_full || shows_bound && judged.overload.is_none()) {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);
@@ -292,189 +330,114 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The cells of a row that notes call `of`, and how well its quantiles are known.
-    fn cells(
-        &mut self,
-        of: &str,
-        mean: String,
-        max: String,
-        quantile: impl Fn(f64) -> Quantile,
-    ) -> (Vec<String>, Precision) {
-        let (mut cells, mut precision) = (Vec::new(), Precision::default());
-        for (heading, of_column, _) in self.columns.clone() {
-            let mut known = None;
-            cells.push(match of_column {
-                Of::Mean => mean.clone(),
-                Of::Max => max.clone(),
+    fn row(&mut self, label: &str, of: &Durations<'_>, note: &str) {
+        let mut cells = Vec::new();
+        for &(heading, column) in &self.columns {
+            cells.push(match column {
+                Of::Mean => of.mean.clone(),
+                Of::Max => of.longest.clone(),
                 Of::Quantile(q) => {
-                    let found = quantile(q);
-                    known = Some((heading, found));
-                    if let Quantile::TooFew { samples, needed } = found {
+                    let found = (of.quantile)(q);
+                    if let Quantile::TooFew { needed, .. } = found {
                         self.needed.insert((needed, heading));
-                        self.too_few.push((of.to_owned(), samples));
                     }
-                    found.to_string()
+                    cell(found)
                 }
             });
-            precision.push(known);
         }
-        (cells, precision)
-    }
-
-    /// The response times without CPU steal; their maximum is not kept.
-    fn clean(&mut self, label: &str, clean: &CleanFigures) {
-        let mean = known_or(mean_ns(&clean.response), None);
-        let quantile = |q| clean.response_quantile(q);
-        let (cells, precision) = self.cells("without steal", mean, String::new(), quantile);
-        let note = if label == LABEL { "without steal" } else { "" };
         self.page.table_row(GRID, label, &cells, note, Tone::Plain);
-        if label == LABEL {
-            self.precision(&precision, clean.clean_ns);
+    }
+
+    /// The row of durations that all ended; none where there are no such.
+    fn ended(&mut self, label: &str, histogram: &Histogram, note: &str) {
+        if histogram.count() > 0 {
+            let of = Durations::of(histogram, [None; 2], |q| Quantile::of(histogram, q));
+            self.row(&format!("  {label}"), &of, note);
         }
     }
 
-    /// The response times together with opening the connection.
-    fn with_connect(&mut self, run: &Run) {
-        let histogram = &run.latencies.with_connect;
-        let mean = known_or(mean_ns(histogram), run.with_connect_mean_at_least_ns());
-        let max = known_or(histogram.max_ns(), run.with_connect_max_at_least_ns());
-        let quantile = |q| run.with_connect_quantile(q);
-        let (cells, _) = self.cells(WITH_CONNECT, mean, max, quantile);
-        let label = format!("  {WITH_CONNECT}");
-        self.page
-            .table_row(GRID, &label, &cells, "since connect", Tone::Plain);
-    }
-
-    /// How well the response times are known, and on a full page why that is not known of some.
-    fn precision(&mut self, precision: &Precision, window_ns: u64) {
-        let is_full = self.page.is_full();
-        let rows = precision.rows(is_full);
-        for (label, cells) in &rows {
-            self.page.table_row(GRID, label, cells, "", Tone::Plain);
+    /// How well the quantiles are known; on a full page why that is not known of one.
+    fn precision(&mut self, quantile: impl Fn(f64) -> Quantile) {
+        const LABEL: &str = "  95 % CI";
+        let mut unknown = None;
+        let mut cells = Vec::new();
+        for &(heading, column) in &self.columns {
+            let found = match column {
+                Of::Quantile(q) => Some(quantile(q)),
+                Of::Mean | Of::Max => None,
+            };
+            cells.push(match found {
+                Some(Quantile::Known { ns, interval }) if ns > 0 => match interval {
+                    Ok(ends) => share_or_end(ns, ends),
+                    Err(reason) => {
+                        unknown.get_or_insert((heading, reason));
+                        String::new()
+                    }
+                },
+                _ => String::new(),
+            });
         }
-        if let Some(reason) = precision.unknown(window_ns).filter(|_| is_full) {
-            let label = if rows.is_empty() { PRECISION } else { "" };
-            self.page.row(label, &[reason], Tone::Plain);
+        let mut label = LABEL;
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            self.page.table_row(GRID, label, &cells, "", Tone::Plain);
+            label = "";
         }
-    }
-
-    /// The response times without brunt's own share where that counts, and the share itself on
-    /// a full page.
-    fn own(&mut self, run: &Run, counts: bool) {
-        const WITHOUT: &str = "of the server";
-        let is_full = self.page.is_full();
-        let split = &run.latencies.split;
-        if !(is_full || counts) {
-            return;
-        }
-        let Some(every) = run.plan.observation.stamps.every() else {
-            return self.none(WITHOUT, "not known: no kernel stamps were taken");
-        };
-        let none = "not known: no successful reply on a connection with kernel stamps";
-        let note = if every.get() > 1 { "sampled" } else { "" };
-        self.row_or(WITHOUT, &split.rest, note, none);
-        if is_full {
-            self.row_or("of brunt", &split.own, "", none);
+        if let Some((heading, reason)) = unknown.filter(|_| self.page.is_full()) {
+            let words = format!("not known for {heading}: {reason}");
+            self.page.row(label, &[words], Tone::Plain);
         }
     }
 
-    /// What opening connections took.
-    fn connections(&mut self, run: &Run, summary: &Summary) {
-        let latencies = &run.latencies;
-        self.row_or("connect", &latencies.connect, "", NO_CONNECTION);
-        if run.plan.tls().is_some() {
-            self.row_or("TLS", &latencies.tls, handshakes(summary), NO_CONNECTION);
+    /// What stands where there are too few samples: how many the quantiles need.
+    fn too_few(self) {
+        let needs = self.needed.iter();
+        let needs =
+            needs.map(|&(needed, heading)| format!("{heading} needs {}", units::count(needed)));
+        let needs = needs.collect::<Vec<_>>().join(", ");
+        if !needs.is_empty() {
+            let words = format!("too few samples: {needs}");
+            self.page
+                .row(&format!("  {TOO_FEW}"), &[words], Tone::Plain);
         }
     }
+}
 
-    /// A row, or why there is none.
-    fn row_or(&mut self, label: &str, histogram: &Histogram, note: &str, none: &str) {
-        match histogram.max_ns() {
-            Some(_) => self.row(label, histogram, note),
-            None => self.none(label, none),
-        }
-    }
+/// Stands in place of a quantile that there are too few samples for.
+const TOO_FEW: &str = "-";
 
-    fn none(&mut self, label: &str, reason: &str) {
-        let label = format!("  {label}");
-        self.page.row(&label, &[reason.to_owned()], Tone::Plain);
-    }
-
-    fn row(&mut self, label: &str, histogram: &Histogram, note: &str) {
-        let mean = known_or(mean_ns(histogram), None);
-        let max = known_or(histogram.max_ns(), None);
-        let (cells, _) = self.cells(label, mean, max, |q| Quantile::of(histogram, q));
-        let label = format!("  {label}");
-        self.page.table_row(GRID, &label, &cells, note, Tone::Plain);
-    }
-
-    /// Where the kernel stamps come from.
-    fn stamps(&mut self, run: &Run) {
-        let Some(every) = run.plan.observation.stamps.every() else {
-            return;
-        };
-        let connections = match every.get() {
-            1 => "on every connection".to_owned(),
-            every => format!("on 1 connection in {}", units::count(every.into())),
-        };
-        let stamped = units::count(run.latencies.split.count());
-        let responses = counted(run.latencies.response.count(), "response", "responses");
-        let items = [connections, format!("on {stamped} of {responses}")];
-        self.page.row("  stamps", &items, Tone::Plain);
-    }
-
-    /// The parts of the response times in the tail.
-    fn tail(&mut self, run: &Run) {
-        let (label, q) = TAIL;
-        if run.plan.observation.stamps.every().is_none() {
-            return;
-        }
-        match run.latencies.split.known_tail(q) {
-            Ok(parts) => {
-                let parts = mean_parts(&parts);
-                self.page.row(&format!("  {label}"), &parts, Tone::Plain);
-            }
-            Err(TooFewInTail { responses, needed }) => {
-                let has = counted(responses, "response", "responses");
-                let needs = units::count(needed);
-                let words = format!("not known: {has} with kernel stamps, needs {needs}");
-                self.none(label, &words);
-            }
-        }
-    }
-
-    /// Says what was too few, and for what.
-    fn finish(mut self) {
-        self.too_few.dedup();
-        let needs = |(index, &(needed, heading)): (usize, &(u64, &str))| match index {
-            0 => format!("{heading} needs {}", counted(needed, "sample", "samples")),
-            _ => format!("{heading} {}", units::count(needed)),
-        };
-        let has = |(index, (label, samples)): (usize, &(String, u64))| {
-            let has = if index == 0 { " has" } else { "" };
-            format!("{label}{has} {}", units::count(*samples))
-        };
-        let needs: Vec<String> = self.needed.iter().enumerate().map(needs).collect();
-        let has: Vec<String> = self.too_few.iter().enumerate().map(has).collect();
-        if !has.is_empty() {
-            let items = [needs.join(", "), has.join(", ")];
-            self.page.row("  too few", &items, Tone::Plain);
-        }
+/// A quantile in a table.
+pub(super) fn cell(quantile: Quantile) -> String {
+    match quantile {
+        Quantile::TooFew { .. } => TOO_FEW.to_owned(),
+        found => found.to_string(),
     }
 }
 
 /// A value, or the lower bound where there is no more.
-fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
+pub(super) fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
     match (bound_ns, known_ns) {
-        (Some(ns), _) => at_least(ns),
+        (Some(ns), _) => Quantile::AtLeast { ns }.to_string(),
         (None, Some(ns)) => units::duration(ns),
-        (None, None) => String::new(),
+        (None, None) => TOO_FEW.to_owned(),
     }
 }
 
-/// A lower bound. One of 0 says nothing.
-pub(super) fn at_least(ns: u64) -> String {
-    Quantile::AtLeast { ns }.to_string()
+/// Where the kernel stamps come from, and the mean parts of the slowest responses that have them.
+fn stamps(run: &Run, page: &mut Page) {
+    let Some(every) = run.plan.observation.stamps.every() else {
+        return;
+    };
+    if let Ok(parts) = run.latencies.split.known_tail(0.99) {
+        page.row("  above p99", &mean_parts(&parts), Tone::Plain);
+    }
+    let connections = match every.get() {
+        1 => "on every connection".to_owned(),
+        every => format!("on 1 connection in {}", units::count(every.into())),
+    };
+    let stamped = units::count(run.latencies.split.count());
+    let responses = counted(run.latencies.response.count(), "response", "responses");
+    let items = [connections, format!("on {stamped} of {responses}")];
+    page.row("  stamps", &items, Tone::Plain);
 }
 
 /// The mean response time and the parts of it that count.
@@ -494,151 +457,24 @@ fn mean_parts(parts: &MeanParts) -> Vec<String> {
     items
 }
 
-fn mean_ns(histogram: &Histogram) -> Option<u64> {
-    histogram.mean_ns().map(|ns| ns.round() as u64)
-}
-
 fn duration(ns: f64) -> String {
     units::duration(ns.round().max(0.0) as u64)
 }
 
-/// Heading of the precision of the response times.
-pub(super) const PRECISION: &str = "  ± 95 %";
 /// A share beyond which `±` says little: the ends do.
-const SHARE_MOST: f64 = 0.5;
-/// What stands in place of an interval.
-const UNKNOWN: &str = "?";
+pub(super) const SHARE_MOST: f64 = 0.5;
 
-/// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
-pub(crate) fn of_rate(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
-    let RateInterval {
-        low_per_s,
-        high_per_s,
-    } = match interval {
-        Ok(interval) => interval,
-        Err(NoInterval::PlannedToVary) => return String::new(),
-        Err(_) => return " (± unknown: too short)".to_owned(),
-    };
-    let off = (high_per_s - per_s).max(per_s - low_per_s);
-    if per_s <= 0.0 || !off.is_finite() {
-        String::new()
-    } else if off > per_s * SHARE_MOST {
-        let (low, high) = (units::rate(low_per_s), units::rate(high_per_s));
-        format!(" (95 %: {low} to {high})")
-    } else {
-        // Rounded up where it would look like none.
-        format!(" ±{}", units::percent((off / per_s).max(0.001)))
-    }
-}
-
-/// The precision of the columns of a table of quantiles.
-#[derive(Default)]
-pub(crate) struct Precision {
-    /// Absent where the column has none by its nature.
-    columns: Vec<Option<Known>>,
-}
-
-/// Heading, value and interval of a quantile.
-type Known = (&'static str, u64, Result<Interval, NoInterval>);
-
-impl Precision {
-    /// Adds a column: with a quantile by its heading, or none.
-    pub(crate) fn push(&mut self, column: Option<(&'static str, Quantile)>) {
-        self.columns.push(match column {
-            Some((heading, Quantile::Known { ns, interval })) if ns > 0 => {
-                Some((heading, ns, interval))
-            }
-            _ => None,
-        });
-    }
-
-    /// The rows of the table, each with a label and its cells. There is one row of shares; where an
-    /// interval is wide, a cell has its farther end. With `is_full` and a wide interval, there are
-    /// two rows with the ends, and a mark where there is no interval. There is no row without any.
-    pub(crate) fn rows(&self, is_full: bool) -> Vec<(&'static str, Vec<String>)> {
-        let row = |label, cell: fn(u64, Interval) -> String| {
-            let cells = self.columns.iter().map(|column| match *column {
-                Some((_, ns, Ok(interval))) => cell(ns, interval),
-                Some((_, _, Err(_))) if is_full => UNKNOWN.to_owned(),
-                Some((_, _, Err(_))) | None => String::new(),
-            });
-            (label, cells.collect())
-        };
-        let known = || self.columns.iter().flatten();
-        let mut intervals = known().filter_map(|&(_, ns, interval)| Some((ns, interval.ok()?)));
-        let Some(first) = intervals.next() else {
-            return Vec::new();
-        };
-        let is_wide = |(ns, interval)| share(ns, interval) > SHARE_MOST;
-        if is_full && (is_wide(first) || intervals.any(is_wide)) {
-            vec![
-                row("  95 % from", |_, interval| {
-                    units::duration(interval.low_ns)
-                }),
-                row("  to", |_, interval| units::duration(interval.high_ns)),
-            ]
-        } else {
-            vec![row(PRECISION, share_or_end)]
-        }
-    }
-
-    /// Says which columns have no interval, and why the first of them has none. Where a longer run
-    /// is what is missing, says how much longer than `window_ns` it would have to be.
-    pub(crate) fn unknown(&self, window_ns: u64) -> Option<String> {
-        let columns = || self.columns.iter().flatten();
-        let unknown = |&&(_, _, interval): &&Known| interval.is_err();
-        let (heading, _, interval) = columns().find(unknown)?;
-        let reason = reason_words(interval.err()?, window_ns);
-        let which = match columns().filter(unknown).count() {
-            count if count == columns().count() => String::new(),
-            1 => format!(" for {heading}"),
-            _ => format!(" from {heading} on"),
-        };
-        Some(format!("{UNKNOWN}{which}: {reason}"))
-    }
-}
-
-/// How far `ns` is from the farther end of `interval`, as a share of `ns`.
-fn share(ns: u64, interval: Interval) -> f64 {
-    let off_ns = interval
-        .high_ns
-        .abs_diff(ns)
-        .max(ns.abs_diff(interval.low_ns));
-    off_ns as f64 / ns as f64
-}
-
-/// How far the value may be off, as a share. Where the share is so large that it says little, the
-/// end of the interval.
+/// How far the value may be off, as a share: `±1.6 %`. Where the share is so large that it says
+/// little, the end of the interval that is farther off.
 fn share_or_end(ns: u64, interval: Interval) -> String {
-    let share = share(ns, interval);
+    let (below, above) = (ns.abs_diff(interval.low_ns), interval.high_ns.abs_diff(ns));
+    let share = below.max(above) as f64 / ns as f64;
     if share <= SHARE_MOST {
-        units::percent(share)
-    } else if interval.high_ns.abs_diff(ns) >= ns.abs_diff(interval.low_ns) {
+        format!("±{}", units::percent(share))
+    } else if above >= below {
         format!("≤{}", units::duration(interval.high_ns))
     } else {
         format!("≥{}", units::duration(interval.low_ns))
-    }
-}
-
-/// The reason, with the option that mends it.
-fn reason_words(reason: NoInterval, window_ns: u64) -> String {
-    match reason.times_longer() {
-        Some(times) => {
-            let length = typed(window_ns.saturating_mul(times));
-            format!("the run is too short to tell; try -d {length}")
-        }
-        None => reason.to_string(),
-    }
-}
-
-/// A duration as `-d` takes it, rounded up: `40s`, `12m`, `3h`.
-fn typed(duration_ns: u64) -> String {
-    const SECOND_NS: u64 = 1_000_000_000;
-    let seconds = duration_ns.div_ceil(SECOND_NS);
-    match seconds {
-        0..=300 => format!("{seconds}s"),
-        301..=10_800 => format!("{}m", seconds.div_ceil(60)),
-        _ => format!("{}h", seconds.div_ceil(3_600)),
     }
 }
 
@@ -661,13 +497,14 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
     page.table_head(NARROW, "quantiles", &headings, "");
     for q in QUANTILES {
         let name = objective::quantile(q);
-        let mut cells = match run.response_quantile(q) {
+        let found = run.response_quantile(q);
+        let mut cells = match found {
             Quantile::Known { ns, interval } => {
                 let ends = interval.map(|ends| [ends.low_ns, ends.high_ns].map(units::duration));
                 let [low, high] = ends.unwrap_or_default();
                 vec![units::duration(ns), low, high]
             }
-            Quantile::AtLeast { ns } => vec![at_least(ns), String::new(), String::new()],
+            Quantile::AtLeast { .. } => vec![found.to_string(), String::new(), String::new()],
             Quantile::TooFew { samples, needed } => {
                 let [samples, needed] = [samples, needed].map(units::count);
                 let reason = format!("and above: too few samples ({samples}, need {needed})");
@@ -675,7 +512,7 @@ fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
                 break;
             }
         };
-        cells.extend(service.map(|service| Quantile::of(service, q).to_string()));
+        cells.extend(service.map(|service| cell(Quantile::of(service, q))));
         page.table_row(NARROW, &format!("  {name}"), &cells, "", Tone::Plain);
     }
 }
@@ -691,16 +528,13 @@ fn steps(run: &Run, service: Option<&Histogram>, page: &mut Page) {
     headings.extend(service.map(|_| "service"));
     page.table_head(WIDE, "spectrum", &headings, "");
     // Where nothing lies between two steps, the higher one tells it all.
-    let is_last = |pair: &[Step]| (pair[0].ns, pair[0].count) != (pair[1].ns, pair[1].count);
+    let is_last =
+        |pair: &[SpectrumStep]| (pair[0].ns, pair[0].count) != (pair[1].ns, pair[1].count);
     let shown = spectrum.steps.windows(2).filter(|pair| is_last(pair));
     let shown = shown.map(|pair| &pair[0]).chain(spectrum.steps.last());
     for step in shown {
         let mut cells = vec![
-            if step.is_bound {
-                at_least(step.ns)
-            } else {
-                units::duration(step.ns)
-            },
+            known_or(Some(step.ns), step.is_bound.then_some(step.ns)),
             format!("{:.5}", step.quantile * 100.0),
             units::count(step.count),
         ];
@@ -715,100 +549,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_has_a_share_or_two_ends() {
-        for (ends, per_s, words) in [
-            (Ok((99.2, 100.8)), 100.0, " ±0.8 %"),
-            (Ok((99.2, 104.0)), 100.0, " ±4.0 %"),
-            (Ok((100.0, 100.0)), 100.0, " ±0.1 %"),
-            (Ok((50.0, 150.0)), 100.0, " ±50 %"),
-            (Ok((0.0, 30.0)), 10.0, " (95 %: 0 to 30.0)"),
-            (Ok((0.0, 0.0)), 0.0, ""),
-            (Err(NoInterval::PlannedToVary), 10.0, ""),
-            (Err(NoInterval::NoWindow), 10.0, " (± unknown: too short)"),
+    fn a_quantile_has_a_share_or_the_farther_end() {
+        for (low_ns, high_ns, words) in [
+            (990, 1_005, "±1.0 %"),
+            (900, 1_500, "±50 %"),
+            (900, 43_190, "≤43.2 µs"),
+            (100, 1_200, "≥100 ns"),
         ] {
-            let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
-                low_per_s,
-                high_per_s,
-            });
-            assert_eq!(of_rate(interval, per_s), words);
+            assert_eq!(share_or_end(1_000, Interval { low_ns, high_ns }), words);
         }
-    }
-
-    type Ends = Result<(u64, u64), NoInterval>;
-
-    fn of(columns: &[Option<(&'static str, Ends)>]) -> Precision {
-        let mut precision = Precision::default();
-        for column in columns {
-            precision.push(column.map(|(heading, ends)| {
-                let interval = ends.map(|(low_ns, high_ns)| Interval { low_ns, high_ns });
-                let ns = 1_000;
-                (heading, Quantile::Known { ns, interval })
-            }));
-        }
-        precision
-    }
-
-    const WINDOW_NS: u64 = 10_000_000_000;
-
-    const ALIKE: NoInterval = NoInterval::TooAlike {
-        samples: 20_000,
-        worth: 1_234,
-        needed: 3_688,
-    };
-
-    #[test]
-    fn narrow_intervals_are_one_row_and_wide_ones_two() {
-        let narrow = of(&[
-            None,
-            Some(("p50", Ok((990, 1_005)))),
-            Some(("p90", Ok((900, 1_500)))),
-        ]);
-        let [(label, cells)] = narrow.rows(true).try_into().unwrap();
-        assert_eq!(label, PRECISION);
-        assert_eq!(cells, ["", "1.0 %", "50 %"]);
-        assert_eq!(narrow.unknown(WINDOW_NS), None);
-        let wide = of(&[
-            Some(("p50", Ok((990, 1_005)))),
-            Some(("p90", Ok((900, 43_190)))),
-            Some(("p99", Err(ALIKE))),
-        ]);
-        let [low, high] = wide.rows(true).try_into().unwrap();
-        assert_eq!(low.1, ["990 ns", "900 ns", "?"]);
-        assert_eq!(high.1, ["1.00 µs", "43.2 µs", "?"]);
-    }
-
-    #[test]
-    fn lengths_are_as_they_are_typed() {
-        for (seconds, words) in [(1, "1s"), (300, "300s"), (301, "6m"), (10_801, "4h")] {
-            assert_eq!(typed(seconds * 1_000_000_000), words);
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_is_said_with_its_reason() {
-        let ends = || Ok((990, 1_005));
-        for (columns, words) in [
-            (
-                of(&[Some(("p50", ends())), Some(("p90", Err(ALIKE)))]),
-                "? for p90: the run is too short to tell; try -d 30s",
-            ),
-            (
-                of(&[
-                    Some(("p50", ends())),
-                    Some(("p90", Err(ALIKE))),
-                    Some(("p99", Err(ALIKE))),
-                    None,
-                ]),
-                "? from p90 on: the run is too short to tell; try -d 30s",
-            ),
-            (
-                of(&[Some(("p50", Err(NoInterval::PlannedToVary))), None]),
-                "?: the rate is planned to vary over the window",
-            ),
-        ] {
-            assert_eq!(columns.unknown(WINDOW_NS).as_deref(), Some(words));
-        }
-        assert!(of(&[Some(("p50", Err(ALIKE)))]).rows(true).is_empty());
-        assert!(of(&[None]).rows(false).is_empty());
     }
 }

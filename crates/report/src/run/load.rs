@@ -1,14 +1,12 @@
 //! The rows of the load: its model and schedule, the outcome of the schedule, its phases, and what
 //! sets the run apart from others.
 
-use brunt_judge::{Judged, Overload, Steadiness, Summary, shell_word};
+use brunt_judge::{Figure, Judged, Overload, Steadiness, Summary, shell_word};
 use brunt_load::{
-    ArrivalProcess, ClientSettings, Framing, LoadModel, MessageExchange, ProtocolSpec,
-    RequestOrder, Schedule, SocketOptions, Streams, Term, ThinkSpread, Work,
+    ArrivalProcess, Framing, LoadModel, MessageExchange, ProtocolSpec, RequestOrder, Schedule,
+    SocketOptions, Streams, Term, ThinkSpread, Work,
 };
-use brunt_record::{
-    AgentRecord, ArrivalCounts, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list,
-};
+use brunt_record::{AgentRecord, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list};
 
 use super::counts;
 use crate::figures::arrivals_sent_per_s;
@@ -90,9 +88,6 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
             let names = [&tls.cipher_suite].into_iter().chain(&tls.group);
             names.for_each(|name| spoken.push_str(&format!(", {name}")));
         }
-        if plan.tls().is_some_and(|tls| tls.insecure) && !is_full {
-            spoken.push_str(", not verified");
-        }
     }
     let mut items = vec![spoken];
     if !plan.keepalive() && plan.work() != Work::Connects {
@@ -110,7 +105,7 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
     } else if is_full {
         items.push("full handshakes".to_owned());
     }
-    if tls.insecure && is_full {
+    if tls.insecure {
         items.push("certificate not verified".to_owned());
     }
     if tls.identity.is_some() {
@@ -122,14 +117,10 @@ fn protocol(run: &Run, is_full: bool) -> Vec<String> {
 /// The load that was asked for; full: with what makes no difference to it.
 pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     let (plan, unit) = (&run.plan, run.unit());
-    let connections = if plan.work() == Work::Connects {
-        counted(plan.load.connections.get().into(), "at a time", "at a time")
-    } else {
-        counted(
-            plan.load.connections.get().into(),
-            "connection",
-            "connections",
-        )
+    let number = plan.load.connections.get();
+    let connections = match plan.work() {
+        Work::Connects => format!("{} at a time", count(number)),
+        _ => counted(number.into(), "connection", "connections"),
     };
     let (streams, in_flight) = match (run.protocol().depth.place, run.depth()) {
         (_, 0 | 1) => (String::new(), None),
@@ -146,9 +137,7 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     match &plan.load.model {
         LoadModel::Closed { connect_per_s } => {
             match plan.one_way() {
-                Some(one_way) => {
-                    items.extend(one_way_streams(plan.load.connections.get(), one_way))
-                }
+                Some(one_way) => items.extend(one_way_streams(number, one_way)),
                 None => items.extend(["closed loop".to_owned(), connections + &streams]),
             }
             items.extend(opened_at(connect_per_s));
@@ -202,34 +191,18 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         && let Some(requests) = plan.requests_per_connection()
     {
         let requests = counted(requests, unit.one, unit.many);
-        let is_sessions = matches!(plan.load.model, LoadModel::Sessions { .. });
-        let each = if is_sessions {
-            "each"
-        } else {
-            "per connection"
-        };
-        items.push(format!("{requests} {each}"));
+        items.push(format!("{requests} per connection"));
     }
     if plan.traffic.think_time_ns > 0 {
         let mean = units::duration(plan.traffic.think_time_ns);
         let is_random = plan.traffic.think_spread != ThinkSpread::Fixed;
-        items.push(if is_random {
-            format!("think time {mean} {}", plan.traffic.think_spread.name())
-        } else {
-            format!("think time {mean}")
-        });
+        items.push(format!("think time {mean}"));
+        let spread = plan.traffic.think_spread.name();
+        items.extend(is_random.then(|| spread.to_owned()));
         // With a schedule, it is the same seed.
-        if let (Some(seed), None) = (run.seed(|seeds| seeds.think), plan.load.model.schedule())
-            && (is_full || is_random)
-        {
-            items.push(format!("seed {seed}"));
-        }
-    }
-    if plan.traffic.has_equal_parts {
-        items.push("an equal part for each connection".to_owned());
-    }
-    if plan.connection.http2 != ClientSettings::default() {
-        items.extend(http2(&plan.connection.http2));
+        let seed = run.seed(|seeds| seeds.think);
+        let seed = seed.filter(|_| is_random && plan.load.model.schedule().is_none());
+        items.extend(seed.map(|seed| format!("seed {seed}")));
     }
     items.extend(sockets(&plan.connection.sockets));
     items.extend(sources(run));
@@ -258,23 +231,6 @@ fn one_way_streams(connections: u32, one_way: &Streams) -> Vec<String> {
         format!("paced by the kernel at {rate} in all")
     }));
     items
-}
-
-/// What HTTP/2 is told of the client, where that is not the usual.
-fn http2(http2: &ClientSettings) -> [String; 3] {
-    let [stream, connection, frame, decoder, encoder] = [
-        http2.stream_window_bytes,
-        http2.connection_window_bytes,
-        http2.frame_bytes_max,
-        http2.decoder_table_bytes,
-        http2.encoder_table_bytes,
-    ]
-    .map(count);
-    [
-        format!("windows of {stream} bytes for a stream and {connection} for a connection"),
-        format!("frames of at most {frame} bytes"),
-        format!("header tables of {decoder} bytes for the server and {encoder} for brunt"),
-    ]
 }
 
 /// Options of the sockets that are not the usual ones.
@@ -311,7 +267,7 @@ fn workers(run: &Run, is_full: bool) -> String {
 }
 
 /// Why there are so many workers, and why on these CPUs.
-pub(super) fn placement(placement: &Placement) -> Vec<String> {
+pub(super) fn placement(placement: &Placement) -> String {
     let words = match placement {
         Placement::ServerAnywhere => {
             "half of the CPUs, each worker on one: the server is on this machine and may use all \
@@ -327,7 +283,7 @@ pub(super) fn placement(placement: &Placement) -> Vec<String> {
         }
         Placement::Off => "the scheduler placed them",
     };
-    vec![words.to_owned()]
+    words.to_owned()
 }
 
 /// What the workers ran on: each backend once.
@@ -358,7 +314,7 @@ fn sources(run: &Run) -> Option<String> {
 }
 
 /// The rate of `schedule`, or how it changes, in `unit`.
-fn rate(schedule: &Schedule, unit: &str) -> String {
+pub(crate) fn rate(schedule: &Schedule, unit: &str) -> String {
     let process = match schedule.process() {
         ArrivalProcess::Constant => "",
         ArrivalProcess::Poisson => " Poisson",
@@ -410,7 +366,7 @@ pub(crate) fn command(words: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Share of the arrivals that may be sent in drain without being told of: those that were due when
+/// Share of the arrivals that may be sent in drain without a word: those that were due when
 /// the window ended.
 const IN_DRAIN_FEW: f64 = 0.01;
 
@@ -436,50 +392,33 @@ pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
 }
 
 /// The outcome of the arrivals planned in the window.
-pub(super) fn arrivals(judged: &Judged<'_>, withheld: bool) -> Vec<String> {
+pub(super) fn arrivals(judged: &Judged<'_>) -> Vec<String> {
     let Judged { run, summary, .. } = judged;
-    let ArrivalCounts {
-        planned,
-        sent,
-        waited: _,
-        sent_by_end,
-        skipped_full,
-        skipped_late,
-        unsent,
-    } = summary.arrivals;
-    let per_s = |rate: Option<f64>| match rate.filter(|_| !withheld) {
-        Some(rate) => format!(" ({}/s)", units::rate(rate)),
-        None => String::new(),
+    let arrivals = &summary.arrivals;
+    let (planned, sent) = (arrivals.planned, arrivals.sent);
+    let by_end = arrivals.sent_by_end.unwrap_or(sent);
+    let per_s = |figure: &Figure| match judged.rate(figure.clone()) {
+        Figure::Known(rate) => format!(" ({}/s)", units::rate(rate)),
+        Figure::Absent(_) => String::new(),
     };
-    let planned_per_s = per_s(summary.planned_per_s.known());
-    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
-    let what = |arrivals| {
-        if is_sessions {
-            counted(arrivals, "connection", "connections")
-        } else {
-            units::count(arrivals)
-        }
-    };
-    let sent_per_s = per_s(arrivals_sent_per_s(run, summary).known());
-    let (planned_words, sent_words) = (format!("{} planned", what(planned)), units::count(sent));
-    let mut items = match sent_by_end {
-        Some(by_end) if by_end < sent => vec![
-            planned_words,
-            format!("{} sent{sent_per_s}", units::count(by_end)),
-            format!("{} in drain", units::count(sent - by_end)),
-        ],
-        _ if planned == sent => vec![format!("{planned_words}{planned_per_s}, all sent")],
-        _ => vec![
-            format!("{planned_words}{planned_per_s}"),
-            format!("{sent_words} sent{sent_per_s}"),
-        ],
-    };
-    let lost = [
-        (skipped_full, "skipped, the queue was full"),
-        (skipped_late, "waited too long"),
-        (unsent, "never sent"),
+    let mut items = vec![format!("{} planned", units::count(planned))];
+    // Of what was sent in drain, the rate is not said either.
+    if by_end == sent {
+        items[0].push_str(&per_s(&summary.planned_per_s));
+    }
+    if by_end == planned {
+        items[0].push_str(", all sent");
+    } else {
+        let sent_per_s = per_s(&arrivals_sent_per_s(run, summary));
+        items.push(format!("{} sent{sent_per_s}", units::count(by_end)));
+    }
+    let others = [
+        (sent.saturating_sub(by_end), "in drain"),
+        (arrivals.skipped_full, "skipped, the queue was full"),
+        (arrivals.skipped_late, "waited too long"),
+        (arrivals.unsent, "never sent"),
     ];
-    items.extend(counts(lost, false));
+    items.extend(counts(others, false));
     // In an overload nearly all have to wait.
     if judged.overload.is_none() {
         items.extend(waited(run, summary));
@@ -529,11 +468,13 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
         lengths.max()
     };
     let window = units::duration(run.window_ns);
+    let begun = units::date_time(run.first().clock.window_start_unix_ms);
     let warm_up_ns = length_ns(|edges| edges.warmup_start, |edges| edges.measure_start);
     let mut items = vec![match warm_up_ns.filter(|&ns| ns > 0 && !is_full) {
         Some(ns) => format!("{window} after {} warm-up", units::duration(ns)),
         None => format!("{window} measured"),
     }];
+    items.extend(is_full.then(|| format!("began {begun}")));
     let asked_ns = run.plan.load.stop.duration_ns.unwrap_or(u64::MAX);
     if run.window_ns > asked_ns {
         let asked = units::duration(asked_ns);
@@ -583,7 +524,7 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
     notes
 }
 
-/// Messages that came unasked, as a share of the replies, from which on they are told of.
+/// Messages that came unasked, as a share of the replies, from which on a note says so.
 const UNASKED_SHARE: f64 = 0.01;
 
 /// A note where so many messages came unasked that replies may end elsewhere than where `--reply`
@@ -615,30 +556,22 @@ fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
     if summary.stamps_clamped == 0 {
         return None;
     }
-    let stamps = summary.stamps_clamped;
-    let stamps = counted(stamps, "kernel stamp was", "kernel stamps were");
-    let moved_ns = run
-        .agents
-        .iter()
-        .map(|agent| agent.clock.stepped_ns.unsigned_abs());
-    let moved_ns = moved_ns.max().unwrap_or(0);
-    let mut words = format!("{stamps} out of range and moved");
-    if moved_ns >= STEP_SEEN_NS {
-        let by = units::duration(moved_ns);
-        return Some(format!("{words}: the wall clock was set, by {by} in all"));
-    }
-    let is_early = summary.stamps_before_send > 0;
-    if is_early {
-        let before_send = units::count(summary.stamps_before_send);
-        words = format!("{words}, {before_send} of them from before the send");
-    }
-    Some(
-        if is_early && run.plan.connection.protocol.may_mistake_pushes() {
-            format!("{words}: what the server sends unasked was taken for replies")
-        } else {
-            format!("{words}; at the end of the run the wall clock was as expected")
-        },
-    )
+    let stamps = counted(
+        summary.stamps_clamped,
+        "kernel stamp was",
+        "kernel stamps were",
+    );
+    let steps = run.agents.iter().map(|agent| agent.clock.stepped_ns);
+    let moved_ns = steps.map(i64::unsigned_abs).max().unwrap_or(0);
+    let takes_pushes = run.plan.connection.protocol.may_mistake_pushes();
+    let why = if moved_ns >= STEP_SEEN_NS {
+        format!(": the wall clock was set, by {}", units::duration(moved_ns))
+    } else if summary.stamps_before_send > 0 && takes_pushes {
+        ": what the server sends unasked was taken for replies".to_owned()
+    } else {
+        String::new()
+    };
+    Some(format!("{stamps} out of range and moved{why}"))
 }
 
 /// What an agent could not do as it was asked to.

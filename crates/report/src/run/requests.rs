@@ -1,11 +1,13 @@
 //! The rows of requests: their rate, what became of the schedule, of the requests and of their
 //! connections' protocol, what failed, and what the server said in its errors.
 
-use brunt_judge::{CleanFigures, FailureTimes, Figure, Judged, Summary, Verdict};
+use brunt_judge::{
+    CleanFigures, FailureTimes, Figure, Judged, NoInterval, RateInterval, Summary, Verdict,
+};
 use brunt_load::LoadModel;
-use brunt_record::{ErrorBody, QuicCounts, Run, StatusCounts};
+use brunt_record::{ErrorBody, Run, StatusCounts};
 
-use super::{counts, latency, load, verdict};
+use super::{clean_beside, counts, latency, load, verdict};
 use crate::foreign::printable;
 use crate::page::{Page, Tone};
 use crate::units::{self, counted};
@@ -32,7 +34,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s}"),
-                _ => per_s + &latency::of_rate(judged.successes_interval(), rate),
+                _ => per_s + &precision(judged.successes_interval(), rate),
             }
         }
         Figure::Absent(reason) => format!("not known: {reason}"),
@@ -49,7 +51,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
     page.row("throughput", &items, Tone::Strong);
     if let Some(clean) = clean_beside(judged).filter(|_| page.is_full()) {
         let rate = clean.successes_per_s;
-        let interval = latency::of_rate(clean.successes_interval, rate);
+        let interval = precision(clean.successes_interval, rate);
         let per_s = format!("{} {}{interval}", units::rate(rate), run.unit().per_s);
         page.row("  no steal", &[per_s, part(clean)], Tone::Plain);
     }
@@ -78,11 +80,26 @@ fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
     items
 }
 
-/// The figures of the parts of the window without CPU steal, where the verdict does not rest on
-/// them. Absent where these parts are too short for figures.
-pub(super) fn clean_beside<'a>(judged: &'a Judged<'_>) -> Option<&'a CleanFigures> {
-    let clean = judged.clean.as_ref()?.figures.as_ref();
-    clean.filter(|_| judged.undisturbed().is_none() && judged.withheld().is_none())
+/// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
+fn precision(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
+    let RateInterval {
+        low_per_s,
+        high_per_s,
+    } = match interval {
+        Ok(interval) => interval,
+        Err(NoInterval::PlannedToVary) => return String::new(),
+        Err(_) => return " (± not known: the run is too short)".to_owned(),
+    };
+    let off = (high_per_s - per_s).max(per_s - low_per_s);
+    if per_s <= 0.0 || !off.is_finite() {
+        String::new()
+    } else if off > per_s * latency::SHARE_MOST {
+        let (low, high) = (units::rate(low_per_s), units::rate(high_per_s));
+        format!(" (95 % CI {low} to {high})")
+    } else {
+        // Rounded up where it would look like none.
+        format!(" ±{}", units::percent((off / per_s).max(0.001)))
+    }
 }
 
 /// Which part of the window these figures are of.
@@ -101,7 +118,7 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     let lost = summary.arrivals.planned > summary.arrivals.sent;
     let tone = Tone::Warning.when(lost);
     if page.is_full() || !load::all_sent(run, summary) {
-        page.row("arrivals", &load::arrivals(judged, is_withheld), tone);
+        page.row("arrivals", &load::arrivals(judged), tone);
     }
     if let Some(overload) = judged.overload.filter(|_| !is_withheld) {
         let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
@@ -112,43 +129,29 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-/// Replies that are no successes, in protocols with statuses and without.
-const ERROR_STATUSES: &str = "error statuses";
-
-const ERROR_REPLIES: &str = "error replies";
-
-/// Requests without a reply that could be read: printed where there are none as well.
-const FAILED: &str = "failed";
-
-/// Requests that the server did not process the first time: of those beside them.
-const SENT_AGAIN: &str = "sent again";
-
 /// What became of the requests.
 pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
     let population = &summary.population;
-    let (carried_in, latencies) = (summary.carried_in, &run.latencies);
-    let errors = if run.protocol().has_statuses {
-        ERROR_STATUSES
+    let has_statuses = run.protocol().has_statuses;
+    let errors = if has_statuses {
+        "error statuses"
     } else {
-        ERROR_REPLIES
+        "error replies"
     };
+    let latencies = &run.latencies;
     let (ok, errors_count) = (latencies.response.count(), latencies.response_error.count());
-    let from_warm_up = carried_in.unanswered;
+    let from_warm_up = summary.carried_in.unanswered;
     let mut items = vec![format!("{} ok", units::count(ok))];
-    for (count, words) in [
-        (errors_count, errors),
-        (population.failed, FAILED),
+    items.extend(counts([(errors_count, errors)], false));
+    items.extend(counts([(population.failed, "failed")], true));
+    let seldom = [
         (population.censored, "without a reply at the end"),
         (from_warm_up, "sent in the warm-up and never answered"),
         (summary.unsent, "never sent"),
-        (summary.window.sent_again, SENT_AGAIN),
-    ] {
-        let is_possible = ![ERROR_REPLIES, SENT_AGAIN].contains(&words);
-        if is_full && is_possible || count > 0 || words == FAILED {
-            items.push(format!("{} {words}", units::count(count)));
-        }
-    }
+        (summary.window.sent_again, "sent again"),
+    ];
+    items.extend(counts(seldom, false));
     let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     if !is_full && is_open && load::all_sent(run, summary) {
         items.push("all sent".to_owned());
@@ -164,18 +167,7 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
         &items,
         Tone::Warning.when(from_warm_up > 0),
     );
-    if is_full && carried_in.in_flight > 0 {
-        let items = [
-            (carried_in.in_flight, "in flight when the window began"),
-            (carried_in.answered, "answered in it"),
-            (carried_in.failed, "failed"),
-            (carried_in.unanswered, "unanswered at its end"),
-        ];
-        let items: Vec<String> = counts(items, true).collect();
-        page.row("  carried in", &items, Tone::Plain);
-    }
     let replies = &summary.window.replies;
-    let has_statuses = run.protocol().has_statuses;
     if has_statuses && (is_full || replies.iter().any(|(status, _)| status != 200)) {
         let mut statuses = statuses(replies, is_full);
         if (replies.successes(), replies.errors()) != (ok, errors_count) {
@@ -193,45 +185,36 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
 /// Packets of which fewer than one part in so many are lost are not said to be.
 const LOST_PACKETS_PART: u64 = 200;
 
-fn lost_packets(window: &QuicCounts) -> String {
-    let (lost, bytes) = (
-        units::count(window.packets_lost),
-        units::bytes(window.bytes_lost),
-    );
-    let sent = counted(window.packets_sent, "packet", "packets");
-    format!("{lost} lost of {sent} sent, {bytes}")
-}
-
 /// What QUIC did over the window where it was spoken: in full on a full page, else what is out of
 /// the ordinary.
 fn quic(summary: &Summary, page: &mut Page) {
     let window = &summary.window.quic;
-    let retried = summary.lifetime.quic.handshakes_retried;
-    let per_call = |datagrams: u64, calls: u64| match calls {
-        0 => String::new(),
-        _ => format!(", {:.1} per call", datagrams as f64 / calls as f64),
-    };
+    let is_full = page.is_full() && window.datagrams_sent > 0;
     let mut items = Vec::new();
-    if page.is_full() && window.datagrams_sent > 0 {
-        for (datagrams, calls, what) in [
-            (window.datagrams_sent, window.sends, "sent"),
-            (window.datagrams_received, window.receives, "received"),
-        ] {
-            let count = counted(datagrams, "datagram", "datagrams");
-            items.push(format!("{count} {what}{}", per_call(datagrams, calls)));
-        }
-        items.push(lost_packets(window));
-        let round_trip = window.round_trip_mean_ns();
-        items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
+    for (datagrams, calls, what) in [
+        (window.datagrams_sent, window.sends, "sent"),
+        (window.datagrams_received, window.receives, "received"),
+    ] {
+        let count = counted(datagrams, "datagram", "datagrams");
+        let per_call = datagrams as f64 / calls.max(1) as f64;
+        items.extend(is_full.then(|| format!("{count} {what}, {per_call:.1} per call")));
     }
     // More than that is no accident.
-    if !page.is_full() && window.packets_lost > window.packets_sent / LOST_PACKETS_PART {
-        items.push(lost_packets(window));
+    if is_full || window.packets_lost > window.packets_sent / LOST_PACKETS_PART {
+        let (lost, bytes) = (window.packets_lost, units::bytes(window.bytes_lost));
+        let sent = counted(window.packets_sent, "packet", "packets");
+        items.push(format!(
+            "{} lost of {sent} sent, {bytes}",
+            units::count(lost)
+        ));
     }
+    let round_trip = window.round_trip_mean_ns().filter(|_| is_full);
+    items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
     if window.datagrams_dropped > 0 {
         let dropped = counted(window.datagrams_dropped, "datagram", "datagrams");
         items.push(format!("{dropped} found brunt's receive buffers full"));
     }
+    let retried = summary.lifetime.quic.handshakes_retried;
     if retried > 0 {
         let handshakes = counted(retried, "handshake", "handshakes");
         items.push(format!(
@@ -281,25 +264,15 @@ pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
 /// A reply that says that it was not modified: no redirect, though its code is among theirs.
 const NOT_MODIFIED: u16 = 304;
 
-/// The redirects among `replies`, which are successes and lead elsewhere; empty without any.
+/// The redirects among `replies`, which are successes and lead elsewhere.
 fn redirects(replies: &StatusCounts) -> Option<String> {
-    let found: Vec<_> = replies
-        .iter()
-        .filter(|&(status, _)| status / 100 == 3 && status != NOT_MODIFIED)
-        .collect();
-    let count = found.iter().map(|&(_, count)| count).sum();
-    let statuses: Vec<_> = found.iter().map(|(status, _)| status.to_string()).collect();
+    let is_redirect = |status: u16| status / 100 == 3 && status != NOT_MODIFIED;
+    let found = || replies.iter().filter(|&(status, _)| is_redirect(status));
+    let count = found().map(|(_, count)| count).sum();
+    let statuses: Vec<_> = found().map(|(status, _)| status.to_string()).collect();
     let statuses = statuses.join(", ");
-    match count {
-        0 => None,
-        _ if count == replies.successes() => Some(format!(
-            "all of these were redirects ({statuses}), not followed"
-        )),
-        _ => {
-            let redirects = counted(count, "was a redirect", "were redirects");
-            Some(format!("of these {redirects} ({statuses}), not followed"))
-        }
-    }
+    let redirects = counted(count, "was a redirect", "were redirects");
+    (count > 0).then(|| format!("of these {redirects} ({statuses}), not followed"))
 }
 
 /// A row for each error status of which a body was kept, as the first worker met it, and one for
@@ -332,48 +305,31 @@ fn error_bodies(run: &Run, page: &mut Page) {
     }
 }
 
-/// Status codes named per class, the most frequent ones, unless all are asked for.
+/// Most status codes that are named per class, unless all are asked for.
 const CODES_MAX: usize = 5;
 
-/// The replies of the window by class and code. A class with one code is told by the code.
+/// The replies of the window by class and code. A class of one code has the code alone.
 fn statuses(counts: &StatusCounts, is_full: bool) -> Vec<String> {
     let mut items = Vec::new();
     for class in 1..=9 {
-        let mut codes: Vec<(u16, u64)> = counts
-            .iter()
-            .filter(|(status, _)| status / 100 == class)
+        let codes = counts.iter().filter(|(status, _)| status / 100 == class);
+        let codes: Vec<String> = codes
+            .map(|(status, count)| format!("{status}: {}", units::count(count)))
             .collect();
-        match codes.as_slice() {
-            [] => {}
-            [(status, count)] => items.push(format!("{status}: {}", units::count(*count))),
-            _ => {
-                let total = units::count(counts.class(class));
-                let codes = code_list(&mut codes, is_full);
-                items.push(format!("{class}xx: {total} ({codes})"));
+        let total = units::count(counts.class(class));
+        match codes.len() {
+            0 => {}
+            1 => items.extend(codes),
+            number if is_full || number <= CODES_MAX => {
+                items.push(format!("{class}xx: {total} ({})", codes.join(", ")));
             }
+            number => items.push(format!("{class}xx: {total} ({number} codes)")),
         }
     }
     if items.is_empty() {
         items.push("no reply in the window".to_owned());
     }
     items
-}
-
-fn code_list(codes: &mut [(u16, u64)], is_full: bool) -> String {
-    let most = if is_full { usize::MAX } else { CODES_MAX };
-    let named = codes.len().min(most);
-    if named < codes.len() {
-        codes.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-    }
-    let mut words: Vec<String> = codes[..named]
-        .iter()
-        .map(|(status, count)| format!("{status}: {}", units::count(*count)))
-        .collect();
-    if named < codes.len() {
-        let others = (codes.len() - named) as u64;
-        words.push(counted(others, "other code", "other codes"));
-    }
-    words.join(", ")
 }
 
 /// The failures of all phases by kind; empty when there were none. They are named as such where
@@ -411,6 +367,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_rate_has_a_share_or_two_ends() {
+        for (ends, per_s, words) in [
+            (Ok((99.2, 100.8)), 100.0, " ±0.8 %"),
+            (Ok((99.2, 104.0)), 100.0, " ±4.0 %"),
+            (Ok((100.0, 100.0)), 100.0, " ±0.1 %"),
+            (Ok((50.0, 150.0)), 100.0, " ±50 %"),
+            (Ok((0.0, 30.0)), 10.0, " (95 % CI 0 to 30.0)"),
+            (Ok((0.0, 0.0)), 0.0, ""),
+            (Err(NoInterval::PlannedToVary), 10.0, ""),
+            (
+                Err(NoInterval::NoWindow),
+                10.0,
+                " (± not known: the run is too short)",
+            ),
+        ] {
+            let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
+                low_per_s,
+                high_per_s,
+            });
+            assert_eq!(precision(interval, per_s), words);
+        }
+    }
+
+    #[test]
     fn redirects_are_told_from_other_successes() {
         for (statuses, words) in [
             (&[200, 204, 304, 404][..], None),
@@ -420,7 +400,7 @@ mod tests {
             ),
             (
                 &[301, 302, 302],
-                Some("all of these were redirects (301, 302), not followed"),
+                Some("of these 3 were redirects (301, 302), not followed"),
             ),
         ] {
             let mut replies = StatusCounts::default();
@@ -448,11 +428,7 @@ mod tests {
             (&[(200, 1_234)], false, &["200: 1,234"]),
             (&[(200, 9), (404, 2)], false, &["200: 9", "404: 2"]),
             (&[(200, 9), (204, 1)], false, &["2xx: 10 (200: 9, 204: 1)"]),
-            (
-                &many,
-                false,
-                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 2 other codes)"],
-            ),
+            (&many, false, &["4xx: 21 (7 codes)"]),
             (
                 &many,
                 true,

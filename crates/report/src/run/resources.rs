@@ -2,30 +2,34 @@
 //! cost, and what of it is missing.
 
 use brunt_judge::{CpuLedger, Figure, Judged, Summary};
-use brunt_record::{CpuUse, Evidence, Route, Run, ServerEvidence, ServerPoint, ServerScope};
+use brunt_record::{CpuUse, Evidence, Route, Run, ServerEvidence, ServerScope};
 
 use super::counts;
 use crate::figures::{cpu_ns_per_reply, requests_per_cpu_s};
 use crate::foreign::printable;
-use crate::page::{Page, Tone, WIDE};
+use crate::page::{Page, Tone};
 use crate::units::{self, counted};
 
-/// What client, generator and server used, and who had the CPUs.
+/// What generator, client and server used, and who had the CPUs. A short page has what made the
+/// requests, why a server is not watched, and who had a noticeable part of the CPUs.
 pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
-    client(run, summary, page);
+    let is_full = page.is_full();
     generator(run, summary, page);
-    server(run, summary, judged.withheld().is_some(), page);
-    if let Some(items) = cpus(run, true) {
-        page.row("CPUs", &items, Tone::Plain);
+    if is_full {
+        client(run, summary, page);
+    }
+    server(judged, page);
+    page.row("CPUs", &cpus(run, is_full), Tone::Plain);
+    if is_full && run.is_plain() {
         for (cpu, items) in each_cpu(run) {
             page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
         }
     }
 }
 
-/// Rows of the table over time; more readings are joined.
-const ROWS_MAX: usize = 20;
+/// CPUs that have a row of their own.
+const CPUS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
 const CPUS_LISTED_LEAST: f64 = 0.01;
 /// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that
@@ -65,7 +69,7 @@ fn client(run: &Run, summary: &Summary, page: &mut Page) {
 }
 
 /// What made the requests while the run went on, where something did.
-pub(super) fn generator(run: &Run, summary: &Summary, page: &mut Page) {
+fn generator(run: &Run, summary: &Summary, page: &mut Page) {
     let Some((used, workers)) = run.generator_use() else {
         return;
     };
@@ -119,21 +123,27 @@ fn cpus_of_workers(run: &Run) -> u32 {
     cpus.fold(0, u32::saturating_add)
 }
 
-/// What the server used, where it was watched, how that is known, and over time.
-fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
+/// What the server used, where it was watched, and how that is known.
+fn server(judged: &Judged<'_>, page: &mut Page) {
+    let run = judged.run;
     let evidence = run.evidence_of_server();
     let Some(server) = &evidence.server else {
-        let reason = evidence.missing.get("server");
-        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        return page.row("server", &[format!("not watched{reason}")], Tone::Plain);
+        if let Some(reason) = evidence.missing.get("server") {
+            let words = format!("not watched: {reason}");
+            page.row("server", &[words], Tone::Plain);
+        }
+        return;
     };
+    if !page.is_full() {
+        return;
+    }
     let mut items = vec![who(server)];
     match server.cpu_use() {
         Some(cpu) => items.push(cpu_of(&cpu, server.cpus)),
         None => items.push("CPU not known: it was not read twice".to_owned()),
     }
-    let per_cpu_s = requests_per_cpu_s(run, summary, server).known();
-    if let Some(rate) = per_cpu_s.filter(|&rate| rate > 0.0 && !is_withheld) {
+    let per_cpu_s = requests_per_cpu_s(run, &judged.summary, server).known();
+    if let Some(rate) = per_cpu_s.filter(|&rate| rate > 0.0 && judged.withheld().is_none()) {
         let (rate, per_s) = (units::rate(rate), run.unit().per_s);
         items.push(format!("{rate} {per_s} per CPU"));
     }
@@ -142,15 +152,15 @@ fn server(run: &Run, summary: &Summary, is_withheld: bool, page: &mut Page) {
     items.extend(descriptors.map(|count| counted(count, "descriptor", "descriptors")));
     page.row("server", &items, Tone::Plain);
     page.row("  watched", &how(server), Tone::Plain);
-    let threads = threads(server);
-    page.row("  threads", &threads, Tone::Plain);
-    over_time(server, page);
+    page.row("  threads", &threads(server), Tone::Plain);
 }
 
 /// Who had the CPUs of brunt's machine; of several machines each agent's is in the data. `is_full`:
 /// with who had little of them.
-pub(super) fn cpus(run: &Run, is_full: bool) -> Option<Vec<String>> {
-    let ledger = CpuLedger::of(run.first()).filter(|_| run.is_plain())?;
+fn cpus(run: &Run, is_full: bool) -> Vec<String> {
+    let Some(ledger) = CpuLedger::of(run.first()).filter(|_| run.is_plain()) else {
+        return Vec::new();
+    };
     let server = run.first().evidence.server.as_ref();
     let name = server.map_or("server", |server| server.name.as_str());
     let least = if is_full {
@@ -158,7 +168,7 @@ pub(super) fn cpus(run: &Run, is_full: bool) -> Option<Vec<String>> {
     } else {
         CPUS_NOTICEABLE
     };
-    Some(ledger_of(&ledger, name, least))
+    ledger_of(&ledger, name, least)
 }
 
 /// What each CPU did that workers or the server could use: `busy 0.98 (interrupts 0.08), idle
@@ -180,7 +190,7 @@ fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
         items.push(format!("idle {}", of(times.idle_ns)));
         (times.cpu, items)
     });
-    rows.take(ROWS_MAX).collect()
+    rows.take(CPUS_MAX).collect()
 }
 
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
@@ -263,56 +273,10 @@ fn threads(server: &ServerEvidence) -> Vec<String> {
     if let Some(wait_ns) = server.run_queue_wait_ns {
         items.push(format!("waited {} for a CPU", units::duration(wait_ns)));
     }
-    if let Some(throttling) = server.throttling {
-        let length = units::duration(throttling.throttled_ns);
-        let throttled = units::count(throttling.throttled_periods);
-        let periods = counted(throttling.periods, "period", "periods");
-        items.push(format!(
-            "throttled for {length} in {throttled} of {periods}"
-        ));
-    }
     if let Some(cpus) = server.idle_cpus_used {
         items.push(format!("{} before the load", units::cpus_used(cpus, None)));
     }
     items
-}
-
-/// CPU, memory and descriptors over time; memory and descriptors where they are known.
-fn over_time(server: &ServerEvidence, page: &mut Page) {
-    let points: Vec<&ServerPoint> = server.series.iter().filter(|one| one.at_ns > 0).collect();
-    if points.is_empty() {
-        return;
-    }
-    let most = |points: &[&ServerPoint]| {
-        let resident = points.iter().filter_map(|point| point.resident_bytes).max();
-        let descriptors = points.iter().filter_map(|point| point.descriptors).max();
-        (resident, descriptors)
-    };
-    let (resident, descriptors) = most(&points);
-    let mut headings = vec!["user CPU", "kernel CPU"];
-    headings.extend(resident.map(|_| "resident"));
-    headings.extend(descriptors.map(|_| "descriptors"));
-    page.table_head(WIDE, "  up to", &headings, "");
-    let unknown = || "unknown".to_owned();
-    let mut from = ServerPoint::default();
-    for joined in points.chunks(points.len().div_ceil(ROWS_MAX)) {
-        let Some(&&to) = joined.last() else { continue };
-        let length_ns = to.at_ns.saturating_sub(from.at_ns);
-        let cpus = |from_ns: u64, to_ns: u64| match length_ns {
-            0 => unknown(),
-            _ => units::cpus(to_ns.saturating_sub(from_ns) as f64 / length_ns as f64),
-        };
-        let mut cells = vec![
-            cpus(from.cpu_user_ns, to.cpu_user_ns),
-            cpus(from.cpu_system_ns, to.cpu_system_ns),
-        ];
-        let here = most(joined);
-        cells.extend(resident.map(|_| here.0.map_or_else(unknown, units::bytes)));
-        cells.extend(descriptors.map(|_| here.1.map_or_else(unknown, units::count)));
-        let label = format!("  {}", units::duration(to.at_ns));
-        page.table_row(WIDE, &label, &cells, "", Tone::Plain);
-        from = to;
-    }
 }
 
 /// Prints all of it.
@@ -329,13 +293,21 @@ pub(super) fn evidence(run: &Run, page: &mut Page) {
 /// What was read, and what could not be.
 fn evidence_of(evidence: &Evidence, page: &mut Page) {
     page.row("evidence", &observer(evidence), Tone::Plain);
-    // Why there is no server is told by its own row.
+    // The row of the server says why there is none.
     let missing = evidence.missing.iter();
     for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
     }
-    let network = network_of(evidence);
-    page.row("network", &network, Tone::Plain);
+    let network = evidence.network.as_ref();
+    if let Some(Route::Interface {
+        name,
+        dropped_packets,
+        ..
+    }) = network.map(|network| &network.route)
+    {
+        let drops = format!("{name} drops {}", units::count(*dropped_packets));
+        page.row("network", &[drops], Tone::Plain);
+    }
 }
 
 /// What reading cost.
@@ -356,71 +328,13 @@ fn observer(evidence: &Evidence) -> Vec<String> {
     items
 }
 
-/// What the kernel held and threw away on the way to the server, and its work for it.
-fn network_of(evidence: &Evidence) -> Vec<String> {
-    let network = evidence.network.as_ref();
-    let mut items = Vec::new();
-    if let Some(sockets) = network.and_then(|network| network.time_wait) {
-        items.push(format!("time-wait {}", units::count(sockets)));
-    }
-    if let Some(Route::Interface {
-        name,
-        dropped_packets,
-        ..
-    }) = network.map(|network| &network.route)
-    {
-        items.push(format!("{name} drops {}", units::count(*dropped_packets)));
-    }
-    let host = &evidence.host;
-    let (mut softirq_ns, mut total_ns) = (0_u64, 0_u64);
-    for times in &host.cpus {
-        if host.client_cpus.contains(&times.cpu) {
-            softirq_ns = softirq_ns.saturating_add(times.softirq_ns);
-            total_ns = total_ns.saturating_add(times.total_ns());
-        }
-    }
-    if let Figure::Known(share) = Figure::ratio(softirq_ns as f64, total_ns as f64, "") {
-        items.push(format!("brunt's CPUs {} in softirq", units::percent(share)));
-    }
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use brunt_record::ProgramUse;
 
-    use crate::Style;
-
     use super::*;
 
     const S: u64 = 1_000_000_000;
-
-    /// A server that uses half a CPU in user space and grows by 1 MB per second.
-    fn growing(seconds: u64) -> ServerEvidence {
-        ServerEvidence {
-            scope: ServerScope::OwnThreads,
-            name: "server".to_owned(),
-            interval_ns: seconds * S,
-            cpu_user_ns: seconds * S / 2,
-            cpu_system_ns: 0,
-            cpus: None,
-            cpu_list: Vec::new(),
-            run_queue_wait_ns: None,
-            throttling: None,
-            threads: None,
-            idle_cpus_used: None,
-            resident_bytes_max: None,
-            descriptors_max: None,
-            series: (0..=seconds)
-                .map(|second| ServerPoint {
-                    at_ns: second * S,
-                    cpu_user_ns: second * S / 2,
-                    resident_bytes: Some(second * 1_000_000),
-                    ..ServerPoint::default()
-                })
-                .collect(),
-        }
-    }
 
     #[test]
     fn the_ledger_names_who_had_the_cpus() {
@@ -452,36 +366,5 @@ mod tests {
         );
         let listed = ledger_of(&ledger, "node", 0.1);
         assert_eq!(listed[2], "other programs 0.97 (cargo 0.90)");
-    }
-
-    #[test]
-    fn a_long_run_has_its_seconds_joined() {
-        // Seconds, rows without the heading, and the end of the first one.
-        for (seconds, rows, first) in [
-            (0, 0, ""),
-            (1, 1, "  1.00 s             0.50         0.00      1.00 MB"),
-            (
-                20,
-                20,
-                "  1.00 s             0.50         0.00      1.00 MB",
-            ),
-            (
-                21,
-                11,
-                "  2.00 s             0.50         0.00      2.00 MB",
-            ),
-            (
-                1_199,
-                20,
-                "  60.0 s             0.50         0.00      60.0 MB",
-            ),
-        ] {
-            let mut page = Page::new(&Style::default());
-            over_time(&growing(seconds), &mut page);
-            let text = crate::layout::text(&page, false);
-            let lines: Vec<&str> = text.lines().skip(1).collect();
-            assert_eq!(lines.len(), rows, "{seconds} s: {text}");
-            assert_eq!(lines.first().copied().unwrap_or_default(), first);
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! objectives and invariants.
 
 use brunt_judge::{
-    Finding, Grade, InvariantStatus, Judged, Judgement, Outage, Signal, SignalId, Stretch, Verdict,
+    Finding, Grade, InvariantStatus, Judged, Judgement, Outage, SignalId, Stretch, Verdict,
 };
 use brunt_record::Unit;
 
@@ -12,6 +12,8 @@ use crate::{objective, units};
 
 /// Signals that the evidence names, and lines that they take, unless all of it is asked for.
 const EVIDENCE_MOST: usize = 2;
+/// What to do after a run without a URL.
+const OWN_SERVER_NEXT: &str = "load a server of yours: brunt http://127.0.0.1:8080/";
 
 fn tone(judgement: &Judgement) -> Tone {
     match judgement.verdict {
@@ -31,64 +33,71 @@ fn sentence(judgement: &Judgement) -> String {
     }
 }
 
-/// What decided, without what the verdict, and rows of the signals `shown`, say already.
-fn evidence(judgement: &Judgement, shown: &[SignalId]) -> Vec<String> {
-    let decisive = judgement.decisive.iter();
-    decisive
-        .filter(|id| !shown.contains(id))
-        .filter_map(|id| judgement.signal(*id))
-        .map(|signal| signal.detail.clone())
-        .filter(|detail| !judgement.because.contains(detail))
-        .collect()
-}
-
-/// Prints the verdict with the strongest of the signals that decided, but those that other rows
-/// have told.
-pub(super) fn cause(judgement: &Judgement, shown: &[SignalId], page: &mut Page) {
-    page.line(&sentence(judgement), tone(judgement));
-    let mut evidence = evidence(judgement, shown);
-    evidence.truncate(EVIDENCE_MOST);
-    while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
-        evidence.pop();
+/// The verdict with what decided it, when a server failed, the objectives, and what to do next.
+pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
+    let (judgement, is_full) = (&judged.judgement, page.is_full());
+    // A short page has said above that nothing succeeded.
+    if is_full || judgement.verdict != Verdict::NoSuccess {
+        page.lead("verdict", &[sentence(judgement)], tone(judgement));
+        page.lead("", &evidence(judged, page), Tone::Plain);
     }
-    page.items(2, &evidence, Tone::Plain);
-}
-
-/// Prints the verdict with all that decided and all advice.
-pub(super) fn rows(judgement: &Judgement, page: &mut Page) {
-    page.row("verdict", &[sentence(judgement)], tone(judgement));
-    let evidence = evidence(judgement, &[]);
-    page.row("", &evidence, Tone::Plain);
-    for (index, advice) in judgement.advice.iter().enumerate() {
-        let label = if index == 0 { "next" } else { "" };
-        page.row(label, std::slice::from_ref(advice), Tone::Plain);
+    if judgement.verdict == Verdict::ServerFailed {
+        outages(judged, page);
     }
-}
-
-/// A row for each signal, the worst first.
-pub(super) fn signals(judgement: &Judgement, page: &mut Page) {
-    for grade in [Grade::Fail, Grade::Warn, Grade::Healthy, Grade::Unknown] {
-        let signals = judgement.signals.iter();
-        for found in signals.filter(|signal| signal.grade == grade) {
-            signal(found, page);
+    for (index, outcome) in judged.objectives().iter().enumerate() {
+        let label = if index == 0 { "objectives" } else { "" };
+        let tone = Tone::Bad.when(!outcome.is_met);
+        page.row(label, &[objective::line(outcome, false)], tone);
+    }
+    let own = judged.run.own_server().then_some(OWN_SERVER_NEXT);
+    let advice = judgement.advice.iter().map(String::as_str);
+    for (index, advice) in own.into_iter().chain(advice).enumerate() {
+        if is_full {
+            let label = if index == 0 { "next" } else { "" };
+            page.row(label, &[advice.to_owned()], Tone::Plain);
+        } else if index == 0 {
+            page.line(&format!("next: {advice}"), Tone::Plain);
         }
     }
 }
 
-/// The line of one signal.
-fn signal(signal: &Signal, page: &mut Page) {
-    let (word, tone) = match signal.grade {
-        Grade::Fail => ("FAIL", Tone::Bad),
-        Grade::Warn => ("warn", Tone::Warning),
-        Grade::Healthy => ("healthy", Tone::Plain),
-        Grade::Unknown => ("unknown", Tone::Plain),
-    };
-    let line = format!("{}: {}", signal.id, signal.detail);
-    page.row(&format!("  {word}"), &[line], tone);
+/// What decided, but for what the verdict and the row of an overload say. A short page has the
+/// strongest alone.
+fn evidence(judged: &Judged<'_>, page: &Page) -> Vec<String> {
+    let judgement = &judged.judgement;
+    let is_said = |id: SignalId| id == SignalId::Backlog && judged.overload.is_some();
+    let decisive = judgement.decisive.iter().filter(|id| !is_said(**id));
+    let signals = decisive.filter_map(|id| judgement.signal(*id));
+    let details = signals.map(|signal| signal.detail.clone());
+    let mut evidence: Vec<String> = details
+        .filter(|detail| !judgement.because.contains(detail))
+        .collect();
+    if !page.is_full() {
+        evidence.truncate(EVIDENCE_MOST);
+        while evidence.len() > 1 && page.lines_of(&evidence) > EVIDENCE_MOST {
+            evidence.pop();
+        }
+    }
+    evidence
+}
+
+/// A row for each signal, the worst first.
+pub(super) fn signals(judgement: &Judgement, page: &mut Page) {
+    for (grade, word, tone) in [
+        (Grade::Fail, "  FAIL", Tone::Bad),
+        (Grade::Warn, "  warn", Tone::Warning),
+        (Grade::Healthy, "  healthy", Tone::Plain),
+        (Grade::Unknown, "  unknown", Tone::Plain),
+    ] {
+        let signals = judgement.signals.iter();
+        for signal in signals.filter(|signal| signal.grade == grade) {
+            page.row(word, &[format!("{}: {}", signal.id, signal.detail)], tone);
+        }
+    }
 }
 
 /// The rows of a server that failed in the window; on a full page each outage too.
-pub(super) fn outages(judged: &Judged<'_>, page: &mut Page) {
+fn outages(judged: &Judged<'_>, page: &mut Page) {
     let run = judged.run;
     let Some(failure) = judged.server_failure() else {
         return;
@@ -132,16 +141,7 @@ fn outage(found: Outage, window_ns: u64) -> Vec<String> {
     vec![format!("from {from} of the window {end}"), length]
 }
 
-/// A row for each objective.
-pub(super) fn objectives(judged: &Judged<'_>, page: &mut Page) {
-    for (index, outcome) in judged.objectives().iter().enumerate() {
-        let label = if index == 0 { "objectives" } else { "" };
-        let tone = Tone::Bad.when(!outcome.is_met);
-        page.row(label, &[objective::line(outcome)], tone);
-    }
-}
-
-/// The first line of a run whose figures are refused.
+/// The lines above all figures, where these are refused or nothing succeeded.
 pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
     let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
@@ -149,95 +149,82 @@ pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
         let line =
             format!("INVALID: the figures below break {count} of {all} invariants ({broken})");
         page.line(&line, Tone::Refusal);
-        page.blank();
+    }
+    if judged.judgement.verdict == Verdict::NoSuccess {
+        page.line(&sentence(&judged.judgement), Tone::Refusal);
     }
 }
 
 /// The headline of a run whose figures are refused; none where they are not.
 pub(super) fn withheld(label: &str, judged: &Judged<'_>, page: &mut Page) -> bool {
-    let broken = ids(judged, InvariantStatus::Broken);
-    if !broken.is_empty() {
-        let reason = format!("withheld: {} broken, see below", broken.join(", "));
-        page.row(label, &[reason], Tone::Refusal);
+    let is_valid = judged.is_valid();
+    if let Some(reason) = judged.withheld().filter(|_| !is_valid) {
+        page.row(label, &[format!("{reason}, see below")], Tone::Refusal);
     }
-    !broken.is_empty()
+    !is_valid
 }
 
 /// The invariant that an overload flags.
-pub(super) const OVERLOADED: &str = "L6";
+const OVERLOADED: &str = "L6";
 /// The invariant that missing connections flag.
-pub(super) const CONNECTIONS_MISSING: &str = "L1";
+const CONNECTIONS_MISSING: &str = "L1";
 
-/// The first line of a run in which nothing succeeded: that, why, and what to do.
-pub(super) fn no_success(judgement: &Judgement, page: &mut Page) {
-    if judgement.verdict != Verdict::NoSuccess {
-        return;
-    }
-    let mut line = sentence(judgement);
-    if let Some(advice) = judgement.advice.first() {
-        line.push_str("; next: ");
-        line.push_str(advice);
-    }
-    page.line(&line, Tone::Refusal);
-    page.blank();
-}
-
-/// What was checked; `shown` are those of which all that they would say stands above.
-pub(super) fn checks(judged: &Judged<'_>, shown: &[&str], page: &mut Page) {
+/// The invariants: on a short page those that do not hold, or not well, where no other row says
+/// that.
+pub(super) fn checks(judged: &Judged<'_>, page: &mut Page) {
     let is_full = page.is_full();
-    let count = |status| judged.with_status(status).count() as u64;
-    let (held, broken) = (count(InvariantStatus::Held), count(InvariantStatus::Broken));
-    let beside = count(InvariantStatus::NotApplicable);
-    let is_shown = |finding: &Finding| !is_full && shown.contains(&finding.id);
-    let flagged = judged
-        .with_status(InvariantStatus::Flagged)
-        .filter(|finding| !is_shown(finding));
-    let flagged = flagged.count() as u64;
-    let mut items = Vec::new();
-    let mut tone = Tone::Plain;
-    if broken > 0 {
-        items.push(format!("{} BROKEN", units::count(broken)));
-        tone = Tone::Refusal;
+    let is_said = |finding: &Finding| match finding.id {
+        OVERLOADED => judged.overload.is_some() && judged.withheld().is_none(),
+        CONNECTIONS_MISSING => judged.judgement.verdict == Verdict::ServerFailed,
+        _ => false,
+    };
+    let mut items = vec![format!("{} invariants", judged.findings.len())];
+    let mut rows = Vec::new();
+    for (status, word, tone) in [
+        (InvariantStatus::Broken, "BROKEN", Tone::Bad),
+        (InvariantStatus::Flagged, "flagged", Tone::Warning),
+        (InvariantStatus::Held, "held", Tone::Plain),
+        (
+            InvariantStatus::NotApplicable,
+            "not applicable",
+            Tone::Plain,
+        ),
+    ] {
+        let found: Vec<_> = judged.with_status(status).collect();
+        if !found.is_empty() {
+            items.push(format!("{} {word}", found.len()));
+        }
+        let is_usual = tone == Tone::Plain;
+        let shown = found.into_iter();
+        let shown = shown.filter(|finding| is_full || !is_usual && !is_said(finding));
+        rows.extend(shown.map(|finding| (finding, word, tone)));
     }
-    items.push(units::counted(held, "invariant holds", "invariants hold"));
-    if flagged > 0 {
-        items.push(format!("{} flagged", units::count(flagged)));
-    }
-    if is_full && beside > 0 {
-        items.push(units::counted(beside, "does not apply", "do not apply"));
-    }
-    if !is_full && flagged + broken == 0 {
+    if rows.is_empty() {
         return;
     }
-    page.row("checks", &items, tone);
-    for status in [
-        InvariantStatus::Broken,
-        InvariantStatus::Flagged,
-        InvariantStatus::Held,
-        InvariantStatus::NotApplicable,
-    ] {
-        for finding in judged.with_status(status) {
-            let is_notable = matches!(status, InvariantStatus::Broken | InvariantStatus::Flagged);
-            if is_full || (is_notable && !is_shown(finding)) {
-                check(finding, page);
-            }
-        }
+    page.row("checks", &items, Tone::Refusal.when(!judged.is_valid()));
+    for (finding, word, tone) in rows {
+        let subject = subject(finding.id);
+        let line = match finding.detail.as_str() {
+            "" => format!("{word} ({subject})"),
+            detail => format!("{word} ({subject}): {detail}"),
+        };
+        page.row(&format!("  {}", finding.id), &[line], tone);
     }
 }
 
-/// The line of one invariant.
-fn check(finding: &Finding, page: &mut Page) {
-    let (word, tone) = match finding.status {
-        InvariantStatus::Held => ("holds", Tone::Plain),
-        InvariantStatus::Flagged => ("flagged", Tone::Warning),
-        InvariantStatus::Broken => ("BROKEN", Tone::Bad),
-        InvariantStatus::NotApplicable => ("does not apply", Tone::Plain),
-    };
-    let line = match finding.detail.as_str() {
-        "" => word.to_owned(),
-        detail => format!("{word}: {detail}"),
-    };
-    page.row(&format!("  {}", finding.id), &[line], tone);
+/// What an invariant is about, by the first letter of its name.
+fn subject(id: &str) -> &'static str {
+    match id.as_bytes().first() {
+        Some(b'W') => "clock and phases",
+        Some(b'F') => "agents",
+        Some(b'L') => "load",
+        Some(b'A' | b'S') => "sums",
+        Some(b'P') => "protocol",
+        Some(b'T') => "streams",
+        Some(b'R') => "resources",
+        _ => "plausibility",
+    }
 }
 
 #[cfg(test)]
@@ -248,28 +235,16 @@ mod tests {
     fn an_outage_has_its_ends_and_its_length() {
         const MS: u64 = 1_000_000;
         for (from_ms, until_ms, words) in [
-            (
-                0,
-                Some(250),
-                ["from 0 ns of the window to 250 ms", "250 ms"],
-            ),
-            (
-                3_000,
-                None,
-                ["from 3.00 s of the window to the end", "1.00 s"],
-            ),
+            (0, Some(250), "from 0 ns of the window to 250 ms · 250 ms"),
+            (3_000, None, "from 3.00 s of the window to the end · 1.00 s"),
             // A stored run may say what cannot be.
-            (
-                9_000,
-                None,
-                ["from 9.00 s of the window to the end", "0 ns"],
-            ),
+            (9_000, None, "from 9.00 s of the window to the end · 0 ns"),
         ] {
             let found = Outage {
                 from_ns: from_ms * MS,
                 until_ns: until_ms.map(|ms: u64| ms * MS),
             };
-            assert_eq!(outage(found, 4_000 * MS), words);
+            assert_eq!(outage(found, 4_000 * MS).join(" · "), words);
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn normal() -> Run {
     )
 }
 
-/// Of what was asked, a part was reached, a part not, and a part cannot be told.
+/// Of what was asked, a part was reached, a part not, and a part is not known.
 pub(crate) fn objectives() -> Run {
     let mut run = normal();
     let quantile = |q, below_ns| Objective::ResponseQuantile { q, below_ns };
@@ -251,7 +251,7 @@ fn absolute(ns: u64) -> Once {
     edge
 }
 
-/// The same instant as a run has it, whose window begins after a second, as they all do.
+/// An instant as a run has it, whose window begins after a second, as they all do.
 fn in_run(ns: u64) -> Once {
     absolute(ns).since(S)
 }
@@ -320,7 +320,7 @@ fn steady(worker: u32, connections: u32, window: Window, requests: u64) -> Recor
     })
 }
 
-/// The same, with the request of each index sent as long after the start of the window as `at`
+/// A worker whose request of each index is sent as long after the start of the window as `at`
 /// says.
 fn paced(
     worker: u32,
@@ -330,21 +330,7 @@ fn paced(
     at: impl Fn(u64) -> u64,
 ) -> Recording {
     let mut recorder = opened(worker, connections, window);
-    let last_ns = pace(&mut recorder, connections, window, requests, at);
-    recorder.record().edges.drained = absolute(last_ns + 8 * MS);
-    recorder.finish(window.end_ns)
-}
-
-/// Records the requests of [`paced`]; gives when the last reply came, or the window's end if that
-/// is later.
-fn pace(
-    recorder: &mut Recorder,
-    connections: u32,
-    window: Window,
-    requests: u64,
-    at: impl Fn(u64) -> u64,
-) -> u64 {
-    let mut latency = ServiceTimes::new(u64::from(recorder.record().worker) + 1);
+    let mut latency = ServiceTimes::new(u64::from(worker) + 1);
     let mut last_ns = window.end_ns;
     for index in 0..requests {
         let sent_ns = window.start_ns + at(index);
@@ -360,7 +346,8 @@ fn pace(
             recorder.split(sent_ns, parts(sent_ns, sent_ns, sent_ns, done_ns));
         }
     }
-    last_ns
+    recorder.record().edges.drained = absolute(last_ns + 8 * MS);
+    recorder.finish(window.end_ns)
 }
 
 /// A request that was due when it was sent.

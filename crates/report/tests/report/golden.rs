@@ -218,13 +218,6 @@ fn text_in_full() {
 }
 
 #[test]
-fn text_with_the_stages() {
-    let text = report(&fixtures::overloaded(), Format::Text, &IN_FULL);
-    let head = text.split("\nconnections").next().unwrap();
-    compare("overloaded.verbose.txt", &format!("{head}\n"));
-}
-
-#[test]
 fn text_with_the_spectrum() {
     let style = Style {
         spectrum: true,
@@ -342,13 +335,7 @@ fn stored_plans() {
 #[test]
 fn no_line_of_text_is_wider_than_the_page() {
     for (name, run) in fixtures::all() {
-        let pages = [
-            (64, true),
-            (64, false),
-            (80, false),
-            (80, true),
-            (160, true),
-        ];
+        let pages = [(80, false), (80, true), (160, true)];
         for (width, verbose) in pages {
             let style = Style {
                 colour: false,
