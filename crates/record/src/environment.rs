@@ -31,11 +31,8 @@ pub struct Environment {
 /// A server, as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerDescription {
-    /// Name of its process, such as `nginx`; empty where it was not watched.
+    /// Name of its process, such as `nginx`.
     pub name: String,
-    /// What its replies name as their software (`Server`), such as `nginx/1.22.1`; null where they
-    /// name none.
-    pub software: Option<String>,
     /// Processes of the server that were watched; null where it is on another machine.
     pub processes: Option<u32>,
     /// Threads of the server, all processes together; null where unknown.
@@ -58,11 +55,6 @@ pub struct ClientDescription {
 }
 
 impl Environment {
-    /// Adds what the server's replies name as its software.
-    pub fn name_software(&mut self, software: String) {
-        self.server.get_or_insert_default().software = Some(software);
-    }
-
     /// Adds what a round showed of server and client.
     pub fn add(&mut self, run: &Run) {
         let names = run.agents.iter().filter_map(|agent| agent.fleet.as_ref());
@@ -74,16 +66,14 @@ impl Environment {
             descriptors_limit: agent.limits.descriptors_limit,
             ports_available: agent.limits.ports_available,
         });
-        let Some(server) = ServerDescription::of(run) else {
-            return;
-        };
-        let software = self.server.take().and_then(|server| server.software);
-        self.server = Some(ServerDescription { software, ..server });
+        if let Some(server) = ServerDescription::of(run) {
+            self.server = Some(server);
+        }
     }
 }
 
 impl ServerDescription {
-    /// What a round showed of the server, but for its software; absent where it was not watched.
+    /// What a round showed of the server; absent where it was not watched.
     pub fn of(run: &Run) -> Option<Self> {
         let server = run.first().evidence.server.as_ref()?;
         let processes = match &server.scope {
@@ -92,7 +82,6 @@ impl ServerDescription {
         };
         Some(Self {
             name: server.name.clone(),
-            software: None,
             processes,
             threads: server.threads.map(|threads| threads.count),
             cpus: server.cpus,

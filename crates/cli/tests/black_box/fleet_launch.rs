@@ -44,8 +44,8 @@ fn agents_are_started_over_ssh() {
     let sshd = Sshd::start(&there, &["east", "south"]);
     let path = path_with(&[&sshd.programs()]);
     // Both are one machine, and it has the broker, too: each needs a port of its own there.
-    let (_, names) = started(&["-t", "2", "--ssh", "east,south"], &path);
-    assert_eq!(names, ["east", "south"]);
+    let (outcome, names) = started(&["-t", "2", "--ssh", "east,south"], &path);
+    assert_eq!(names, ["east", "south"], "{outcome:?}");
     for (host, reason) in [
         ("nowhere", "Connection refused"),
         ("stranger", "Host key verification failed"),

@@ -179,9 +179,7 @@ fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) 
 
 /// What is known of a server.
 fn described_server(server: &ServerDescription) -> Vec<String> {
-    let names = [Some(server.name.clone()), server.software.clone()];
-    let mut items: Vec<String> = names.into_iter().flatten().collect();
-    items.retain(|name| !name.is_empty());
+    let mut items = vec![server.name.clone()];
     let processes = server.processes.map(u64::from);
     items.extend(processes.map(|count| counted(count, "process", "processes")));
     let threads = server.threads.map(u64::from);

@@ -29,7 +29,6 @@ fn environment() -> Environment {
         machine: fixtures::machine(8),
         server: Some(ServerDescription {
             name: "nginx".to_owned(),
-            software: Some("nginx/1.22.1".to_owned()),
             processes: Some(3),
             threads: Some(3),
             cpus: Some(8.0),
