@@ -1,6 +1,6 @@
-//! Builds LuaJIT such that another thread can end a compiled loop of a script
-//! (`Interrupter` in `src/lua/state.rs`). A flag of the C compiler alone does that, and LuaJIT's makefile takes
-//! it from the environment alone: this program starts itself again with the flag in there.
+//! Builds LuaJIT such that another thread can end a compiled loop of a script (`Interrupter` in
+//! `src/lua/state.rs`). A flag of the C compiler alone does that, and LuaJIT's makefile takes it
+//! from the environment alone: this program starts itself again with the flag in there.
 
 use std::env;
 use std::process::Command;

@@ -120,8 +120,8 @@ fn directories() -> Vec<PathBuf> {
     std::env::split_paths(&search_path).chain(extra).collect()
 }
 
-/// Installs a program of PyPI into an environment of its own in `target`, and gives the folder of its
-/// programs.
+/// Installs a program of PyPI into an environment of its own in `target`, and gives the folder of
+/// its programs.
 ///
 /// # Errors
 ///

@@ -394,8 +394,8 @@ pub(crate) struct AgentArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Broker")]
 pub(crate) struct BrokerArguments {
-    /// NATS server that the fleet speaks over: nats://HOST:PORT, or tls://HOST:PORT, which is needed
-    /// unless the server is on this machine
+    /// NATS server that the fleet speaks over: nats://HOST:PORT, or tls://HOST:PORT, which is
+    /// needed unless the server is on this machine
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// File with USER:PASSWORD for that server, on one line; - is standard input

@@ -1,5 +1,5 @@
-//! The command line of this process, and what people type who know other tools: what was meant, where
-//! that is clear.
+//! The command line of this process, and what people type who know other tools: what was meant,
+//! where that is clear.
 
 use anyhow::{Result, bail};
 use brunt_load::HIDDEN;

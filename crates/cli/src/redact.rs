@@ -1,5 +1,6 @@
-//! What may be secret: it is left out of command lines as a report shows them, and, with `--redact`,
-//! out of runs and experiments: their URLs lose their queries, and messages are not shown.
+//! What may be secret: it is left out of command lines as a report shows them, and, with
+//! `--redact`, out of runs and experiments: their URLs lose their queries, and messages are not
+//! shown.
 
 use brunt_judge::{Capacity, RoundRecord};
 use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};

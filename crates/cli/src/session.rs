@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP: listening for them, and sessions that they end, the first one in good
-//! order, the second at once. Either way what was measured is reported.
+//! SIGINT, SIGTERM and SIGHUP: listening for them, and sessions that they end, the first one in
+//! good order, the second at once. Either way what was measured is reported.
 
 use std::process;
 use std::sync::Arc;

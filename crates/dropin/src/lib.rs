@@ -31,9 +31,9 @@ pub fn tool_named(name: &str) -> Option<&'static str> {
     TOOLS.into_iter().find(|tool| *tool == name)
 }
 
-/// Brunt's own word on a run that another tool's text reports: what limited the run and why, or that
-/// its figures cannot be trusted, and whether more was planned than could be done. In one line,
-/// without an end.
+/// Brunt's own word on a run that another tool's text reports: what limited the run and why, or
+/// that its figures cannot be trusted, and whether more was planned than could be done. In one
+/// line, without an end.
 pub fn verdict_line(judged: &Judged<'_>) -> String {
     let judgement = &judged.judgement;
     let mut line = judgement.verdict.name().to_owned();

@@ -1,5 +1,5 @@
-//! Numbers as the C library reads and prints them, what several tools make of them, and what OpenSSL
-//! calls the cipher suites and groups of TLS that brunt has.
+//! Numbers as the C library reads and prints them, what several tools make of them, and what
+//! OpenSSL calls the cipher suites and groups of TLS that brunt has.
 
 use std::num::NonZeroU32;
 

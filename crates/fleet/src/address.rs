@@ -34,8 +34,8 @@ impl Job {
         Self(random())
     }
 
-    /// The subject on which the coordinator speaks to this agent. Each agent has two subjects of its
-    /// own, so that a broker can keep one agent from speaking for another.
+    /// The subject on which the coordinator speaks to this agent. Each agent has two subjects of
+    /// its own, so that a broker can keep one agent from speaking for another.
     pub fn to_agent(&self, agent: &AgentId) -> String {
         format!("{ROOT}.{}.to.{}", self.0, agent.0)
     }

@@ -11,7 +11,7 @@ use brunt_record::Run;
 use brunt_report::AgentProgress;
 
 use crate::host::{Board, Host};
-use crate::launch::{NamedBroker, Started};
+use crate::launch::{Started, Task};
 use crate::merged::merged;
 use crate::{
     Action, Assignment, CHUNK_BYTES_MAX, Coordinator, Counts, Fleet, FleetError, Member, Outcome,
@@ -23,29 +23,6 @@ const HERE_NS: u64 = 1_000_000_000;
 /// From one look at the agents that were started here to the next: there may be many of them, and
 /// messages are taken between two looks.
 const GONE_NS: u64 = 50_000_000;
-
-/// What a fleet is gathered for.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// How many agents there are, where others start them.
-    pub agents: Option<NonZeroU32>,
-    /// How many are started on this machine.
-    pub local: Option<NonZeroU32>,
-    /// Machines on which one is started over SSH.
-    pub ssh: Vec<String>,
-    /// The broker that was named; absent: one is started for agents that are started here.
-    pub broker: Option<NamedBroker>,
-    /// Longest wait for all of them, nanoseconds.
-    pub gather_ns: u64,
-    /// Whether scripts make the requests.
-    pub has_script: bool,
-    /// Whether anything but the plan makes the requests.
-    pub is_generated: bool,
-    /// Whether the number of workers was given.
-    pub has_workers: bool,
-    /// Whether nothing is said of who is there.
-    pub is_quiet: bool,
-}
 
 /// Agents that are all there.
 pub struct Gathered<'a> {

@@ -13,7 +13,6 @@ use brunt_io::{clock, threads};
 use brunt_judge::shell_word;
 use tempfile::TempDir;
 
-use crate::gathered::Task;
 use crate::{Broker, Job};
 
 /// For how long an agent that was started here waits for its coordinator.
@@ -32,6 +31,29 @@ pub struct NamedBroker {
     pub job: Job,
     /// The options with which an agent on this machine finds it.
     pub options: Vec<String>,
+}
+
+/// What a fleet is gathered for.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// How many agents there are, where others start them.
+    pub agents: Option<NonZeroU32>,
+    /// How many are started on this machine.
+    pub local: Option<NonZeroU32>,
+    /// Machines on which one is started over SSH.
+    pub ssh: Vec<String>,
+    /// The broker that was named; absent: one is started for agents that are started here.
+    pub broker: Option<NamedBroker>,
+    /// Longest wait for all of them, nanoseconds.
+    pub gather_ns: u64,
+    /// Whether scripts make the requests.
+    pub has_script: bool,
+    /// Whether anything but the plan makes the requests.
+    pub is_generated: bool,
+    /// Whether the number of workers was given.
+    pub has_workers: bool,
+    /// Whether nothing is said of who is there.
+    pub is_quiet: bool,
 }
 
 /// Where the agents are, and those that were started here.

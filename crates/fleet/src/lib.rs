@@ -38,9 +38,9 @@ pub use broker::{Broker, BrokerError, Credentials, CredentialsError};
 pub use chunks::{Assembly, CHUNK_BYTES_MAX, Chunk, ChunkError, Chunks};
 pub use coordinate::{Action, Fleet, Overseer};
 pub use coordinator::{AgentResult, Coordinator, FleetError, Outcome, Settings, Stage, Timing};
-pub use gathered::{Gathered, Task};
+pub use gathered::Gathered;
 pub use host::{AgentHost, Board, Generators, Host};
-pub use launch::NamedBroker;
+pub use launch::{NamedBroker, Task};
 pub use member::Member;
 pub use merged::merged;
 pub use messages::{

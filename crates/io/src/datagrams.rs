@@ -268,8 +268,8 @@ impl Control {
     }
 }
 
-/// Sends `datagrams` from byte `taken` on, to `to` on a socket that is not connected. Gives the error
-/// number of the call that failed, 0 for none; absent where the socket has no room for all.
+/// Sends `datagrams` from byte `taken` on, to `to` on a socket that is not connected. Gives the
+/// error number of the call that failed, 0 for none; absent where the socket has no room for all.
 pub(crate) fn send_all(
     socket: BorrowedFd<'_>,
     to: Option<SocketAddr>,

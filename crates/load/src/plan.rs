@@ -74,8 +74,8 @@ pub enum LoadModel {
         /// Requests that may wait for a free connection, all workers together.
         queue_max: NonZeroU32,
     },
-    /// A schedule of connections. Each carries the requests that [`Traffic::reuse`] allows, one after
-    /// the other. At most [`Load::connections`] are open at once.
+    /// A schedule of connections. Each carries the requests that [`Traffic::reuse`] allows, one
+    /// after the other. At most [`Load::connections`] are open at once.
     Sessions {
         /// When connections are due, all workers together.
         schedule: Schedule,

@@ -1,5 +1,5 @@
-//! The filled buckets of a histogram: packed where there are many, a text where they are stored, and
-//! as the library has them where they are exported.
+//! The filled buckets of a histogram: packed where there are many, a text where they are stored,
+//! and as the library has them where they are exported.
 
 use crate::loglinear;
 

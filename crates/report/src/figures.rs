@@ -1,9 +1,9 @@
 //! The figures of a run as data: those of the stored form, ignored when it is read again, and the
 //! summary for machines, one flat object of 34 keys as one line of JSON.
 //!
-//! A figure is a plain number, or null: in the stored form with a reason, in the summary where it is
-//! unknown or withheld, never 0. The summary's keys and units are an interface that changes with a
-//! major version only (`docs/stability.md`).
+//! A figure is a plain number, or null: in the stored form with a reason, in the summary where it
+//! is unknown or withheld, never 0. The summary's keys and units are an interface that changes with
+//! a major version only (`docs/stability.md`).
 
 use std::collections::BTreeMap;
 use std::io;

@@ -377,7 +377,8 @@ fn resolve(main: &mut State, options: &ScriptOptions, shared: &Shared) -> Result
     ];
     let left = set_up(shared, main.call(Function::Resolve, &both))?;
     let mut notes = shared.notes();
-    // wrk tries its addresses from the last to the first: what took a connection last is the target.
+    // wrk tries its addresses from the last to the first: what took a connection last is the
+    // target.
     notes.target = notes.connected;
     if left == Answer::Number(0.0) {
         let reason = notes.connect_error.take();

@@ -1,4 +1,5 @@
-//! Answers gathered for one send, and the memory that the connections of a worker may take together.
+//! Answers gathered for one send, and the memory that the connections of a worker may take
+//! together.
 
 use std::cell::Cell;
 use std::rc::Rc;

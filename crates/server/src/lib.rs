@@ -66,10 +66,10 @@
 //!
 //! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
 //! what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each message
-//! with known bytes. Answers may be late ([`TcpOptions::delay_ns`], [`Stall`]). An answer is due a delay
-//! after its message was noticed, whatever waits before it, and leaves in the order of the messages.
-//! While 256 KiB of answers wait on a connection, nothing more is read from it. `/counters` has what
-//! was received and sent, as `tcp`.
+//! with known bytes. Answers may be late ([`TcpOptions::delay_ns`], [`Stall`]). An answer is due a
+//! delay after its message was noticed, whatever waits before it, and leaves in the order of the
+//! messages. While 256 KiB of answers wait on a connection, nothing more is read from it.
+//! `/counters` has what was received and sent, as `tcp`.
 //!
 //! # Time
 //!

@@ -30,8 +30,8 @@ pub(super) fn install_tools(target_directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the packages for Debian, Fedora and Python, and their like. The last is for `compatibility`,
-/// or for the oldest platform that the program can run on.
+/// Makes the packages for Debian, Fedora and Python, and their like. The last is for
+/// `compatibility`, or for the oldest platform that the program can run on.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The front ends of tools that send requests over HTTP: wrk and wrk2, ab, weighttp, h2load, httperf
-//! and oha.
+//! The front ends of tools that send requests over HTTP: wrk and wrk2, ab, weighttp, h2load,
+//! httperf and oha.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

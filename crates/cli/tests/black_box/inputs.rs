@@ -1,5 +1,5 @@
-//! What the options of the request make of it on the wire: typed, or read from files, standard input
-//! and the environment; and stored runs from standard input.
+//! What the options of the request make of it on the wire: typed, or read from files, standard
+//! input and the environment; and stored runs from standard input.
 
 use crate::support::process::{Outcome, Process, brunt_with, in_shell, refused};
 use crate::support::recorder::Recorder;

@@ -1,6 +1,6 @@
-//! wrk's and wrk2's text of a run: latencies in whole microseconds, as wrk's statistics take them, and
-//! in buckets of HdrHistogram with a percentile spectrum, as wrk2 has them; and the rates of which wrk
-//! prints `Req/Sec`: per thread, one per 100 ms in which replies came.
+//! wrk's and wrk2's text of a run: latencies in whole microseconds, as wrk's statistics take them,
+//! and in buckets of HdrHistogram with a percentile spectrum, as wrk2 has them; and the rates of
+//! which wrk prints `Req/Sec`: per thread, one per 100 ms in which replies came.
 
 use std::fmt::Write;
 
@@ -247,8 +247,8 @@ impl Recorded {
         Self { us }
     }
 
-    /// The row of the table, microseconds; 0 throughout of none. The longest is the lowest time that
-    /// is counted with it.
+    /// The row of the table, microseconds; 0 throughout of none. The longest is the lowest time
+    /// that is counted with it.
     fn row(&self) -> Row {
         let (mean, stdev) = (self.us.mean(), self.us.stdev());
         let (least, most) = ((mean - stdev).max(0.0) as u64, (mean + stdev) as u64);

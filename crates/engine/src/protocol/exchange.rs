@@ -43,8 +43,8 @@ pub(super) struct Exchanged {
 }
 
 impl MessageSet {
-    /// The messages of the plan, whose constant ones `check` takes. Each has `sent_bytes` when it is
-    /// sent, and `copies` in the payload if all of those have so many bytes.
+    /// The messages of the plan, whose constant ones `check` takes. Each has `sent_bytes` when it
+    /// is sent, and `copies` in the payload if all of those have so many bytes.
     pub(super) fn new(
         plan: &Plan,
         exchanged: Exchanged,

@@ -70,9 +70,9 @@ impl Patience {
         None
     }
 
-    /// What time brought about on a connection with `in_flight` requests: late ones are cancelled, or
-    /// tell how the connection fails. Where nothing was heard for as long as one of them waited, nor
-    /// since it was sent, the connection itself is dead.
+    /// What time brought about on a connection with `in_flight` requests: late ones are cancelled,
+    /// or tell how the connection fails. Where nothing was heard for as long as one of them waited,
+    /// nor since it was sent, the connection itself is dead.
     pub(super) fn timed_out(
         &mut self,
         places: &[RequestTiming],

@@ -25,8 +25,8 @@ pub(super) struct Accounting {
     pub(super) last_done_ns: u64,
     /// Mean of the latest service times, which count for less the older they are.
     pub(super) service_ns: u64,
-    /// Mean of what send calls, network and server alone took, in an open loop; 0 where no stamp told
-    /// them yet.
+    /// Mean of what send calls, network and server alone took, in an open loop; 0 where no stamp
+    /// told them yet.
     stamped_ns: u64,
 }
 
@@ -86,8 +86,8 @@ impl Accounting {
         (recorder, self.last_done_ns)
     }
 
-    /// A request was answered in time, the first one since an `opening` of its connection if that is
-    /// given.
+    /// A request was answered in time, the first one since an `opening` of its connection if that
+    /// is given.
     #[inline]
     pub(super) fn answered(
         &mut self,

@@ -13,8 +13,8 @@ use crate::workload::Workload;
 /// How often a request is sent again at most whose server says each time that it did not process
 /// it.
 pub(super) const REFUSALS_MAX: u8 = 8;
-/// How often one is sent again whose connection ended: the server may have processed it (RFC 9110 section
-/// 9.2.2).
+/// How often one is sent again whose connection ended: the server may have processed it (RFC 9110
+/// section 9.2.2).
 const REPEATS_MAX: u8 = 1;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {

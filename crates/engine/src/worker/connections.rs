@@ -233,8 +233,8 @@ impl<P: ClientProtocol> Connections<P> {
         }
     }
 
-    /// An attempt led to a connection that can carry requests. Gives whether it was the one that was
-    /// to find out when that is possible again.
+    /// An attempt led to a connection that can carry requests. Gives whether it was the one that
+    /// was to find out when that is possible again.
     pub(super) fn opened(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.attempt_ended(slot, now_ns);
         let connection = &mut self.connections[slot.0 as usize];
@@ -692,8 +692,8 @@ impl<P: ClientProtocol> Connections<P> {
         let mut sample = KernelSample::default();
         for slot in self.slots().step_by(KERNEL_SAMPLE_EVERY) {
             let connection = &self[slot];
-            // Only connections at rest: bytes of a reply in flight may be anywhere between the kernel
-            // and here.
+            // Only connections at rest: bytes of a reply in flight may be anywhere between the
+            // kernel and here.
             let at_rest = connection.state == State::Open
                 && connection.in_flight == 0
                 && !protocol.may_still_hear(&connection.protocol);

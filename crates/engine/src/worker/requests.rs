@@ -481,8 +481,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.timeline.measures(self.wake_ups.ran_ns)
     }
 
-    /// When the next request of the connection was due; absent while it waits, and it is then looked
-    /// at again.
+    /// When the next request of the connection was due; absent while it waits, and it is then
+    /// looked at again.
     #[inline]
     fn due_ns(&mut self, slot: Slot, now_ns: u64) -> Option<u64> {
         if self.source.delays() {

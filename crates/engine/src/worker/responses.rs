@@ -260,7 +260,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.record_done(slot, place, timing, (reception, done_ns), answer);
     }
 
-    /// The request in `place` is answered, by a response that is looked at: by what made the request, or since it is an error.
+    /// The request in `place` is answered, by a response that is looked at: by what made the
+    /// request, or since it is an error.
     #[inline(never)]
     fn done_and_read(
         &mut self,

@@ -171,7 +171,8 @@ pub(crate) fn expect_valid(run: &Run, what: &str) {
     assert!(broken.is_empty(), "{what}: {broken:#?}");
 }
 
-/// Refuses a run in which anything is broken or failed, or whose counts are not those of the server.
+/// Refuses a run in which anything is broken or failed, or whose counts are not those of the
+/// server.
 pub(crate) fn expect_faultless(run: &Run, served: Served, what: &str) {
     expect_valid(run, what);
     expect_equal_counts(run, served, what);

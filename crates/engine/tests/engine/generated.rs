@@ -171,7 +171,8 @@ fn requests_come_in_order_with_their_tags(kind: Kind) {
     assert_eq!(used(&run).reported, 60);
 }
 
-/// Whether there is nothing for one connection after the other, or the generator says that it stops.
+/// Whether there is nothing for one connection after the other, or the generator says that it
+/// stops.
 fn what_has_no_request_is_parked(kind: Kind) {
     let parks = Maker::new(|made| Ok((made < 7).then(|| GET.to_owned())));
     let stops = Maker {

@@ -5,7 +5,7 @@ use brunt_load::Work;
 use brunt_record::{Backend, Histogram, ServerCount, WorkerRecord, after_ns};
 
 use crate::facts::Facts;
-use crate::invariants::sums::sum;
+use crate::invariants::sums::{CPU_READING_NS, sum};
 use crate::invariants::{CheckOutcome, Checked, Problems, known, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
@@ -25,8 +25,7 @@ const BUSY_WINDOW_LEAST_NS: u64 = 500_000_000;
 const RTT_ROUNDING_NS: u64 = 1_000;
 /// The kernel forgets the smallest round trip after `tcp_min_rtt_wlen`, 300 s.
 const RTT_KEPT_NS: u64 = 300_000_000_000;
-/// Granularity of CPU readings, nanoseconds, and as a share of the interval between them.
-pub(super) const CPU_READING_NS: u64 = 10_000_000;
+/// Granularity of CPU readings as a share of the interval between them, beside their fixed one.
 const CPU_READING_SHARE: f64 = 0.01;
 /// The least CPU that a kernel needs for one request, nanoseconds.
 const CPU_PER_REPLY_LEAST_NS: f64 = 300.0;

@@ -10,11 +10,12 @@ use brunt_record::{
 
 use crate::facts::Facts;
 use crate::figures::Lost;
-use crate::invariants::impossible::CPU_READING_NS;
 use crate::invariants::windows::WAKE_UP_NS;
 use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if};
 use crate::units::exact::percent;
 
+/// Granularity of CPU readings, nanoseconds.
+pub(super) const CPU_READING_NS: u64 = 10_000_000;
 /// What must hold of each worker: the invariant, two sums of terms, of which the first equals the
 /// second or is no larger, and when that is so.
 const OF_WORKERS: &[&str] = &[
@@ -139,8 +140,8 @@ pub(super) fn hold(id: &str, facts: &Facts<'_>) -> Checked {
     Ok(CheckOutcome::held(add_up(id, facts)?))
 }
 
-/// What is equal by the rows of the invariant `id`, in words, that of workers added up; where nothing
-/// was counted, the first row. `Err` where a row does not hold.
+/// What is equal by the rows of the invariant `id`, in words, that of workers added up; where
+/// nothing was counted, the first row. `Err` where a row does not hold.
 pub(super) fn add_up(id: &str, facts: &Facts<'_>) -> Result<String, CheckOutcome> {
     let mut problems = Problems::default();
     let mut found = Vec::new();
@@ -580,8 +581,8 @@ fn sent_by_server(run: &Run) -> Option<ServerCount> {
     run.server_sent().ok()?
 }
 
-/// The parts of all response times that were split, and brunt's own parts, nanoseconds. Absent where
-/// a sum has lost its exact value: those of histograms stop at what a `u64` holds.
+/// The parts of all response times that were split, and brunt's own parts, nanoseconds. Absent
+/// where a sum has lost its exact value: those of histograms stop at what a `u64` holds.
 fn parts_ns(latencies: &Latencies) -> Option<[u128; 2]> {
     let mut sums_ns = [0, 0];
     for bucket in latencies.split.buckets() {

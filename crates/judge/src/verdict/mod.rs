@@ -1,7 +1,7 @@
 //! The verdict: what limited a run, with the evidence and what to try next.
 //!
-//! The signals are a table in `signals`, the rules an ordered table in `rules`. A number that one of
-//! them turns on stands beside it, and one that several share in `thresholds`.
+//! The signals are a table in `signals`, the rules an ordered table in `rules`. A number that one
+//! of them turns on stands beside it, and one that several share in `thresholds`.
 
 mod advice;
 mod facts;

@@ -623,8 +623,8 @@ fn throttling(facts: &RunFacts<'_>) -> SignalReading {
     Ok(Reading::fail(words).accusing(side))
 }
 
-/// Over TCP the kernel counts for a network namespace; of datagrams, each socket says what it had no
-/// room for.
+/// Over TCP the kernel counts for a network namespace; of datagrams, each socket says what it had
+/// no room for.
 fn unread_data(facts: &RunFacts<'_>) -> SignalReading {
     let over_datagrams = facts.run.protocol().transport == Transport::Datagrams;
     let (events, came, words) = if over_datagrams {
@@ -714,7 +714,8 @@ fn pauses(facts: &RunFacts<'_>) -> SignalReading {
 
 /// Share of the segments that were sent again, from which on the signal warns, and fails.
 const RETRANSMITS: [f64; 2] = [0.0001, 0.005];
-/// Share of the segments that were received out of order, from which on the signal warns, and fails.
+/// Share of the segments that were received out of order, from which on the signal warns, and
+/// fails.
 const OUT_OF_ORDER: [f64; 2] = [0.001, 0.01];
 /// Bytes per reply from which on the kernel measures the round trip of data received: several
 /// segments.
@@ -733,8 +734,9 @@ const SEGMENT_BYTES: f64 = 1448.0;
 /// Share of a namespace's segments that must be brunt's for its counters to tell of brunt.
 const OWN_SEGMENTS_LEAST: f64 = 0.2;
 
-/// The worst of these counts of rare events, each with all among which they were counted: its grade,
-/// which is healthy where they are few, and what it is in words. Absent where nothing was counted.
+/// The worst of these counts of rare events, each with all among which they were counted: its
+/// grade, which is healthy where they are few, and what it is in words. Absent where nothing was
+/// counted.
 fn rare(counts: &[[u64; 2]], limits: [f64; 2], what: &str) -> Option<(Grade, String)> {
     let share = |[events, all]: [u64; 2]| ratio(events as f64, all as f64).unwrap_or(0.0);
     let are_many = |[events, _]: [u64; 2]| events >= RARE_LEAST;

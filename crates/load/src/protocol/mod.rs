@@ -1,5 +1,5 @@
-//! One description per protocol: what plan, negotiation, limits, invariants, verdict and report need
-//! to know of it. A protocol is added by a description, and a line in the list of all.
+//! One description per protocol: what plan, negotiation, limits, invariants, verdict and report
+//! need to know of it. A protocol is added by a description, and a line in the list of all.
 
 mod descriptions;
 

@@ -125,8 +125,8 @@ impl KeyFigure {
     }
 }
 
-/// What stands before all sections with the answers, and all other sections, of which the background
-/// comes last. One without anything in it is left out.
+/// What stands before all sections with the answers, and all other sections, of which the
+/// background comes last. One without anything in it is left out.
 fn sections_html(sections: &[Section]) -> [String; 2] {
     let (mut answers, mut others, mut background) = (String::new(), String::new(), String::new());
     for (number, part) in sections.iter().enumerate() {

@@ -139,8 +139,8 @@ impl Streams {
         })
     }
 
-    /// Appends what is due at `now_ns` and what can be sent, until the batch is full. Tells how many
-    /// streams ended.
+    /// Appends what is due at `now_ns` and what can be sent, until the batch is full. Tells how
+    /// many streams ended.
     pub(super) fn advance(
         &mut self,
         now_ns: u64,
