@@ -183,8 +183,9 @@ pub(crate) struct Connection<P: ClientProtocol> {
     /// How late brunt was with the last request on the connection, nanoseconds; in an open loop, as
     /// far as that is known.
     pub(crate) late_ns: u64,
-    /// When the connection was due by plan, until it has a reply; absent where it was not planned.
-    pub(crate) session_due_ns: Option<u64>,
+    /// When the connection was due by plan, until it has a reply; `u64::MAX` where it was not
+    /// planned.
+    pub(crate) session_due_ns: u64,
     /// Since when the connection waits for its next attempt, after one that failed; `u64::MAX`
     /// where it does not.
     pub(crate) waiting_since_ns: u64,
@@ -231,7 +232,7 @@ impl<P: ClientProtocol> Connection<P> {
             think_ns: 0,
             is_stamp_known: false,
             late_ns: 0,
-            session_due_ns: None,
+            session_due_ns: u64::MAX,
             waiting_since_ns: u64::MAX,
             is_unneeded: false,
             attempts: 0,

@@ -289,8 +289,6 @@ pub(crate) struct Http1Connection {
     requests: InOrder,
     /// When the first byte of the response that is being received came.
     first_byte_ns: u64,
-    /// Bytes of a reply that came with nothing in flight.
-    idle_bytes: u64,
 }
 
 impl OnConnections for Http1 {
@@ -317,7 +315,8 @@ impl ClientProtocol for Http1 {
     }
 
     fn close(&mut self, connection: &mut Http1Connection) -> u64 {
-        std::mem::take(connection).idle_bytes
+        *connection = Http1Connection::default();
+        0
     }
 
     #[inline]
@@ -348,7 +347,6 @@ impl ClientProtocol for Http1 {
         }
         if connection.requests.count() == 0 {
             if is_last_reply(bytes) {
-                connection.idle_bytes = bytes.len() as u64;
                 return Ok(Taken {
                     consumed: bytes.len(),
                     event: Some(ProtocolEvent::IdleReply),

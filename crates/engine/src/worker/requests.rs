@@ -235,7 +235,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             // It may take more before this one is sent.
             self.mark_free(slot);
         } else {
-            self.connections[slot].session_due_ns = Some(due_ns);
+            self.connections[slot].session_due_ns = due_ns;
             self.open(slot, now_ns);
         }
     }

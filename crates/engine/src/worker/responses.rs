@@ -119,7 +119,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                     self.give_up_part(slot);
                 }
                 ProtocolEvent::IdleReply => {
-                    self.recorder().tally(now_ns).idle_replies += 1;
+                    let tally = self.recorder().tally(now_ns);
+                    tally.idle_replies += 1;
+                    tally.overhead_bytes += consumed as u64;
                     self.closed_by_protocol(slot, now_ns, FailureKind::UnexpectedBytes);
                     return;
                 }
@@ -392,7 +394,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         let connection = &mut self.connections[slot];
         connection.has_ended_one = true;
-        if let Some(due_ns) = connection.session_due_ns.take() {
+        let due_ns = std::mem::replace(&mut connection.session_due_ns, u64::MAX);
+        if due_ns != u64::MAX {
             self.recorder().first_reply(due_ns, done_ns);
         }
         is_in_time && answer.outcome.is_success()

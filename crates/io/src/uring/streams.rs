@@ -20,7 +20,7 @@ use crate::transport::Stream;
 pub struct Sends {
     /// What the caller asked for and has no completion of yet, and how much of it was sent.
     outgoing: Option<Outgoing>,
-    taken: usize,
+    taken: u32,
     /// It is in `Uring::held`.
     is_held: bool,
     /// The latest silent send, by its number in the ring, and what of it was not taken.
@@ -71,7 +71,7 @@ impl Part {
 /// How a send ended.
 enum Outcome {
     /// The kernel took so many bytes.
-    Taken(usize),
+    Taken(u32),
     /// It took none, and could not wait any longer.
     Again,
     Failed(i32),
@@ -80,7 +80,7 @@ enum Outcome {
 impl Outcome {
     fn of(result: i32) -> Self {
         match result {
-            1.. => Self::Taken(result as usize),
+            1.. => Self::Taken(result as u32),
             0 => Self::Failed(libc::EPIPE),
             _ if result == -libc::EAGAIN => Self::Again,
             _ => Self::Failed(-result),
@@ -268,7 +268,7 @@ impl UringTransport for Stream {
             }
             let slot = Slot(data as u32);
             let taken = match Outcome::of(result) {
-                Outcome::Taken(count) => count as u32,
+                Outcome::Taken(count) => count,
                 Outcome::Again => 0,
                 Outcome::Failed(_) => continue,
             };
@@ -293,7 +293,7 @@ impl UringTransport for Stream {
         let sends = &mut uring.slots[slot.0 as usize].sends;
         sends.is_counted = true;
         let left = match &sends.outgoing {
-            Some(outgoing) => uring.payloads.bytes(outgoing).len() - sends.taken,
+            Some(outgoing) => uring.payloads.bytes(outgoing).len() - sends.taken as usize,
             None => (sends.failure.as_ref()).map_or(0, |failure| failure.unsent_bytes),
         };
         left as u64
@@ -377,7 +377,7 @@ impl Uring {
             self.events.push_back((generation, Event::Sent(slot)));
             self.send_queued(slot, ring, outcome);
         } else {
-            let bytes = &self.payloads.bytes(outgoing)[sends.taken..];
+            let bytes = &self.payloads.bytes(outgoing)[sends.taken as usize..];
             let data = user_data(Operation::Send, connection.generation, slot);
             // SAFETY: shared payloads live as long as the rings; owned bytes are kept in
             // `outgoing`, and in `abandoned` after a close, until the completion comes.
@@ -445,7 +445,8 @@ impl Uring {
                 let event = match sends.outgoing.take() {
                     Some(outgoing) => {
                         let failure = sends.failure.get_or_insert_default();
-                        failure.unsent_bytes = self.payloads.bytes(&outgoing).len() - sends.taken;
+                        failure.unsent_bytes =
+                            self.payloads.bytes(&outgoing).len() - sends.taken as usize;
                         self.payloads.recycle::<Stream>(outgoing);
                         Event::SendFailed(slot, errno)
                     }
@@ -457,7 +458,7 @@ impl Uring {
         // MSG_WAITALL makes the kernel go on until all is sent, but not for ever.
         if sends.is_resuming {
             let part = &mut sends.silent;
-            part.start = part.start.saturating_add(taken as u32).min(part.end);
+            part.start = part.start.saturating_add(taken).min(part.end);
             if part.start < part.end {
                 self.queue_rest(slot);
             } else {
@@ -468,7 +469,7 @@ impl Uring {
         }
         let outgoing = sends.outgoing.take()?;
         sends.taken += taken;
-        if sends.taken < self.payloads.bytes(&outgoing).len() {
+        if (sends.taken as usize) < self.payloads.bytes(&outgoing).len() {
             sends.outgoing = Some(outgoing);
             self.queue_send(slot);
             return None;
