@@ -2,15 +2,14 @@
 
 use brunt_judge::{
     CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityNext, CapacityOutcome,
-    CapacityPlan, CapacitySearch, CapacityStep, ComparedRounds, ExperimentKind, Grade, Judged,
-    ObjectiveOutcome, Quantile, RoundRecord, RunFigures, SignalId, Verdict, rates_to_judge,
+    CapacityPlan, CapacitySearch, CapacityStep, ExperimentKind, Grade, Judged, ObjectiveOutcome,
+    Quantile, RoundRecord, RunFigures, SignalId, Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, Environment, Objective, Run, after_ns};
 
 use crate::course::{ExperimentCourse, NextRound};
 use crate::sweep::set_rate;
-use crate::turns::turns;
 
 /// How close the rates that hold and miss are in the end, as a ratio less 1.
 const TOLERANCE: f64 = 0.02;
@@ -43,15 +42,15 @@ pub fn capacity_plan(
     }
 }
 
-/// A search for the capacity of one server.
-pub struct Search {
+/// A search for the capacity of a server.
+pub struct SearchCourse {
     /// Planned requests at any rate.
     plan: Plan,
     search: CapacitySearch,
     capacity: Capacity,
 }
 
-impl Search {
+impl SearchCourse {
     /// What is `wanted` is searched for with the load of `plan`, which is planned requests.
     pub fn new(plan: Plan, wanted: CapacityPlan, environment: Environment) -> Self {
         Self {
@@ -70,8 +69,13 @@ impl Search {
         }
     }
 
+    /// What was found.
+    pub fn finish(self) -> Capacity {
+        self.capacity
+    }
+
     /// The step that is next; absent where there is a result, and after too many steps without.
-    fn next(&self) -> Option<CapacityNext> {
+    fn next_step(&self) -> Option<CapacityNext> {
         let next = self.search.next();
         next.filter(|_| self.capacity.steps.len() < CAPACITY_STEPS_MAX)
     }
@@ -86,13 +90,10 @@ impl Search {
     }
 
     /// Takes the run of a step.
-    fn take(
-        &mut self,
-        CapacityNext {
+    fn take_step(&mut self, step: CapacityNext, mut run: Run) {
+        let CapacityNext {
             stage, rate_per_s, ..
-        }: CapacityNext,
-        mut run: Run,
-    ) {
+        } = step;
         self.capacity.environment.add(&run);
         self.capacity.load.get_or_insert_with(|| run.plan.clone());
         run.objectives.clone_from(&self.capacity.plan.objectives);
@@ -126,61 +127,19 @@ impl Search {
     }
 }
 
-/// Searches on several servers, step by step in turns.
-pub struct SearchCourse {
-    searches: Vec<Search>,
-    turns: Box<dyn Iterator<Item = usize>>,
-}
-
-impl SearchCourse {
-    /// One search for each server.
-    pub fn new(searches: Vec<Search>) -> Self {
-        Self {
-            turns: Box::new(turns(searches.len(), usize::MAX)),
-            searches,
-        }
-    }
-
-    /// The comparison of what was found of each server.
-    pub fn compared_in(self, mut found: ComparedRounds) -> ComparedRounds {
-        if let Some(first) = self.searches.first() {
-            found.environment.clone_from(&first.capacity.environment);
-            found.load.clone_from(&first.capacity.load);
-        }
-        for (side, capacity) in found.sides.iter_mut().zip(self.finish()) {
-            side.server.clone_from(&capacity.environment.server);
-            side.capacity = Some(capacity);
-        }
-        found
-    }
-
-    /// What was found of each server.
-    pub fn finish(self) -> impl Iterator<Item = Capacity> {
-        self.searches.into_iter().map(|search| search.capacity)
-    }
-}
-
 impl ExperimentCourse for SearchCourse {
     fn next(&mut self, _elapsed_ns: u64) -> Option<NextRound> {
-        let searches = &self.searches;
-        if searches.iter().all(|search| search.next().is_none()) {
-            return None;
-        }
-        // Each turn has a step of every server without a result.
-        let next = |side: usize| Some((side, searches[side].next()?));
-        let (side, step) = self.turns.find_map(next)?;
         Some(NextRound {
-            side,
-            plan: searches[side].plan_at(step),
+            side: 0,
+            plan: self.plan_at(self.next_step()?),
             value: None,
-            left_ns: searches.iter().map(|each| each.search.expected_ns()).sum(),
+            left_ns: self.search.expected_ns(),
         })
     }
 
-    fn take(&mut self, side: usize, run: Run) {
-        let search = &mut self.searches[side];
-        if let Some(step) = search.next() {
-            search.take(step, run);
+    fn take(&mut self, _side: usize, run: Run) {
+        if let Some(step) = self.next_step() {
+            self.take_step(step, run);
         }
     }
 }

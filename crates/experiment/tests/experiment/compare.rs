@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_experiment::{ComparisonCourse, compared, comparison, make_rounds};
-use brunt_judge::{Claim, Compared, ComparedRounds, Comparison, Judged, RoundRecord, SingleRun};
+use brunt_judge::{Claim, ComparedRounds, Judged, RoundRecord, SingleRun};
 use brunt_load::{Load, Plan, RequestSet, RequestSpec, Target};
 use brunt_record::{Environment, Run};
 use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
@@ -124,16 +124,18 @@ fn repeated_single(slower: f64) -> (u64, u64) {
             };
             let ignore = &mut |_: Phase, _: &Progress| {};
             let run = server.round(&plan().load, ignore).expect("a run");
-            let single = SingleRun::of(&Judged::of(&run), String::new());
-            (RoundRecord::of(&Judged::of(&run)), single)
+            let judged = Judged::of(&run);
+            (RoundRecord::of(&judged), SingleRun::of(&judged, String::new()))
         };
-        let a = measured(0, mean_ns);
-        let b = measured(1, (mean_ns as f64 * slower) as u64);
-        let comparison = Comparison::of_single_runs(
-            Compared::SuccessesPerS,
-            (Some(&a.0), &a.1),
-            (Some(&b.0), &b.1),
-        );
+        let mut found = comparison_of(2);
+        let slower_ns = (mean_ns as f64 * slower) as u64;
+        for (place, ns) in [(0, mean_ns), (1, slower_ns)] {
+            let (round, single) = measured(place, ns);
+            let side = &mut found.sides[place as usize];
+            side.rounds.push(round);
+            side.single_run = Some(single);
+        }
+        let comparison = found.comparisons().remove(0).comparison;
         let change = comparison.change.expect("an interval of both");
         claims += u64::from(comparison.claim == Claim::Differs);
         holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use brunt_engine::{Phase, Progress, Rounds, prepare_simulated};
-use brunt_experiment::{Search, SearchCourse, capacity_plan, make_rounds};
+use brunt_experiment::{SearchCourse, capacity_plan, make_rounds};
 use brunt_judge::{CapacityOutcome, CapacityResult, CapacityStep, Verdict};
 use brunt_load::{ArrivalProcess, LoadModel, Plan, RequestSet, RequestSpec, Schedule, Target};
 use brunt_record::{Environment, Objective};
@@ -74,14 +74,13 @@ fn found_within(
     let control = prepared.control();
     let mut session = prepared.open_in(&mut machine, &control);
     let wanted = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
-    let search = Search::new(plan, wanted, Environment::default());
-    let mut course = SearchCourse::new(vec![search]);
+    let mut course = SearchCourse::new(plan, wanted, Environment::default());
     let ignore = &mut |_: Phase, _: &Progress| {};
     let measured = make_rounds(&mut course, &|| 0, &mut |next| {
         session.round(&next.plan.load, ignore)
     });
     measured.expect("rounds");
-    let found = course.finish().next().expect("a search");
+    let found = course.finish();
     (found.result(), found.steps)
 }
 

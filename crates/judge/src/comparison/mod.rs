@@ -1,6 +1,6 @@
-//! Whether one server is faster than another, from rounds of load on both that took turns, from a
-//! stored run of each, or from a search for the capacity of each. What is stored are the rounds:
-//! what they show is worked out when they are read.
+//! Whether one server is faster than another, from rounds of load on both that took turns, or from
+//! a stored run of each. What is stored are the rounds: what they show is worked out when they are
+//! read.
 
 pub(crate) mod paired;
 #[cfg(test)]
@@ -16,8 +16,8 @@ use crate::comparison::paired::{Paired, hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
 use crate::statistics::median;
 use crate::{
-    Capacity, CapacityResult, Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile,
-    ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
+    Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile, ROUND_QUANTILES,
+    ResponseQuantiles, RoundRecord, Verdict,
 };
 
 /// Most servers of a comparison.
@@ -44,8 +44,6 @@ pub struct ComparedSide {
     /// The rounds of the side, in the order in which they were measured. Rounds at the same place
     /// of all sides were measured one after another.
     pub rounds: Vec<RoundRecord>,
-    /// The search for the highest rate that holds the objectives; null without objectives.
-    pub capacity: Option<Capacity>,
     /// The intervals of the only round, which is a run that was stored before; absent where rounds
     /// took turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,8 +112,7 @@ pub struct ComparedRounds {
     pub load: Option<Plan>,
     /// Machine, first server and client of the comparison.
     pub environment: Environment,
-    /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
-    /// rate that holds objectives.
+    /// What is compared: throughput of a closed loop, or response times at equal rates.
     pub compared: Vec<Compared>,
     /// Changes that are too large, by `--fail-if`.
     pub limits: Vec<ChangeLimit>,
@@ -205,7 +202,7 @@ impl ComparedRounds {
             pairs.extend(self.compared.iter().map(|&compared| ComparedPair {
                 first: 0,
                 second,
-                comparison: comparison(compared, first, other, figures),
+                comparison: Comparison::of(compared, first, other, figures),
             }));
         }
         pairs
@@ -276,25 +273,6 @@ impl ComparedRounds {
     }
 }
 
-fn comparison(
-    compared: Compared,
-    first: &ComparedSide,
-    other: &ComparedSide,
-    figures: usize,
-) -> Comparison {
-    if compared == Compared::CapacityPerS {
-        return Comparison::of_searches(first.capacity.as_ref(), other.capacity.as_ref());
-    }
-    match (&first.single_run, &other.single_run) {
-        (Some(of_first), Some(of_other)) => Comparison::of_single_runs(
-            compared,
-            (first.rounds.first(), of_first),
-            (other.rounds.first(), of_other),
-        ),
-        _ => Comparison::of(compared, &first.rounds, &other.rounds, figures),
-    }
-}
-
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
 /// Share of the pairs that may be dropped. Pairs that do not count are made up for by half as many
@@ -314,9 +292,6 @@ pub enum Basis {
     /// A stored run of each side: how each varied over its window is in the interval, and how runs
     /// vary from one to the next is not.
     SingleRuns,
-    /// A search of each side: the interval goes from the rates that held to those that missed, and
-    /// how searches vary is not in it.
-    Searches,
 }
 
 /// Where brunt was the limit of one side, its throughput is known only to be no less.
@@ -329,14 +304,14 @@ pub enum Bound {
     AtMost,
 }
 
-/// What rounds, runs or searches of two sides show.
+/// What rounds or runs of two sides show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What was compared.
     pub compared: Compared,
     /// What the comparison rests on.
     pub basis: Basis,
-    /// How many pairs of rounds were made; 1 of stored runs and of searches.
+    /// How many pairs of rounds were made; 1 of stored runs.
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
@@ -376,10 +351,18 @@ pub enum Claim {
 }
 
 impl Comparison {
-    /// Compares two sides whose rounds at the same place were made one after the other. The
-    /// comparison is one of `figures` that are made at once.
-    pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord], figures: usize) -> Self {
-        let pairs = a.iter().zip(b);
+    /// Compares two sides, whose rounds at the same place were made one after the other, or which
+    /// have a stored run each. The comparison is one of `figures` that are made at once.
+    pub fn of(compared: Compared, a: &ComparedSide, b: &ComparedSide, figures: usize) -> Self {
+        if let (Some(of_a), Some(of_b)) = (&a.single_run, &b.single_run) {
+            let (a, b) = ((a.rounds.first(), of_a), (b.rounds.first(), of_b));
+            let mut found = Self::nothing(compared, Basis::SingleRuns);
+            if let Err(reason) = found.take_single_runs(a, b) {
+                found.claim = Claim::Nothing(reason);
+            }
+            return found;
+        }
+        let pairs = a.rounds.iter().zip(&b.rounds);
         Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
     }
 
@@ -431,7 +414,8 @@ impl Comparison {
             disturbed: pairs.iter().filter(|pair| pair.is_disturbed).count(),
             p_value: paired.and_then(|paired| paired.p_value),
             noise,
-            ..Self::nothing(compared, Basis::Pairs, medians(&values), String::new())
+            medians: medians(&values),
+            ..Self::nothing(compared, Basis::Pairs)
         };
         match paired {
             Some(paired) => {
@@ -473,13 +457,15 @@ impl Comparison {
         }
     }
 
-    /// Compares a stored run of each side: its figures, and the intervals that it has by itself.
-    pub fn of_single_runs(
-        compared: Compared,
-        a: (Option<&RoundRecord>, &SingleRun),
-        b: (Option<&RoundRecord>, &SingleRun),
-    ) -> Self {
-        let figure = |(round, single): (Option<&RoundRecord>, &SingleRun)| {
+    /// Takes what a stored run of each side shows: its figures, and the intervals that it has by
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be said.
+    fn take_single_runs(&mut self, a: SingleSide<'_>, b: SingleSide<'_>) -> Result<(), String> {
+        let compared = self.compared;
+        let figure = |(round, single): SingleSide<'_>| {
             let round = round.ok_or("no figures are stored")?;
             // How runs vary is not in the interval of one.
             if is_disturbed(compared, round) {
@@ -487,53 +473,20 @@ impl Comparison {
             }
             Ok((measured(compared, round)?, single.range(compared)))
         };
-        let (a, b) = match both(figure(a), figure(b)) {
-            Ok(both) => both,
-            Err(reason) => return Self::nothing(compared, Basis::SingleRuns, None, reason),
-        };
-        let nothing = |medians, reason| Self::nothing(compared, Basis::SingleRuns, medians, reason);
-        let pair = match Pair::of(a.0, b.0) {
-            Ok(pair) => pair,
-            Err(reason) => return nothing(None, format!("neither counts ({reason})")),
-        };
-        let medians = Some((pair.a, pair.b));
-        let ratio = both(a.1, b.1).and_then(|ranges| {
-            let ratio = log_ratio((pair.a, ranges.0), (pair.b, ranges.1));
-            ratio.ok_or_else(|| "an interval reaches down to 0".to_owned())
-        });
-        let mut ratio = match ratio {
-            Ok(ratio) => ratio,
-            Err(reason) => return nothing(medians, reason),
-        };
+        let (a, b) = both(figure(a), figure(b))?;
+        let pair = Pair::of(a.0, b.0).map_err(|reason| format!("neither counts ({reason})"))?;
+        self.medians = Some((pair.a, pair.b));
+        let ranges = both(a.1, b.1)?;
+        let ratio = log_ratio((pair.a, ranges.0), (pair.b, ranges.1));
+        let mut ratio = ratio.ok_or("an interval reaches down to 0")?;
         match pair.bound {
             Some(Bound::AtLeast) => ratio.high = f64::INFINITY,
             Some(Bound::AtMost) => ratio.low = f64::NEG_INFINITY,
             None => {}
         }
-        let mut found = nothing(medians, String::new());
-        found.take(
-            ratio.change(),
-            CHANGE_LEAST,
-            usize::from(pair.bound.is_some()),
-        );
-        found
-    }
-
-    /// Compares the capacities that a search of each side found.
-    pub fn of_searches(a: Option<&Capacity>, b: Option<&Capacity>) -> Self {
-        let (compared, basis) = (Compared::CapacityPerS, Basis::Searches);
-        let ((a, a_missed), (b, b_missed)) = match both(searched(a), searched(b)) {
-            Ok(both) => both,
-            Err(reason) => return Self::nothing(compared, basis, None, reason),
-        };
-        let change = Effect {
-            value: b / a - 1.0,
-            low: b / a_missed - 1.0,
-            high: b_missed / a - 1.0,
-        };
-        let mut found = Self::nothing(compared, basis, Some((a, b)), String::new());
-        found.take(change, CHANGE_LEAST, 0);
-        found
+        let bounds = usize::from(pair.bound.is_some());
+        self.take(ratio.change(), CHANGE_LEAST, bounds);
+        Ok(())
     }
 
     /// Whether nothing can be said.
@@ -541,27 +494,25 @@ impl Comparison {
         matches!(self.claim, Claim::Nothing(_))
     }
 
-    fn nothing(
-        compared: Compared,
-        basis: Basis,
-        medians: Option<(f64, f64)>,
-        reason: String,
-    ) -> Self {
+    fn nothing(compared: Compared, basis: Basis) -> Self {
         Self {
             compared,
             basis,
             pairs: 1,
             dropped: Vec::new(),
             disturbed: 0,
-            medians,
+            medians: None,
             change: None,
             bound: None,
             p_value: None,
             noise: None,
-            claim: Claim::Nothing(reason),
+            claim: Claim::Nothing(String::new()),
         }
     }
 }
+
+/// The only round of a side, and its intervals.
+type SingleSide<'a> = (Option<&'a RoundRecord>, &'a SingleRun);
 
 /// Both values, or why one of the two does not count, or why neither does.
 fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String> {
@@ -571,30 +522,6 @@ fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String>
         (Err(reason), _) => Err(format!("the first does not count ({reason})")),
         (_, Err(reason)) => Err(format!("the second does not count ({reason})")),
     }
-}
-
-/// The rate that holds and the one that misses; or why there are not both.
-fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
-    let capacity = capacity.ok_or("no search was made")?;
-    Err(match capacity.result() {
-        CapacityResult::Found {
-            rate_per_s: met,
-            missed_per_s: missed,
-        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
-        CapacityResult::Found { .. } => "the rates are none".to_owned(),
-        CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
-        CapacityResult::ClientLimited { .. } => CLIENT_LIMITED.to_owned(),
-        CapacityResult::NotMet { .. } | CapacityResult::Impossible { .. } => {
-            "no rate held".to_owned()
-        }
-        CapacityResult::Bracket {
-            met_per_s: Some(met),
-            missed_per_s: Some(missed),
-            ..
-        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
-        CapacityResult::Bracket { .. } => "the budget was over".to_owned(),
-        CapacityResult::Nothing { reason, .. } => reason,
-    })
 }
 
 /// What was measured of a pair of rounds, or of runs.
@@ -772,8 +699,6 @@ pub enum Compared {
     SuccessesPerS,
     /// A quantile (0 to 1) of the response time, one of [`crate::ROUND_QUANTILES`]: less is better.
     ResponseQuantile(f64),
-    /// The highest rate that holds objectives: more is better.
-    CapacityPerS,
     /// CPU time of the server per successful reply: less is better.
     ServerCpu,
 }
@@ -792,7 +717,7 @@ impl Compared {
         match self {
             Self::SuccessesPerS => "successes_per_s",
             Self::ResponseQuantile(_) => self.quantile_name().unwrap_or_default(),
-            Self::ServerCpu | Self::CapacityPerS => "",
+            Self::ServerCpu => "",
         }
     }
 
@@ -802,14 +727,12 @@ impl Compared {
             Self::SuccessesPerS => round.successes_per_s,
             Self::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
             Self::ServerCpu => round.server_cpu_ns_per_reply(),
-            // That of a search is no figure of a round.
-            Self::CapacityPerS => None,
         }
     }
 
     /// Whether more of it is better.
     pub fn is_better_if_more(self) -> bool {
-        matches!(self, Self::SuccessesPerS | Self::CapacityPerS)
+        self == Self::SuccessesPerS
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn stored(capacity: &Capacity) -> Object {
 }
 
 /// The outcome of a search, in a sentence.
-pub(super) fn says(capacity: &Capacity) -> String {
+fn says(capacity: &Capacity) -> String {
     let mut words = answer(capacity);
     if let Some(spoilt) = capacity.disturbed_steps() {
         let _ = write!(
@@ -223,7 +223,7 @@ fn next(capacity: &Capacity) -> Option<String> {
     Some(format!("response times at half of that rate: -r {rate}"))
 }
 
-pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
+fn asked(capacity: &Capacity) -> Vec<String> {
     capacity
         .plan
         .objectives
@@ -232,7 +232,7 @@ pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn stage(stage: CapacityStage) -> &'static str {
+fn stage(stage: CapacityStage) -> &'static str {
     match stage {
         CapacityStage::LowLoad => "low load",
         CapacityStage::Recovery => "recovery",
@@ -362,7 +362,7 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
     page.row("find", &[url], Tone::Plain);
     environment(&capacity.environment, &capacity.brunt_version, page);
     page.section("Steps", Role::Figures);
-    page.charts("searches");
+    page.charts("search");
     steps(capacity, page);
     page.section("Why", Role::Figures);
     reasons(capacity, page);
@@ -372,10 +372,10 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
 }
 
 /// The rates that were tried, each with its outcome, for the chart of this search.
-pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
+pub(super) fn chart(capacity: &Capacity) -> Object {
     let steps = capacity.steps.iter();
     let steps: Vec<_> = steps.map(|step| (step.rate_per_s, step.outcome)).collect();
-    Object::new().with("name", name).with("steps", steps)
+    Object::new().with("steps", steps)
 }
 
 /// The table of all steps.

@@ -111,7 +111,7 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
         Experiment::Capacity(capacity) => (
             "find",
             word(&capacity.plan.url).into_owned(),
-            Object::new().with("searches", [capacity::chart(capacity, None)]),
+            Object::new().with("search", capacity::chart(capacity)),
         ),
     };
     let head = Head {
