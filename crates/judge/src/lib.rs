@@ -50,8 +50,7 @@ pub use round_record::{
     ExperimentKind, ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf,
 };
 pub use sweep::{
-    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
-    SweepHighest, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
-    VerdictTurn,
+    SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis, SweepHighest, SweepPlan,
+    SweepPoint, SweepRound,
 };
 pub use verdict::{AccusedSide, Grade, Judgement, OwnPart, Signal, SignalId, Verdict, shell_word};

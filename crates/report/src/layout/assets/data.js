@@ -337,23 +337,25 @@ const { chartsOf, TINY, WORDS } = (() => {
       return { ...line(name, tint, spreads.map((spread) => spread?.median ?? null)), intervals };
     };
     const both = (figure) => [
-      line("server", 2, points.map(({ server }) => figure(server))),
-      line("brunt", 1, points.map(({ client }) => figure(client)), "dashed"),
+      line("server", 2, points.map((point) => figure(point, "server"))),
+      line("brunt", 1, points.map((point) => figure(point, "client")), "dashed"),
     ];
     const bars = points.some(({ rounds }) => rounds >= 6)
       ? "Medians of the rounds; bars are their 95 % intervals."
       : "Medians of the rounds; bars go from the least to the most.";
-    const cpus = ({ user_cpus: user, system_cpus: system }) =>
-      user && system ? user.median + system.median : null;
+    const cpus = (point, side) => {
+      const [user, system] = [point[`${side}_user_cpus`], point[`${side}_system_cpus`]];
+      return user && system ? user.median + system.median : null;
+    };
     const of = "User space and kernel, medians of the rounds.";
     return [
       draw("throughput", "Throughput", ["successful replies per second", "per_second"], bars, [
         medians("successful", 1, "successes_per_s"),
       ]),
       draw("latency", "Response time", ["response time", "duration"], bars, [
-        medians("p99", 2, "p99_ns"),
-        medians("p90", 3, "p90_ns"),
-        medians("p50", 1, "p50_ns"),
+        medians("p99", 2, "response_p99_ns"),
+        medians("p90", 3, "response_p90_ns"),
+        medians("p50", 1, "response_p50_ns"),
       ]),
       draw("errors", "Errors", ["requests without success", "share"], bars, [
         medians("without success", 5, "error_share"),
@@ -364,7 +366,7 @@ const { chartsOf, TINY, WORDS } = (() => {
         "Memory",
         ["resident memory", "bytes"],
         "The most of all rounds.",
-        both(({ resident_bytes: bytes }) => bytes?.max ?? null),
+        both((point, side) => point[`${side}_resident_bytes`]?.max ?? null),
       ),
     ];
   }
