@@ -142,76 +142,51 @@ pub struct Capacity {
     pub steps: Vec<CapacityStep>,
 }
 
-/// The outcome of a search.
+/// What a search came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CapacityResult {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: CapacityEnd,
+    /// The highest rate that holds, per second; null where none did.
+    pub met_per_s: Option<f64>,
+    /// The lowest rate that missed, or at which brunt was the limit, per second; null where none
+    /// did.
+    pub missed_per_s: Option<f64>,
+    /// How often the rate that holds was confirmed: 3 times at most.
+    pub confirmations: usize,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum CapacityResult {
+pub enum CapacityEnd {
     /// The rate holds, and was confirmed.
-    Found {
-        /// The highest rate that holds, per second.
-        rate_per_s: f64,
-        /// The lowest rate that missed, per second.
-        missed_per_s: f64,
-    },
+    Found,
     /// The highest rate that may be tried holds, and was confirmed.
-    AtLeast {
-        /// The highest rate that may be tried, per second.
-        rate_per_s: f64,
-    },
-    /// Brunt or its machine is the limit: the server takes this rate, and perhaps more.
-    ClientLimited {
-        /// The highest rate that holds, per second; null where none did.
-        rate_per_s: Option<f64>,
-        /// The rate at which brunt was the limit, per second.
-        limited_per_s: f64,
-    },
+    AtLeast,
+    /// Brunt or its machine is the limit: the server takes the rate that holds, and perhaps more.
+    ClientLimited,
     /// The objectives are missed at low load: no rate can meet them.
-    Impossible {
-        /// The lowest rate that was measured, per second.
-        missed_per_s: f64,
-    },
+    Impossible,
     /// No rate holds, down to the lowest that is tried.
-    NotMet {
-        /// The lowest rate that is tried, per second.
-        missed_per_s: f64,
-    },
+    NotMet,
     /// The budget was over before the rates were as close as they should be, or confirmed.
-    Bracket {
-        /// The highest rate that holds, per second; null where none did.
-        met_per_s: Option<f64>,
-        /// The lowest rate that missed, per second; null where none did.
-        missed_per_s: Option<f64>,
-        /// How often the rate that holds was confirmed: 3 at most.
-        confirmations: usize,
-    },
+    Bracket,
     /// The search has no result.
     Nothing {
         /// Why.
         reason: String,
-        /// The highest rate that held, per second, not confirmed; null where none did.
-        met_per_s: Option<f64>,
-        /// The lowest rate that missed, per second; null where none did.
-        missed_per_s: Option<f64>,
     },
 }
 
 impl CapacityResult {
     /// Whether a rate holds, or brunt was the limit before one missed.
     pub fn has_passed(&self) -> bool {
-        match self {
-            Self::ClientLimited { .. } => true,
-            Self::Nothing { .. } => false,
-            _ => self.held_per_s().is_some(),
-        }
-    }
-
-    /// The highest rate that holds, per second; absent where none is known to.
-    pub fn held_per_s(&self) -> Option<f64> {
-        match *self {
-            Self::Found { rate_per_s, .. } | Self::AtLeast { rate_per_s } => Some(rate_per_s),
-            Self::ClientLimited { rate_per_s, .. } => rate_per_s,
-            Self::Bracket { met_per_s, .. } | Self::Nothing { met_per_s, .. } => met_per_s,
-            Self::Impossible { .. } | Self::NotMet { .. } => None,
+        match self.end {
+            CapacityEnd::ClientLimited => true,
+            CapacityEnd::Nothing { .. } => false,
+            _ => self.met_per_s.is_some(),
         }
     }
 }
