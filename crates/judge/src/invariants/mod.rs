@@ -72,18 +72,12 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     ("W7", Scope::Agent, windows::all_time_reported),
     // The window and the drain end on time.
     ("W8", Scope::Agent, windows::ends_on_time),
-    // The agents that share out a plan have the same one.
-    ("F1", Scope::Run, fleet::plan_is_one),
     // The agents have all workers of the plan that they share out, each once.
     ("F2", Scope::Run, fleet::parts_are_whole),
-    // Each agent has its exact share of the plan's connections, requests and rates.
-    ("F3", Scope::Run, fleet::shares_are_of_the_plan),
     // The agents of a fleet had one window, to 1 % at worst, by clocks that agree.
     ("F4", Scope::Run, fleet::windows_are_one),
     // What each agent of a fleet measured holds by itself.
     ("F5", Scope::Run, fleet::agents_hold),
-    // The clocks of a fleet drift by less than their bounds allow for, 0.1 %.
-    ("F8", Scope::Run, fleet::clocks_are_steady),
     // At least 99 % of the connections asked for were open or, where the server closes or refuses
     // them, being opened, on average.
     ("L1", Scope::Agent, load::connections_held),
