@@ -97,9 +97,6 @@ pub(crate) const INVARIANTS: &[Invariant] = &[
     ("S1", Scope::Run, |facts| sums::hold("S1", facts)),
     // Time to first byte and of transfer make the service time; connecting comes on top.
     ("S2", Scope::Run, |facts| sums::hold("S2", facts)),
-    // Handshakes, GOAWAYs and failures are those of the protocol: over TLS a handshake per
-    // connection, resumed only where allowed.
-    ("P1", Scope::Run, |facts| sums::hold("P1", facts)),
     // Rate times service time is the number of requests in flight (Little).
     ("I1", Scope::Run, impossible::little),
     // No latency exceeds the time from the first request to the end of drain.

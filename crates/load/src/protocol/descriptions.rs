@@ -1,7 +1,7 @@
 //! What is said of each protocol.
 
 use super::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
+    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription,
     Transport, Unit, Window,
 };
 
@@ -25,11 +25,7 @@ const PLAIN: ProtocolDescription = ProtocolDescription {
     greeting: Greeting::Nothing,
     cost: ConnectionCost::NONE,
     reply_bytes_least: 0,
-    failures: &[],
-    may_ask_to_replace: false,
     adds_frames: false,
-    has_control_frames: false,
-    may_push: false,
     takes_texts: false,
     kept_alive: None,
     in_clear_text: None,
@@ -58,7 +54,6 @@ const HTTP_OF_STREAMS: ProtocolDescription = ProtocolDescription {
         is_settled: true,
         ..MESSAGES_IN_FLIGHT
     },
-    may_ask_to_replace: true,
     adds_frames: true,
     ..HTTP
 };
@@ -125,7 +120,6 @@ pub(super) const HTTP2: ProtocolDescription = ProtocolDescription {
     // The header of a frame and a status from the static table, one byte (RFC 9113 section 4.1,
     // RFC 7541 section 6.1).
     reply_bytes_least: 10,
-    failures: &[FailureFamily::Http2, FailureFamily::Streams],
     in_clear_text: Some("in clear text"),
     malformed_advice: "check the port: what answers there does not speak HTTP/2",
     ..HTTP_OF_STREAMS
@@ -162,7 +156,6 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
     // The header of a frame, the prefix of a field section and a status from the static table, one
     // byte (RFC 9114 section 7.1, RFC 9204 section 4.5).
     reply_bytes_least: 5,
-    failures: &[FailureFamily::Http3, FailureFamily::Streams],
     malformed_advice: "check the port: what answers there does not speak HTTP/3",
     ..HTTP_OF_STREAMS
 };
@@ -174,8 +167,6 @@ pub(super) const MESSAGES: ProtocolDescription = ProtocolDescription {
     unit: Unit::MESSAGES,
     greeting: Greeting::Planned,
     cost: COPIES_OF_MESSAGES,
-    failures: &[FailureFamily::Framing, FailureFamily::Message],
-    may_push: true,
     malformed_advice: "check port and --reply: what answers there is framed in another way",
     ..PLAIN
 };
@@ -190,9 +181,6 @@ pub(super) const WEBSOCKET: ProtocolDescription = ProtocolDescription {
     unit: Unit::MESSAGES,
     greeting: Greeting::Prescribed(None),
     cost: COPIES_OF_MESSAGES,
-    failures: &[FailureFamily::WebSocket, FailureFamily::Message],
-    has_control_frames: true,
-    may_push: true,
     by_hand: ByHand::Websocat,
     malformed_advice: "check the URL: what answers there breaks WebSocket's rules",
     ..PLAIN

@@ -119,16 +119,8 @@ pub struct ProtocolDescription {
     pub cost: ConnectionCost,
     /// Bytes of the shortest reply that a lenient client takes.
     pub reply_bytes_least: u64,
-    /// Kinds of failure that happen over this protocol, of those that not all protocols have.
-    pub failures: &'static [FailureFamily],
-    /// Whether a server may ask for a connection to be replaced, while it answers on it (GOAWAY).
-    pub may_ask_to_replace: bool,
     /// Whether frames around units, or between them, take bytes that are not the units' own.
     pub adds_frames: bool,
-    /// Whether control frames are exchanged and counted beside the units.
-    pub has_control_frames: bool,
-    /// Whether a server may send units unasked.
-    pub may_push: bool,
     /// Whether scripts can write the text of each unit.
     pub takes_texts: bool,
     /// What reports say of connections that last, where that is not all that the protocol knows.
@@ -268,35 +260,6 @@ impl Window {
         let share = self.bytes_all / u64::from(connections.max(1));
         share.max(least).min(most)
     }
-}
-
-/// A kind of failure that not all protocols have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureFamily {
-    /// Failures of HTTP/2: streams that are reset, and connections that are closed.
-    Http2,
-    /// Failures of HTTP/3 and QUIC: the same, with their codes.
-    Http3,
-    /// Failures of requests that have a stream each, of any protocol.
-    Streams,
-    /// Failures of WebSocket: upgrades, and codes with which connections are closed.
-    WebSocket,
-    /// Failures of messages that are framed as a plan says.
-    Framing,
-    /// Failures of messages of any protocol.
-    Message,
-}
-
-impl FailureFamily {
-    /// All families.
-    pub const ALL: [Self; 6] = [
-        Self::Http2,
-        Self::Http3,
-        Self::Streams,
-        Self::WebSocket,
-        Self::Framing,
-        Self::Message,
-    ];
 }
 
 /// How a reader makes one exchange by hand.

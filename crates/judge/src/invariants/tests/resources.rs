@@ -144,9 +144,7 @@ fn resources() {
             run.agents[0].negotiated.protocol = Protocol::HTTP3;
             run.agents[0].host.peak_resident_bytes = 200 << 20;
         })
-        .on(http2_run)
-        // It has failures of HTTP/2.
-        .breaking(&["P1"]),
+        .on(http2_run),
         not_applicable("R1", "with the server", |run| {
             run.agents[0].own_server = true;
             run.agents[0].host.peak_resident_bytes = 130 << 20;
