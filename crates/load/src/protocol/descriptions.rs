@@ -113,7 +113,7 @@ pub(super) const HTTP2: ProtocolDescription = ProtocolDescription {
         // Measured 0.3 KB, and room for frames that wait to be sent.
         state_bytes: KIB,
         // The peer's header table, an incomplete frame.
-        state_bytes_budgets: [8 * KIB, 64 * KIB],
+        state_bytes_most: 64 * KIB,
         window: None,
         copies_units: true,
     },
@@ -145,7 +145,7 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
         // The state of QUIC, with its TLS, before anything is in flight.
         state_bytes: 24 * KIB,
         // What was sent and not acknowledged, and what came out of order.
-        state_bytes_budgets: [48 * KIB, 256 * KIB],
+        state_bytes_most: 256 * KIB,
         // 16 MiB are 1.3 Gbit/s over a way of 100 ms, and all together 21 Gbit/s.
         window: Some(Window {
             bytes_all: 256 * MIB,

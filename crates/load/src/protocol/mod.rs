@@ -224,9 +224,9 @@ pub enum Greeting {
 pub struct ConnectionCost {
     /// Bytes of the protocol's state, for an estimate before a run.
     pub state_bytes: u64,
-    /// Bytes of the protocol's state that a server may make brunt keep, ordinarily and at most, for
-    /// a check after a run.
-    pub state_bytes_budgets: [u64; 2],
+    /// Bytes of the protocol's state that a server may make brunt keep, at most, for a check after a
+    /// run.
+    pub state_bytes_most: u64,
     /// What a server may send in advance of bytes that did not come, and is kept until they do.
     pub window: Option<Window>,
     /// Whether each connection writes units for itself and so holds copies of them. Otherwise all
@@ -238,7 +238,7 @@ impl ConnectionCost {
     /// No state, and shared units.
     pub const NONE: Self = Self {
         state_bytes: 0,
-        state_bytes_budgets: [0; 2],
+        state_bytes_most: 0,
         window: None,
         copies_units: false,
     };
