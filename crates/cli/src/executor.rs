@@ -437,7 +437,7 @@ pub(crate) fn find(
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_RUN)?)?;
     let mut executor = Executor::new(fleet, typed, &mut plan, &pipeline.interrupts)?;
     executor.check(&plan)?;
-    let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
+    let wanted = capacity_plan(&plan, asked, first, most, arguments.budget);
     let mut course = SearchCourse::new(plan.clone(), wanted, environment());
     let mut line = Line::of_experiment(&typed.output, &plan, "find", PhaseLength::About);
     let outcome = executor.make(&plan, true, &mut course, &mut line);

@@ -1,9 +1,9 @@
 //! The highest rate at which a server meets objectives: which round is next, and what it showed.
 
 use brunt_judge::{
-    CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityNext, CapacityOutcome,
-    CapacityPlan, CapacitySearch, CapacityStep, ExperimentKind, Grade, Judged, ObjectiveOutcome,
-    Quantile, RoundRecord, RunFigures, SignalId, Verdict, rates_to_judge,
+    CAPACITY_DRAIN_NS_MAX, Capacity, CapacityNext, CapacityOutcome, CapacityPlan, CapacitySearch,
+    CapacityStep, ExperimentKind, Grade, Judged, ObjectiveOutcome, Quantile, RoundRecord,
+    RunFigures, SignalId, Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, Environment, Objective, Run, after_ns};
@@ -19,13 +19,13 @@ const UNSENT_MOST: f64 = 0.01;
 const BEHIND_MOST: f64 = 0.01;
 
 /// What is searched for, from the load at its highest rate: `first_per_s` is typed, or such that
-/// the shortest window holds enough samples. With `budget_ns` the search ends in that time.
+/// the shortest window holds enough samples. The search ends within `budget_ns`.
 pub fn capacity_plan(
     plan: &Plan,
     objectives: Vec<Objective>,
     first_per_s: Option<f64>,
     most_per_s: f64,
-    budget_ns: Option<u64>,
+    budget_ns: u64,
 ) -> CapacityPlan {
     let window_ns = plan.load.stop.duration_ns.unwrap_or(0);
     let (least_per_s, enough_per_s) = rates_to_judge(&objectives, window_ns, budget_ns);
@@ -72,12 +72,6 @@ impl SearchCourse {
     /// What was found.
     pub fn finish(self) -> Capacity {
         self.capacity
-    }
-
-    /// The step that is next; absent where there is a result, and after too many steps without.
-    fn next_step(&self) -> Option<CapacityNext> {
-        let next = self.search.next();
-        next.filter(|_| self.capacity.steps.len() < CAPACITY_STEPS_MAX)
     }
 
     /// The plan of a step.
@@ -131,14 +125,14 @@ impl ExperimentCourse for SearchCourse {
     fn next(&mut self, _elapsed_ns: u64) -> Option<NextRound> {
         Some(NextRound {
             side: 0,
-            plan: self.plan_at(self.next_step()?),
+            plan: self.plan_at(self.search.next()?),
             value: None,
             left_ns: self.search.expected_ns(),
         })
     }
 
     fn take(&mut self, _side: usize, run: Run) {
-        if let Some(step) = self.next_step() {
+        if let Some(step) = self.search.next() {
             self.take_step(step, run);
         }
     }

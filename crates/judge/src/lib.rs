@@ -30,8 +30,8 @@ pub use behaviour::failures::{
 pub use behaviour::steadiness::{Overload, Steadiness};
 pub use capacity::search::{CapacityNext, CapacitySearch};
 pub use capacity::{
-    CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityEnd, CapacityOutcome,
-    CapacityPlan, CapacityResult, CapacityStage, CapacityStep, rates_to_judge,
+    CAPACITY_DRAIN_NS_MAX, Capacity, CapacityEnd, CapacityOutcome, CapacityPlan, CapacityResult,
+    CapacityStage, CapacityStep, rates_to_judge,
 };
 pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, pairs_least};
 pub use comparison::{

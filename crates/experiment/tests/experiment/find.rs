@@ -73,7 +73,7 @@ fn found_within(
     let prepared = prepare_simulated(plan.clone(), &mut machine).expect("a plan that fits");
     let control = prepared.control();
     let mut session = prepared.open_in(&mut machine, &control);
-    let wanted = capacity_plan(&plan, objectives, None, MOST_PER_S, Some(budget_ns));
+    let wanted = capacity_plan(&plan, objectives, None, MOST_PER_S, budget_ns);
     let mut course = SearchCourse::new(plan, wanted, Environment::default());
     let ignore = &mut |_: Phase, _: &Progress| {};
     let measured = make_rounds(&mut course, &|| 0, &mut |next| {

@@ -10,9 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ExperimentKind, ObjectiveOutcome, RoundRecord, samples_needed};
 
-/// Most steps of a search.
-pub const CAPACITY_STEPS_MAX: usize = 1_000;
-
 /// What a step of the search is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -113,8 +110,8 @@ pub struct CapacityPlan {
     pub window_ns: u64,
     /// Length of the warm-up of each step, nanoseconds.
     pub warmup_ns: u64,
-    /// The search ends within so many nanoseconds; null where it takes what it takes.
-    pub budget_ns: Option<u64>,
+    /// The search ends within so many nanoseconds.
+    pub budget_ns: u64,
 }
 
 /// Share of the steps from which on the disturbed ones put the answer in doubt.
@@ -226,9 +223,7 @@ pub const CAPACITY_DRAIN_NS_MAX: u64 = 2_000_000_000;
 const SAMPLES_MARGIN: f64 = 10.0;
 /// Without any error the least number is enough. A step with some is made once more, for longer.
 const ERRORS_MARGIN: f64 = 1.25;
-/// Longest window of a step without a budget, before it is lengthened to decide.
-const WINDOW_NS_MAX: u64 = 300_000_000_000;
-/// Longest window with a budget, as a part of the budget, so that it holds a search.
+/// Longest window of a step, as a part of the budget, so that it holds a search.
 const WINDOWS_OF_BUDGET: u64 = 9;
 /// A confirmation, and a step that is made once more since it was undecided, is so many times as
 /// long as a step.
@@ -244,12 +239,12 @@ impl CapacityPlan {
     /// a rate, or to decide what was undecided.
     fn window_for(&self, rate_per_s: f64, is_longer: bool) -> u64 {
         let samples_ns = samples(&self.objectives) / rate_per_s * 1e9;
-        let most_ns = window_ns_max(self.budget_ns).max(self.window_ns);
+        let most_ns = self.window_ns.max(self.budget_ns / WINDOWS_OF_BUDGET);
         let step_ns = self.window_ns.max(samples_ns as u64).min(most_ns);
-        match (is_longer, self.budget_ns) {
-            (false, _) => step_ns,
-            (true, None) => step_ns.saturating_mul(LONGER),
-            (true, Some(_)) => step_ns.saturating_mul(LONGER).min(most_ns),
+        if is_longer {
+            step_ns.saturating_mul(LONGER).min(most_ns)
+        } else {
+            step_ns
         }
     }
 
@@ -260,11 +255,6 @@ impl CapacityPlan {
     }
 }
 
-/// Longest window of a step, before it is lengthened to decide.
-fn window_ns_max(budget_ns: Option<u64>) -> u64 {
-    budget_ns.map_or(WINDOW_NS_MAX, |budget_ns| budget_ns / WINDOWS_OF_BUDGET)
-}
-
 /// Requests of which all of these can be judged well.
 fn samples(objectives: &[Objective]) -> f64 {
     most_of(objectives, SAMPLES_MARGIN, ERRORS_MARGIN)
@@ -272,13 +262,9 @@ fn samples(objectives: &[Objective]) -> f64 {
 
 /// The lowest rate at which these can be judged at all, and the rate from which on the shortest
 /// window is long enough to judge them well.
-pub fn rates_to_judge(
-    objectives: &[Objective],
-    window_ns: u64,
-    budget_ns: Option<u64>,
-) -> (f64, f64) {
+pub fn rates_to_judge(objectives: &[Objective], window_ns: u64, budget_ns: u64) -> (f64, f64) {
     let seconds = |ns: u64| ns.max(1) as f64 / 1e9;
-    let longest_s = seconds(window_ns_max(budget_ns).max(window_ns));
+    let longest_s = seconds(window_ns.max(budget_ns / WINDOWS_OF_BUDGET));
     let least_per_s = most_of(objectives, 1.0, 1.0) / longest_s;
     (
         least_per_s.max(1.0),

@@ -309,9 +309,8 @@ impl CapacitySearch {
             _ => CONFIRMATIONS as u64 - 1,
         };
         let needed_ns = self.plan.step_ns(window_ns).saturating_mul(confirming);
-        let has_room =
-            |left_ns: u64| self.plan.room_ns(left_ns.saturating_sub(needed_ns)) >= window_ns;
-        self.left_ns().is_none_or(has_room).then_some(missed)
+        let left_ns = self.left_ns().saturating_sub(needed_ns);
+        (self.plan.room_ns(left_ns) >= window_ns).then_some(missed)
     }
 
     /// The next step is this, if the budget has room for it: else what is known is confirmed, or is
@@ -319,7 +318,8 @@ impl CapacitySearch {
     fn go_on_with(&mut self, mut stage: CapacityStage, mut rate_per_s: f64) {
         let mut window_ns = self.window_ns(stage, rate_per_s);
         // Without a step there is no answer at all.
-        if let Some(left_ns) = self.left_ns().filter(|_| self.elapsed_ns > 0) {
+        if self.elapsed_ns > 0 {
+            let left_ns = self.left_ns();
             let step_ns = self.plan.step_ns(window_ns);
             if let Some(met) = self.rates.met()
                 && (stage != CapacityStage::Confirmation || rate_per_s != met)
@@ -343,10 +343,9 @@ impl CapacitySearch {
         });
     }
 
-    /// What of the budget is left; absent without one.
-    fn left_ns(&self) -> Option<u64> {
-        let budget_ns = self.plan.budget_ns?;
-        Some(budget_ns.saturating_sub(self.elapsed_ns))
+    /// What of the budget is left.
+    fn left_ns(&self) -> u64 {
+        self.plan.budget_ns.saturating_sub(self.elapsed_ns)
     }
 
     /// The window of a step, nanoseconds.
@@ -401,7 +400,7 @@ impl CapacitySearch {
             .saturating_add(next_ns)
             .saturating_add(longer_ns.saturating_mul(looks))
             .saturating_add(self.confirmations_ns(near));
-        self.left_ns().unwrap_or(u64::MAX).min(expected_ns)
+        self.left_ns().min(expected_ns)
     }
 
     fn finish(&mut self, end: CapacityEnd) {

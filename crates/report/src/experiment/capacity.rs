@@ -161,14 +161,13 @@ fn answer(capacity: &Capacity) -> String {
         }
         CapacityEnd::NotMet => {
             let failed = behind_colon(capacity.steps.iter().rev().find(is_missed));
-            let has_budget = capacity.plan.budget_ns.is_some();
-            let longer = "; to judge a lower rate takes a longer --budget";
-            let longer = if has_budget { longer } else { "" };
-            format!("the objectives are missed even at {missed_words}{failed}{longer}")
+            format!(
+                "the objectives are missed even at {missed_words}{failed}; to judge a lower rate \
+                 takes a longer --budget"
+            )
         }
         CapacityEnd::Bracket => {
-            let budget = capacity.plan.budget_ns.map(units::duration);
-            let budget = budget.map_or_else(String::new, |budget| format!(" of {budget}"));
+            let budget = units::duration(capacity.plan.budget_ns);
             let times = match confirmations {
                 0 => "not confirmed".to_owned(),
                 1 => "confirmed once".to_owned(),
@@ -182,7 +181,7 @@ fn answer(capacity: &Capacity) -> String {
             let missed = missed.map(|missed| format!("{missed} misses them"));
             let missed = missed.unwrap_or_else(|| "none missed them so far".to_owned());
             format!(
-                "{met}; {missed}; the budget{budget} is over, and a longer --budget brings the two \
+                "{met}; {missed}; the budget of {budget} is over, and a longer --budget brings the two \
                  closer"
             )
         }

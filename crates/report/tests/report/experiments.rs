@@ -281,7 +281,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         most_per_s: 1e6,
         window_ns: 2_000 * MS,
         warmup_ns: 500 * MS,
-        budget_ns: Some(180_000 * MS),
+        budget_ns: 180_000 * MS,
     };
     let mut search = brunt_judge::CapacitySearch::new(&plan);
     let mut steps: Vec<CapacityStep> = Vec::new();

@@ -20,7 +20,7 @@ fn plan(first_per_s: f64) -> CapacityPlan {
         most_per_s: 1e6,
         window_ns: 2 * S,
         warmup_ns: S / 2,
-        budget_ns: None,
+        budget_ns: 86_400 * S,
     }
 }
 
@@ -185,7 +185,7 @@ fn a_budget_ends_every_search_with_what_is_known() {
         below_ns: 1,
     };
     for seconds in [15, 30, 60, 90, 180, 600] {
-        let budget_ns = Some(seconds * S);
+        let budget_ns = seconds * S;
         let (least_per_s, first_per_s) =
             rates_to_judge(std::slice::from_ref(&p99), 2 * S, budget_ns);
         for limit in [0.0, 30.0, 150.0, 4_000.0, 70_000.0, 1e9] {
@@ -225,7 +225,7 @@ fn a_budget_ends_every_search_with_what_is_known() {
 #[test]
 fn what_is_found_is_confirmed_before_the_budget_is_over() {
     let plan = CapacityPlan {
-        budget_ns: Some(40 * S),
+        budget_ns: 40 * S,
         ..plan(2_000.0)
     };
     let (result, shown) = search(&plan, below(10_000.0));
