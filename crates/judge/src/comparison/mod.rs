@@ -363,7 +363,8 @@ impl Comparison {
             return found;
         }
         let pairs = a.rounds.iter().zip(&b.rounds);
-        Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
+        let pairs = pairs.map(|(a, b)| Pair::of(measured(compared, a)?, measured(compared, b)?));
+        Self::of_values(compared, pairs, figures)
     }
 
     /// Compares pairs of values. A value that is an error says why its pair does not count. The
@@ -467,11 +468,11 @@ impl Comparison {
         let compared = self.compared;
         let figure = |(round, single): SingleSide<'_>| {
             let round = round.ok_or("no figures are stored")?;
-            // How runs vary is not in the interval of one.
-            if is_disturbed(compared, round) {
-                return Err(DISTURBED.to_owned());
+            match measured(compared, round)? {
+                // How runs vary is not in the interval of one.
+                (_, Standing::Disturbed) => Err(DISTURBED.to_owned()),
+                measured => Ok((measured, single.range(compared))),
             }
-            Ok((measured(compared, round)?, single.range(compared)))
         };
         let (a, b) = both(figure(a), figure(b))?;
         let pair = Pair::of(a.0, b.0).map_err(|reason| format!("neither counts ({reason})"))?;
@@ -524,6 +525,44 @@ fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String>
     }
 }
 
+/// How a round stands to what is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It is a measurement.
+    Measured,
+    /// It is known to be no less: brunt was the limit of the throughput.
+    NoLess,
+    /// Others took CPUs that the round needed.
+    Disturbed,
+}
+
+impl Standing {
+    /// How a round stands, or why it says nothing.
+    fn of(compared: Compared, round: &RoundRecord) -> Result<Self, String> {
+        match (round.verdict, compared) {
+            // What a server spends on a reply it spends also where others take CPUs, or brunt
+            // limits the rate.
+            (Verdict::Disturbed | Verdict::ClientLimited, Compared::ServerCpu) => {
+                return Ok(Self::Measured);
+            }
+            (Verdict::Disturbed, _) => return Ok(Self::Disturbed),
+            (Verdict::ClientLimited, Compared::SuccessesPerS) if round.successes_per_s.is_some() => {
+                return Ok(Self::NoLess);
+            }
+            // Brunt's own part of other quantiles may make it the limit, and this one be the
+            // server's. A response time at a rate that brunt did not keep is no bound of anything.
+            (Verdict::ClientLimited, _) => {
+                let own = round.own_parts.as_ref().zip(compared.quantile_name());
+                if let Some((parts, name)) = own {
+                    return parts.get(name).cloned().map_or(Ok(Self::Measured), Err);
+                }
+            }
+            _ => {}
+        }
+        round.is_no_measurement().map_or(Ok(Self::Measured), Err)
+    }
+}
+
 /// What was measured of a pair of rounds, or of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pair {
@@ -536,20 +575,19 @@ struct Pair {
 }
 
 impl Pair {
-    /// A pair of two values of undisturbed rounds, each with whether it is a bound. Two bounds say
-    /// nothing of their ratio.
-    fn of(a: (f64, bool), b: (f64, bool)) -> Result<Self, String> {
+    /// A pair of two values, or why it does not count: two bounds say nothing of their ratio.
+    fn of(a: (f64, Standing), b: (f64, Standing)) -> Result<Self, String> {
         let bound = match (a.1, b.1) {
-            (true, true) => return Err(CLIENT_LIMITED.to_owned()),
-            (true, false) => Some(Bound::AtMost),
-            (false, true) => Some(Bound::AtLeast),
-            (false, false) => None,
+            (Standing::NoLess, Standing::NoLess) => return Err(CLIENT_LIMITED.to_owned()),
+            (Standing::NoLess, _) => Some(Bound::AtMost),
+            (_, Standing::NoLess) => Some(Bound::AtLeast),
+            _ => None,
         };
         Ok(Self {
             a: a.0,
             b: b.0,
             bound,
-            is_disturbed: false,
+            is_disturbed: [a.1, b.1].contains(&Standing::Disturbed),
         })
     }
 
@@ -564,71 +602,25 @@ impl Pair {
     }
 }
 
-/// What is compared, measured of a pair of rounds; or why the pair does not count.
-fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, String> {
-    let pair = Pair::of(measured(compared, a)?, measured(compared, b)?)?;
-    Ok(Pair {
-        is_disturbed: is_disturbed(compared, a) || is_disturbed(compared, b),
-        ..pair
-    })
-}
-
 /// Whether another pair of rounds may count in the place of this one. What one pair has too few
 /// replies for, another has too few for as well.
-pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
-    let [a_bound, b_bound] = [a, b].map(|round| is_bound(compared, round));
-    let is_spoilt = |round| !says(compared, round) || is_disturbed(compared, round);
-    a_bound && b_bound || is_spoilt(a) || is_spoilt(b)
+fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
+    let stand = [a, b].map(|round| Standing::of(compared, round));
+    let counts = |stand: &Result<Standing, String>| *stand == Ok(Standing::Measured);
+    let is_bound = |stand: &Result<Standing, String>| *stand == Ok(Standing::NoLess);
+    !(stand.iter().all(|stand| counts(stand) || is_bound(stand)) && stand.iter().any(counts))
 }
 
-/// Whether a round says something of what is compared. What a server spends on a reply it spends
-/// also where brunt limits the rate.
-fn says(compared: Compared, round: &RoundRecord) -> bool {
-    is_bound(compared, round)
-        || is_of_server(compared, round)
-        || compared == Compared::ServerCpu && round.verdict == Verdict::ClientLimited
-        || round.verdict == Verdict::Disturbed
-        || round.is_no_measurement().is_none()
-}
-
-/// Whether a quantile is the server's where brunt's own part of others makes brunt the limit.
-fn is_of_server(compared: Compared, round: &RoundRecord) -> bool {
-    let parts = round.own_parts.as_ref().zip(compared.quantile_name());
-    round.verdict == Verdict::ClientLimited
-        && parts.is_some_and(|(parts, name)| !parts.contains_key(name))
-}
-
-/// Whether others took CPUs that a round needed. What a server spends on a reply it spends then,
-/// too.
-fn is_disturbed(compared: Compared, round: &RoundRecord) -> bool {
-    compared != Compared::ServerCpu && round.verdict == Verdict::Disturbed
-}
-
-/// Whether what is compared of a round is known to be no less: brunt was the limit of its
-/// throughput. A response time at a rate that brunt did not keep is no bound of anything.
-fn is_bound(compared: Compared, round: &RoundRecord) -> bool {
-    compared == Compared::SuccessesPerS
-        && round.verdict == Verdict::ClientLimited
-        && round.successes_per_s.is_some()
-}
-
-/// What is compared, measured of one round, with whether it is a bound; or why it does not count.
-fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), String> {
-    let is_bound = is_bound(compared, round);
-    if !says(compared, round)
-        && let Some(reason) = round.is_no_measurement()
-    {
-        let own = round.own_parts.as_ref().zip(compared.quantile_name());
-        let own = own.and_then(|(parts, name)| parts.get(name));
-        return Err(own.cloned().unwrap_or(reason));
-    }
+/// What is compared, measured of one round, and how it stands; or why it does not count.
+fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, Standing), String> {
+    let standing = Standing::of(compared, round)?;
     let missing = || match round.missing.get(compared.key()) {
         Some(reason) => reason.clone(),
         None if compared == Compared::ServerCpu => "the server's CPU time is not known".to_owned(),
         None => "nothing was measured".to_owned(),
     };
     let found = compared.figure(round).filter(|value| *value > 0.0);
-    Ok((found.ok_or_else(missing)?, is_bound))
+    Ok((found.ok_or_else(missing)?, standing))
 }
 
 /// What each side differs from itself by, from one pair to the next.

@@ -1,5 +1,6 @@
 //! Comparisons of runs: what they claim, and what they leave open.
 
+use super::Standing::{Disturbed, Measured, NoLess};
 use super::*;
 use brunt_record::Environment;
 
@@ -21,7 +22,7 @@ fn of_pairs(pairs: impl Iterator<Item = Result<Pair, String>>) -> Comparison {
 
 fn comparison(a: &[f64], b: &[f64]) -> Comparison {
     let pairs = a.iter().zip(b);
-    of_pairs(pairs.map(|(a, b)| Pair::of((*a, false), (*b, false))))
+    of_pairs(pairs.map(|(a, b)| Pair::of((*a, Measured), (*b, Measured))))
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn rounds_that_do_not_count_are_dropped_with_their_pairs() {
             if place < count {
                 Err("why".to_owned())
             } else {
-                Pair::of((*a, false), (*a, false))
+                Pair::of((*a, Measured), (*a, Measured))
             }
         }))
     };
@@ -89,11 +90,9 @@ fn disturbed_pairs_count_where_there_is_nothing_better() {
     let with = |disturbed: usize, of: usize| {
         let pairs = A.iter().cycle().take(of).enumerate();
         of_pairs(pairs.map(|(place, a)| {
-            let pair = Pair::of((*a, false), (*a * 1.05, false))?;
-            Ok(Pair {
-                is_disturbed: place < disturbed,
-                ..pair
-            })
+            let is_disturbed = place < disturbed;
+            let standing = if is_disturbed { Disturbed } else { Measured };
+            Pair::of((*a, standing), (*a * 1.05, Measured))
         }))
     };
     for (disturbed, of, dropped) in [(0, 10, 0), (5, 15, 5), (8, 15, 0), (3, 8, 0), (10, 10, 0)] {
@@ -105,8 +104,7 @@ fn disturbed_pairs_count_where_there_is_nothing_better() {
     let mut record = RoundRecord::of(&Judged::of(&steady_run()));
     record.verdict = Verdict::Disturbed;
     for compared in [Compared::SuccessesPerS, Compared::ResponseQuantile(0.5)] {
-        let pair = pair(compared, &record, &record).expect("it counts");
-        assert!(pair.is_disturbed);
+        assert_eq!(Standing::of(compared, &record), Ok(Disturbed));
         assert!(is_lost(compared, &record, &record), "another is made");
     }
     assert!(!is_lost(Compared::ServerCpu, &record, &record));
@@ -130,8 +128,9 @@ fn side(rounds: Vec<RoundRecord>, single_run: Option<SingleRun>) -> ComparedSide
 /// The pairs of [`A`] and so many times that, with the places at which either is a bound.
 fn bounded(ratio: f64, is_bound: impl Fn(usize) -> (bool, bool)) -> Comparison {
     of_pairs(A.iter().enumerate().map(|(place, a)| {
+        let standing = |is_bound| if is_bound { NoLess } else { Measured };
         let (of_a, of_b) = is_bound(place);
-        Pair::of((*a, of_a), (a * ratio, of_b))
+        Pair::of((*a, standing(of_a)), (a * ratio, standing(of_b)))
     }))
 }
 
@@ -206,7 +205,7 @@ fn rounds_give_what_is_compared_or_why_they_do_not_count() {
     limited.verdict = Verdict::ClientLimited;
     assert_eq!(
         measured(Compared::SuccessesPerS, &limited),
-        Ok((rate, true))
+        Ok((rate, NoLess))
     );
     // Nothing follows of a response time from one at a rate that brunt did not keep.
     assert!(measured(Compared::ResponseQuantile(0.5), &limited).is_err());

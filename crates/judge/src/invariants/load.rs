@@ -1,8 +1,6 @@
 //! L1, L2 and L5 to L7: the load that was asked for was put on, arrivals came as planned, and
 //! requests without an end and overload are reported.
 
-use std::fmt::Write as _;
-
 use brunt_load::{ArrivalProcess, Schedule};
 use brunt_record::{FailureKind, StageRecord, after_ns};
 
@@ -37,22 +35,13 @@ pub(super) fn connections_held(facts: &Facts<'_>) -> Checked {
     only_if(!facts.is_sessions(), &by_plan)?;
     let share = percent(mean / f64::from(asked.max(1)));
     let connections = plural(asked, "connection");
-    let mut words = format!("{connections} asked for; {open} ({share})");
+    let words = format!("{connections} asked for; {open} ({share})");
     let are_kept = run.plan.keepalive() && run.plan.requests_per_connection().is_none();
     let replaced = format!("connections are replaced by plan; {words}");
     only_if(are_kept, &replaced)?;
     // Users whose connection ended think by plan before they open the next one, and an open loop
     // opens none that no request needs.
     let missing = live.missing;
-    for (missing_ns, whose) in [
-        (missing.thinking_ns, "of users who thought"),
-        (missing.unneeded_ns, "that no request needed"),
-    ] {
-        if missing_ns > 0 {
-            let mean = missing_ns as f64 / window_ns;
-            let _ = write!(words, "; {mean:.2} on average {whose}");
-        }
-    }
     let unasked_ns = missing.thinking_ns.saturating_add(missing.unneeded_ns);
     let unasked = unasked_ns as f64 / window_ns;
     if mean + unasked >= needed {
