@@ -163,14 +163,12 @@ pub enum ComparisonOutcome {
     Undecided,
 }
 
-/// Two sides and what was found.
+/// A side and what was found of it beside the first one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedPair {
-    /// The place of the first side, from 0.
-    pub first: usize,
-    /// The place of the other one.
-    pub second: usize,
-    /// What their rounds show.
+    /// The place of the side, from 0.
+    pub place: usize,
+    /// What the rounds of the two show.
     pub comparison: Comparison,
 }
 
@@ -197,15 +195,13 @@ impl ComparedRounds {
         };
         let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
         let figures = self.compared.len() * others.len() * looks;
-        let mut pairs = Vec::new();
-        for (other, second) in others.iter().zip(1..) {
-            pairs.extend(self.compared.iter().map(|&compared| ComparedPair {
-                first: 0,
-                second,
+        let of_side = |(place, other)| {
+            self.compared.iter().map(move |&compared| ComparedPair {
+                place,
                 comparison: Comparison::of(compared, first, other, figures),
-            }));
-        }
-        pairs
+            })
+        };
+        (1..).zip(others).flat_map(of_side).collect()
     }
 
     /// How many pairs of rounds are complete.

@@ -4,8 +4,8 @@
 use brunt_load::Work;
 use brunt_load::protocol::Greeting;
 use brunt_record::{
-    FailureKind, Histogram, Latencies, NameRecord, Run, SeriesPoint, ServerCount, SplitBucket,
-    StatusCounts, StreamRecord, WorkerRecord, after_ns, counted,
+    FailureKind, Histogram, Latencies, NameRecord, Run, SeriesPoint, ServerCount, StatusCounts,
+    StreamRecord, WorkerRecord, after_ns, counted,
 };
 
 use crate::facts::Facts;
@@ -80,7 +80,6 @@ const OF_ALL: &[&str] = &[
     "A5: successes since the window began <= response times + left by warm-up",
     "A5: times of error replies <= error replies since the window began",
     "A5: error replies since the window began <= times of error replies + left by warm-up",
-    "S1: buckets of parts = buckets with parts of their response times",
     "S1: ns of own shares = ns of own parts if sums are exact",
     "S1: ns of own shares + ns of rests = ns of parts if sums are exact",
     "S1: ns of parts <= ns of response times if sums are exact",
@@ -100,8 +99,6 @@ const OF_ALL: &[&str] = &[
     "S2: times with connecting <= response times",
     "S2: times with connecting <= opened",
     "S2: times with connecting = response times if each reply had a connection",
-    "S2: shortest ns <= shortest ns with connecting if each reply had a connection",
-    "S2: longest ns <= longest ns with connecting if each reply had a connection",
     "S2: ns of response times <= ns with connecting if each reply had a connection",
     "A4: times of TLS handshakes = handshakes",
     "A4: times of first exchanges = first exchanges due",
@@ -380,7 +377,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         u128::from(counted.map_or(0, |count| of(&count)))
     };
     let longest = |times: &Histogram| u128::from(times.max_ns().unwrap_or(0));
-    let shortest = |times: &Histogram| u128::from(times.min_ns().unwrap_or(0));
     Some(match term {
         NOTHING => 0,
         "requests asked for" => share.requests.unwrap_or(0).into(),
@@ -432,16 +428,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "times of error replies" => latencies.response_error.count().into(),
         "error replies since the window began" => since(StatusCounts::errors),
         "left by warm-up" => facts.left_by_warmup(),
-        "buckets of parts" => split.buckets().len() as u128,
-        "buckets with parts of their response times" => {
-            let are_of_bucket = |bucket: &&SplitBucket| {
-                let [from_ns, to_ns] = <[u64; 2]>::from(bucket.edges_ns())
-                    .map(|edge_ns| u128::from(edge_ns) * u128::from(bucket.count));
-                let (parts_ns, _) = bucket.sums.exact_sums();
-                bucket.sums.is_saturated() || (from_ns..=to_ns).contains(&parts_ns)
-            };
-            split.buckets().iter().filter(are_of_bucket).count() as u128
-        }
         "ns of own shares" => split.own.sum_ns().into(),
         "ns of rests" => split.rest.sum_ns().into(),
         "ns of parts" => parts_ns(latencies)?[0],
@@ -449,7 +435,7 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "ns of response times" => response.sum_ns().into(),
         "response times split" => split.count().into(),
         "ns of the longest own share" => longest(&split.own),
-        "ns of the longest response time" | "longest ns" => longest(response),
+        "ns of the longest response time" => longest(response),
         "schedule lags" => latencies.lag.count().into(),
         "arrivals sent" => facts.summary.arrivals.sent.into(),
         "sends that may have one" if facts.is_open() => 0,
@@ -464,9 +450,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "ns of the longest transfer" => longest(&latencies.transfer),
         "ns of the longest service" => longest(facts.service()),
         "times with connecting" => latencies.with_connect.count().into(),
-        "shortest ns" => shortest(response),
-        "shortest ns with connecting" => shortest(&latencies.with_connect),
-        "longest ns with connecting" => longest(&latencies.with_connect),
         "ns with connecting" => latencies.with_connect.sum_ns().into(),
         "times of TLS handshakes" => latencies.tls.count().into(),
         "handshakes" => sum([lifetime.handshakes_full, lifetime.handshakes_resumed]),

@@ -85,24 +85,20 @@ pub(super) fn charts(compared: &ComparedRounds) -> Object {
 fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
     let comparison = &found.comparison;
     let of = |side: usize| {
-        let rounds = compared
-            .sides
-            .get(side)
-            .map_or(&[][..], |side| &side.rounds);
-        let figures = rounds.iter();
-        figures.map(|round| comparison.compared.figure(round))
+        let rounds = compared.sides[side].rounds.iter();
+        rounds.map(|round| comparison.compared.figure(round))
     };
     let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
-    let pairs = of(found.first).zip(of(found.second)).enumerate();
+    let pairs = of(0).zip(of(found.place)).enumerate();
     let ratios = pairs.map(|(place, (one, other))| {
         let ratio = other? / one.filter(|one| *one > 0.0)? - 1.0;
         Some(ratio).filter(|_| !is_dropped(place))
     });
     Object::new()
         .with("compared", compared_of(found))
-        .with("first", side_name(found.first))
-        .with("second", side_name(found.second))
-        .with("place", found.second)
+        .with("first", side_name(0))
+        .with("second", side_name(found.place))
+        .with("place", found.place)
         .with("ratios", ratios.collect::<Vec<_>>())
         .with("change", comparison.change)
 }
@@ -112,7 +108,12 @@ fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
 fn of_side(side: &ComparedSide) -> Vec<String> {
     let mut items = name_of(side);
     items.extend(side.server.iter().flat_map(described_server));
-    items.extend(origin(side));
+    if let Some(single) = &side.single_run {
+        let begun = side.rounds.first().map(|round| round.started_unix_ms);
+        items.push(single.file.clone());
+        items.extend(begun.map(units::date_time));
+        items.push(format!("brunt {}", single.brunt_version));
+    }
     items
 }
 
@@ -140,18 +141,6 @@ fn name_of(side: &ComparedSide) -> Vec<String> {
     let label = side.label.iter();
     let words = label.chain([&side.url]).map(|text| word(text).into_owned());
     words.collect()
-}
-
-/// Where a stored run is from, in words.
-fn origin(side: &ComparedSide) -> Vec<String> {
-    let Some(single) = &side.single_run else {
-        return Vec::new();
-    };
-    let mut items = vec![single.file.clone()];
-    let begun = side.rounds.first().map(|round| round.started_unix_ms);
-    items.extend(begun.map(units::date_time));
-    items.push(format!("brunt {}", single.brunt_version));
-    items
 }
 
 /// The verdict of a run, or how often rounds had each.
@@ -220,7 +209,7 @@ fn rows(
     page.row(&compared_of(found), &[says(found, names)], tone);
     let value = |median: f64| value(found, median, per_s);
     let medians = comparison.medians.map(|(first, second)| {
-        [(found.first, first), (found.second, second)]
+        [(0, first), (found.place, second)]
             .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
@@ -286,7 +275,7 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
     };
     Object::new()
         .with("compared", compared)
-        .with("sides", [side_name(found.first), side_name(found.second)])
+        .with("sides", [side_name(0), side_name(found.place)])
         .with("claim", claim)
         .with("says", says(found, names))
         // Whether pairs of rounds were compared, or a stored run of each side.
@@ -373,16 +362,15 @@ const TIMES_LEAST: f64 = 10.0;
 /// The sentence.
 fn says(found: &ComparedPair, names: &[String]) -> String {
     let comparison = &found.comparison;
-    let (first, second) = (&names[found.first], &names[found.second]);
+    let (first, second) = (&names[0], &names[found.place]);
     match (&comparison.claim, comparison.change) {
         (Claim::Differs, Some(change)) => difference(found, names, &change),
         (Claim::NoDifference { visible }, Some(change)) => {
-            let [low, high] = [change.low, change.high].map(units::percent_change);
-            let (confidence, basis) = (confidence(comparison.basis), basis(comparison));
+            let (changes, basis) = (changes(comparison.basis, change), basis(comparison));
             let visible = units::percent(*visible);
             format!(
-                "no difference shown between {first} and {second} ({confidence} CI {low} to {high}, \
-                 {basis}); one below {visible} would not show"
+                "no difference shown between {first} and {second} ({changes}, {basis}); one below \
+                 {visible} would not show"
             )
         }
         (Claim::Nothing(reason), _) => {
@@ -406,6 +394,12 @@ fn advice(compared: &ComparedRounds) -> Option<String> {
         "brunt was the limit of all sides: compare response times at a rate that brunt keeps \
          (-r {rate}), or give brunt more CPUs"
     ))
+}
+
+/// The interval of a change in words.
+fn changes(basis: Basis, change: Effect) -> String {
+    let [low, high] = [change.low, change.high].map(units::percent_change);
+    format!("{} CI {low} to {high}", confidence(basis))
 }
 
 /// The confidence of intervals: those of all comparisons of pairs hold together.
@@ -435,7 +429,7 @@ fn basis(comparison: &Comparison) -> String {
 /// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
 fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String {
     let (comparison, compared) = (&found.comparison, found.comparison.compared);
-    let (first, second) = (&names[found.first], &names[found.second]);
+    let (first, second) = (&names[0], &names[found.place]);
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
     let ends = if is_more {
@@ -524,7 +518,7 @@ pub fn limits_that(compared: &ComparedRounds, stand: LimitStands) -> Vec<String>
         let words = match (stand, pair.comparison.change) {
             (LimitStands::Open, Some(change)) => {
                 let changes = changes(pair.comparison.basis, change);
-                format!("too few rounds to tell ({}: {changes})", names[pair.second])
+                format!("too few rounds to tell ({}: {changes})", names[pair.place])
             }
             (LimitStands::Open, None) => {
                 format!("too few rounds to tell ({})", says(&pair, &names))
