@@ -186,17 +186,12 @@ impl Judged<'_> {
     }
 
     fn no_such_name(&self) -> String {
-        let names: Vec<&str> = self.run.names.iter().map(|named| &*named.name).collect();
+        let names = self.run.names.iter().take(NAMES_SHOWN);
+        let names: Vec<&str> = names.map(|named| &*named.name).collect();
         if names.is_empty() {
             return format!("this run has no {} by name", self.run.unit().many);
         }
-        let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
-        let more = if names.len() > NAMES_SHOWN {
-            ", ..."
-        } else {
-            ""
-        };
-        format!("nothing has this name; there are {shown}{more}")
+        format!("nothing has this name; names are {}", names.join(", "))
     }
 
     fn of_mean(&self, below_ns: u64) -> Found {

@@ -194,12 +194,11 @@ impl Capacity {
 
     /// The last step that held at this rate; the last of all where there is none.
     pub fn step_at(&self, held_per_s: Option<f64>) -> Option<&CapacityStep> {
-        let is_at_rate = |step: &&CapacityStep| Some(step.rate_per_s) == held_per_s;
-        let held = |step: &&CapacityStep| step.outcome == CapacityOutcome::Met;
-        let steps = || self.steps.iter().rev();
-        let at_rate = || steps().filter(is_at_rate);
-        let step = at_rate().find(held).or_else(|| at_rate().next());
-        step.or_else(|| steps().next())
+        let at_rate = |step: &&CapacityStep| Some(step.rate_per_s) == held_per_s;
+        let held = |step: &&CapacityStep| at_rate(step) && step.outcome == CapacityOutcome::Met;
+        let steps = || self.steps.iter();
+        let step = steps().rfind(held).or_else(|| steps().rfind(at_rate));
+        step.or(self.steps.last())
     }
 
     /// How many steps did not hold while others took CPU time, where those are enough to put the

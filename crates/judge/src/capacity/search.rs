@@ -381,10 +381,6 @@ impl CapacitySearch {
             (_, None, Some(_)) => 1 + STEPS_TO_BISECT,
             (_, _, None) => STEPS_TO_BRACKET + STEPS_TO_BISECT,
         };
-        let next_ns = match steps {
-            0 => 0,
-            _ => plan.step_ns(next.window_ns),
-        };
         let near = match next.stage {
             CapacityStage::LowLoad => plan.first_per_s,
             _ => rates.met().unwrap_or(next.rate_per_s),
@@ -393,11 +389,9 @@ impl CapacitySearch {
         let usual_ns = plan.step_ns(plan.window_for(near, is_longer));
         let longer_ns = plan.step_ns(plan.window_for(near, true));
         let again = rates.miss_to_look_at_again();
-        let looks = u64::from(rates.confirmations() == 0 && rates.is_miss_uncertain())
-            + again.map_or(0, |looks| looks.left as u64);
+        let looks = again.map_or(0, |looks| looks.left as u64);
         let expected_ns = usual_ns
-            .saturating_mul(steps.saturating_sub(1))
-            .saturating_add(next_ns)
+            .saturating_mul(steps)
             .saturating_add(longer_ns.saturating_mul(looks))
             .saturating_add(self.confirmations_ns(near));
         self.left_ns().min(expected_ns)

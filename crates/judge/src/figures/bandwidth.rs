@@ -21,8 +21,6 @@ pub struct Bandwidth {
     pub window: StreamAccount,
     /// What the kernel counted over the lives of the streams.
     pub lifetime: StreamAccount,
-    /// Bytes in our sockets that no peer had acknowledged when their streams ended.
-    pub unacknowledged_bytes: u64,
     /// Over the whole run, bytes that were acknowledged beside those that the server counted as
     /// read; absent where its count was not read.
     pub up_counts: Option<CountBeside>,
@@ -173,8 +171,7 @@ impl Bandwidth {
             "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";
         const NOT_READ: &str = "the kernel's accounts were not read at both edges of the window";
         let (mut window, mut lifetime) = (StreamAccount::default(), StreamAccount::default());
-        let (mut streams, mut unacknowledged_bytes) = (0_u64, 0_u64);
-        let (mut rtt_ns_sum, mut delivery_bytes_per_s) = (0_u64, 0_u64);
+        let (mut streams, mut rtt_ns_sum, mut delivery_bytes_per_s) = (0_u64, 0_u64, 0_u64);
         let (mut up_bytes_per_s, mut down_bytes_per_s) = (0.0, 0.0);
         let mut is_read = true;
         let mut of_each = Some(Vec::new());
@@ -182,7 +179,6 @@ impl Bandwidth {
             window.merge(&record.window);
             lifetime.merge(&record.lifetime);
             streams = streams.saturating_add(record.streams.into());
-            unacknowledged_bytes = unacknowledged_bytes.saturating_add(record.unacknowledged_bytes);
             rtt_ns_sum = rtt_ns_sum.saturating_add(record.smoothed_rtt_ns_sum);
             delivery_bytes_per_s = delivery_bytes_per_s.saturating_add(record.delivery_bytes_per_s);
             let interval_ns = record.interval_ns();
@@ -235,7 +231,6 @@ impl Bandwidth {
             down_bytes,
             window,
             lifetime,
-            unacknowledged_bytes,
             up_counts,
             down_counts,
             server_read_bytes_per_s: by_server(|window| window.bytes_received),

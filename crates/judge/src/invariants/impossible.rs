@@ -177,23 +177,18 @@ pub(super) fn latency_within_run(facts: &Facts<'_>) -> Checked {
     });
     let without = "nothing was sent, or the drain has no end";
     let lasted_ns = known(lasted.max(), without)?;
-    let begin = if facts.is_open() {
-        "start of the window"
-    } else {
-        "first send"
-    };
     let lasted = time(lasted_ns);
     let mut problems = Problems::default();
     for (words, histogram) in facts.latencies() {
         let max_ns = histogram.max_ns().unwrap_or(0);
         problems.expect(max_ns <= lasted_ns, || {
             let max = time(max_ns);
-            format!("{words}: {max} recorded, {begin} to end of drain {lasted}")
+            format!("{words}: {max} recorded, of at most {lasted} up to the end of drain")
         });
     }
     let longest = time(facts.longest_ns());
     problems.or_held(format!(
-        "longest latency {longest}, {begin} to end of drain {lasted}"
+        "longest latency {longest}, of at most {lasted} up to the end of drain"
     ))
 }
 

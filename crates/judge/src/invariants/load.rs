@@ -1,5 +1,5 @@
-//! L1, L2 and L5 to L7: the load that was asked for was put on, arrivals came as planned, and
-//! requests without an end and overload are reported.
+//! L1, L2, L6 and L7: the load that was asked for was put on, arrivals came as planned, and overload
+//! is reported.
 
 use brunt_load::{ArrivalProcess, Schedule};
 use brunt_record::{FailureKind, StageRecord, after_ns};
@@ -10,7 +10,6 @@ use crate::invariants::windows::WAKE_UP_NS;
 use crate::invariants::{CheckOutcome, Checked, Problems, must, only_if, sums};
 use crate::units::exact::{percent, time};
 use crate::units::plural;
-use crate::{Quantile, ResponseQuantiles};
 
 /// Share of the connections asked for that must be open on average.
 const LIVE_LEAST: f64 = 0.99;
@@ -121,8 +120,6 @@ pub(super) fn timeouts_once(facts: &Facts<'_>) -> Checked {
 
 /// How far a Poisson count may be from its mean, in standard deviations.
 const DEVIATIONS_MOST: f64 = 6.0;
-/// The quantiles that reports print.
-const QUANTILES: [f64; 6] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 /// L2.
 pub(super) fn plan_accounted(facts: &Facts<'_>) -> Checked {
@@ -178,25 +175,6 @@ fn stages_add_up(facts: &Facts<'_>, schedule: &Schedule) -> Result<(), CheckOutc
         sum.population
     );
     must(sum.population == population, &words)
-}
-
-/// L5. Where requests count from their send, those of warm-up that outlasted the window are among
-/// the unfinished.
-pub(super) fn unfinished_counted(facts: &Facts<'_>) -> Checked {
-    let words = sums::add_up("L5", facts)?;
-    let bounds = QUANTILES
-        .into_iter()
-        .filter_map(|q| match facts.run.response_quantile(q) {
-            Quantile::AtLeast { ns } => Some(format!("p{} at least {}", q * 100.0, time(ns))),
-            Quantile::Known { .. } | Quantile::TooFew { .. } => None,
-        });
-    let bounds = bounds.collect::<Vec<_>>().join(", ");
-    let held = if bounds.is_empty() {
-        words
-    } else {
-        format!("{words}; {bounds}")
-    };
-    Ok(CheckOutcome::held(held))
 }
 
 /// L6. Not a fault of the run, but its quantiles are what the duration made them.

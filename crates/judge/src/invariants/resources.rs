@@ -204,7 +204,6 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     let Some(Route::Interface {
         name,
         link_bits_per_s,
-        was_given,
         received_bytes,
         sent_bytes,
         ..
@@ -219,17 +218,12 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     };
     let unknown = format!("the speed of {name} is not known");
     let link_per_s = known(*link_bits_per_s, &unknown)? as f64 / 8.0;
-    let source = if *was_given {
-        "--link-speed"
-    } else {
-        "its driver"
-    };
     let [window_s, interval_s] =
         [facts.run.window_ns, agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
     let payloads = payloads(facts);
     let shown = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
     let mut words = format!(
-        "{name} is a link of {} by {source}; {} of payload",
+        "{name} is a link of {}; {} of payload",
         bytes_per_s(link_per_s),
         shown.join(" and ")
     );

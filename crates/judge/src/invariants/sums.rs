@@ -1,5 +1,5 @@
-//! What was counted in two ways adds up to the same: a table of sums. W6, A4, A5, S1 and S2 are
-//! nothing else; of W5, L1, L2, L5, L7, I4, I5, I7 and T1 a part is.
+//! What was counted in two ways adds up to the same: a table of sums. W6, L5, A4, A5, S1 and S2
+//! are nothing else; of W5, L1, L2, L7, I4, I5, I7 and T1 a part is.
 
 use brunt_load::Work;
 use brunt_load::protocol::Greeting;

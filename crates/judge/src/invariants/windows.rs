@@ -217,13 +217,8 @@ pub(super) fn ends_on_time(facts: &Facts<'_>) -> Checked {
         .stop
         .duration_ns
         .unwrap_or(facts.run.window_ns);
-    let side = if end_ns < planned_ns {
-        "before"
-    } else {
-        "after"
-    };
     let off = time(off_ns);
-    let words = format!("measure ended {off} {side} its planned end; {drain}");
+    let words = format!("measure ended {off} from its planned end; {drain}");
     let is_late = off_ns > END_LATE_NS || off_ns as f64 > duration_ns as f64 * END_LATE_SHARE;
     Ok(CheckOutcome::held_or_flagged(is_late, words))
 }

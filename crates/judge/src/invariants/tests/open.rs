@@ -208,10 +208,6 @@ fn what_never_ended_is_counted() {
 fn quantiles_of_requests_without_an_end() {
     let run = open_run();
     // 2 of 3,920 are too near to 1 in 1,000 for an upper end.
-    let facts = Facts::of(&run);
-    let outcome = outcome_of("L5", &facts);
-    let bound = "p99.9 at least 3.00";
-    assert!(outcome.detail.contains(bound), "{outcome:?}");
     for q in [0.5, 0.9, 0.99] {
         assert!(run.response_quantile(q).known_ns().is_some(), "{q}");
     }
