@@ -359,9 +359,6 @@ fn others_are_seen(facts: &Facts<'_>) -> bool {
         .any(|seen| seen.connections > own && seen.segments_received_beyond > 0)
 }
 
-/// Share of the window that its two readings may be off by.
-const READINGS_OFF_MOST: f64 = 0.01;
-
 /// T1.
 pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     let run = facts.run;
@@ -369,24 +366,5 @@ pub(super) fn acknowledged_was_read(facts: &Facts<'_>) -> Checked {
     for contradiction in [run.server_count(), run.server_sent()] {
         contradiction.map_err(CheckOutcome::not_applicable)?;
     }
-    let mut problems = Problems::default();
-    let window_ns = facts.run.window_ns as f64;
-    for worker in facts.workers() {
-        let streams = worker.streams.as_ref();
-        let Some(streams) = streams.filter(|streams| streams.readings.len() > 1) else {
-            continue;
-        };
-        let interval_ns = streams.interval_ns();
-        let off = (interval_ns as f64 - window_ns).abs() / window_ns.max(1.0);
-        let is_whole = facts.interrupted() || off <= READINGS_OFF_MOST;
-        problems.expect(is_whole || window_ns < 1e9, || {
-            let number = facts.number(worker);
-            format!(
-                "worker {number}: its accounts are of {interval_ns} ns, the window has {window_ns} \
-                 ns"
-            )
-        });
-    }
-    problems.none()?;
     sums::hold("T1", facts)
 }
