@@ -1,5 +1,5 @@
-//! L1, L2, L6 and L7: the load that was asked for was put on, arrivals came as planned, and overload
-//! is reported.
+//! L1, L2, L6 and L7: the load that was asked for was put on, arrivals came as planned, and
+//! overload is reported.
 
 use brunt_load::{ArrivalProcess, Schedule};
 use brunt_record::{FailureKind, StageRecord, after_ns};

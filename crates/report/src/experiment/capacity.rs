@@ -76,26 +76,13 @@ pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
 /// The answer as test results: each objective has passed where a rate holds, or brunt was the
 /// limit.
 pub(super) fn test_results(capacity: &Capacity) -> String {
-    let held_per_s = capacity.result().met_per_s;
-    let step = capacity.step_at(held_per_s);
-    let found = found(capacity);
-    let used = step.and_then(|step| step.record.server).unwrap_or_default();
-    let resident_bytes = used.resident_bytes.map(|bytes| bytes as f64);
-    let known = [
-        ("rate_per_s", held_per_s),
-        ("server_cpus", used.cpus()),
-        ("server_resident_bytes", resident_bytes),
-    ];
-    let known = known
-        .iter()
-        .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)));
-    let properties: Vec<(String, f64)> = known.collect();
-    let has_passed = capacity.result().has_passed();
+    let result = capacity.result();
+    let rate = result.met_per_s.map(|rate| ("rate_per_s".to_owned(), rate));
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        outcome: CaseOutcome::of(has_passed),
-        found: found.clone(),
-        properties: properties.clone(),
+        outcome: CaseOutcome::of(result.has_passed()),
+        found: found(capacity),
+        properties: rate.clone().into_iter().collect(),
     });
     let took_ns: u64 = capacity.steps.iter().map(|step| step.took_ns).sum();
     objective::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
@@ -181,8 +168,8 @@ fn answer(capacity: &Capacity) -> String {
             let missed = missed.map(|missed| format!("{missed} misses them"));
             let missed = missed.unwrap_or_else(|| "none missed them so far".to_owned());
             format!(
-                "{met}; {missed}; the budget of {budget} is over, and a longer --budget brings the two \
-                 closer"
+                "{met}; {missed}; the budget of {budget} is over, and a longer --budget brings the \
+                 two closer"
             )
         }
         CapacityEnd::Nothing { reason } => {

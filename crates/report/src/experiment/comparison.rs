@@ -335,25 +335,24 @@ pub fn side_name(place: usize) -> String {
 }
 
 /// Longest label that stands for a side within a sentence.
-const LABEL_CHARS_MAX: usize = 20;
+const LABEL_BYTES_MAX: usize = 20;
 
 /// What the sides are called in sentences: by their labels, where each has a short one of its own;
 /// else A, B, C and so on.
 fn names(compared: &ComparedRounds) -> Vec<String> {
     let labels = compared.sides.iter().filter_map(|side| side.label.clone());
-    let labels: Vec<String> = labels.filter(|label| is_name(label)).collect();
+    // A longer one, or several words, is a command.
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
+    let lengths = 1..=LABEL_BYTES_MAX;
+    let is_name =
+        |label: &String| lengths.contains(&label.len()) && label.chars().all(is_plain);
+    let labels: Vec<String> = labels.filter(is_name).collect();
     let different: BTreeSet<&String> = labels.iter().collect();
     if different.len() == compared.sides.len() {
         labels
     } else {
         (0..compared.sides.len()).map(side_name).collect()
     }
-}
-
-/// Whether a label is a short word, and no command.
-fn is_name(label: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
-    !label.is_empty() && label.len() <= LABEL_CHARS_MAX && label.chars().all(is_plain)
 }
 
 /// From this factor on, a change is reported as a factor, and not in percent.

@@ -152,10 +152,6 @@ fn shortfall(sweep: &Sweep) -> Option<String> {
     (!sweep.is_complete()).then(|| format!("{rounds} of {planned} measured{reason}"))
 }
 
-fn verdict(point: &SweepPoint<'_>) -> &'static str {
-    point.verdict.map_or("-", |verdict| verdict.name())
-}
-
 /// The sections of a sweep.
 pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let (axis, points) = (sweep.plan.varied, sweep.points());
@@ -189,7 +185,8 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
             quantile(0.99),
         ];
         let label = value(axis, point.value);
-        page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
+        let verdict = point.verdict.map_or("-", |verdict| verdict.name());
+        page.table_row(RATES, &label, &cells, verdict, Tone::Plain);
     }
     page.section("Errors, CPUs and memory", Role::Figures);
     let name = axis.name();
