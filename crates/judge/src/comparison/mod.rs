@@ -542,7 +542,9 @@ impl Standing {
                 return Ok(Self::Measured);
             }
             (Verdict::Disturbed, _) => return Ok(Self::Disturbed),
-            (Verdict::ClientLimited, Compared::SuccessesPerS) if round.successes_per_s.is_some() => {
+            (Verdict::ClientLimited, Compared::SuccessesPerS)
+                if round.successes_per_s.is_some() =>
+            {
                 return Ok(Self::NoLess);
             }
             // Brunt's own part of other quantiles may make it the limit, and this one be the

@@ -224,8 +224,8 @@ pub enum Greeting {
 pub struct ConnectionCost {
     /// Bytes of the protocol's state, for an estimate before a run.
     pub state_bytes: u64,
-    /// Bytes of the protocol's state that a server may make brunt keep, at most, for a check after a
-    /// run.
+    /// Bytes of the protocol's state that a server may make brunt keep at most, for a check after
+    /// a run.
     pub state_bytes_most: u64,
     /// What a server may send in advance of bytes that did not come, and is kept until they do.
     pub window: Option<Window>,
