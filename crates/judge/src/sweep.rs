@@ -238,7 +238,6 @@ impl Sweep {
             from: from.map_or(value, |(value, _)| value),
         })
     }
-
 }
 
 /// The slope of the rate's logarithm over that of the connections between two values, of the rounds
@@ -268,7 +267,11 @@ fn slope(
 fn most_frequent(verdicts: &[Verdict]) -> Option<Verdict> {
     let count = |verdict: &Verdict| verdicts.iter().filter(|other| *other == verdict).count();
     // Of equal ones, the last has the maximum.
-    verdicts.iter().rev().max_by_key(|verdict| count(verdict)).copied()
+    verdicts
+        .iter()
+        .rev()
+        .max_by_key(|verdict| count(verdict))
+        .copied()
 }
 
 /// A figure over rounds.
@@ -410,7 +413,11 @@ mod tests {
         let highest = swept.highest().expect("a rate");
         assert_eq!((highest.value, highest.from), (32.0, 16.0));
         // Of verdicts that are as frequent, the first one counts.
-        let tied = [(&[C, S, S][..], Some(S)), (&[I, S, C, S, I], Some(I)), (&[], None)];
+        let tied = [
+            (&[C, S, S][..], Some(S)),
+            (&[I, S, C, S, I], Some(I)),
+            (&[], None),
+        ];
         for (verdicts, found) in tied {
             assert_eq!(most_frequent(verdicts), found, "{verdicts:?}");
         }
@@ -426,7 +433,10 @@ mod tests {
         assert!(!swept.is_complete());
         let points = swept.points();
         assert_eq!((points[0].rounds.len(), points[1].rounds.len()), (2, 0));
-        assert_eq!((points[1].verdict, points[1].successes_per_s()), (None, None));
+        assert_eq!(
+            (points[1].verdict, points[1].successes_per_s()),
+            (None, None)
+        );
     }
 
     #[test]

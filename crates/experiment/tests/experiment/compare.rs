@@ -81,7 +81,10 @@ fn repeated_single(slower: f64) -> (u64, u64) {
             let ignore = &mut |_: Phase, _: &Progress| {};
             let run = server.round(&plan().load, ignore).expect("a run");
             let judged = Judged::of(&run);
-            (RoundRecord::of(&judged), SingleRun::of(&judged, String::new()))
+            (
+                RoundRecord::of(&judged),
+                SingleRun::of(&judged, String::new()),
+            )
         };
         let mut found = comparison_of(2);
         let slower_ns = (mean_ns as f64 * slower) as u64;

@@ -130,9 +130,8 @@ fn random_arrivals_wait_so_that_less_is_sustained() {
     // two rates that are known.
     let ended = [CapacityEnd::Found, CapacityEnd::Bracket];
     let rates = result.met_per_s.zip(result.missed_per_s);
-    let is_near = rates.is_some_and(|(met, missed)| {
-        (650.0..850.0).contains(&met) && missed < 1.12 * met
-    });
+    let is_near =
+        rates.is_some_and(|(met, missed)| (650.0..850.0).contains(&met) && missed < 1.12 * met);
     let context = format!("{result:?} {:#?}", shown(&steps));
     assert!(is_near && ended.contains(&result.end), "{context}");
 }

@@ -90,9 +90,7 @@ fn asked_bytes(facts: &Facts<'_>) -> f64 {
     let names: f64 = names.map(|name| name.held_bytes_max() as f64).sum();
     // Each worker keeps its own.
     let names = names * f64::from(agent.share.workers.max(1));
-    PLANS * agent.limits.planned_bytes as f64
-        + logged * size_of::<LoggedRequest>() as f64
-        + names
+    PLANS * agent.limits.planned_bytes as f64 + logged * size_of::<LoggedRequest>() as f64 + names
 }
 
 /// R1.

@@ -118,7 +118,6 @@ fn trends_are_those_of_mann_kendall_theil_and_sen() {
     }
 }
 
-
 /// A source of random numbers: the same ones for the same seed, and others for every other one.
 pub(crate) struct Noise {
     source: Pcg64Mcg,

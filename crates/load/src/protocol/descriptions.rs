@@ -1,8 +1,8 @@
 //! What is said of each protocol.
 
 use super::{
-    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription,
-    Transport, Unit, Window,
+    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit,
+    Window,
 };
 
 const KIB: u64 = 1 << 10;

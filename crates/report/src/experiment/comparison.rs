@@ -7,7 +7,6 @@ use brunt_judge::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
     Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES,
 };
-use brunt_load::Plan;
 use brunt_record::Environment;
 
 use super::{described_server, environment, figure, half, load_of, per_s};
@@ -344,8 +343,7 @@ fn names(compared: &ComparedRounds) -> Vec<String> {
     // A longer one, or several words, is a command.
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
     let lengths = 1..=LABEL_BYTES_MAX;
-    let is_name =
-        |label: &String| lengths.contains(&label.len()) && label.chars().all(is_plain);
+    let is_name = |label: &String| lengths.contains(&label.len()) && label.chars().all(is_plain);
     let labels: Vec<String> = labels.filter(is_name).collect();
     let different: BTreeSet<&String> = labels.iter().collect();
     if different.len() == compared.sides.len() {

@@ -232,18 +232,16 @@ fn float(value: Option<u64>) -> Option<f64> {
 }
 
 /// A figure of rounds: its name, its unit, and where it is.
-type RoundFigure = (
-    &'static str,
-    &'static str,
-    fn(&RoundRecord) -> Option<f64>,
-);
+type RoundFigure = (&'static str, &'static str, fn(&RoundRecord) -> Option<f64>);
 /// A part of a figure: its name, and where it is.
 type SpreadPart = (&'static str, fn(&Spread) -> Option<f64>);
 
 /// The figures that data have of each value.
 const FIGURES: &[RoundFigure] = &[
     ("successes", "_per_s", |round| round.successes_per_s),
-    ("response_mean", "_ns", |round| float(round.response.mean_ns)),
+    ("response_mean", "_ns", |round| {
+        float(round.response.mean_ns)
+    }),
     ("response_p50", "_ns", |round| float(round.response.p50_ns)),
     ("response_p90", "_ns", |round| float(round.response.p90_ns)),
     ("response_p99", "_ns", |round| float(round.response.p99_ns)),

@@ -150,13 +150,19 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
 #[test]
 fn the_ends_of_what_is_tried() {
     let (most, _) = search(&plan(100.0), below(1e9));
-    assert_eq!((most.end, most.met_per_s), (CapacityEnd::AtLeast, Some(1e6)));
+    assert_eq!(
+        (most.end, most.met_per_s),
+        (CapacityEnd::AtLeast, Some(1e6))
+    );
     // What holds at low load was not held up by its service time.
     let (none, _) = search(&plan(100.0), |stage, _| match stage {
         CapacityStage::LowLoad => CapacityOutcome::Undecided,
         _ => CapacityOutcome::Missed,
     });
-    assert_eq!((none.end, none.missed_per_s), (CapacityEnd::NotMet, Some(1.0)));
+    assert_eq!(
+        (none.end, none.missed_per_s),
+        (CapacityEnd::NotMet, Some(1.0))
+    );
 }
 
 #[test]
