@@ -16,8 +16,8 @@ use crate::comparison::paired::{Paired, hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
 use crate::statistics::median;
 use crate::{
-    Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile, ROUND_QUANTILES,
-    ResponseQuantiles, RoundRecord, Verdict,
+    Effect, ExperimentKind, Judged, PAIRS_MAX, Quantile, ROUND_QUANTILES, ResponseQuantiles,
+    RoundRecord, Verdict,
 };
 
 /// Most servers of a comparison.
@@ -753,33 +753,29 @@ pub struct SingleRun {
 impl SingleRun {
     /// The intervals of a run, which is stored in `file`.
     pub fn of(judged: &Judged<'_>, file: String) -> Self {
-        let mut single = Self {
-            file,
-            brunt_version: judged.run.brunt_version.clone(),
-            ranges: BTreeMap::new(),
-            missing: BTreeMap::new(),
-        };
         let rate = judged.successes_interval();
         let rate = rate.map(|interval| [interval.low_per_s, interval.high_per_s]);
-        single.take("successes_per_s", rate);
+        let mut all = vec![("successes_per_s", rate)];
         for (name, q) in ROUND_QUANTILES {
             // Why a quantile is not known stands in the round's own record.
             if let Quantile::Known { interval, .. } = judged.response_quantile(q) {
                 let ends = interval.map(|found| [found.low_ns, found.high_ns]);
-                single.take(name, ends.map(|ends| ends.map(|ns| ns as f64)));
+                all.push((name, ends.map(|ends| ends.map(|ns| ns as f64))));
             }
         }
-        single
-    }
-
-    fn take(&mut self, name: &str, interval: Result<[f64; 2], NoInterval>) {
-        match interval {
-            Ok([low, high]) => {
-                self.ranges.insert(name.to_owned(), Range { low, high });
+        let (mut ranges, mut missing) = (BTreeMap::new(), BTreeMap::new());
+        for (name, interval) in all {
+            let name = name.to_owned();
+            match interval {
+                Ok([low, high]) => drop(ranges.insert(name, Range { low, high })),
+                Err(reason) => drop(missing.insert(name, reason.to_string())),
             }
-            Err(reason) => {
-                self.missing.insert(name.to_owned(), reason.to_string());
-            }
+        }
+        Self {
+            file,
+            brunt_version: judged.run.brunt_version.clone(),
+            ranges,
+            missing,
         }
     }
 
