@@ -146,8 +146,9 @@ fn is_late(judged: &Judged<'_>) -> bool {
 /// The quantiles of which brunt's own part is large, with that part in words.
 fn parts_of(run: &Run) -> BTreeMap<String, String> {
     let quantiles = ROUND_QUANTILES.into_iter();
-    let part = |(name, q): (&str, f64)| Some((name.to_owned(), own_part_of(run, name, q)?));
-    quantiles.filter_map(part).collect()
+    let parts =
+        quantiles.filter_map(|(name, q)| Some((name.to_owned(), own_part_of(run, name, q)?)));
+    parts.collect()
 }
 
 impl RoundResponse {
