@@ -83,14 +83,6 @@ pub(crate) struct ReportArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// A search for the capacity of a server.
-#[derive(Debug, Args)]
-pub(crate) struct SearchArguments {
-    /// Highest rate to try, requests per second
-    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
-    pub(crate) max_rate: f64,
-}
-
 /// A sweep that is often wanted: what is varied, and the length of its windows, nanoseconds.
 type SweepPreset = (&'static str, u64);
 
@@ -142,8 +134,9 @@ pub(crate) struct SweepArguments {
     after_help = include_str!("help/find.txt")
 )]
 pub(crate) struct FindArguments {
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
+    /// Highest rate to try, requests per second
+    #[arg(long, value_name = "RATE", default_value = "1m", value_parser = units::rate)]
+    pub(crate) max_rate: f64,
     /// Longest time that the search may take; when it is over, the answer is what is known by then
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = positive_duration)]
     pub(crate) budget: u64,
@@ -160,19 +153,16 @@ pub(crate) struct FindArguments {
 pub(crate) struct CompareArguments {
     /// Pairs of rounds that count [default: 10]. brunt makes further pairs in place of those that
     /// do not count, half as many at most
-    #[arg(long, value_name = "N", value_parser = pairs, conflicts_with = "objective",
-          help_heading = "Comparison")]
+    #[arg(long, value_name = "N", value_parser = pairs, help_heading = "Comparison")]
     pub(crate) pairs: Option<NonZeroU32>,
     /// Go on until each --fail-if is shown to be exceeded or kept, for this long at most. brunt
     /// looks four times at most, each time at twice as many pairs
     #[arg(long, value_name = "TIME", value_parser = positive_duration, requires = "fail_if",
-          conflicts_with_all = ["pairs", "objective"], help_heading = "Comparison")]
+          conflicts_with = "pairs", help_heading = "Comparison")]
     pub(crate) until_decided: Option<u64>,
-    #[command(flatten)]
-    pub(crate) search: SearchArguments,
     /// Exit code 1 where the whole interval of a server's difference from the first one is beyond
     /// this, or where nothing can be said: 'cpu > +3%' (CPU time per reply), 'rate < -5%', with -r
-    /// 'p99 > +5%' (p50, p90, p99, p99.9), with --objective 'capacity < -5%'; may be given again
+    /// 'p99 > +5%' (p50, p90, p99, p99.9); may be given again
     #[arg(long, value_name = "TEXT", value_parser = change_limit, help_heading = "Comparison")]
     pub(crate) fail_if: Vec<ChangeLimit>,
     /// What this URL's side, or this stored run, is called in reports [default: its --start command
@@ -626,15 +616,10 @@ fn of_find(option: Arg) -> Arg {
     reworded(option, &rows, &[refusals::EXPERIMENT, refusals::SEARCH])
 }
 
-/// An option of a run, or of a search, in `brunt compare`.
+/// An option of a run in `brunt compare`.
 fn of_compare(option: Arg) -> Arg {
     let rows = [EXPERIMENT_ROWS, COMPARE_ROWS];
-    let refused = [refusals::EXPERIMENT, refusals::COMPARE];
-    let option = reworded(option, &rows, &refused);
-    match option.get_id().as_str() {
-        "max_rate" => option.help_heading("Comparison").requires("objective"),
-        _ => option,
-    }
+    reworded(option, &rows, &[refusals::EXPERIMENT, refusals::COMPARE])
 }
 
 /// An option of a run in `brunt tcp`.

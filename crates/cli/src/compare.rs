@@ -1,5 +1,5 @@
-//! `brunt compare`: which of several servers is faster, from rounds in turns, from a search for the
-//! capacity of each in turns, or from stored runs, of which each is compared with the first.
+//! `brunt compare`: which of several servers is faster, from rounds in turns, or from stored runs,
+//! of which each is compared with the first.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use brunt_engine::{RunError, RunObserver};
-use brunt_experiment::{
-    ComparisonCourse, LOOKS, NextRound, Search, SearchCourse, capacity_plan, compared, differences,
-};
+use brunt_experiment::{ComparisonCourse, LOOKS, NextRound, compared, differences};
 use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_io::tls_config::PageTls;
 use brunt_io::{clock, threads};
@@ -25,7 +23,7 @@ use brunt_report::{Experiment, PhaseLength, side_name};
 
 use crate::args::{AnyLoadArguments, fresh_seed};
 use crate::commands::CompareArguments;
-use crate::executor::{self, conclude, make_rounds};
+use crate::executor::{conclude, make_rounds};
 use crate::output::{Destination, NOT_OF_COMPARISON, is_standard};
 use crate::progress::Line;
 use crate::redact::{environment, redact};
@@ -42,12 +40,7 @@ const WARMUP_NS: u64 = 500_000_000;
 const PAIRS: usize = 10;
 
 /// Measures in turns or reads what is stored, and prints what that shows.
-pub(crate) fn run(mut arguments: CompareArguments, given: &Given) -> Result<ExitCode> {
-    let is_search = !arguments.typed.load.output.objective.is_empty();
-    let most_per_s = arguments.search.max_rate;
-    let rate = &mut arguments.typed.load.rate;
-    let first_per_s = is_search.then(|| rate.replace(most_per_s)).flatten();
-    let arguments = &arguments;
+pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCode> {
     let typed = &arguments.typed.load;
     let mut urls: Vec<&String> = typed.url.iter().chain(&typed.behind_url).collect();
     // Servers that are started one after the other may have one address.
@@ -62,49 +55,29 @@ pub(crate) fn run(mut arguments: CompareArguments, given: &Given) -> Result<Exit
         objectives::announce_limits(&experiment);
         return Ok(exit::of_experiment(&experiment));
     }
-    executor::check_rates(first_per_s, most_per_s)?;
-    let plans = plans(arguments, given, &urls, is_search)?;
+    let plans = plans(arguments, given, &urls)?;
     let is_closed = plans
         .iter()
         .all(|plan| plan.load.model.schedule().is_none());
-    check_limits(&arguments.fail_if, is_closed, is_search)?;
+    check_limits(&arguments.fail_if, is_closed)?;
     let commands = SideCommands::of_sides(arguments, plans.len())?;
-    let figures = if is_search {
-        vec![Compared::CapacityPerS]
-    } else {
-        compared(!is_closed, &arguments.fail_if)
-    };
+    let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS as usize);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
     let urls: Vec<&str> = plans.iter().map(|plan| &*plan.target.url).collect();
     let found = new_comparison(figures, arguments, &urls)?;
-    let asked = is_search.then(|| executor::asked(typed)).transpose()?;
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_COMPARISON)?)?;
     let sides = Sides {
         plans: &plans,
         commands: &commands,
         interrupts: &pipeline.interrupts,
     };
-    let make = |next, line: &mut Line| sides.round(next, line);
-    let (outcome, found) = if let Some(asked) = asked {
-        let of_side = |plan: &Plan| {
-            let wanted = capacity_plan(plan, asked.clone(), first_per_s, most_per_s, None);
-            Search::new(plan.clone(), wanted, found.environment.clone())
-        };
-        let mut course = SearchCourse::new(plans.iter().map(of_side).collect());
-        let mut line = Line::of_experiment(&typed.output, &plans[0], "find", PhaseLength::About);
-        let outcome = make_rounds(&mut course, &mut line, make);
-        (outcome, course.compared_in(found))
-    } else {
-        let seed = typed.seed.unwrap_or_else(fresh_seed);
-        let until_ns = arguments.until_decided;
-        let mut course = ComparisonCourse::new(found, plans.clone(), pairs, seed, until_ns);
-        let mut line =
-            Line::of_experiment(&typed.output, &plans[0], "compare", PhaseLength::Planned);
-        let outcome = make_rounds(&mut course, &mut line, make);
-        (outcome, course.finish())
-    };
-    conclude(pipeline, outcome, Experiment::Comparison(found))
+    let seed = typed.seed.unwrap_or_else(fresh_seed);
+    let until_ns = arguments.until_decided;
+    let mut course = ComparisonCourse::new(found, plans.clone(), pairs, seed, until_ns);
+    let mut line = Line::of_experiment(&typed.output, &plans[0], "compare", PhaseLength::Planned);
+    let outcome = make_rounds(&mut course, &mut line, |next, line| sides.round(next, line));
+    conclude(pipeline, outcome, Experiment::Comparison(course.finish()))
 }
 
 /// How many pairs of rounds are to count, where so many figures are compared at once.
@@ -125,12 +98,7 @@ fn pairs(arguments: &CompareArguments, figures: usize) -> Result<usize> {
 }
 
 /// One plan per server, alike but for the target.
-fn plans(
-    arguments: &CompareArguments,
-    given: &Given,
-    urls: &[&String],
-    is_search: bool,
-) -> Result<Vec<Plan>> {
+fn plans(arguments: &CompareArguments, given: &Given, urls: &[&String]) -> Result<Vec<Plan>> {
     if !(2..=SIDES_MAX).contains(&urls.len()) {
         bail!(
             "give the URLs of 2 to {SIDES_MAX} servers, as in brunt compare URL URL, or two stored \
@@ -138,16 +106,7 @@ fn plans(
         );
     }
     given.refuse(&[refusals::EXPERIMENT, refusals::COMPARE])?;
-    if is_search {
-        given.refuse(&[refusals::SEARCH])?;
-    }
-    let of_url = |url: &&String| {
-        if is_search {
-            executor::search_plan(&arguments.typed, given, url)
-        } else {
-            plan(&arguments.typed, given, url)
-        }
-    };
+    let of_url = |url: &&String| plan(&arguments.typed, given, url);
     urls.iter().map(of_url).collect()
 }
 
@@ -436,20 +395,10 @@ fn connect(target: &Target) -> Result<(), String> {
     Err(last)
 }
 
-/// Throughput is compared in a closed loop, response times at equal rates, and rates that hold
-/// objectives by a search.
-fn check_limits(limits: &[ChangeLimit], is_closed: bool, is_search: bool) -> Result<()> {
+/// Throughput is compared in a closed loop, response times at equal rates.
+fn check_limits(limits: &[ChangeLimit], is_closed: bool) -> Result<()> {
     for limit in limits {
         let reason = match limit.compared {
-            Compared::CapacityPerS if is_search => continue,
-            _ if is_search => {
-                "with --objective the highest rates that hold are compared; limit them, as in \
-                 'capacity < -5%'"
-            }
-            Compared::CapacityPerS => {
-                "a capacity is searched for with --objective; limit the rate, as in 'rate < -5%', \
-                 or with -r a response time"
-            }
             Compared::SuccessesPerS if !is_closed => {
                 "with -r the rate is given; limit a response time, as in 'p99 > +5%'"
             }
@@ -549,7 +498,7 @@ fn read_stored(
         check_comparable(first, other, (files[0], file))?;
     }
     let has_schedule = first.plan.load.model.schedule().is_some();
-    check_limits(&arguments.fail_if, !has_schedule, false)?;
+    check_limits(&arguments.fail_if, !has_schedule)?;
     let figures = compared(has_schedule, &arguments.fail_if);
     let urls: Vec<String> = runs.iter().map(|run| run.plan.urls()).collect();
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();

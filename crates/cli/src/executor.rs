@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use brunt_engine::{Rounds, RunError};
 use brunt_experiment::{
-    ExperimentCourse, NextRound, SWEEP_AXES, Search, SearchCourse, SweepCourse, Varied,
-    capacity_plan, first_with_body, is_within_session, plan_at,
+    ExperimentCourse, NextRound, SWEEP_AXES, SearchCourse, SweepCourse, Varied, capacity_plan,
+    first_with_body, is_within_session, plan_at,
 };
 use brunt_fleet::{Broker, Credentials, Gathered, NamedBroker, Task};
 use brunt_io::{clock, threads};
-use brunt_judge::{Compared, EndedEarly, SweepAxis, SweepPlan};
+use brunt_judge::{EndedEarly, SweepAxis, SweepPlan};
 use brunt_load::{LoadModel, Plan, RequestSet, Target};
 use brunt_probe::network::time_wait_sockets;
 use brunt_record::{Objective, Run, counted};
@@ -64,9 +64,6 @@ pub(crate) fn conclude(
     let (rounds, interrupted) = match &experiment {
         Experiment::Sweep(sweep) => (sweep.rounds.len(), without_round),
         Experiment::Capacity(search) => (search.steps.len(), without_round),
-        Experiment::Comparison(found) if found.compared == [Compared::CapacityPerS] => {
-            (0, "interrupted: a part of the searches is not a comparison")
-        }
         Experiment::Comparison(found) => {
             let without_pair = "interrupted before a pair of rounds was complete";
             (found.pairs(), without_pair)
@@ -428,7 +425,7 @@ pub(crate) fn find(
     fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
     given.refuse(&[refusals::EXPERIMENT, refusals::SEARCH])?;
-    let most = arguments.search.max_rate;
+    let most = arguments.max_rate;
     let first = arguments.typed.load.rate.replace(most);
     let typed = &arguments.typed.load;
     let url = habits::only_url(typed)?;
@@ -440,18 +437,16 @@ pub(crate) fn find(
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_RUN)?)?;
     let mut executor = Executor::new(fleet, typed, &mut plan, &pipeline.interrupts)?;
     executor.check(&plan)?;
-    let wanted = capacity_plan(&plan, asked, first, most, Some(arguments.budget));
-    let search = Search::new(plan.clone(), wanted, environment());
-    let mut course = SearchCourse::new(vec![search]);
+    let wanted = capacity_plan(&plan, asked, first, most, arguments.budget);
+    let mut course = SearchCourse::new(plan.clone(), wanted, environment());
     let mut line = Line::of_experiment(&typed.output, &plan, "find", PhaseLength::About);
     let outcome = executor.make(&plan, true, &mut course, &mut line);
     drop(executor);
-    let found = course.finish().next().context("there is no search")?;
-    conclude(pipeline, outcome, Experiment::Capacity(found))
+    conclude(pipeline, outcome, Experiment::Capacity(course.finish()))
 }
 
 /// The objectives, of which a rate is none: it is what is searched for.
-pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
+fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
     let asked = objectives::asked(&arguments.output.objective)
         .context("say what is to be met, as in --objective 'p99 < 10ms, errors < 0.1%'")?;
     let is_rate = |objective: &Objective| matches!(objective, Objective::SuccessesPerS { .. });
@@ -462,7 +457,7 @@ pub(crate) fn asked(arguments: &LoadArguments) -> Result<Vec<Objective>> {
 }
 
 /// A search begins below its end.
-pub(crate) fn check_rates(first: Option<f64>, most: f64) -> Result<()> {
+fn check_rates(first: Option<f64>, most: f64) -> Result<()> {
     match first {
         Some(first) if first > most => bail!(
             "the search begins with {first} requests/s of --rate, above the {most} of --max-rate; \
@@ -487,7 +482,7 @@ fn check_budget(budget_ns: u64, plan: &Plan) -> Result<()> {
 }
 
 /// The load of a search, at the highest rate.
-pub(crate) fn search_plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
+fn search_plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
     let arguments = &typed.load;
     let mut plan = typed.typed(given).plan(Some(url))?;
     arguments.set_lengths(&mut plan, STEP_WINDOW_NS, STEP_WARMUP_NS);

@@ -50,7 +50,7 @@ fn command() -> anyhow::Result<ExitCode> {
     let (arguments, given) = habits::arguments();
     match arguments.command {
         Some(Command::Serve(serve)) => serve::run(&serve),
-        Some(Command::Compare(compare)) => compare::run(*compare, &given),
+        Some(Command::Compare(compare)) => compare::run(&compare, &given),
         Some(Command::Sweep(sweep)) => executor::sweep(*sweep, &given, None),
         Some(Command::Find(find)) => executor::find(*find, &given, None),
         Some(Command::Tcp(tcp)) => run::load(&tcp.load, plan::of_tcp(&tcp, &given)?),

@@ -175,15 +175,11 @@ pub(crate) fn change_limit(typed: &str) -> Result<ChangeLimit, String> {
     let (name, operator, limit) = condition(typed).ok_or_else(unknown)?;
     let compared = match name {
         "rate" => Compared::SuccessesPerS,
-        "capacity" => Compared::CapacityPerS,
         "cpu" => Compared::ServerCpu,
         _ => {
             let known = ROUND_QUANTILES.iter().find(|(known, _)| *known == name);
             let (_, q) = known.ok_or_else(|| {
-                format!(
-                    "`{name}` is not compared; there are cpu, rate, p50, p90, p99, p99.9 and \
-                     capacity"
-                )
+                format!("`{name}` is not compared; there are cpu, rate, p50, p90, p99 and p99.9")
             })?;
             Compared::ResponseQuantile(*q)
         }
@@ -345,7 +341,6 @@ mod tests {
         for (typed, compared, change, is_rise) in [
             ("rate < -5%", Compared::SuccessesPerS, -0.05, false),
             ("p99 > +5%", Compared::ResponseQuantile(0.99), 0.05, true),
-            ("capacity < -5%", Compared::CapacityPerS, -0.05, false),
             ("cpu > +3%", Compared::ServerCpu, 0.03, true),
             (
                 "p99.9>2.5 %",

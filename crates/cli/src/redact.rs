@@ -67,7 +67,6 @@ pub(crate) fn redact_experiment(experiment: &mut Experiment) {
                 hide(&mut side.url);
                 side.label = side.label.take().filter(|_| are_typed);
                 side.rounds.iter_mut().for_each(redact_round);
-                side.capacity.iter_mut().for_each(redact_capacity);
             }
         }
         Experiment::Capacity(capacity) => redact_capacity(capacity),

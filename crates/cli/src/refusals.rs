@@ -39,7 +39,7 @@ pub(crate) const SWEEP: Refusal = Refusal {
 
 /// By `brunt compare`, besides.
 pub(crate) const COMPARE: Refusal = Refusal {
-    options: "junit requests",
+    options: "junit objective requests",
     reason: EXPERIMENT.reason,
 };
 

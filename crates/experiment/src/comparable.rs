@@ -1,10 +1,8 @@
 //! Whether two stored runs can be compared: they had the same load, by the same client on the same
 //! machine.
 
-use std::collections::BTreeSet;
-
 use brunt_load::Plan;
-use brunt_record::Run;
+use brunt_record::{Run, leaf_differences};
 use serde_json::{Value, json};
 
 /// What two plans may differ in: where the server is, how long it was loaded, how long brunt waited
@@ -29,7 +27,8 @@ pub fn differences(first: &Run, other: &Run) -> serde_json::Result<Vec<String>> 
         view(first, &seeded, other)?,
         view(other, &other.plan, first)?,
     );
-    leaves("", &ours, &theirs, &mut found);
+    let leaves = leaf_differences("", [&ours, &theirs], &may_differ).into_iter();
+    found.extend(leaves.map(|(name, ours, theirs)| format!("{name} is {ours} and {theirs}")));
     // Those of a script are what it happened to send.
     let mut names = (1..).zip(first.names.iter().zip(&other.names));
     if !first.is_generated()
@@ -58,9 +57,6 @@ fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
     let mut of_plan = serde_json::to_value(plan)?;
     of_plan["traffic"]["requests"] = serde_json::to_value(outline)?;
     of_plan["traffic"]["order"] = plan.traffic.requests.order().name().into();
-    if plan.load.model.name() != other.plan.load.model.name() {
-        of_plan["load"]["model"] = plan.load.model.name().into();
-    }
     let (source, requests) = if run.is_generated() {
         ("made by a script or a session log", 0)
     } else {
@@ -94,29 +90,9 @@ fn view(run: &Run, plan: &Plan, other: &Run) -> serde_json::Result<Value> {
     Ok(view)
 }
 
-/// The leaves of two JSON values that differ.
-fn leaves(name: &str, first: &Value, other: &Value, found: &mut Vec<String>) {
-    let may_differ = name
-        .strip_prefix("plan.")
-        .is_some_and(|field| MAY_DIFFER.split(' ').any(|name| name == field));
-    if first == other || may_differ {
-        return;
-    }
-    match (first, other) {
-        (Value::Object(ours), Value::Object(theirs)) => {
-            let names: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
-            for field in names {
-                let path = match name {
-                    "" => field.clone(),
-                    name => format!("{name}.{field}"),
-                };
-                let null = &Value::Null;
-                let (ours, theirs) = (ours.get(field), theirs.get(field));
-                leaves(&path, ours.unwrap_or(null), theirs.unwrap_or(null), found);
-            }
-        }
-        _ => found.push(format!("{name} is {first} and {other}")),
-    }
+fn may_differ(path: &str, _: &Value, _: &Value) -> bool {
+    let field = path.strip_prefix("plan.");
+    field.is_some_and(|field| MAY_DIFFER.split(' ').any(|name| name == field))
 }
 
 #[cfg(test)]
@@ -124,46 +100,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_named_leaf_by_leaf() {
-        let plan = json!({
-            "target": {"url": "http://a/"},
-            "load": {
-                "model": {"kind": "closed", "connect_per_s": null},
-                "connections": 64, "stop": {"duration_ns": 1},
-            },
-            "traffic": {
-                "requests": {"first": {"method": "GET", "path": "/"}, "list": null},
-            },
-        });
-        let found = |change: fn(&mut Value)| {
-            let mut other = plan.clone();
-            change(&mut other);
-            let mut found = Vec::new();
-            leaves("plan", &plan, &other, &mut found);
-            found
-        };
-        assert!(found(|_| ()).is_empty());
-        let same = found(|plan| {
-            plan["target"]["url"] = json!("http://b/x");
-            plan["traffic"]["requests"]["first"]["path"] = json!("/x");
-            plan["load"]["stop"] = json!({"requests": 7});
-        });
-        assert!(same.is_empty(), "{same:?}");
-        let others = found(|plan| {
-            plan["load"]["connections"] = json!(128);
-            plan["traffic"]["requests"]["first"]["method"] = json!("POST");
-            plan["traffic"]["requests"]["list"] = json!({"requests": 2});
-            plan["load"]["model"] = json!({"kind": "open", "schedule": 1});
-        });
-        assert_eq!(
-            others,
-            [
-                "plan.load.connections is 64 and 128",
-                "plan.load.model.kind is \"closed\" and \"open\"",
-                "plan.load.model.schedule is null and 1",
-                "plan.traffic.requests.first.method is \"GET\" and \"POST\"",
-                "plan.traffic.requests.list is null and {\"requests\":2}",
-            ]
-        );
+    fn where_the_server_is_and_how_long_it_is_loaded_may_differ() {
+        for (path, is_free) in [
+            ("plan.target.url", true),
+            ("plan.traffic.requests.first.path", true),
+            ("plan.load.stop", true),
+            ("plan.load.connections", false),
+            ("plan.traffic.requests.first.method", false),
+            ("machine", false),
+        ] {
+            assert_eq!(may_differ(path, &json!(1), &json!(2)), is_free, "{path}");
+        }
     }
 }

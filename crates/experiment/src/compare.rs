@@ -45,7 +45,6 @@ pub fn comparison(
         url,
         server: None,
         rounds: Vec::new(),
-        capacity: None,
         single_run: None,
     });
     ComparedRounds {

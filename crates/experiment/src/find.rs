@@ -1,16 +1,15 @@
 //! The highest rate at which a server meets objectives: which round is next, and what it showed.
 
 use brunt_judge::{
-    CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityNext, CapacityOutcome,
-    CapacityPlan, CapacitySearch, CapacityStep, ComparedRounds, ExperimentKind, Grade, Judged,
-    ObjectiveOutcome, Quantile, RoundRecord, RunFigures, SignalId, Verdict, rates_to_judge,
+    CAPACITY_DRAIN_NS_MAX, Capacity, CapacityNext, CapacityOutcome, CapacityPlan, CapacitySearch,
+    CapacityStep, ExperimentKind, Grade, Judged, ObjectiveOutcome, Quantile, RoundRecord,
+    RunFigures, SignalId, Verdict, rates_to_judge,
 };
 use brunt_load::Plan;
 use brunt_record::{AgentRecord, Environment, Objective, Run, after_ns};
 
 use crate::course::{ExperimentCourse, NextRound};
 use crate::sweep::set_rate;
-use crate::turns::turns;
 
 /// How close the rates that hold and miss are in the end, as a ratio less 1.
 const TOLERANCE: f64 = 0.02;
@@ -20,13 +19,13 @@ const UNSENT_MOST: f64 = 0.01;
 const BEHIND_MOST: f64 = 0.01;
 
 /// What is searched for, from the load at its highest rate: `first_per_s` is typed, or such that
-/// the shortest window holds enough samples. With `budget_ns` the search ends in that time.
+/// the shortest window holds enough samples. The search ends within `budget_ns`.
 pub fn capacity_plan(
     plan: &Plan,
     objectives: Vec<Objective>,
     first_per_s: Option<f64>,
     most_per_s: f64,
-    budget_ns: Option<u64>,
+    budget_ns: u64,
 ) -> CapacityPlan {
     let window_ns = plan.load.stop.duration_ns.unwrap_or(0);
     let (least_per_s, enough_per_s) = rates_to_judge(&objectives, window_ns, budget_ns);
@@ -43,15 +42,15 @@ pub fn capacity_plan(
     }
 }
 
-/// A search for the capacity of one server.
-pub struct Search {
+/// A search for the capacity of a server.
+pub struct SearchCourse {
     /// Planned requests at any rate.
     plan: Plan,
     search: CapacitySearch,
     capacity: Capacity,
 }
 
-impl Search {
+impl SearchCourse {
     /// What is `wanted` is searched for with the load of `plan`, which is planned requests.
     pub fn new(plan: Plan, wanted: CapacityPlan, environment: Environment) -> Self {
         Self {
@@ -70,10 +69,9 @@ impl Search {
         }
     }
 
-    /// The step that is next; absent where there is a result, and after too many steps without.
-    fn next(&self) -> Option<CapacityNext> {
-        let next = self.search.next();
-        next.filter(|_| self.capacity.steps.len() < CAPACITY_STEPS_MAX)
+    /// What was found.
+    pub fn finish(self) -> Capacity {
+        self.capacity
     }
 
     /// The plan of a step.
@@ -86,13 +84,10 @@ impl Search {
     }
 
     /// Takes the run of a step.
-    fn take(
-        &mut self,
-        CapacityNext {
+    fn take_step(&mut self, step: CapacityNext, mut run: Run) {
+        let CapacityNext {
             stage, rate_per_s, ..
-        }: CapacityNext,
-        mut run: Run,
-    ) {
+        } = step;
         self.capacity.environment.add(&run);
         self.capacity.load.get_or_insert_with(|| run.plan.clone());
         run.objectives.clone_from(&self.capacity.plan.objectives);
@@ -126,61 +121,19 @@ impl Search {
     }
 }
 
-/// Searches on several servers, step by step in turns.
-pub struct SearchCourse {
-    searches: Vec<Search>,
-    turns: Box<dyn Iterator<Item = usize>>,
-}
-
-impl SearchCourse {
-    /// One search for each server.
-    pub fn new(searches: Vec<Search>) -> Self {
-        Self {
-            turns: Box::new(turns(searches.len(), usize::MAX)),
-            searches,
-        }
-    }
-
-    /// The comparison of what was found of each server.
-    pub fn compared_in(self, mut found: ComparedRounds) -> ComparedRounds {
-        if let Some(first) = self.searches.first() {
-            found.environment.clone_from(&first.capacity.environment);
-            found.load.clone_from(&first.capacity.load);
-        }
-        for (side, capacity) in found.sides.iter_mut().zip(self.finish()) {
-            side.server.clone_from(&capacity.environment.server);
-            side.capacity = Some(capacity);
-        }
-        found
-    }
-
-    /// What was found of each server.
-    pub fn finish(self) -> impl Iterator<Item = Capacity> {
-        self.searches.into_iter().map(|search| search.capacity)
-    }
-}
-
 impl ExperimentCourse for SearchCourse {
     fn next(&mut self, _elapsed_ns: u64) -> Option<NextRound> {
-        let searches = &self.searches;
-        if searches.iter().all(|search| search.next().is_none()) {
-            return None;
-        }
-        // Each turn has a step of every server without a result.
-        let next = |side: usize| Some((side, searches[side].next()?));
-        let (side, step) = self.turns.find_map(next)?;
         Some(NextRound {
-            side,
-            plan: searches[side].plan_at(step),
+            side: 0,
+            plan: self.plan_at(self.search.next()?),
             value: None,
-            left_ns: searches.iter().map(|each| each.search.expected_ns()).sum(),
+            left_ns: self.search.expected_ns(),
         })
     }
 
-    fn take(&mut self, side: usize, run: Run) {
-        let search = &mut self.searches[side];
-        if let Some(step) = search.next() {
-            search.take(step, run);
+    fn take(&mut self, _side: usize, run: Run) {
+        if let Some(step) = self.search.next() {
+            self.take_step(step, run);
         }
     }
 }

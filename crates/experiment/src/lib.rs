@@ -12,7 +12,7 @@ mod values;
 pub use comparable::differences;
 pub use compare::{ComparisonCourse, LOOKS, compared, comparison};
 pub use course::{ExperimentCourse, NextRound, make_rounds};
-pub use find::{Search, SearchCourse, capacity_plan};
+pub use find::{SearchCourse, capacity_plan};
 pub use sweep::{SweepCourse, first_with_body, is_within_session, plan_at};
 pub use turns::shuffled;
 pub use values::{SWEEP_AXES, Varied};

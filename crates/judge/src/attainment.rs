@@ -5,7 +5,7 @@ use brunt_record::{Histogram, NameRecord, Objective, Share, count};
 use serde::{Deserialize, Serialize};
 
 use crate::precision::{Limits, Sample, is_planned_to_vary, mean_at_most_ns, worth_of};
-use crate::statistics::{is_share_below, share_at_most};
+use crate::statistics::{is_share_below, narrowed, share_at_most};
 use crate::verdict::undisturbed_words;
 use crate::{Figure, Judged, NoInterval, Quantile, ResponseQuantiles};
 
@@ -186,17 +186,12 @@ impl Judged<'_> {
     }
 
     fn no_such_name(&self) -> String {
-        let names: Vec<&str> = self.run.names.iter().map(|named| &*named.name).collect();
+        let names = self.run.names.iter().take(NAMES_SHOWN);
+        let names: Vec<&str> = names.map(|named| &*named.name).collect();
         if names.is_empty() {
             return format!("this run has no {} by name", self.run.unit().many);
         }
-        let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
-        let more = if names.len() > NAMES_SHOWN {
-            ", ..."
-        } else {
-            ""
-        };
-        format!("nothing has this name; there are {shown}{more}")
+        format!("nothing has this name; names are {}", names.join(", "))
     }
 
     fn of_mean(&self, below_ns: u64) -> Found {
@@ -383,19 +378,8 @@ fn of_name(of: &NameRecord, asked: &Objective) -> Found {
 /// The least time up to `most_ns` for which something is true that stays true; absent where it is
 /// for none.
 fn least_ns(most_ns: u64, is_true: impl Fn(u64) -> bool) -> Option<u64> {
-    if !is_true(most_ns) {
-        return None;
-    }
-    let (mut below, mut at) = (0, most_ns);
-    while at - below > 1 {
-        let middle = u64::midpoint(below, at);
-        if is_true(middle) {
-            at = middle;
-        } else {
-            below = middle;
-        }
-    }
-    Some(at)
+    let least = || narrowed(most_ns as f64, |ns| is_true(ns as u64)).1 as u64;
+    is_true(most_ns).then(least)
 }
 
 #[cfg(test)]

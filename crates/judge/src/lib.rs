@@ -28,10 +28,10 @@ pub use behaviour::failures::{
     ServerFailure, Stretch,
 };
 pub use behaviour::steadiness::{Overload, Steadiness};
-pub use capacity::search::{CONFIRMATIONS, CapacityNext, CapacitySearch};
+pub use capacity::search::{CapacityNext, CapacitySearch};
 pub use capacity::{
-    CAPACITY_DRAIN_NS_MAX, CAPACITY_STEPS_MAX, Capacity, CapacityOutcome, CapacityPlan,
-    CapacityResult, CapacityStage, CapacityStep, rates_to_judge,
+    CAPACITY_DRAIN_NS_MAX, Capacity, CapacityEnd, CapacityOutcome, CapacityPlan, CapacityResult,
+    CapacityStage, CapacityStep, rates_to_judge,
 };
 pub use comparison::paired::{PAIRS_LEAST, PAIRS_MAX, pairs_least};
 pub use comparison::{
@@ -50,8 +50,7 @@ pub use round_record::{
     ExperimentKind, ROUND_QUANTILES, RoundRecord, RoundResponse, RoundUse, VerdictIf,
 };
 pub use sweep::{
-    NeighbourElasticity, SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis,
-    SweepHighest, SweepPlan, SweepPoint, SweepRound, UseSpread, VerdictCount, VerdictStretch,
-    VerdictTurn,
+    SWEEP_ROUNDS_MAX, SWEEP_VALUES_MAX, Spread, Sweep, SweepAxis, SweepHighest, SweepPlan,
+    SweepPoint, SweepRound,
 };
 pub use verdict::{AccusedSide, Grade, Judgement, OwnPart, Signal, SignalId, Verdict, shell_word};

@@ -391,7 +391,7 @@ fn parts_are_all_there_or_the_missing_ones_are_named() {
     assert_eq!(of_fleet(&whole).0, InvariantStatus::Held);
     let lacking = merged(&parts(6));
     assert_eq!(lacking.check_sound(), Ok(()));
-    is_broken(&lacking, "F2", "4 of 6 workers are here, without 4 to 5");
+    is_broken(&lacking, "F2", "4 of 6 workers are here, without 4, 5");
     assert!(!Judged::of(&lacking).is_valid());
     // By itself a part is sound, and so are agents with plans of their own.
     assert_eq!(of_fleet(&parts(4)[0]).0, InvariantStatus::NotApplicable);
@@ -417,7 +417,7 @@ fn an_agent_that_was_lost_is_named() {
     let both = merged(&twice);
     assert_eq!(both.lost_agents, [lost]);
     for run in [alone, both] {
-        let words = "agent north-7 was silent for 5.1 s (workers 2 to 3)";
+        let words = "agent north-7 was silent for 5.1 s (2 workers)";
         is_broken(&run, "F2", words);
         assert!(!Judged::of(&run).is_valid());
     }
@@ -455,31 +455,6 @@ fn the_clocks_of_a_fleet_say_how_long_its_window_was() {
 }
 
 #[test]
-fn agents_of_one_plan_have_one_seed_and_their_exact_shares() {
-    use InvariantStatus::{Held, NotApplicable};
-    for id in ["F1", "F3"] {
-        // With plans of their own there is nothing to be compared.
-        for alone in [run(), pair(run)] {
-            assert_eq!(finding(&alone, id).0, NotApplicable, "{id}");
-        }
-        // Where some are missing, too, those that are here have what they should.
-        for whole in [merged(&parts(4)), merged(&parts(6)), parts(4).remove(0)] {
-            let found = finding(&whole, id);
-            assert_eq!(found.0, Held, "{id}: {found:?}");
-        }
-    }
-    let mut other = merged(&parts(4));
-    other.agents[1].seeds.order = Some(99);
-    is_broken(&other, "F1", "agent 2 has other seeds");
-    let mut uneven = merged(&parts(4));
-    // The sum is right, and the shares are not.
-    uneven.agents[0].share.connections += 1;
-    uneven.agents[1].share.connections -= 1;
-    assert_eq!(uneven.check_sound(), Ok(()));
-    is_broken(&uneven, "F3", "workers 0 to 1");
-}
-
-#[test]
 fn what_an_agent_broke_by_itself_is_named() {
     use InvariantStatus::{Held, NotApplicable};
     let mut run = merged(&parts(4));
@@ -495,36 +470,6 @@ fn what_an_agent_broke_by_itself_is_named() {
     south.broken = vec!["L2".to_owned(), "I1".to_owned()];
     is_broken(&run, "F5", "agent south broke L2, I1");
     assert!(!Judged::of(&run).is_valid());
-}
-
-#[test]
-fn clocks_that_drift_too_far_are_named() {
-    use InvariantStatus::{Broken, Flagged, Held};
-    assert_eq!(finding(&pair(run), "F8").0, InvariantStatus::NotApplicable);
-    // The window is two seconds.
-    for (start_skew_us, drift_us, bound_us, status) in [
-        (0, 0, 0, Held),
-        (400, 390, 0, Held),
-        (0, -410, 0, Flagged),
-        (0, -410, 100, Held),
-        (0, 2_100, 0, Broken),
-        (0, 2_100, 200, Flagged),
-        (-11_000, 0, 500, Flagged),
-        (-11_000, 0, 1_500, Held),
-    ] {
-        let mut run = pair(run);
-        assert_eq!(run.window_ns, 2_000 * MS);
-        let clock = |sign: i64| AgreedClock {
-            start_skew_ns: sign * start_skew_us * 1_000,
-            end_skew_ns: sign * (start_skew_us + drift_us) * 1_000,
-            start_bound_ns: bound_us * 1_000,
-            end_bound_ns: bound_us * 1_000,
-            ..AgreedClock::default()
-        };
-        in_fleet(&mut run, [clock(0), clock(1)]);
-        let found = finding(&run, "F8");
-        assert_eq!(found.0, status, "{start_skew_us} {drift_us}: {found:?}");
-    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use brunt_record::{CpuUse, FailureCounts, Run, StatusCounts};
+use brunt_record::{CpuUse, FailureCounts, Run, StatusCounts, counted};
 use serde::{Deserialize, Serialize};
 
 use crate::elasticity::Elasticity;
@@ -146,10 +146,9 @@ fn is_late(judged: &Judged<'_>) -> bool {
 /// The quantiles of which brunt's own part is large, with that part in words.
 fn parts_of(run: &Run) -> BTreeMap<String, String> {
     let quantiles = ROUND_QUANTILES.into_iter();
-    let parts = quantiles.filter_map(|(name, q)| Some((name, own_part_of(run, name, q)?)));
-    parts
-        .map(|(name, words)| (name.to_owned(), words))
-        .collect()
+    let parts =
+        quantiles.filter_map(|(name, q)| Some((name.to_owned(), own_part_of(run, name, q)?)));
+    parts.collect()
 }
 
 impl RoundResponse {
@@ -173,19 +172,15 @@ impl RoundRecord {
             }
         };
         let successes_per_s = rate("successes_per_s", &judged.successes_per_s());
-        let planned_per_s = match run.plan.load.model.schedule() {
-            Some(_) => rate("planned_per_s", &summary.planned_per_s),
-            None => None,
-        };
+        let schedule = run.plan.load.model.schedule();
+        let planned_per_s = schedule.and_then(|_| rate("planned_per_s", &summary.planned_per_s));
         let [p50_ns, p90_ns, p99_ns, p99_9_ns] = ROUND_QUANTILES.map(|(name, q)| {
             let reason = match judged.response_quantile(q) {
                 Quantile::Known { ns, .. } => return Some(ns),
                 Quantile::AtLeast { .. } => "requests were never answered".to_owned(),
                 Quantile::TooFew { samples, needed } => {
-                    format!(
-                        "{}, {needed} needed",
-                        brunt_record::counted(samples, "reply", "replies")
-                    )
+                    let replies = counted(samples, "reply", "replies");
+                    format!("{replies}, {needed} needed")
                 }
             };
             missing.insert(name.to_owned(), reason);

@@ -1,5 +1,5 @@
 //! A sweep as it is stored: rounds at several values of one setting. What follows from them, such
-//! as the knee, is worked out when it is read.
+//! as the highest throughput, is worked out when it is read.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::elasticity::Elasticity;
 use crate::statistics::{is_share_below, median};
-use crate::{Effect, ExperimentKind, RoundRecord, RoundUse, Verdict};
+use crate::{Effect, ExperimentKind, RoundRecord, Verdict};
 
 /// Most values of a sweep.
 pub const SWEEP_VALUES_MAX: usize = 10_000;
@@ -119,78 +119,33 @@ pub struct Sweep {
     pub rounds: Vec<SweepRound>,
 }
 
-/// What client or server used at one value, over its rounds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct UseSpread {
-    /// CPUs used in user space.
-    pub user_cpus: Option<Spread>,
-    /// CPUs used in the kernel.
-    pub system_cpus: Option<Spread>,
-    /// Most resident memory, bytes.
-    pub resident_bytes: Option<Spread>,
-}
-
-/// How often a verdict was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct VerdictCount {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The number of rounds with this verdict.
-    pub rounds: usize,
-}
-
-/// All rounds of one value. A figure is null where no round has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SweepPoint {
+/// All rounds of one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepPoint<'a> {
     /// The value of what is varied.
     pub value: f64,
-    /// Rounds that were measured.
-    pub rounds: usize,
-    /// Successful replies per second.
-    pub successes_per_s: Option<Spread>,
-    /// The mean response time, nanoseconds.
-    pub mean_ns: Option<Spread>,
-    /// The median response time, nanoseconds.
-    pub p50_ns: Option<Spread>,
-    /// The 90th percentile, nanoseconds.
-    pub p90_ns: Option<Spread>,
-    /// The 99th percentile, nanoseconds.
-    pub p99_ns: Option<Spread>,
-    /// The 99.9th percentile, nanoseconds.
-    pub p99_9_ns: Option<Spread>,
-    /// The longest response time, nanoseconds.
-    pub max_ns: Option<Spread>,
-    /// Requests issued, all rounds together.
-    pub issued: u64,
-    /// Replies with an error status, all rounds together.
-    pub errors: u64,
-    /// Requests that failed, all rounds together.
-    pub failed: u64,
-    /// Share (0 to 1) of the requests that did not succeed.
-    pub error_share: Option<Spread>,
-    /// What brunt used.
-    pub client: UseSpread,
-    /// What the server used.
-    pub server: UseSpread,
-    /// The elasticity of the rate with respect to the connections, from this value to a neighbour,
-    /// over the rounds: 1 in step, 0 not at all. The verdicts of the value's rounds take it into
-    /// account. Null where something else than connections is varied, or no neighbour tells.
-    pub elasticity: Option<NeighbourElasticity>,
+    /// Its rounds that were measured.
+    pub rounds: Vec<&'a RoundRecord>,
+    /// How far the rate follows the connections, from this value to a neighbour with 1.5 to 4 times
+    /// as many or as few, over the rounds: 1 in step, 0 not at all. The verdicts of the value's
+    /// rounds take it into account. Absent where something else than connections is varied, or no
+    /// neighbour tells.
+    pub elasticity: Option<Effect>,
     /// What limited most of its rounds; of several verdicts that are as frequent, the one of the
-    /// round that was measured first. Null without rounds.
+    /// round that was measured first. Absent without rounds.
     pub verdict: Option<Verdict>,
-    /// All verdicts of its rounds, the most frequent first.
-    pub verdicts: Vec<VerdictCount>,
 }
 
-/// What a neighbour shows of more connections.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct NeighbourElasticity {
-    /// The neighbour: 1.5 to 4 times as many connections, or as few.
-    pub neighbour: f64,
-    /// The slope of the rate's logarithm over that of the connections, with its 95 % interval over
-    /// the rounds.
-    pub slope: Effect,
+impl SweepPoint<'_> {
+    /// A figure over the rounds; absent where no round has it.
+    pub fn spread(&self, of: impl Fn(&RoundRecord) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.rounds.iter().filter_map(|round| of(round)))
+    }
+
+    /// Successful replies per second.
+    pub fn successes_per_s(&self) -> Option<Spread> {
+        self.spread(|round| round.successes_per_s)
+    }
 }
 
 /// The highest throughput of a sweep.
@@ -206,32 +161,12 @@ pub struct SweepHighest {
     pub from: f64,
 }
 
-/// Neighbouring values with the same verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct VerdictStretch {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The first of the values.
-    pub from: f64,
-    /// The last of the values.
-    pub to: f64,
-}
-
-/// Where more connections cease to give more: the verdict turns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct VerdictTurn {
-    /// The last value that is limited by concurrency.
-    pub concurrency_limited_to: f64,
-    /// The first value behind it that is limited by the server.
-    pub server_limited_from: f64,
-}
-
 impl Sweep {
     /// The layout that this version writes and reads.
     pub const FORMAT: u32 = 2;
 
-    /// The values with the figures of their rounds, ascending. Those without a round are in it.
-    pub fn points(&self) -> Vec<SweepPoint> {
+    /// The values with their rounds, ascending. Those without a round are in it.
+    pub fn points(&self) -> Vec<SweepPoint<'_>> {
         let mut of_value: BTreeMap<u64, Vec<&SweepRound>> = BTreeMap::new();
         for round in &self.rounds {
             let rounds = of_value.entry(round.value.to_bits()).or_default();
@@ -242,17 +177,24 @@ impl Sweep {
                 .get(&value.to_bits())
                 .map_or(&[][..], Vec::as_slice)
         };
-        let values = self.plan.values.iter();
-        values
-            .map(|&value| {
-                let neighbour = self.neighbour(value);
-                let elasticity = neighbour.and_then(|neighbour| {
-                    let slope = slope(value, rounds(value), neighbour, rounds(neighbour))?;
-                    Some(NeighbourElasticity { neighbour, slope })
-                });
-                point(value, rounds(value), elasticity)
-            })
-            .collect()
+        let point = |&value: &f64| {
+            let neighbour = self.neighbour(value);
+            let shows = neighbour.and_then(|neighbour| {
+                Some(Elasticity {
+                    effect: slope(value, rounds(value), neighbour, rounds(neighbour))?,
+                    is_of_fewer: neighbour < value,
+                })
+            });
+            let records = rounds(value).iter().map(|round| &round.record);
+            let verdicts = records.clone().map(|round| round.verdict_with(shows));
+            SweepPoint {
+                value,
+                rounds: records.collect(),
+                elasticity: shows.map(|shows| shows.effect),
+                verdict: most_frequent(&verdicts.collect::<Vec<_>>()),
+            }
+        };
+        self.plan.values.iter().map(point).collect()
     }
 
     /// The value that tells what more connections than `value` give: the next one above that is
@@ -280,7 +222,7 @@ impl Sweep {
         let points = self.points();
         let rates = || {
             let points = points.iter();
-            points.filter_map(|point| Some((point.value, point.successes_per_s?)))
+            points.filter_map(|point| Some((point.value, point.successes_per_s()?)))
         };
         let (value, best) =
             rates().max_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))?;
@@ -294,59 +236,6 @@ impl Sweep {
             value,
             successes_per_s: best,
             from: from.map_or(value, |(value, _)| value),
-        })
-    }
-
-    /// Where the curve bends: of throughput over connections, workers and streams, of p99 over the
-    /// rate. Absent where it does not, and of what else is varied.
-    pub fn knee(&self) -> Option<f64> {
-        if matches!(self.plan.varied, SweepAxis::BodyBytes | SweepAxis::Requests) {
-            return None;
-        }
-        let is_rate = self.plan.varied == SweepAxis::Rate;
-        let curve = self.points().into_iter().filter_map(|point| {
-            let figure = if is_rate {
-                point.p99_ns
-            } else {
-                point.successes_per_s
-            };
-            Some((point.value, figure?.median))
-        });
-        knee(&curve.collect::<Vec<_>>(), is_rate)
-    }
-
-    /// The verdicts over the values: neighbours with the same one are one stretch.
-    pub fn stretches(&self) -> Vec<VerdictStretch> {
-        let mut stretches: Vec<VerdictStretch> = Vec::new();
-        for point in self.points() {
-            let Some(verdict) = point.verdict else {
-                continue;
-            };
-            match stretches.last_mut() {
-                Some(last) if last.verdict == verdict => last.to = point.value,
-                _ => stretches.push(VerdictStretch {
-                    verdict,
-                    from: point.value,
-                    to: point.value,
-                }),
-            }
-        }
-        stretches
-    }
-
-    /// Where the verdict turns from concurrency to the server: no value behind the turn is limited
-    /// by concurrency. Absent where it does not.
-    pub fn turn(&self) -> Option<VerdictTurn> {
-        let stretches = self.stretches();
-        let last = stretches
-            .iter()
-            .rposition(|stretch| stretch.verdict == Verdict::ConcurrencyLimited)?;
-        let server = stretches[last..]
-            .iter()
-            .find(|stretch| stretch.verdict == Verdict::ServerLimited)?;
-        Some(VerdictTurn {
-            concurrency_limited_to: stretches[last].to,
-            server_limited_from: server.from,
         })
     }
 }
@@ -374,97 +263,15 @@ fn slope(
     Effect::of(&slopes)
 }
 
-/// The figures of the rounds of one value.
-fn point(
-    value: f64,
-    rounds: &[&SweepRound],
-    elasticity: Option<NeighbourElasticity>,
-) -> SweepPoint {
-    let shows = elasticity.map(|found| Elasticity {
-        effect: found.slope,
-        is_of_fewer: found.neighbour < value,
-    });
-    let rounds: Vec<&RoundRecord> = rounds.iter().map(|round| &round.record).collect();
-    let spread = |of: &dyn Fn(&RoundRecord) -> Option<f64>| {
-        Spread::of(rounds.iter().filter_map(|round| of(round)))
-    };
-    let whole = |of: &dyn Fn(&RoundRecord) -> Option<u64>| {
-        spread(&|round| of(round).map(|value| value as f64))
-    };
-    let sum = |of: fn(&RoundRecord) -> u64| {
-        let counts = rounds.iter().map(|round| of(round));
-        counts.fold(0_u64, u64::saturating_add)
-    };
-    let used = |of: &dyn Fn(&RoundRecord) -> Option<RoundUse>| UseSpread {
-        user_cpus: spread(&|round| of(round)?.user_cpus),
-        system_cpus: spread(&|round| of(round)?.system_cpus),
-        resident_bytes: whole(&|round| of(round)?.resident_bytes),
-    };
-    let verdicts = verdicts(&rounds, shows);
-    SweepPoint {
-        value,
-        rounds: rounds.len(),
-        successes_per_s: spread(&|round| round.successes_per_s),
-        mean_ns: whole(&|round| round.response.mean_ns),
-        p50_ns: whole(&|round| round.response.p50_ns),
-        p90_ns: whole(&|round| round.response.p90_ns),
-        p99_ns: whole(&|round| round.response.p99_ns),
-        p99_9_ns: whole(&|round| round.response.p99_9_ns),
-        max_ns: whole(&|round| round.response.max_ns),
-        issued: sum(|round| round.issued),
-        errors: sum(|round| round.errors),
-        failed: sum(|round| round.failed),
-        error_share: spread(&RoundRecord::error_share),
-        client: used(&|round| Some(round.client)),
-        server: used(&|round| round.server),
-        elasticity,
-        verdict: verdicts.first().map(|count| count.verdict),
-        verdicts,
-    }
-}
-
-/// How often each verdict was given, the most frequent first, then the one that was first.
-fn verdicts(rounds: &[&RoundRecord], shows: Option<Elasticity>) -> Vec<VerdictCount> {
-    let mut counts: Vec<VerdictCount> = Vec::new();
-    for round in rounds {
-        let verdict = round.verdict_with(shows);
-        match counts.iter_mut().find(|count| count.verdict == verdict) {
-            Some(count) => count.rounds += 1,
-            None => counts.push(VerdictCount { verdict, rounds: 1 }),
-        }
-    }
-    counts.sort_by_key(|count| std::cmp::Reverse(count.rounds));
-    counts
-}
-
-/// Fewest points of which a bend can be told.
-const POINTS_LEAST: usize = 5;
-/// A curve that stays nearer to the straight line than this, of scaled axes, has no knee.
-const DISTANCE_LEAST: f64 = 0.1;
-
-/// The x of the knee of a curve (x ascending, and y): where it flattens or, where that is asked,
-/// where it steepens. Absent where there is none, or with too few points.
-pub(crate) fn knee(points: &[(f64, f64)], steepens: bool) -> Option<f64> {
-    let ends = |of: fn(&(f64, f64)) -> f64| {
-        let values = || points.iter().map(of);
-        let least = values().reduce(f64::min)?;
-        let length = values().reduce(f64::max)? - least;
-        (length.is_finite() && length > 0.0).then_some((least, length))
-    };
-    if points.len() < POINTS_LEAST {
-        return None;
-    }
-    let (x_least, x_length) = ends(|point| point.0)?;
-    let (y_least, y_length) = ends(|point| point.1)?;
-    let distances = points.iter().map(|&(x, y)| {
-        let above = (y - y_least) / y_length - (x - x_least) / x_length;
-        (x, if steepens { -above } else { above })
-    });
-    // The first of those that are as far.
-    let farthest = distances.reduce(|best, next| if next.1 > best.1 { next } else { best });
-    let (x, distance) = farthest?;
-    let is_within = x > points[0].0 && x < points[points.len() - 1].0;
-    (distance >= DISTANCE_LEAST && is_within).then_some(x)
+/// The most frequent of these verdicts, or the first of those that are.
+fn most_frequent(verdicts: &[Verdict]) -> Option<Verdict> {
+    let count = |verdict: &Verdict| verdicts.iter().filter(|other| *other == verdict).count();
+    // Of equal ones, the last has the maximum.
+    verdicts
+        .iter()
+        .rev()
+        .max_by_key(|verdict| count(verdict))
+        .copied()
 }
 
 /// A figure over rounds.
@@ -588,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn points_knee_and_turn_follow_from_the_rounds() {
+    fn points_and_the_highest_follow_from_the_rounds() {
         use Verdict::{ConcurrencyLimited as C, Inconclusive as I, ServerLimited as S};
         let swept = sweep(&[
             (1.0, 100.0, C),
@@ -600,16 +407,20 @@ mod tests {
         ]);
         assert!(swept.is_complete());
         let points = swept.points();
-        let rate = points[0].successes_per_s.expect("three rounds");
+        let rate = points[0].successes_per_s().expect("three rounds");
         assert_eq!((rate.min, rate.median, rate.max), (100.0, 101.0, 102.0));
         assert_eq!(points[0].verdict, Some(C));
-        assert_eq!(swept.knee(), Some(4.0));
         let highest = swept.highest().expect("a rate");
         assert_eq!((highest.value, highest.from), (32.0, 16.0));
-        let turn = swept.turn().expect("it turns");
-        assert_eq!(turn.concurrency_limited_to, 4.0);
-        assert_eq!(turn.server_limited_from, 16.0);
-        assert_eq!(swept.stretches().len(), 3);
+        // Of verdicts that are as frequent, the first one counts.
+        let tied = [
+            (&[C, S, S][..], Some(S)),
+            (&[I, S, C, S, I], Some(I)),
+            (&[], None),
+        ];
+        for (verdicts, found) in tied {
+            assert_eq!(most_frequent(verdicts), found, "{verdicts:?}");
+        }
     }
 
     #[test]
@@ -621,33 +432,11 @@ mod tests {
         swept.rounds.truncate(2);
         assert!(!swept.is_complete());
         let points = swept.points();
-        assert_eq!((points[0].rounds, points[1].rounds), (2, 0));
-        assert_eq!((points[1].verdict, points[1].successes_per_s), (None, None));
-        assert_eq!((swept.knee(), swept.turn()), (None, None));
-    }
-
-    fn curve(x: &[f64], y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
-        x.iter().map(|&x| (x, y(x))).collect()
-    }
-
-    #[test]
-    fn saturation_is_a_knee() {
-        let x: Vec<f64> = (1..=100).map(f64::from).collect();
-        // A server with 20 places: its rate follows the connections, then no more.
-        let points = curve(&x, |x| x.min(20.0) * 1_000.0);
-        assert_eq!(knee(&points, false), Some(20.0));
-        // It declines behind it.
-        let points = curve(&x, |x| x.min(20.0) * 1_000.0 - 10.0 * x);
-        assert_eq!(knee(&points, false), Some(20.0));
-    }
-
-    #[test]
-    fn straight_short_and_flat_curves_have_none() {
-        let x: Vec<f64> = (1..=100).map(f64::from).collect();
-        assert_eq!(knee(&curve(&x, |x| 3.0 * x), false), None);
-        assert_eq!(knee(&curve(&x, |_| 3.0), false), None);
-        assert_eq!(knee(&curve(&x[..4], |x| x.min(2.0)), false), None);
-        assert_eq!(knee(&[], false), None);
+        assert_eq!((points[0].rounds.len(), points[1].rounds.len()), (2, 0));
+        assert_eq!(
+            (points[1].verdict, points[1].successes_per_s()),
+            (None, None)
+        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use brunt_load::Work;
-use brunt_load::protocol::FailureFamily;
 use serde::{Deserialize, Serialize};
 
 use crate::merged::Merge;
@@ -34,7 +33,7 @@ macro_rules! failure_kinds {
     (@one $type:ident) => { None };
     (@one $type:ident $value:ident) => { Some($type::$value) };
     ($($(#[doc = $doc:literal])+
-       $variant:ident, $scope:ident $(of $family:ident)? $(by $nature:ident)?,
+       $variant:ident, $scope:ident $(by $nature:ident)?,
        $label:literal;)+) => {
         /// Why a connection attempt, a connection or a request failed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,13 +47,6 @@ macro_rules! failure_kinds {
             /// What the failure happened to.
             pub fn scope(self) -> FailureScope {
                 match self { $(Self::$variant => FailureScope::$scope,)+ }
-            }
-
-            /// The protocols that alone have it; absent where all may.
-            fn family(self) -> Option<FailureFamily> {
-                match self {
-                    $(Self::$variant => failure_kinds!(@one FailureFamily $($family)?),)+
-                }
             }
 
             fn nature(self) -> Option<Nature> {
@@ -100,13 +92,13 @@ failure_kinds! {
     /// or answered HTTP/2 by something else.
     OtherProtocol, Connect, "another protocol negotiated";
     /// The server answered the upgrade to WebSocket with another status than 101.
-    UpgradeRefused, Connect of WebSocket, "upgrade refused";
+    UpgradeRefused, Connect, "upgrade refused";
     /// The server speaks no version of QUIC that brunt does (RFC 9000 section 6).
-    QuicVersion, Connect of Http3, "QUIC version not spoken";
+    QuicVersion, Connect, "QUIC version not spoken";
     /// The server refused the connection (CONNECTION_REFUSED, RFC 9000 section 20.1).
-    QuicRefused, Connect of Http3, "refused: CONNECTION_REFUSED";
+    QuicRefused, Connect, "refused: CONNECTION_REFUSED";
     /// The handshake of QUIC failed otherwise.
-    QuicFailed, Connect of Http3, "QUIC handshake failed";
+    QuicFailed, Connect, "QUIC handshake failed";
     /// The server answered the first message of a connection by an error, or by closing it.
     OpeningRefused, Connect, "first message refused";
     /// Bytes came that no request had asked for.
@@ -128,42 +120,42 @@ failure_kinds! {
     /// The reply ended inside its body; in HTTP/1.1 with the connection.
     TruncatedBody, Request by Cut, "body cut short";
     /// The reply's body has more bytes than its head tells (HTTP/2, HTTP/3).
-    LongBody, Request of Streams by Malformed, "body too long";
+    LongBody, Request by Malformed, "body too long";
     /// A call of gRPC failed: its reply is complete, with a status below 400, and has no
     /// `grpc-status` in its trailers, or in a head that nothing follows.
-    CallNoStatus, Request of Streams, "gRPC: no status";
+    CallNoStatus, Request, "gRPC: no status";
     /// A call of gRPC failed with CANCELLED: `grpc-status` says so, as in all that follow.
-    CallCancelled, Request of Streams, "gRPC: CANCELLED";
+    CallCancelled, Request, "gRPC: CANCELLED";
     /// A call of gRPC failed with UNKNOWN, or with what is not a code of gRPC.
-    CallUnknown, Request of Streams, "gRPC: UNKNOWN";
+    CallUnknown, Request, "gRPC: UNKNOWN";
     /// A call of gRPC failed with INVALID_ARGUMENT.
-    CallInvalidArgument, Request of Streams, "gRPC: INVALID_ARGUMENT";
+    CallInvalidArgument, Request, "gRPC: INVALID_ARGUMENT";
     /// A call of gRPC failed with DEADLINE_EXCEEDED.
-    CallDeadlineExceeded, Request of Streams, "gRPC: DEADLINE_EXCEEDED";
+    CallDeadlineExceeded, Request, "gRPC: DEADLINE_EXCEEDED";
     /// A call of gRPC failed with NOT_FOUND.
-    CallNotFound, Request of Streams, "gRPC: NOT_FOUND";
+    CallNotFound, Request, "gRPC: NOT_FOUND";
     /// A call of gRPC failed with ALREADY_EXISTS.
-    CallAlreadyExists, Request of Streams, "gRPC: ALREADY_EXISTS";
+    CallAlreadyExists, Request, "gRPC: ALREADY_EXISTS";
     /// A call of gRPC failed with PERMISSION_DENIED.
-    CallPermissionDenied, Request of Streams, "gRPC: PERMISSION_DENIED";
+    CallPermissionDenied, Request, "gRPC: PERMISSION_DENIED";
     /// A call of gRPC failed with RESOURCE_EXHAUSTED.
-    CallResourceExhausted, Request of Streams, "gRPC: RESOURCE_EXHAUSTED";
+    CallResourceExhausted, Request, "gRPC: RESOURCE_EXHAUSTED";
     /// A call of gRPC failed with FAILED_PRECONDITION.
-    CallFailedPrecondition, Request of Streams, "gRPC: FAILED_PRECONDITION";
+    CallFailedPrecondition, Request, "gRPC: FAILED_PRECONDITION";
     /// A call of gRPC failed with ABORTED.
-    CallAborted, Request of Streams, "gRPC: ABORTED";
+    CallAborted, Request, "gRPC: ABORTED";
     /// A call of gRPC failed with OUT_OF_RANGE.
-    CallOutOfRange, Request of Streams, "gRPC: OUT_OF_RANGE";
+    CallOutOfRange, Request, "gRPC: OUT_OF_RANGE";
     /// A call of gRPC failed with UNIMPLEMENTED.
-    CallUnimplemented, Request of Streams, "gRPC: UNIMPLEMENTED";
+    CallUnimplemented, Request, "gRPC: UNIMPLEMENTED";
     /// A call of gRPC failed with INTERNAL.
-    CallInternal, Request of Streams, "gRPC: INTERNAL";
+    CallInternal, Request, "gRPC: INTERNAL";
     /// A call of gRPC failed with UNAVAILABLE.
-    CallUnavailable, Request of Streams, "gRPC: UNAVAILABLE";
+    CallUnavailable, Request, "gRPC: UNAVAILABLE";
     /// A call of gRPC failed with DATA_LOSS.
-    CallDataLoss, Request of Streams, "gRPC: DATA_LOSS";
+    CallDataLoss, Request, "gRPC: DATA_LOSS";
     /// A call of gRPC failed with UNAUTHENTICATED.
-    CallUnauthenticated, Request of Streams, "gRPC: UNAUTHENTICATED";
+    CallUnauthenticated, Request, "gRPC: UNAUTHENTICATED";
     /// The reply's head is not HTTP.
     MalformedHead, Request by Malformed, "malformed head";
     /// The server answered a request in clear text by an alert of TLS: it wants https.
@@ -185,173 +177,173 @@ failure_kinds! {
     /// More interim (1xx) replies than the limit, or a switch of protocols that was not asked for.
     BadInterim, Request by Malformed, "bad interim reply";
     /// What came back is not what was sent, where an echo is expected.
-    WrongEcho, Request of Framing by Malformed, "wrong echo";
+    WrongEcho, Request by Malformed, "wrong echo";
     /// The length that a message states is out of range.
-    BadLength, Request of Framing by Malformed, "bad message length";
+    BadLength, Request by Malformed, "bad message length";
     /// The reply to a message is not of the protocol that it is framed by.
-    MalformedReply, Request of Framing by Malformed, "malformed reply";
+    MalformedReply, Request by Malformed, "malformed reply";
     /// The connection ended in the middle of the reply to a message.
-    TruncatedReply, Request of Message by Cut, "reply cut short";
+    TruncatedReply, Request by Cut, "reply cut short";
     /// The connection ended with the reply to an earlier pipelined request, or was given up because
     /// another stream had no reply in time; this request was not answered.
     Unanswered, Request, "not answered";
     /// The server said that it did not process the request (GOAWAY, RFC 9113 section 6.8, RFC 9114
     /// section 5.2; H3_REQUEST_REJECTED).
-    NotProcessed, Request of Streams, "not processed (GOAWAY)";
+    NotProcessed, Request, "not processed (GOAWAY)";
     /// The stream was reset with NO_ERROR before its reply was complete (RFC 9113 section 7, as
     /// all that follow).
-    StreamNoError, Request of Http2, "stream reset: NO_ERROR";
+    StreamNoError, Request, "stream reset: NO_ERROR";
     /// The stream was reset with PROTOCOL_ERROR.
-    StreamProtocolError, Request of Http2, "stream reset: PROTOCOL_ERROR";
+    StreamProtocolError, Request, "stream reset: PROTOCOL_ERROR";
     /// The stream was reset with INTERNAL_ERROR.
-    StreamInternalError, Request of Http2, "stream reset: INTERNAL_ERROR";
+    StreamInternalError, Request, "stream reset: INTERNAL_ERROR";
     /// The stream was reset with FLOW_CONTROL_ERROR.
-    StreamFlowControlError, Request of Http2, "stream reset: FLOW_CONTROL_ERROR";
+    StreamFlowControlError, Request, "stream reset: FLOW_CONTROL_ERROR";
     /// The stream was reset with SETTINGS_TIMEOUT.
-    StreamSettingsTimeout, Request of Http2, "stream reset: SETTINGS_TIMEOUT";
+    StreamSettingsTimeout, Request, "stream reset: SETTINGS_TIMEOUT";
     /// The stream was reset with STREAM_CLOSED.
-    StreamClosed, Request of Http2, "stream reset: STREAM_CLOSED";
+    StreamClosed, Request, "stream reset: STREAM_CLOSED";
     /// The stream was reset with FRAME_SIZE_ERROR.
-    StreamFrameSizeError, Request of Http2, "stream reset: FRAME_SIZE_ERROR";
+    StreamFrameSizeError, Request, "stream reset: FRAME_SIZE_ERROR";
     /// The stream was reset with REFUSED_STREAM: the request was not processed.
-    StreamRefused, Request of Http2, "stream reset: REFUSED_STREAM";
+    StreamRefused, Request, "stream reset: REFUSED_STREAM";
     /// The stream was reset with CANCEL.
-    StreamCancelled, Request of Http2, "stream reset: CANCEL";
+    StreamCancelled, Request, "stream reset: CANCEL";
     /// The stream was reset with COMPRESSION_ERROR.
-    StreamCompressionError, Request of Http2, "stream reset: COMPRESSION_ERROR";
+    StreamCompressionError, Request, "stream reset: COMPRESSION_ERROR";
     /// The stream was reset with CONNECT_ERROR.
-    StreamConnectError, Request of Http2, "stream reset: CONNECT_ERROR";
+    StreamConnectError, Request, "stream reset: CONNECT_ERROR";
     /// The stream was reset with ENHANCE_YOUR_CALM.
-    StreamEnhanceYourCalm, Request of Http2, "stream reset: ENHANCE_YOUR_CALM";
+    StreamEnhanceYourCalm, Request, "stream reset: ENHANCE_YOUR_CALM";
     /// The stream was reset with INADEQUATE_SECURITY.
-    StreamInadequateSecurity, Request of Http2, "stream reset: INADEQUATE_SECURITY";
+    StreamInadequateSecurity, Request, "stream reset: INADEQUATE_SECURITY";
     /// The stream was reset with HTTP_1_1_REQUIRED.
-    StreamHttp11Required, Request of Http2, "stream reset: HTTP_1_1_REQUIRED";
+    StreamHttp11Required, Request, "stream reset: HTTP_1_1_REQUIRED";
     /// The stream was reset with an unknown code.
-    StreamOtherCode, Request of Http2, "stream reset: unknown code";
+    StreamOtherCode, Request, "stream reset: unknown code";
     /// The server broke the rules of HTTP/2, or said that brunt did (GOAWAY with an error).
-    Http2Error, Request of Http2 by Malformed, "HTTP/2 connection error";
+    Http2Error, Request by Malformed, "HTTP/2 connection error";
     /// The stream was reset with H3_NO_ERROR (RFC 9114 section 8.1, as
     /// all that follow).
-    Http3ResetNoError, Request of Http3, "stream reset: H3_NO_ERROR";
+    Http3ResetNoError, Request, "stream reset: H3_NO_ERROR";
     /// The stream was reset with H3_GENERAL_PROTOCOL_ERROR.
-    Http3ResetGeneralProtocolError, Request of Http3, "stream reset: H3_GENERAL_PROTOCOL_ERROR";
+    Http3ResetGeneralProtocolError, Request, "stream reset: H3_GENERAL_PROTOCOL_ERROR";
     /// The stream was reset with H3_INTERNAL_ERROR.
-    Http3ResetInternalError, Request of Http3, "stream reset: H3_INTERNAL_ERROR";
+    Http3ResetInternalError, Request, "stream reset: H3_INTERNAL_ERROR";
     /// The stream was reset with H3_EXCESSIVE_LOAD.
-    Http3ResetExcessiveLoad, Request of Http3, "stream reset: H3_EXCESSIVE_LOAD";
+    Http3ResetExcessiveLoad, Request, "stream reset: H3_EXCESSIVE_LOAD";
     /// The stream was reset with H3_REQUEST_CANCELLED.
-    Http3ResetRequestCancelled, Request of Http3, "stream reset: H3_REQUEST_CANCELLED";
+    Http3ResetRequestCancelled, Request, "stream reset: H3_REQUEST_CANCELLED";
     /// The stream was reset with H3_REQUEST_INCOMPLETE.
-    Http3ResetRequestIncomplete, Request of Http3, "stream reset: H3_REQUEST_INCOMPLETE";
+    Http3ResetRequestIncomplete, Request, "stream reset: H3_REQUEST_INCOMPLETE";
     /// The stream was reset with H3_MESSAGE_ERROR.
-    Http3ResetMessageError, Request of Http3, "stream reset: H3_MESSAGE_ERROR";
+    Http3ResetMessageError, Request, "stream reset: H3_MESSAGE_ERROR";
     /// The stream was reset with H3_CONNECT_ERROR.
-    Http3ResetConnectError, Request of Http3, "stream reset: H3_CONNECT_ERROR";
+    Http3ResetConnectError, Request, "stream reset: H3_CONNECT_ERROR";
     /// The stream was reset with H3_VERSION_FALLBACK.
-    Http3ResetVersionFallback, Request of Http3, "stream reset: H3_VERSION_FALLBACK";
+    Http3ResetVersionFallback, Request, "stream reset: H3_VERSION_FALLBACK";
     /// The stream was reset with another code.
-    Http3ResetOtherCode, Request of Http3, "stream reset: another code of HTTP/3";
+    Http3ResetOtherCode, Request, "stream reset: another code of HTTP/3";
     /// The server closed the connection with H3_NO_ERROR.
-    Http3ClosedNoError, Request of Http3, "closed: H3_NO_ERROR";
+    Http3ClosedNoError, Request, "closed: H3_NO_ERROR";
     /// The server closed the connection with H3_GENERAL_PROTOCOL_ERROR.
-    Http3ClosedGeneralProtocolError, Request of Http3, "closed: H3_GENERAL_PROTOCOL_ERROR";
+    Http3ClosedGeneralProtocolError, Request, "closed: H3_GENERAL_PROTOCOL_ERROR";
     /// The server closed the connection with H3_INTERNAL_ERROR.
-    Http3ClosedInternalError, Request of Http3, "closed: H3_INTERNAL_ERROR";
+    Http3ClosedInternalError, Request, "closed: H3_INTERNAL_ERROR";
     /// The server closed the connection with H3_STREAM_CREATION_ERROR.
-    Http3ClosedStreamCreationError, Request of Http3, "closed: H3_STREAM_CREATION_ERROR";
+    Http3ClosedStreamCreationError, Request, "closed: H3_STREAM_CREATION_ERROR";
     /// The server closed the connection with H3_CLOSED_CRITICAL_STREAM.
-    Http3ClosedClosedCriticalStream, Request of Http3, "closed: H3_CLOSED_CRITICAL_STREAM";
+    Http3ClosedClosedCriticalStream, Request, "closed: H3_CLOSED_CRITICAL_STREAM";
     /// The server closed the connection with H3_FRAME_UNEXPECTED.
-    Http3ClosedFrameUnexpected, Request of Http3, "closed: H3_FRAME_UNEXPECTED";
+    Http3ClosedFrameUnexpected, Request, "closed: H3_FRAME_UNEXPECTED";
     /// The server closed the connection with H3_FRAME_ERROR.
-    Http3ClosedFrameError, Request of Http3, "closed: H3_FRAME_ERROR";
+    Http3ClosedFrameError, Request, "closed: H3_FRAME_ERROR";
     /// The server closed the connection with H3_EXCESSIVE_LOAD.
-    Http3ClosedExcessiveLoad, Request of Http3, "closed: H3_EXCESSIVE_LOAD";
+    Http3ClosedExcessiveLoad, Request, "closed: H3_EXCESSIVE_LOAD";
     /// The server closed the connection with H3_ID_ERROR.
-    Http3ClosedIdError, Request of Http3, "closed: H3_ID_ERROR";
+    Http3ClosedIdError, Request, "closed: H3_ID_ERROR";
     /// The server closed the connection with H3_SETTINGS_ERROR.
-    Http3ClosedSettingsError, Request of Http3, "closed: H3_SETTINGS_ERROR";
+    Http3ClosedSettingsError, Request, "closed: H3_SETTINGS_ERROR";
     /// The server closed the connection with H3_MISSING_SETTINGS.
-    Http3ClosedMissingSettings, Request of Http3, "closed: H3_MISSING_SETTINGS";
+    Http3ClosedMissingSettings, Request, "closed: H3_MISSING_SETTINGS";
     /// The server closed the connection with H3_MESSAGE_ERROR.
-    Http3ClosedMessageError, Request of Http3, "closed: H3_MESSAGE_ERROR";
+    Http3ClosedMessageError, Request, "closed: H3_MESSAGE_ERROR";
     /// The server closed the connection with QPACK_DECOMPRESSION_FAILED.
-    QpackClosedDecompressionFailed, Request of Http3, "closed: QPACK_DECOMPRESSION_FAILED";
+    QpackClosedDecompressionFailed, Request, "closed: QPACK_DECOMPRESSION_FAILED";
     /// The server closed the connection with QPACK_ENCODER_STREAM_ERROR.
-    QpackClosedEncoderStreamError, Request of Http3, "closed: QPACK_ENCODER_STREAM_ERROR";
+    QpackClosedEncoderStreamError, Request, "closed: QPACK_ENCODER_STREAM_ERROR";
     /// The server closed the connection with QPACK_DECODER_STREAM_ERROR.
-    QpackClosedDecoderStreamError, Request of Http3, "closed: QPACK_DECODER_STREAM_ERROR";
+    QpackClosedDecoderStreamError, Request, "closed: QPACK_DECODER_STREAM_ERROR";
     /// The server closed the connection with another code of HTTP/3.
-    Http3ClosedOtherCode, Request of Http3, "closed: another code of HTTP/3";
+    Http3ClosedOtherCode, Request, "closed: another code of HTTP/3";
     /// The server broke the rules of HTTP/3.
-    Http3Error, Request of Http3 by Malformed, "HTTP/3 connection error";
+    Http3Error, Request by Malformed, "HTTP/3 connection error";
     /// The server closed the connection with NO_ERROR of QUIC (RFC 9000 section
     /// 20.1, as all that follow).
-    QuicClosedNoError, Request of Http3, "QUIC closed: NO_ERROR";
+    QuicClosedNoError, Request, "QUIC closed: NO_ERROR";
     /// The server closed the connection with INTERNAL_ERROR.
-    QuicClosedInternalError, Request of Http3, "QUIC closed: INTERNAL_ERROR";
+    QuicClosedInternalError, Request, "QUIC closed: INTERNAL_ERROR";
     /// The server closed the connection with FLOW_CONTROL_ERROR.
-    QuicClosedFlowControlError, Request of Http3, "QUIC closed: FLOW_CONTROL_ERROR";
+    QuicClosedFlowControlError, Request, "QUIC closed: FLOW_CONTROL_ERROR";
     /// The server closed the connection with STREAM_LIMIT_ERROR.
-    QuicClosedStreamLimitError, Request of Http3, "QUIC closed: STREAM_LIMIT_ERROR";
+    QuicClosedStreamLimitError, Request, "QUIC closed: STREAM_LIMIT_ERROR";
     /// The server closed the connection with STREAM_STATE_ERROR.
-    QuicClosedStreamStateError, Request of Http3, "QUIC closed: STREAM_STATE_ERROR";
+    QuicClosedStreamStateError, Request, "QUIC closed: STREAM_STATE_ERROR";
     /// The server closed the connection with FINAL_SIZE_ERROR.
-    QuicClosedFinalSizeError, Request of Http3, "QUIC closed: FINAL_SIZE_ERROR";
+    QuicClosedFinalSizeError, Request, "QUIC closed: FINAL_SIZE_ERROR";
     /// The server closed the connection with FRAME_ENCODING_ERROR.
-    QuicClosedFrameEncodingError, Request of Http3, "QUIC closed: FRAME_ENCODING_ERROR";
+    QuicClosedFrameEncodingError, Request, "QUIC closed: FRAME_ENCODING_ERROR";
     /// The server closed the connection with TRANSPORT_PARAMETER_ERROR.
-    QuicClosedTransportParameterError, Request of Http3, "QUIC closed: TRANSPORT_PARAMETER_ERROR";
+    QuicClosedTransportParameterError, Request, "QUIC closed: TRANSPORT_PARAMETER_ERROR";
     /// The server closed the connection with CONNECTION_ID_LIMIT_ERROR.
-    QuicClosedConnectionIdLimitError, Request of Http3, "QUIC closed: CONNECTION_ID_LIMIT_ERROR";
+    QuicClosedConnectionIdLimitError, Request, "QUIC closed: CONNECTION_ID_LIMIT_ERROR";
     /// The server closed the connection with PROTOCOL_VIOLATION.
-    QuicClosedProtocolViolation, Request of Http3, "QUIC closed: PROTOCOL_VIOLATION";
+    QuicClosedProtocolViolation, Request, "QUIC closed: PROTOCOL_VIOLATION";
     /// The server closed the connection with APPLICATION_ERROR.
-    QuicClosedApplicationError, Request of Http3, "QUIC closed: APPLICATION_ERROR";
+    QuicClosedApplicationError, Request, "QUIC closed: APPLICATION_ERROR";
     /// The server closed the connection with KEY_UPDATE_ERROR.
-    QuicClosedKeyUpdateError, Request of Http3, "QUIC closed: KEY_UPDATE_ERROR";
+    QuicClosedKeyUpdateError, Request, "QUIC closed: KEY_UPDATE_ERROR";
     /// The server closed the connection with AEAD_LIMIT_REACHED.
-    QuicClosedAeadLimitReached, Request of Http3, "QUIC closed: AEAD_LIMIT_REACHED";
+    QuicClosedAeadLimitReached, Request, "QUIC closed: AEAD_LIMIT_REACHED";
     /// The server closed the connection with NO_VIABLE_PATH.
-    QuicClosedNoViablePath, Request of Http3, "QUIC closed: NO_VIABLE_PATH";
+    QuicClosedNoViablePath, Request, "QUIC closed: NO_VIABLE_PATH";
     /// The server closed the connection with an alert of TLS (CRYPTO_ERROR).
-    QuicClosedTlsAlert, Request of Http3, "QUIC closed: CRYPTO_ERROR";
+    QuicClosedTlsAlert, Request, "QUIC closed: CRYPTO_ERROR";
     /// The server closed the connection with another code of QUIC.
-    QuicClosedOtherCode, Request of Http3, "QUIC closed: another code";
+    QuicClosedOtherCode, Request, "QUIC closed: another code";
     /// The server broke the rules of QUIC.
-    QuicError, Request of Http3 by Malformed, "QUIC connection error";
+    QuicError, Request by Malformed, "QUIC connection error";
     /// Nothing came for as long as the server lets a connection of QUIC idle.
-    QuicIdle, Request of Http3, "QUIC idle time-out";
+    QuicIdle, Request, "QUIC idle time-out";
     /// Bytes of a reply did not come in time, and the window was full of what came behind them.
-    QuicWithheld, Request of Http3, "QUIC bytes missing";
+    QuicWithheld, Request, "QUIC bytes missing";
     /// The server broke the rules of WebSocket.
-    WebSocketError, Request of WebSocket by Malformed, "WebSocket protocol error";
+    WebSocketError, Request by Malformed, "WebSocket protocol error";
     /// The server closed with 1000: the purpose is fulfilled (RFC 6455 section 7.4.1, as all that
     /// follow).
-    CloseNormal, Request of WebSocket, "closed: 1000 normal";
+    CloseNormal, Request, "closed: 1000 normal";
     /// The server closed with 1001: it goes away.
-    CloseGoingAway, Request of WebSocket, "closed: 1001 going away";
+    CloseGoingAway, Request, "closed: 1001 going away";
     /// The server closed with 1002: brunt broke the protocol.
-    CloseProtocolError, Request of WebSocket, "closed: 1002 protocol error";
+    CloseProtocolError, Request, "closed: 1002 protocol error";
     /// The server closed with 1003: it does not take messages of this kind.
-    CloseUnsupportedData, Request of WebSocket, "closed: 1003 unsupported data";
+    CloseUnsupportedData, Request, "closed: 1003 unsupported data";
     /// The server closed without a code.
-    CloseWithoutCode, Request of WebSocket, "closed without a code";
+    CloseWithoutCode, Request, "closed without a code";
     /// The server closed with 1007: a text is not what it says.
-    CloseInvalidText, Request of WebSocket, "closed: 1007 invalid text";
+    CloseInvalidText, Request, "closed: 1007 invalid text";
     /// The server closed with 1008: a message is against its policy.
-    ClosePolicy, Request of WebSocket, "closed: 1008 policy";
+    ClosePolicy, Request, "closed: 1008 policy";
     /// The server closed with 1009: a message is too big.
-    CloseTooBig, Request of WebSocket, "closed: 1009 too big";
+    CloseTooBig, Request, "closed: 1009 too big";
     /// The server closed with 1011: it failed.
-    CloseServerError, Request of WebSocket, "closed: 1011 server error";
+    CloseServerError, Request, "closed: 1011 server error";
     /// The server closed with 1012: it restarts.
-    CloseRestart, Request of WebSocket, "closed: 1012 restart";
+    CloseRestart, Request, "closed: 1012 restart";
     /// The server closed with 1013: it is to be tried again later.
-    CloseTryLater, Request of WebSocket, "closed: 1013 try again later";
+    CloseTryLater, Request, "closed: 1013 try again later";
     /// The server closed with another code.
-    CloseOtherCode, Request of WebSocket, "closed: another code";
+    CloseOtherCode, Request, "closed: another code";
     /// A TLS record could not be decrypted, or the server sent an alert, while the request was
     /// in flight.
     TlsBroken, Request by Tls, "TLS broken";
@@ -382,11 +374,6 @@ impl FailureKind {
     /// Whether the reply was not what the protocol allows.
     pub fn is_malformed(self) -> bool {
         self.nature() == Some(Nature::Malformed)
-    }
-
-    /// Whether the failure can happen over protocols of this family alone.
-    pub fn is_of(self, family: FailureFamily) -> bool {
-        self.family() == Some(family)
     }
 
     /// Whether the failure can happen over TLS alone.
@@ -495,14 +482,9 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_a_protocol_say_so() {
+    fn kinds_of_tls_say_so() {
         for &kind in FailureKind::ALL {
             let label = kind.label();
-            let names = |words: &[&str]| words.iter().any(|word| label.contains(word));
-            let names_http3 = names(&["H3_", "QPACK_", "HTTP/3", "QUIC", "CONNECTION_REFUSED"]);
-            assert_eq!(kind.is_of(FailureFamily::Http3), names_http3, "{label}");
-            let names_http2 = names(&["stream reset", "HTTP/2"]) && !names_http3;
-            assert_eq!(kind.is_of(FailureFamily::Http2), names_http2, "{label}");
             let names_tls = label.contains("TLS") || label.contains("certificate");
             assert_eq!(kind.is_of_tls(), names_tls, "{label}");
         }

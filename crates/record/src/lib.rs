@@ -61,7 +61,7 @@ pub use request_log::{LoggedEnd, LoggedRequest, LoggedResponse, RequestLog};
 pub use run::{
     AGENTS_MAX, AgentClock, AgentRecord, AgreedClock, FleetAgent, HostUse, LimitsChecked,
     LostAgent, MergeError, Negotiated, NegotiatedTls, Run, RunEdges, Seeds, WORKERS_MAX, Window,
-    after_ns,
+    after_ns, leaf_differences,
 };
 pub use series::{Series, SeriesPoint};
 pub use sparse::SparseHistogram;

@@ -929,7 +929,7 @@ pub(crate) fn summary(judged: &Judged<'_>) -> Object {
 /// is the answer, and `because` says it in words. Where none holds, both rates are null, and the
 /// counts are those of the last step.
 pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Object> {
-    let held_per_s = capacity.result().held_per_s();
+    let held_per_s = capacity.result().met_per_s;
     let step = capacity.step_at(held_per_s)?;
     let (record, response) = (&step.record, &step.record.response);
     let statuses = Some(&record.statuses).filter(|all| all.iter().next().is_some());

@@ -108,40 +108,6 @@ fn rounds_go_on_until_each_limit_is_decided() {
 }
 
 #[test]
-fn capacities_are_searched_for_in_turns() {
-    let server = Serve::start();
-    let options = "-t 1 -r 1k --max-rate 4k -d 300ms --warmup 20ms --objective \
-                   p90<900ms --format json --fail-if capacity<-5%";
-    let (a, b) = (server.url("/"), server.url("/bytes/1"));
-    let outcome = brunt(&format!("compare {options} {a} {b}"));
-    let found = outcome.json();
-    let [only] = &found["comparisons"].as_array().expect("a list")[..] else {
-        panic!("{found}");
-    };
-    assert_eq!(only["compared"], "capacity_per_s");
-    assert_eq!(only["basis"], "searches");
-    // No rate misses, where it can be trusted.
-    let says = only["says"].as_str().expect("words");
-    assert!(says.contains("neither counts"), "{says}");
-    for side in found["sides"].as_array().expect("a list") {
-        let steps = side["capacity"]["steps"].as_array().expect("a list");
-        let rates: Vec<_> = steps
-            .iter()
-            .filter_map(|step| step["rate_per_s"].as_f64())
-            .collect();
-        // The first is low load.
-        // A busy machine may spoil steps.
-        assert!(rates.starts_with(&[10.0, 1e3]), "{side}");
-    }
-    // What nothing can be said of does not pass.
-    assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
-    assert!(
-        outcome.messages().contains("not judged capacity < -5.0 %"),
-        "{outcome:?}"
-    );
-}
-
-#[test]
 fn what_is_complete_when_a_signal_comes_is_reported() {
     let server = Serve::start();
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -124,17 +124,17 @@ fn what_is_not_alike_is_refused() {
             format!("{plain} {other}"),
             &[
                 "plan.load.connections is 4 and 8",
-                "plan.traffic.requests.first.method is \"GET\" and \"POST\"",
+                "plan.traffic.requests.first.method is GET and POST",
                 "repeat one of them",
             ][..],
         ),
         (
             format!("{plain} {paced}"),
-            &["plan.load.model is \"closed\" and \"open\""],
+            &["plan.load.model is closed and open"],
         ),
         (
             format!("{unknown} {again}"),
-            &[" and \"sim\"", "machine is not known of both"],
+            &["backend is uring and sim", "machine is not known of both"],
         ),
         (format!("{plain} {plain}"), &["hold the same run"]),
         (

@@ -18,7 +18,7 @@ fn a_search_ends_at_the_highest_rate_that_may_be_tried() {
         return;
     }
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    assert_eq!(found["result"]["rate_per_s"], 4_000.0);
+    assert_eq!(found["result"]["met_per_s"], 4_000.0);
     let steps = found["steps"].as_array().expect("a list");
     let rates = steps.iter().filter_map(|step| step["rate_per_s"].as_f64());
     // Low load, of which so few replies are no more than not against it.

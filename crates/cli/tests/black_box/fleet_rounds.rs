@@ -87,7 +87,7 @@ fn a_search_by_two_agents_ends_at_the_highest_rate_that_may_be_tried() {
     outcome.exits(0);
     let found = stored.read("found.json");
     assert_eq!(found["result"]["kind"], "at_least", "{}", found["result"]);
-    assert_eq!(found["result"]["rate_per_s"], 400.0);
+    assert_eq!(found["result"]["met_per_s"], 400.0);
     assert_eq!(
         found["environment"]["agents"].as_array().map(Vec::len),
         Some(2)

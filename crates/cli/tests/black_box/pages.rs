@@ -161,7 +161,7 @@ fn experiments_are_drawn() {
                 "sweep.html",
                 stored("sweep"),
                 &["throughput", "latency", "cpu", "memory"][..],
-                "knee",
+                "highest",
             ),
             (
                 "find.html",
@@ -170,12 +170,6 @@ fn experiments_are_drawn() {
                 "is the highest rate that meets the objectives",
             ),
             ("compare.html", compare, &["ratios-throughput-1"], "A: http"),
-            (
-                "capacities.html",
-                stored("comparison_capacity"),
-                &["steps-tried-A", "steps-tried-B"],
-                "how searches vary is not shown",
-            ),
         ],
         |(name, words, charts, sentence)| {
             let page = pages.place(name);

@@ -117,7 +117,6 @@ fn commands_exit_as_with_good_streams() {
         (2, "report /nowhere.json".to_owned()),
         (2, format!("merge {a} {a}")),
         (0, format!("report {corpus}/comparison")),
-        (1, format!("report {corpus}/comparison_capacity")),
         (0, format!("report {corpus}/capacity")),
         (
             0,

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use brunt_engine::{Phase, Progress, Rounds, RunError, RunObserver, prepare_simulated};
 use brunt_experiment::{ComparisonCourse, compared, comparison, make_rounds};
-use brunt_judge::{Claim, Compared, ComparedRounds, Comparison, Judged, RoundRecord, SingleRun};
+use brunt_judge::{Claim, ComparedRounds, Judged, RoundRecord, SingleRun};
 use brunt_load::{Load, Plan, RequestSet, RequestSpec, Target};
 use brunt_record::{Environment, Run};
 use brunt_testkit::{ServiceTime, SimMachine, SimServer, SimSettings};
@@ -65,50 +65,6 @@ fn comparison_of(sides: usize) -> ComparedRounds {
     )
 }
 
-/// 40 comparisons of a server with one that takes `slower` times as long: how many claim a
-/// difference, and in how many the interval holds the true difference.
-fn repeated(slower: f64) -> (u64, u64) {
-    let mean_ns = 500_000;
-    let (mut claims, mut holds) = (0, 0);
-    for repetition in 0..REPETITIONS {
-        let side = |place: u64, mean_ns| Server {
-            plan: plan(),
-            mean_ns,
-            seed: 10_000 * (2 * repetition + place),
-        };
-        let mut sides = [side(0, mean_ns), side(1, (mean_ns as f64 * slower) as u64)];
-        let found = comparison_of(2);
-        let mut course = ComparisonCourse::new(found, vec![plan(); 2], PAIRS, repetition, None);
-        let ignore = &mut |_: Phase, _: &Progress| {};
-        let measured = make_rounds(&mut course, &|| 0, &mut |next| {
-            sides[next.side].round(&next.plan.load, ignore)
-        });
-        measured.expect("rounds");
-        let found = course.finish();
-        assert_eq!(found.ended_early, None);
-        assert!((PAIRS..=PAIRS + PAIRS / 2).contains(&found.pairs()));
-        let comparison = found.comparisons().remove(0).comparison;
-        let change = comparison.change.expect("pairs enough");
-        claims += u64::from(comparison.claim == Claim::Differs);
-        holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));
-    }
-    (claims, holds)
-}
-
-#[test]
-fn a_server_against_itself_differs_in_at_most_one_of_forty() {
-    let (claims, holds) = repeated(1.0);
-    assert!(claims <= REPETITIONS / 40, "{claims}");
-    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
-}
-
-#[test]
-fn a_server_that_is_five_percent_slower_is_found() {
-    let (claims, holds) = repeated(1.05);
-    assert!(claims >= REPETITIONS * 9 / 10, "{claims}");
-    assert!(holds >= REPETITIONS * 9 / 10, "{holds}");
-}
-
 /// 40 comparisons of one run of a server with one run of a server that takes `slower` times as
 /// long, each with its own interval: how many claim a difference, and in how many the interval
 /// holds the true difference.
@@ -124,16 +80,21 @@ fn repeated_single(slower: f64) -> (u64, u64) {
             };
             let ignore = &mut |_: Phase, _: &Progress| {};
             let run = server.round(&plan().load, ignore).expect("a run");
-            let single = SingleRun::of(&Judged::of(&run), String::new());
-            (RoundRecord::of(&Judged::of(&run)), single)
+            let judged = Judged::of(&run);
+            (
+                RoundRecord::of(&judged),
+                SingleRun::of(&judged, String::new()),
+            )
         };
-        let a = measured(0, mean_ns);
-        let b = measured(1, (mean_ns as f64 * slower) as u64);
-        let comparison = Comparison::of_single_runs(
-            Compared::SuccessesPerS,
-            (Some(&a.0), &a.1),
-            (Some(&b.0), &b.1),
-        );
+        let mut found = comparison_of(2);
+        let slower_ns = (mean_ns as f64 * slower) as u64;
+        for (place, ns) in [(0, mean_ns), (1, slower_ns)] {
+            let (round, single) = measured(place, ns);
+            let side = &mut found.sides[place as usize];
+            side.rounds.push(round);
+            side.single_run = Some(single);
+        }
+        let comparison = found.comparisons().remove(0).comparison;
         let change = comparison.change.expect("an interval of both");
         claims += u64::from(comparison.claim == Claim::Differs);
         holds += u64::from((change.low..=change.high).contains(&(1.0 / slower - 1.0)));

@@ -258,7 +258,7 @@ fn intervals_hold_the_truth_together() {
         let pairs = comparison(&like, planted, machine).comparisons();
         pairs.iter().all(|pair| {
             let change = pair.comparison.change.expect("pairs enough");
-            let truth = 1.0 / planted.ratios[pair.second] - 1.0;
+            let truth = 1.0 / planted.ratios[pair.place] - 1.0;
             (change.low..=change.high).contains(&truth)
         })
     });

@@ -10,9 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ExperimentKind, ObjectiveOutcome, RoundRecord, samples_needed};
 
-/// Most steps of a search.
-pub const CAPACITY_STEPS_MAX: usize = 1_000;
-
 /// What a step of the search is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -113,8 +110,8 @@ pub struct CapacityPlan {
     pub window_ns: u64,
     /// Length of the warm-up of each step, nanoseconds.
     pub warmup_ns: u64,
-    /// The search ends within so many nanoseconds; null where it takes what it takes.
-    pub budget_ns: Option<u64>,
+    /// The search ends within so many nanoseconds.
+    pub budget_ns: u64,
 }
 
 /// Share of the steps from which on the disturbed ones put the answer in doubt.
@@ -142,76 +139,51 @@ pub struct Capacity {
     pub steps: Vec<CapacityStep>,
 }
 
-/// The outcome of a search.
+/// What a search came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CapacityResult {
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: CapacityEnd,
+    /// The highest rate that holds, per second; null where none did.
+    pub met_per_s: Option<f64>,
+    /// The lowest rate that missed, or at which brunt was the limit, per second; null where none
+    /// did.
+    pub missed_per_s: Option<f64>,
+    /// How often the rate that holds was confirmed: 3 times at most.
+    pub confirmations: usize,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum CapacityResult {
+pub enum CapacityEnd {
     /// The rate holds, and was confirmed.
-    Found {
-        /// The highest rate that holds, per second.
-        rate_per_s: f64,
-        /// The lowest rate that missed, per second.
-        missed_per_s: f64,
-    },
+    Found,
     /// The highest rate that may be tried holds, and was confirmed.
-    AtLeast {
-        /// The highest rate that may be tried, per second.
-        rate_per_s: f64,
-    },
-    /// Brunt or its machine is the limit: the server takes this rate, and perhaps more.
-    ClientLimited {
-        /// The highest rate that holds, per second; null where none did.
-        rate_per_s: Option<f64>,
-        /// The rate at which brunt was the limit, per second.
-        limited_per_s: f64,
-    },
+    AtLeast,
+    /// Brunt or its machine is the limit: the server takes the rate that holds, and perhaps more.
+    ClientLimited,
     /// The objectives are missed at low load: no rate can meet them.
-    Impossible {
-        /// The lowest rate that was measured, per second.
-        missed_per_s: f64,
-    },
+    Impossible,
     /// No rate holds, down to the lowest that is tried.
-    NotMet {
-        /// The lowest rate that is tried, per second.
-        missed_per_s: f64,
-    },
+    NotMet,
     /// The budget was over before the rates were as close as they should be, or confirmed.
-    Bracket {
-        /// The highest rate that holds, per second; null where none did.
-        met_per_s: Option<f64>,
-        /// The lowest rate that missed, per second; null where none did.
-        missed_per_s: Option<f64>,
-        /// How often the rate that holds was confirmed: 3 at most.
-        confirmations: usize,
-    },
+    Bracket,
     /// The search has no result.
     Nothing {
         /// Why.
         reason: String,
-        /// The highest rate that held, per second, not confirmed; null where none did.
-        met_per_s: Option<f64>,
-        /// The lowest rate that missed, per second; null where none did.
-        missed_per_s: Option<f64>,
     },
 }
 
 impl CapacityResult {
     /// Whether a rate holds, or brunt was the limit before one missed.
     pub fn has_passed(&self) -> bool {
-        match self {
-            Self::ClientLimited { .. } => true,
-            Self::Nothing { .. } => false,
-            _ => self.held_per_s().is_some(),
-        }
-    }
-
-    /// The highest rate that holds, per second; absent where none is known to.
-    pub fn held_per_s(&self) -> Option<f64> {
-        match *self {
-            Self::Found { rate_per_s, .. } | Self::AtLeast { rate_per_s } => Some(rate_per_s),
-            Self::ClientLimited { rate_per_s, .. } => rate_per_s,
-            Self::Bracket { met_per_s, .. } | Self::Nothing { met_per_s, .. } => met_per_s,
-            Self::Impossible { .. } | Self::NotMet { .. } => None,
+        match self.end {
+            CapacityEnd::ClientLimited => true,
+            CapacityEnd::Nothing { .. } => false,
+            _ => self.met_per_s.is_some(),
         }
     }
 }
@@ -222,12 +194,11 @@ impl Capacity {
 
     /// The last step that held at this rate; the last of all where there is none.
     pub fn step_at(&self, held_per_s: Option<f64>) -> Option<&CapacityStep> {
-        let is_at_rate = |step: &&CapacityStep| Some(step.rate_per_s) == held_per_s;
-        let held = |step: &&CapacityStep| step.outcome == CapacityOutcome::Met;
-        let steps = || self.steps.iter().rev();
-        let at_rate = || steps().filter(is_at_rate);
-        let step = at_rate().find(held).or_else(|| at_rate().next());
-        step.or_else(|| steps().next())
+        let at_rate = |step: &&CapacityStep| Some(step.rate_per_s) == held_per_s;
+        let held = |step: &&CapacityStep| at_rate(step) && step.outcome == CapacityOutcome::Met;
+        let steps = || self.steps.iter();
+        let step = steps().rfind(held).or_else(|| steps().rfind(at_rate));
+        step.or(self.steps.last())
     }
 
     /// How many steps did not hold while others took CPU time, where those are enough to put the
@@ -251,9 +222,7 @@ pub const CAPACITY_DRAIN_NS_MAX: u64 = 2_000_000_000;
 const SAMPLES_MARGIN: f64 = 10.0;
 /// Without any error the least number is enough. A step with some is made once more, for longer.
 const ERRORS_MARGIN: f64 = 1.25;
-/// Longest window of a step without a budget, before it is lengthened to decide.
-const WINDOW_NS_MAX: u64 = 300_000_000_000;
-/// Longest window with a budget, as a part of the budget, so that it holds a search.
+/// Longest window of a step, as a part of the budget, so that it holds a search.
 const WINDOWS_OF_BUDGET: u64 = 9;
 /// A confirmation, and a step that is made once more since it was undecided, is so many times as
 /// long as a step.
@@ -269,12 +238,12 @@ impl CapacityPlan {
     /// a rate, or to decide what was undecided.
     fn window_for(&self, rate_per_s: f64, is_longer: bool) -> u64 {
         let samples_ns = samples(&self.objectives) / rate_per_s * 1e9;
-        let most_ns = window_ns_max(self.budget_ns).max(self.window_ns);
+        let most_ns = self.window_ns.max(self.budget_ns / WINDOWS_OF_BUDGET);
         let step_ns = self.window_ns.max(samples_ns as u64).min(most_ns);
-        match (is_longer, self.budget_ns) {
-            (false, _) => step_ns,
-            (true, None) => step_ns.saturating_mul(LONGER),
-            (true, Some(_)) => step_ns.saturating_mul(LONGER).min(most_ns),
+        if is_longer {
+            step_ns.saturating_mul(LONGER).min(most_ns)
+        } else {
+            step_ns
         }
     }
 
@@ -285,11 +254,6 @@ impl CapacityPlan {
     }
 }
 
-/// Longest window of a step, before it is lengthened to decide.
-fn window_ns_max(budget_ns: Option<u64>) -> u64 {
-    budget_ns.map_or(WINDOW_NS_MAX, |budget_ns| budget_ns / WINDOWS_OF_BUDGET)
-}
-
 /// Requests of which all of these can be judged well.
 fn samples(objectives: &[Objective]) -> f64 {
     most_of(objectives, SAMPLES_MARGIN, ERRORS_MARGIN)
@@ -297,13 +261,9 @@ fn samples(objectives: &[Objective]) -> f64 {
 
 /// The lowest rate at which these can be judged at all, and the rate from which on the shortest
 /// window is long enough to judge them well.
-pub fn rates_to_judge(
-    objectives: &[Objective],
-    window_ns: u64,
-    budget_ns: Option<u64>,
-) -> (f64, f64) {
+pub fn rates_to_judge(objectives: &[Objective], window_ns: u64, budget_ns: u64) -> (f64, f64) {
     let seconds = |ns: u64| ns.max(1) as f64 / 1e9;
-    let longest_s = seconds(window_ns_max(budget_ns).max(window_ns));
+    let longest_s = seconds(window_ns.max(budget_ns / WINDOWS_OF_BUDGET));
     let least_per_s = most_of(objectives, 1.0, 1.0) / longest_s;
     (
         least_per_s.max(1.0),

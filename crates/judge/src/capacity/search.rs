@@ -2,9 +2,12 @@
 //! which missed, and what all steps come to.
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
-use crate::{Capacity, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage, CapacityStep};
+use crate::{
+    Capacity, CapacityEnd, CapacityOutcome, CapacityPlan, CapacityResult, CapacityStage,
+    CapacityStep,
+};
 
 /// Rates and windows at which it is seen whether the objectives can be met at all. The next is
 /// measured where one missed; where the last did, too, nothing that a server does at higher rates
@@ -77,7 +80,7 @@ pub struct CapacitySearch {
     recoveries: usize,
     without_answer: StepsWithoutAnswer,
     elapsed_ns: u64,
-    end: Option<CapacityResult>,
+    end: Option<CapacityEnd>,
 }
 
 impl CapacitySearch {
@@ -153,7 +156,7 @@ impl CapacitySearch {
         }
         if step.outcome == CapacityOutcome::Invalid {
             let reason = "the figures could not be trusted, three times in a row";
-            return self.finish(self.rates.nothing(reason));
+            return self.finish(CapacityEnd::nothing(reason));
         }
         let holds = step.outcome == CapacityOutcome::Met || keeps_limits && kept_limits_before;
         self.settle(step, holds);
@@ -203,9 +206,8 @@ impl CapacitySearch {
                 return self.go_on_with(CapacityStage::LowLoad, per_s.min(self.plan.most_per_s));
             }
             (CapacityOutcome::Missed, _) => {
-                return self.finish(CapacityResult::Impossible {
-                    missed_per_s: LOW_LOADS[LOWEST].0,
-                });
+                self.rates.miss_certainly(LOW_LOADS[LOWEST].0);
+                return self.finish(CapacityEnd::Impossible);
             }
             (CapacityOutcome::Met, _) => self.settle(step, true),
             _ => {}
@@ -254,7 +256,7 @@ impl CapacitySearch {
         }
         if varies_too_much {
             let reason = "what held once did not hold again, six times: the server varies too much";
-            return self.finish(self.rates.nothing(reason));
+            return self.finish(CapacityEnd::nothing(reason));
         }
         let tolerance = self.rates.ratio_most(&self.plan);
         let (met, missed) = (self.rates.met(), self.rates.missed_per_s());
@@ -267,11 +269,9 @@ impl CapacitySearch {
             ),
             (None, Some(missed)) if missed <= self.plan.least_per_s => {
                 return self.finish(if self.rates.ends_at_brunt() {
-                    self.rates.bracket()
+                    CapacityEnd::ClientLimited
                 } else {
-                    CapacityResult::NotMet {
-                        missed_per_s: missed,
-                    }
+                    CapacityEnd::NotMet
                 });
             }
             (None, Some(missed)) => {
@@ -309,9 +309,8 @@ impl CapacitySearch {
             _ => CONFIRMATIONS as u64 - 1,
         };
         let needed_ns = self.plan.step_ns(window_ns).saturating_mul(confirming);
-        let has_room =
-            |left_ns: u64| self.plan.room_ns(left_ns.saturating_sub(needed_ns)) >= window_ns;
-        self.left_ns().is_none_or(has_room).then_some(missed)
+        let left_ns = self.left_ns().saturating_sub(needed_ns);
+        (self.plan.room_ns(left_ns) >= window_ns).then_some(missed)
     }
 
     /// The next step is this, if the budget has room for it: else what is known is confirmed, or is
@@ -319,7 +318,8 @@ impl CapacitySearch {
     fn go_on_with(&mut self, mut stage: CapacityStage, mut rate_per_s: f64) {
         let mut window_ns = self.window_ns(stage, rate_per_s);
         // Without a step there is no answer at all.
-        if let Some(left_ns) = self.left_ns().filter(|_| self.elapsed_ns > 0) {
+        if self.elapsed_ns > 0 {
+            let left_ns = self.left_ns();
             let step_ns = self.plan.step_ns(window_ns);
             if let Some(met) = self.rates.met()
                 && (stage != CapacityStage::Confirmation || rate_per_s != met)
@@ -343,10 +343,9 @@ impl CapacitySearch {
         });
     }
 
-    /// What of the budget is left; absent without one.
-    fn left_ns(&self) -> Option<u64> {
-        let budget_ns = self.plan.budget_ns?;
-        Some(budget_ns.saturating_sub(self.elapsed_ns))
+    /// What of the budget is left.
+    fn left_ns(&self) -> u64 {
+        self.plan.budget_ns.saturating_sub(self.elapsed_ns)
     }
 
     /// The window of a step, nanoseconds.
@@ -382,10 +381,6 @@ impl CapacitySearch {
             (_, None, Some(_)) => 1 + STEPS_TO_BISECT,
             (_, _, None) => STEPS_TO_BRACKET + STEPS_TO_BISECT,
         };
-        let next_ns = match steps {
-            0 => 0,
-            _ => plan.step_ns(next.window_ns),
-        };
         let near = match next.stage {
             CapacityStage::LowLoad => plan.first_per_s,
             _ => rates.met().unwrap_or(next.rate_per_s),
@@ -394,18 +389,16 @@ impl CapacitySearch {
         let usual_ns = plan.step_ns(plan.window_for(near, is_longer));
         let longer_ns = plan.step_ns(plan.window_for(near, true));
         let again = rates.miss_to_look_at_again();
-        let looks = u64::from(rates.confirmations() == 0 && rates.is_miss_uncertain())
-            + again.map_or(0, |looks| looks.left as u64);
+        let looks = again.map_or(0, |looks| looks.left as u64);
         let expected_ns = usual_ns
-            .saturating_mul(steps.saturating_sub(1))
-            .saturating_add(next_ns)
+            .saturating_mul(steps)
             .saturating_add(longer_ns.saturating_mul(looks))
             .saturating_add(self.confirmations_ns(near));
-        self.left_ns().unwrap_or(u64::MAX).min(expected_ns)
+        self.left_ns().min(expected_ns)
     }
 
-    fn finish(&mut self, result: CapacityResult) {
-        self.end = Some(result);
+    fn finish(&mut self, end: CapacityEnd) {
+        self.end = Some(end);
         self.next = None;
     }
 
@@ -417,14 +410,24 @@ impl CapacitySearch {
     /// What was found; where the search is not over and no rate is confirmed, that there is
     /// nothing, for this reason.
     pub(crate) fn result_unless_over(&self, reason: &str) -> CapacityResult {
-        let end = self.end.clone();
-        end.unwrap_or_else(|| {
-            if self.rates.is_confirmed() {
-                self.rates.answer(&self.plan)
-            } else {
-                self.rates.nothing(reason)
-            }
-        })
+        let end = match &self.end {
+            Some(end) => end.clone(),
+            None if self.rates.is_confirmed() => self.rates.answer(&self.plan),
+            None => CapacityEnd::nothing(reason),
+        };
+        CapacityResult {
+            end,
+            met_per_s: self.rates.met(),
+            missed_per_s: self.rates.missed_per_s(),
+            confirmations: self.rates.confirmations(),
+        }
+    }
+}
+
+impl CapacityEnd {
+    fn nothing(reason: &str) -> Self {
+        let reason = reason.to_owned();
+        Self::Nothing { reason }
     }
 }
 
@@ -440,10 +443,10 @@ impl Capacity {
 }
 
 /// Rounds at the found rate, all of which have to hold the objectives.
-pub const CONFIRMATIONS: usize = 3;
+const CONFIRMATIONS: usize = 3;
 /// A server that answers less than this share of a rate is overloaded: what it answers is near to
 /// its capacity, and the rates on both sides of that are tried first.
-pub(super) const OVERLOADED: f64 = 0.9;
+const OVERLOADED: f64 = 0.9;
 const AROUND_ANSWERED: [f64; 2] = [0.95, 1.05];
 /// How far the rates that hold and miss may be apart, as a ratio less 1, where response times vary
 /// from window to window: what varies has no closer limit.
@@ -483,11 +486,11 @@ const LATE_LOOKS_LIMITED: usize = 1;
 
 /// A rate that missed, and the looks at it after the one below it was confirmed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LateLooks {
-    pub(super) rate_per_s: f64,
-    pub(super) done: usize,
+struct LateLooks {
+    rate_per_s: f64,
+    done: usize,
     /// One at least.
-    pub(super) left: usize,
+    left: usize,
 }
 
 /// A rate that held.
@@ -502,21 +505,21 @@ struct Held {
 
 /// The rates that held and those that missed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rates {
+struct Rates {
     /// The rates that held, but those that did not hold again.
     held: Vec<Held>,
     /// The rates that missed, but those at or below one that held later.
     missed: Vec<Miss>,
     /// How often a rate that held proved too high.
-    pub(super) refuted: usize,
+    refuted: usize,
     /// Short windows that decided nothing.
-    pub(super) short_undecided: usize,
+    short_undecided: usize,
 }
 
 impl Rates {
     /// The rate of the step holds; `is_long`: by a window as long as that of a confirmation, which
     /// it then is.
-    pub(super) fn hold(&mut self, step: &CapacityStep, is_long: bool) {
+    fn hold(&mut self, step: &CapacityStep, is_long: bool) {
         let mut held = self.held.iter_mut();
         match held.find(|held| held.rate_per_s == step.rate_per_s) {
             Some(held) => held.confirmations += usize::from(is_long),
@@ -530,7 +533,7 @@ impl Rates {
     }
 
     /// The rate of the step missed; `is_long`: by a window as long as that of a confirmation.
-    pub(super) fn miss(&mut self, step: &CapacityStep, is_long: bool) {
+    fn miss(&mut self, step: &CapacityStep, is_long: bool) {
         let is_overloaded = is_overloaded(step);
         let mut held = self.held.iter_mut();
         let held = held.find(|held| held.rate_per_s == step.rate_per_s);
@@ -554,7 +557,7 @@ impl Rates {
     }
 
     /// This rate missed, for certain.
-    pub(super) fn miss_certainly(&mut self, rate_per_s: f64) {
+    fn miss_certainly(&mut self, rate_per_s: f64) {
         self.missed.push(Miss {
             rate_per_s,
             is_certain: true,
@@ -564,35 +567,35 @@ impl Rates {
 
     /// Whether short windows tell too little: a rate held that did not hold again, or they left
     /// open again and again what longer ones decide.
-    pub(super) fn vary(&self) -> bool {
+    fn vary(&self) -> bool {
         self.refuted > 0
             || self.short_undecided >= SHORT_UNDECIDED_MOST
             || self.held.iter().any(|held| held.misses > 0)
     }
 
     /// How many times the rate that holds the one that misses may be in the end.
-    pub(super) fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
+    fn ratio_most(&self, plan: &CapacityPlan) -> f64 {
         let least = if self.vary() { TOLERANCE_VARYING } else { 0.0 };
         1.0 + plan.tolerance.max(least)
     }
 
     /// Whether brunt was the limit at a rate that missed.
-    pub(super) fn has_limit_of_brunt(&self) -> bool {
+    fn has_limit_of_brunt(&self) -> bool {
         self.missed.iter().any(|miss| miss.is_brunts)
     }
 
     /// The highest rate that holds.
-    pub(super) fn met(&self) -> Option<f64> {
+    fn met(&self) -> Option<f64> {
         Some(self.highest_held()?.rate_per_s)
     }
 
     /// How often the highest rate that holds was confirmed.
-    pub(super) fn confirmations(&self) -> usize {
+    fn confirmations(&self) -> usize {
         self.highest_held().map_or(0, |held| held.confirmations)
     }
 
     /// Whether it was confirmed as often as it has to be.
-    pub(super) fn is_confirmed(&self) -> bool {
+    fn is_confirmed(&self) -> bool {
         self.confirmations() >= CONFIRMATIONS
     }
 
@@ -608,18 +611,18 @@ impl Rates {
     }
 
     /// The lowest rate that missed.
-    pub(super) fn missed_per_s(&self) -> Option<f64> {
+    fn missed_per_s(&self) -> Option<f64> {
         Some(self.lowest_miss()?.rate_per_s)
     }
 
     /// Whether the lowest rate that missed did so in a short window alone.
-    pub(super) fn is_miss_uncertain(&self) -> bool {
+    fn is_miss_uncertain(&self) -> bool {
         self.lowest_miss().is_some_and(|miss| !miss.is_certain)
     }
 
     /// The looks at the lowest rate that missed, if that may have been the machine at that time:
     /// the server answered nearly all of it, and it was not looked at as often as it may be.
-    pub(super) fn miss_to_look_at_again(&self) -> Option<LateLooks> {
+    fn miss_to_look_at_again(&self) -> Option<LateLooks> {
         let lowest = self.lowest_miss();
         let miss = lowest.filter(|miss| miss.answered_per_s.is_none())?;
         let is_late = |other: &&Miss| other.is_late && other.rate_per_s == miss.rate_per_s;
@@ -638,7 +641,7 @@ impl Rates {
     }
 
     /// A rate near to what an overloaded server answered, between those that hold and miss.
-    pub(super) fn near_answered(&self, plan: &CapacityPlan) -> Option<f64> {
+    fn near_answered(&self, plan: &CapacityPlan) -> Option<f64> {
         let miss = self.lowest_miss()?;
         let answered = miss.answered_per_s?;
         let (low, high) = (self.met().unwrap_or(plan.least_per_s), miss.rate_per_s);
@@ -651,49 +654,27 @@ impl Rates {
     }
 
     /// Whether brunt was the limit at the lowest rate that missed.
-    pub(super) fn ends_at_brunt(&self) -> bool {
+    fn ends_at_brunt(&self) -> bool {
         self.lowest_miss().is_some_and(|miss| miss.is_brunts)
     }
 
-    /// The answer where the search ends with nothing more than this.
-    pub(super) fn bracket(&self) -> CapacityResult {
-        match self.missed_per_s() {
-            Some(limited_per_s) if self.ends_at_brunt() => CapacityResult::ClientLimited {
-                rate_per_s: self.met(),
-                limited_per_s,
-            },
-            missed_per_s => CapacityResult::Bracket {
-                met_per_s: self.met(),
-                missed_per_s,
-                confirmations: self.confirmations(),
-            },
+    /// How the search ends with nothing more than this.
+    fn bracket(&self) -> CapacityEnd {
+        if self.ends_at_brunt() {
+            CapacityEnd::ClientLimited
+        } else {
+            CapacityEnd::Bracket
         }
     }
 
-    /// No answer, for this reason.
-    pub(super) fn nothing(&self, reason: &str) -> CapacityResult {
-        CapacityResult::Nothing {
-            reason: reason.to_owned(),
-            met_per_s: self.met(),
-            missed_per_s: self.missed_per_s(),
-        }
-    }
-
-    /// The answer once the highest rate that holds is confirmed.
-    pub(super) fn answer(&self, plan: &CapacityPlan) -> CapacityResult {
+    /// How the search ends once the highest rate that holds is confirmed.
+    fn answer(&self, plan: &CapacityPlan) -> CapacityEnd {
         let tolerance = self.ratio_most(plan);
         match (self.met(), self.missed_per_s()) {
-            (Some(rate_per_s), Some(missed_per_s))
-                if missed_per_s <= rate_per_s * tolerance && !self.ends_at_brunt() =>
-            {
-                CapacityResult::Found {
-                    rate_per_s,
-                    missed_per_s,
-                }
+            (Some(met), Some(missed)) if missed <= met * tolerance && !self.ends_at_brunt() => {
+                CapacityEnd::Found
             }
-            (Some(rate_per_s), None) if rate_per_s >= plan.most_per_s => {
-                CapacityResult::AtLeast { rate_per_s }
-            }
+            (Some(met), None) if met >= plan.most_per_s => CapacityEnd::AtLeast,
             _ => self.bracket(),
         }
     }

@@ -1,6 +1,6 @@
-//! Whether one server is faster than another, from rounds of load on both that took turns, from a
-//! stored run of each, or from a search for the capacity of each. What is stored are the rounds:
-//! what they show is worked out when they are read.
+//! Whether one server is faster than another, from rounds of load on both that took turns, or from
+//! a stored run of each. What is stored are the rounds: what they show is worked out when they are
+//! read.
 
 pub(crate) mod paired;
 #[cfg(test)]
@@ -16,8 +16,8 @@ use crate::comparison::paired::{Paired, hodges_lehmann, pairs_least};
 use crate::round_record::{CLIENT_LIMITED, DISTURBED, round_quantile};
 use crate::statistics::median;
 use crate::{
-    Capacity, CapacityResult, Effect, ExperimentKind, Judged, NoInterval, PAIRS_MAX, Quantile,
-    ROUND_QUANTILES, ResponseQuantiles, RoundRecord, Verdict,
+    Effect, ExperimentKind, Judged, PAIRS_MAX, Quantile, ROUND_QUANTILES, ResponseQuantiles,
+    RoundRecord, Verdict,
 };
 
 /// Most servers of a comparison.
@@ -44,8 +44,6 @@ pub struct ComparedSide {
     /// The rounds of the side, in the order in which they were measured. Rounds at the same place
     /// of all sides were measured one after another.
     pub rounds: Vec<RoundRecord>,
-    /// The search for the highest rate that holds the objectives; null without objectives.
-    pub capacity: Option<Capacity>,
     /// The intervals of the only round, which is a run that was stored before; absent where rounds
     /// took turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,8 +112,7 @@ pub struct ComparedRounds {
     pub load: Option<Plan>,
     /// Machine, first server and client of the comparison.
     pub environment: Environment,
-    /// What is compared: throughput of a closed loop, response times at equal rates, or the highest
-    /// rate that holds objectives.
+    /// What is compared: throughput of a closed loop, or response times at equal rates.
     pub compared: Vec<Compared>,
     /// Changes that are too large, by `--fail-if`.
     pub limits: Vec<ChangeLimit>,
@@ -166,14 +163,12 @@ pub enum ComparisonOutcome {
     Undecided,
 }
 
-/// Two sides and what was found.
+/// A side and what was found of it beside the first one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedPair {
-    /// The place of the first side, from 0.
-    pub first: usize,
-    /// The place of the other one.
-    pub second: usize,
-    /// What their rounds show.
+    /// The place of the side, from 0.
+    pub place: usize,
+    /// What the rounds of the two show.
     pub comparison: Comparison,
 }
 
@@ -200,15 +195,13 @@ impl ComparedRounds {
         };
         let looks = self.looks.unwrap_or(1).clamp(1, LOOKS_MAX) as usize;
         let figures = self.compared.len() * others.len() * looks;
-        let mut pairs = Vec::new();
-        for (other, second) in others.iter().zip(1..) {
-            pairs.extend(self.compared.iter().map(|&compared| ComparedPair {
-                first: 0,
-                second,
-                comparison: comparison(compared, first, other, figures),
-            }));
-        }
-        pairs
+        let of_side = |(place, other)| {
+            self.compared.iter().map(move |&compared| ComparedPair {
+                place,
+                comparison: Comparison::of(compared, first, other, figures),
+            })
+        };
+        (1..).zip(others).flat_map(of_side).collect()
     }
 
     /// How many pairs of rounds are complete.
@@ -276,25 +269,6 @@ impl ComparedRounds {
     }
 }
 
-fn comparison(
-    compared: Compared,
-    first: &ComparedSide,
-    other: &ComparedSide,
-    figures: usize,
-) -> Comparison {
-    if compared == Compared::CapacityPerS {
-        return Comparison::of_searches(first.capacity.as_ref(), other.capacity.as_ref());
-    }
-    match (&first.single_run, &other.single_run) {
-        (Some(of_first), Some(of_other)) => Comparison::of_single_runs(
-            compared,
-            (first.rounds.first(), of_first),
-            (other.rounds.first(), of_other),
-        ),
-        _ => Comparison::of(compared, &first.rounds, &other.rounds, figures),
-    }
-}
-
 /// A difference below this is not worth a claim, however sure it is.
 const CHANGE_LEAST: f64 = 0.01;
 /// Share of the pairs that may be dropped. Pairs that do not count are made up for by half as many
@@ -314,9 +288,6 @@ pub enum Basis {
     /// A stored run of each side: how each varied over its window is in the interval, and how runs
     /// vary from one to the next is not.
     SingleRuns,
-    /// A search of each side: the interval goes from the rates that held to those that missed, and
-    /// how searches vary is not in it.
-    Searches,
 }
 
 /// Where brunt was the limit of one side, its throughput is known only to be no less.
@@ -329,14 +300,14 @@ pub enum Bound {
     AtMost,
 }
 
-/// What rounds, runs or searches of two sides show.
+/// What rounds or runs of two sides show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// What was compared.
     pub compared: Compared,
     /// What the comparison rests on.
     pub basis: Basis,
-    /// How many pairs of rounds were made; 1 of stored runs and of searches.
+    /// How many pairs of rounds were made; 1 of stored runs.
     pub pairs: usize,
     /// The pairs that do not count, from 0, and why.
     pub dropped: Vec<(usize, String)>,
@@ -376,11 +347,20 @@ pub enum Claim {
 }
 
 impl Comparison {
-    /// Compares two sides whose rounds at the same place were made one after the other. The
-    /// comparison is one of `figures` that are made at once.
-    pub fn of(compared: Compared, a: &[RoundRecord], b: &[RoundRecord], figures: usize) -> Self {
-        let pairs = a.iter().zip(b);
-        Self::of_values(compared, pairs.map(|(a, b)| pair(compared, a, b)), figures)
+    /// Compares two sides, whose rounds at the same place were made one after the other, or which
+    /// have a stored run each. The comparison is one of `figures` that are made at once.
+    pub fn of(compared: Compared, a: &ComparedSide, b: &ComparedSide, figures: usize) -> Self {
+        if let (Some(of_a), Some(of_b)) = (&a.single_run, &b.single_run) {
+            let (a, b) = ((a.rounds.first(), of_a), (b.rounds.first(), of_b));
+            let mut found = Self::nothing(compared, Basis::SingleRuns);
+            if let Err(reason) = found.take_single_runs(a, b) {
+                found.claim = Claim::Nothing(reason);
+            }
+            return found;
+        }
+        let pairs = a.rounds.iter().zip(&b.rounds);
+        let pairs = pairs.map(|(a, b)| Pair::of(measured(compared, a)?, measured(compared, b)?));
+        Self::of_values(compared, pairs, figures)
     }
 
     /// Compares pairs of values. A value that is an error says why its pair does not count. The
@@ -431,7 +411,8 @@ impl Comparison {
             disturbed: pairs.iter().filter(|pair| pair.is_disturbed).count(),
             p_value: paired.and_then(|paired| paired.p_value),
             noise,
-            ..Self::nothing(compared, Basis::Pairs, medians(&values), String::new())
+            medians: medians(&values),
+            ..Self::nothing(compared, Basis::Pairs)
         };
         match paired {
             Some(paired) => {
@@ -473,67 +454,36 @@ impl Comparison {
         }
     }
 
-    /// Compares a stored run of each side: its figures, and the intervals that it has by itself.
-    pub fn of_single_runs(
-        compared: Compared,
-        a: (Option<&RoundRecord>, &SingleRun),
-        b: (Option<&RoundRecord>, &SingleRun),
-    ) -> Self {
-        let figure = |(round, single): (Option<&RoundRecord>, &SingleRun)| {
+    /// Takes what a stored run of each side shows: its figures, and the intervals that it has by
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be said.
+    fn take_single_runs(&mut self, a: SingleSide<'_>, b: SingleSide<'_>) -> Result<(), String> {
+        let compared = self.compared;
+        let figure = |(round, single): SingleSide<'_>| {
             let round = round.ok_or("no figures are stored")?;
-            // How runs vary is not in the interval of one.
-            if is_disturbed(compared, round) {
-                return Err(DISTURBED.to_owned());
+            match measured(compared, round)? {
+                // How runs vary is not in the interval of one.
+                (_, Standing::Disturbed) => Err(DISTURBED.to_owned()),
+                measured => Ok((measured, single.range(compared))),
             }
-            Ok((measured(compared, round)?, single.range(compared)))
         };
-        let (a, b) = match both(figure(a), figure(b)) {
-            Ok(both) => both,
-            Err(reason) => return Self::nothing(compared, Basis::SingleRuns, None, reason),
-        };
-        let nothing = |medians, reason| Self::nothing(compared, Basis::SingleRuns, medians, reason);
-        let pair = match Pair::of(a.0, b.0) {
-            Ok(pair) => pair,
-            Err(reason) => return nothing(None, format!("neither counts ({reason})")),
-        };
-        let medians = Some((pair.a, pair.b));
-        let ratio = both(a.1, b.1).and_then(|ranges| {
-            let ratio = log_ratio((pair.a, ranges.0), (pair.b, ranges.1));
-            ratio.ok_or_else(|| "an interval reaches down to 0".to_owned())
-        });
-        let mut ratio = match ratio {
-            Ok(ratio) => ratio,
-            Err(reason) => return nothing(medians, reason),
-        };
+        let (a, b) = both(figure(a), figure(b))?;
+        let pair = Pair::of(a.0, b.0).map_err(|reason| format!("neither counts ({reason})"))?;
+        self.medians = Some((pair.a, pair.b));
+        let ranges = both(a.1, b.1)?;
+        let ratio = log_ratio((pair.a, ranges.0), (pair.b, ranges.1));
+        let mut ratio = ratio.ok_or("an interval reaches down to 0")?;
         match pair.bound {
             Some(Bound::AtLeast) => ratio.high = f64::INFINITY,
             Some(Bound::AtMost) => ratio.low = f64::NEG_INFINITY,
             None => {}
         }
-        let mut found = nothing(medians, String::new());
-        found.take(
-            ratio.change(),
-            CHANGE_LEAST,
-            usize::from(pair.bound.is_some()),
-        );
-        found
-    }
-
-    /// Compares the capacities that a search of each side found.
-    pub fn of_searches(a: Option<&Capacity>, b: Option<&Capacity>) -> Self {
-        let (compared, basis) = (Compared::CapacityPerS, Basis::Searches);
-        let ((a, a_missed), (b, b_missed)) = match both(searched(a), searched(b)) {
-            Ok(both) => both,
-            Err(reason) => return Self::nothing(compared, basis, None, reason),
-        };
-        let change = Effect {
-            value: b / a - 1.0,
-            low: b / a_missed - 1.0,
-            high: b_missed / a - 1.0,
-        };
-        let mut found = Self::nothing(compared, basis, Some((a, b)), String::new());
-        found.take(change, CHANGE_LEAST, 0);
-        found
+        let bounds = usize::from(pair.bound.is_some());
+        self.take(ratio.change(), CHANGE_LEAST, bounds);
+        Ok(())
     }
 
     /// Whether nothing can be said.
@@ -541,27 +491,25 @@ impl Comparison {
         matches!(self.claim, Claim::Nothing(_))
     }
 
-    fn nothing(
-        compared: Compared,
-        basis: Basis,
-        medians: Option<(f64, f64)>,
-        reason: String,
-    ) -> Self {
+    fn nothing(compared: Compared, basis: Basis) -> Self {
         Self {
             compared,
             basis,
             pairs: 1,
             dropped: Vec::new(),
             disturbed: 0,
-            medians,
+            medians: None,
             change: None,
             bound: None,
             p_value: None,
             noise: None,
-            claim: Claim::Nothing(reason),
+            claim: Claim::Nothing(String::new()),
         }
     }
 }
+
+/// The only round of a side, and its intervals.
+type SingleSide<'a> = (Option<&'a RoundRecord>, &'a SingleRun);
 
 /// Both values, or why one of the two does not count, or why neither does.
 fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String> {
@@ -573,28 +521,44 @@ fn both<T>(a: Result<T, String>, b: Result<T, String>) -> Result<(T, T), String>
     }
 }
 
-/// The rate that holds and the one that misses; or why there are not both.
-fn searched(capacity: Option<&Capacity>) -> Result<(f64, f64), String> {
-    let capacity = capacity.ok_or("no search was made")?;
-    Err(match capacity.result() {
-        CapacityResult::Found {
-            rate_per_s: met,
-            missed_per_s: missed,
-        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
-        CapacityResult::Found { .. } => "the rates are none".to_owned(),
-        CapacityResult::AtLeast { .. } => "no rate missed, up to --max-rate".to_owned(),
-        CapacityResult::ClientLimited { .. } => CLIENT_LIMITED.to_owned(),
-        CapacityResult::NotMet { .. } | CapacityResult::Impossible { .. } => {
-            "no rate held".to_owned()
+/// How a round stands to what is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It is a measurement.
+    Measured,
+    /// It is known to be no less: brunt was the limit of the throughput.
+    NoLess,
+    /// Others took CPUs that the round needed.
+    Disturbed,
+}
+
+impl Standing {
+    /// How a round stands, or why it says nothing.
+    fn of(compared: Compared, round: &RoundRecord) -> Result<Self, String> {
+        match (round.verdict, compared) {
+            // What a server spends on a reply it spends also where others take CPUs, or brunt
+            // limits the rate.
+            (Verdict::Disturbed | Verdict::ClientLimited, Compared::ServerCpu) => {
+                return Ok(Self::Measured);
+            }
+            (Verdict::Disturbed, _) => return Ok(Self::Disturbed),
+            (Verdict::ClientLimited, Compared::SuccessesPerS)
+                if round.successes_per_s.is_some() =>
+            {
+                return Ok(Self::NoLess);
+            }
+            // Brunt's own part of other quantiles may make it the limit, and this one be the
+            // server's. A response time at a rate that brunt did not keep is no bound of anything.
+            (Verdict::ClientLimited, _) => {
+                let own = round.own_parts.as_ref().zip(compared.quantile_name());
+                if let Some((parts, name)) = own {
+                    return parts.get(name).cloned().map_or(Ok(Self::Measured), Err);
+                }
+            }
+            _ => {}
         }
-        CapacityResult::Bracket {
-            met_per_s: Some(met),
-            missed_per_s: Some(missed),
-            ..
-        } if met > 0.0 && missed.is_finite() => return Ok((met, missed)),
-        CapacityResult::Bracket { .. } => "the budget was over".to_owned(),
-        CapacityResult::Nothing { reason, .. } => reason,
-    })
+        round.is_no_measurement().map_or(Ok(Self::Measured), Err)
+    }
 }
 
 /// What was measured of a pair of rounds, or of runs.
@@ -609,20 +573,19 @@ struct Pair {
 }
 
 impl Pair {
-    /// A pair of two values of undisturbed rounds, each with whether it is a bound. Two bounds say
-    /// nothing of their ratio.
-    fn of(a: (f64, bool), b: (f64, bool)) -> Result<Self, String> {
+    /// A pair of two values, or why it does not count: two bounds say nothing of their ratio.
+    fn of(a: (f64, Standing), b: (f64, Standing)) -> Result<Self, String> {
         let bound = match (a.1, b.1) {
-            (true, true) => return Err(CLIENT_LIMITED.to_owned()),
-            (true, false) => Some(Bound::AtMost),
-            (false, true) => Some(Bound::AtLeast),
-            (false, false) => None,
+            (Standing::NoLess, Standing::NoLess) => return Err(CLIENT_LIMITED.to_owned()),
+            (Standing::NoLess, _) => Some(Bound::AtMost),
+            (_, Standing::NoLess) => Some(Bound::AtLeast),
+            _ => None,
         };
         Ok(Self {
             a: a.0,
             b: b.0,
             bound,
-            is_disturbed: false,
+            is_disturbed: [a.1, b.1].contains(&Standing::Disturbed),
         })
     }
 
@@ -637,71 +600,25 @@ impl Pair {
     }
 }
 
-/// What is compared, measured of a pair of rounds; or why the pair does not count.
-fn pair(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> Result<Pair, String> {
-    let pair = Pair::of(measured(compared, a)?, measured(compared, b)?)?;
-    Ok(Pair {
-        is_disturbed: is_disturbed(compared, a) || is_disturbed(compared, b),
-        ..pair
-    })
-}
-
 /// Whether another pair of rounds may count in the place of this one. What one pair has too few
 /// replies for, another has too few for as well.
-pub(crate) fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
-    let [a_bound, b_bound] = [a, b].map(|round| is_bound(compared, round));
-    let is_spoilt = |round| !says(compared, round) || is_disturbed(compared, round);
-    a_bound && b_bound || is_spoilt(a) || is_spoilt(b)
+fn is_lost(compared: Compared, a: &RoundRecord, b: &RoundRecord) -> bool {
+    let stand = [a, b].map(|round| Standing::of(compared, round));
+    let counts = |stand: &Result<Standing, String>| *stand == Ok(Standing::Measured);
+    let is_bound = |stand: &Result<Standing, String>| *stand == Ok(Standing::NoLess);
+    !(stand.iter().all(|stand| counts(stand) || is_bound(stand)) && stand.iter().any(counts))
 }
 
-/// Whether a round says something of what is compared. What a server spends on a reply it spends
-/// also where brunt limits the rate.
-fn says(compared: Compared, round: &RoundRecord) -> bool {
-    is_bound(compared, round)
-        || is_of_server(compared, round)
-        || compared == Compared::ServerCpu && round.verdict == Verdict::ClientLimited
-        || round.verdict == Verdict::Disturbed
-        || round.is_no_measurement().is_none()
-}
-
-/// Whether a quantile is the server's where brunt's own part of others makes brunt the limit.
-fn is_of_server(compared: Compared, round: &RoundRecord) -> bool {
-    let parts = round.own_parts.as_ref().zip(compared.quantile_name());
-    round.verdict == Verdict::ClientLimited
-        && parts.is_some_and(|(parts, name)| !parts.contains_key(name))
-}
-
-/// Whether others took CPUs that a round needed. What a server spends on a reply it spends then,
-/// too.
-fn is_disturbed(compared: Compared, round: &RoundRecord) -> bool {
-    compared != Compared::ServerCpu && round.verdict == Verdict::Disturbed
-}
-
-/// Whether what is compared of a round is known to be no less: brunt was the limit of its
-/// throughput. A response time at a rate that brunt did not keep is no bound of anything.
-fn is_bound(compared: Compared, round: &RoundRecord) -> bool {
-    compared == Compared::SuccessesPerS
-        && round.verdict == Verdict::ClientLimited
-        && round.successes_per_s.is_some()
-}
-
-/// What is compared, measured of one round, with whether it is a bound; or why it does not count.
-fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, bool), String> {
-    let is_bound = is_bound(compared, round);
-    if !says(compared, round)
-        && let Some(reason) = round.is_no_measurement()
-    {
-        let own = round.own_parts.as_ref().zip(compared.quantile_name());
-        let own = own.and_then(|(parts, name)| parts.get(name));
-        return Err(own.cloned().unwrap_or(reason));
-    }
+/// What is compared, measured of one round, and how it stands; or why it does not count.
+fn measured(compared: Compared, round: &RoundRecord) -> Result<(f64, Standing), String> {
+    let standing = Standing::of(compared, round)?;
     let missing = || match round.missing.get(compared.key()) {
         Some(reason) => reason.clone(),
         None if compared == Compared::ServerCpu => "the server's CPU time is not known".to_owned(),
         None => "nothing was measured".to_owned(),
     };
     let found = compared.figure(round).filter(|value| *value > 0.0);
-    Ok((found.ok_or_else(missing)?, is_bound))
+    Ok((found.ok_or_else(missing)?, standing))
 }
 
 /// What each side differs from itself by, from one pair to the next.
@@ -772,8 +689,6 @@ pub enum Compared {
     SuccessesPerS,
     /// A quantile (0 to 1) of the response time, one of [`crate::ROUND_QUANTILES`]: less is better.
     ResponseQuantile(f64),
-    /// The highest rate that holds objectives: more is better.
-    CapacityPerS,
     /// CPU time of the server per successful reply: less is better.
     ServerCpu,
 }
@@ -792,7 +707,7 @@ impl Compared {
         match self {
             Self::SuccessesPerS => "successes_per_s",
             Self::ResponseQuantile(_) => self.quantile_name().unwrap_or_default(),
-            Self::ServerCpu | Self::CapacityPerS => "",
+            Self::ServerCpu => "",
         }
     }
 
@@ -802,14 +717,12 @@ impl Compared {
             Self::SuccessesPerS => round.successes_per_s,
             Self::ResponseQuantile(q) => round.response.quantile_ns(q).map(|ns| ns as f64),
             Self::ServerCpu => round.server_cpu_ns_per_reply(),
-            // That of a search is no figure of a round.
-            Self::CapacityPerS => None,
         }
     }
 
     /// Whether more of it is better.
     pub fn is_better_if_more(self) -> bool {
-        matches!(self, Self::SuccessesPerS | Self::CapacityPerS)
+        self == Self::SuccessesPerS
     }
 }
 
@@ -840,33 +753,29 @@ pub struct SingleRun {
 impl SingleRun {
     /// The intervals of a run, which is stored in `file`.
     pub fn of(judged: &Judged<'_>, file: String) -> Self {
-        let mut single = Self {
-            file,
-            brunt_version: judged.run.brunt_version.clone(),
-            ranges: BTreeMap::new(),
-            missing: BTreeMap::new(),
-        };
         let rate = judged.successes_interval();
         let rate = rate.map(|interval| [interval.low_per_s, interval.high_per_s]);
-        single.take("successes_per_s", rate);
+        let mut all = vec![("successes_per_s", rate)];
         for (name, q) in ROUND_QUANTILES {
             // Why a quantile is not known stands in the round's own record.
             if let Quantile::Known { interval, .. } = judged.response_quantile(q) {
                 let ends = interval.map(|found| [found.low_ns, found.high_ns]);
-                single.take(name, ends.map(|ends| ends.map(|ns| ns as f64)));
+                all.push((name, ends.map(|ends| ends.map(|ns| ns as f64))));
             }
         }
-        single
-    }
-
-    fn take(&mut self, name: &str, interval: Result<[f64; 2], NoInterval>) {
-        match interval {
-            Ok([low, high]) => {
-                self.ranges.insert(name.to_owned(), Range { low, high });
+        let (mut ranges, mut missing) = (BTreeMap::new(), BTreeMap::new());
+        for (name, interval) in all {
+            let name = name.to_owned();
+            match interval {
+                Ok([low, high]) => drop(ranges.insert(name, Range { low, high })),
+                Err(reason) => drop(missing.insert(name, reason.to_string())),
             }
-            Err(reason) => {
-                self.missing.insert(name.to_owned(), reason.to_string());
-            }
+        }
+        Self {
+            file,
+            brunt_version: judged.run.brunt_version.clone(),
+            ranges,
+            missing,
         }
     }
 

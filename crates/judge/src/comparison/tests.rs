@@ -1,5 +1,6 @@
 //! Comparisons of runs: what they claim, and what they leave open.
 
+use super::Standing::{Disturbed, Measured, NoLess};
 use super::*;
 use brunt_record::Environment;
 
@@ -21,7 +22,7 @@ fn of_pairs(pairs: impl Iterator<Item = Result<Pair, String>>) -> Comparison {
 
 fn comparison(a: &[f64], b: &[f64]) -> Comparison {
     let pairs = a.iter().zip(b);
-    of_pairs(pairs.map(|(a, b)| Pair::of((*a, false), (*b, false))))
+    of_pairs(pairs.map(|(a, b)| Pair::of((*a, Measured), (*b, Measured))))
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn rounds_that_do_not_count_are_dropped_with_their_pairs() {
             if place < count {
                 Err("why".to_owned())
             } else {
-                Pair::of((*a, false), (*a, false))
+                Pair::of((*a, Measured), (*a, Measured))
             }
         }))
     };
@@ -89,11 +90,9 @@ fn disturbed_pairs_count_where_there_is_nothing_better() {
     let with = |disturbed: usize, of: usize| {
         let pairs = A.iter().cycle().take(of).enumerate();
         of_pairs(pairs.map(|(place, a)| {
-            let pair = Pair::of((*a, false), (*a * 1.05, false))?;
-            Ok(Pair {
-                is_disturbed: place < disturbed,
-                ..pair
-            })
+            let is_disturbed = place < disturbed;
+            let standing = if is_disturbed { Disturbed } else { Measured };
+            Pair::of((*a, standing), (*a * 1.05, Measured))
         }))
     };
     for (disturbed, of, dropped) in [(0, 10, 0), (5, 15, 5), (8, 15, 0), (3, 8, 0), (10, 10, 0)] {
@@ -105,22 +104,33 @@ fn disturbed_pairs_count_where_there_is_nothing_better() {
     let mut record = RoundRecord::of(&Judged::of(&steady_run()));
     record.verdict = Verdict::Disturbed;
     for compared in [Compared::SuccessesPerS, Compared::ResponseQuantile(0.5)] {
-        let pair = pair(compared, &record, &record).expect("it counts");
-        assert!(pair.is_disturbed);
+        assert_eq!(Standing::of(compared, &record), Ok(Disturbed));
         assert!(is_lost(compared, &record, &record), "another is made");
     }
     assert!(!is_lost(Compared::ServerCpu, &record, &record));
     let single = SingleRun::of(&Judged::of(&steady_run()), "a.json".to_owned());
-    let side = (Some(&record), &single);
-    let runs = Comparison::of_single_runs(Compared::SuccessesPerS, side, side);
+    let side = side(vec![record], Some(single));
+    let runs = Comparison::of(Compared::SuccessesPerS, &side, &side, 1);
     assert!(runs.is_nothing(), "one run does not show how runs vary");
+}
+
+/// A side with these rounds.
+fn side(rounds: Vec<RoundRecord>, single_run: Option<SingleRun>) -> ComparedSide {
+    ComparedSide {
+        label: None,
+        url: String::new(),
+        server: None,
+        rounds,
+        single_run,
+    }
 }
 
 /// The pairs of [`A`] and so many times that, with the places at which either is a bound.
 fn bounded(ratio: f64, is_bound: impl Fn(usize) -> (bool, bool)) -> Comparison {
     of_pairs(A.iter().enumerate().map(|(place, a)| {
+        let standing = |is_bound| if is_bound { NoLess } else { Measured };
         let (of_a, of_b) = is_bound(place);
-        Pair::of((*a, of_a), (a * ratio, of_b))
+        Pair::of((*a, standing(of_a)), (a * ratio, standing(of_b)))
     }))
 }
 
@@ -195,7 +205,7 @@ fn rounds_give_what_is_compared_or_why_they_do_not_count() {
     limited.verdict = Verdict::ClientLimited;
     assert_eq!(
         measured(Compared::SuccessesPerS, &limited),
-        Ok((rate, true))
+        Ok((rate, NoLess))
     );
     // Nothing follows of a response time from one at a rate that brunt did not keep.
     assert!(measured(Compared::ResponseQuantile(0.5), &limited).is_err());
@@ -208,7 +218,8 @@ fn rounds_give_what_is_compared_or_why_they_do_not_count() {
     ] {
         assert_eq!(is_lost(Compared::SuccessesPerS, a, b), lost, "{a:?} {b:?}");
     }
-    let (a, b) = ([whole.clone(), whole.clone()], [whole, broken]);
+    let a = side(vec![whole.clone(), whole.clone()], None);
+    let b = side(vec![whole, broken], None);
     let pairs = Comparison::of(Compared::SuccessesPerS, &a, &b, 1);
     assert_eq!((pairs.pairs, pairs.dropped.len()), (2, 1));
 }
@@ -219,8 +230,9 @@ fn two_runs_are_compared_by_their_own_intervals() {
     let record = RoundRecord::of(&Judged::of(&run));
     let single = SingleRun::of(&Judged::of(&run), "a.json".to_owned());
     let compare = |other: &RoundRecord, of_other: &SingleRun| {
-        let sides = ((Some(&record), &single), (Some(other), of_other));
-        Comparison::of_single_runs(Compared::SuccessesPerS, sides.0, sides.1)
+        let first = side(vec![record.clone()], Some(single.clone()));
+        let other = side(vec![other.clone()], Some(of_other.clone()));
+        Comparison::of(Compared::SuccessesPerS, &first, &other, 1)
     };
     let same = compare(&record, &single);
     assert_eq!((same.basis, same.pairs), (Basis::SingleRuns, 1));
@@ -262,61 +274,9 @@ fn two_runs_are_compared_by_their_own_intervals() {
     let reason = "the second does not count (it has no interval: why)".to_owned();
     assert_eq!(nothing.claim, Claim::Nothing(reason));
     assert!(nothing.medians.is_some() && nothing.change.is_none());
-    let none =
-        Comparison::of_single_runs(Compared::SuccessesPerS, (None, &single), (None, &single));
+    let empty = side(Vec::new(), Some(single));
+    let none = Comparison::of(Compared::SuccessesPerS, &empty, &empty, 1);
     let reason = "neither counts (no figures are stored)".to_owned();
-    assert_eq!(none.claim, Claim::Nothing(reason));
-}
-
-#[test]
-fn capacities_are_compared_by_what_held_and_missed() {
-    use crate::capacity::search::tests;
-    use crate::{CapacityOutcome, CapacityStage, CapacityStep};
-    let record = RoundRecord::of(&Judged::of(&steady_run()));
-    let step = |stage, rate_per_s, outcome| CapacityStep {
-        stage,
-        rate_per_s,
-        took_ns: 0,
-        outcome,
-        because: String::new(),
-        is_disturbed: false,
-        objectives: Vec::new(),
-        record: record.clone(),
-    };
-    let capacity = |held: f64, missed: f64| {
-        let bracket = CapacityStage::Bracket;
-        let confirmed = step(CapacityStage::Confirmation, held, CapacityOutcome::Met);
-        let mut steps = vec![
-            step(bracket, held, CapacityOutcome::Met),
-            step(bracket, missed, CapacityOutcome::Missed),
-        ];
-        steps.extend(std::iter::repeat_n(confirmed, crate::CONFIRMATIONS));
-        tests::capacity(tests::plan(held), steps)
-    };
-    let compare = |a: &Capacity, b: &Capacity| Comparison::of_searches(Some(a), Some(b));
-    let a = capacity(1_000.0, 1_020.0);
-    let less = compare(&a, &capacity(900.0, 918.0));
-    assert_eq!(less.claim, Claim::Differs);
-    assert_eq!(less.medians, Some((1_000.0, 900.0)));
-    let change = less.change.expect("both were found");
-    for (found, expected) in [
-        (change.value, -0.1),
-        (change.low, 900.0 / 1_020.0 - 1.0),
-        (change.high, 0.918 - 1.0),
-    ] {
-        assert!((found - expected).abs() < 1e-12, "{change:?}");
-    }
-    // What held of one lies below what missed of the other, and the other way about.
-    let same = compare(&a, &capacity(1_010.0, 1_030.0));
-    assert!(matches!(same.claim, Claim::NoDifference { visible } if visible > 0.01));
-    let mut broken_off = a.clone();
-    broken_off.steps.truncate(3);
-    let nothing = compare(&a, &broken_off);
-    let start = "the second does not count (";
-    let is_second = matches!(&nothing.claim, Claim::Nothing(why) if why.starts_with(start));
-    assert!(is_second, "{nothing:?}");
-    let none = Comparison::of_searches(None, None);
-    let reason = "neither counts (no search was made)".to_owned();
     assert_eq!(none.claim, Claim::Nothing(reason));
 }
 
@@ -337,7 +297,7 @@ fn limits_alone_decide_where_there_are_any() {
         is_rise: true,
     };
     // Of the quantiles nothing is known, of the server's CPU much.
-    let side = |cpus: f64| {
+    let with_cpus = |cpus: f64| {
         let mut round = RoundRecord::of(&Judged::of(&steady_run()));
         round.response = RoundResponse::default();
         round.server = Some(RoundUse {
@@ -345,14 +305,7 @@ fn limits_alone_decide_where_there_are_any() {
             system_cpus: Some(0.0),
             resident_bytes: None,
         });
-        ComparedSide {
-            label: None,
-            url: String::new(),
-            server: None,
-            rounds: vec![round; 10],
-            capacity: None,
-            single_run: None,
-        }
+        side(vec![round; 10], None)
     };
     let quantile = Compared::ResponseQuantile(0.99);
     for (cpus, limits, outcome) in [
@@ -372,7 +325,7 @@ fn limits_alone_decide_where_there_are_any() {
             pairs_planned: None,
             looks: None,
             ended_early: None,
-            sides: vec![side(1.0), side(cpus)],
+            sides: vec![with_cpus(1.0), with_cpus(cpus)],
         };
         assert_eq!(found.outcome(), outcome, "{cpus}");
         assert_eq!(found.limits_that(LimitStands::Kept).len(), kept, "{cpus}");

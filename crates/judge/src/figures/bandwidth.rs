@@ -21,8 +21,6 @@ pub struct Bandwidth {
     pub window: StreamAccount,
     /// What the kernel counted over the lives of the streams.
     pub lifetime: StreamAccount,
-    /// Bytes in our sockets that no peer had acknowledged when their streams ended.
-    pub unacknowledged_bytes: u64,
     /// Over the whole run, bytes that were acknowledged beside those that the server counted as
     /// read; absent where its count was not read.
     pub up_counts: Option<CountBeside>,
@@ -111,7 +109,7 @@ pub(crate) fn bandwidth_intervals(run: &Run) -> Vec<BandwidthInterval> {
     let readings = records().map(|record| &record.readings);
     let fewest = readings.min_by_key(|readings| readings.len());
     let at_ns = fewest.into_iter().flatten().map(|reading| reading.at_ns);
-    let edges = edges_of(at_ns.collect());
+    let edges = edges_of(&at_ns.collect::<Vec<_>>());
     let interval = |pair: &[i64]| {
         let (from_ns, to_ns) = (pair[0], pair[1]);
         let length_s = (to_ns - from_ns) as f64 / 1e9;
@@ -133,26 +131,21 @@ pub(crate) fn bandwidth_intervals(run: &Run) -> Vec<BandwidthInterval> {
 
 /// The instants of readings, those left out that would begin or end a sliver; the first and the
 /// last one stay.
-fn edges_of(mut at_ns: Vec<i64>) -> Vec<i64> {
+fn edges_of(at_ns: &[i64]) -> Vec<i64> {
     let mut lengths: Vec<i64> = at_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
     lengths.sort_unstable();
     let usual_ns = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
     let least_ns = (usual_ns / SLIVER_PART).max(1);
-    let last_ns = at_ns.pop();
-    let mut edges: Vec<i64> = Vec::with_capacity(at_ns.len() + 1);
-    for at_ns in at_ns {
-        if edges.last().is_none_or(|edge| at_ns - edge >= least_ns) {
+    let mut edges: Vec<i64> = Vec::with_capacity(at_ns.len());
+    for &at_ns in at_ns.iter().rev() {
+        if edges.last().is_none_or(|edge| edge - at_ns >= least_ns) {
             edges.push(at_ns);
         }
     }
-    if let Some(last_ns) = last_ns {
-        while edges.len() > 1 && edges.last().is_some_and(|edge| last_ns - edge < least_ns) {
-            edges.pop();
-        }
-        if edges.last().is_none_or(|edge| last_ns > *edge) {
-            edges.push(last_ns);
-        }
+    if let (Some(edge), Some(first_ns)) = (edges.last_mut(), at_ns.first()) {
+        *edge = *first_ns;
     }
+    edges.reverse();
     edges
 }
 
@@ -178,8 +171,7 @@ impl Bandwidth {
             "no `brunt serve` was asked for its count at both edges of the window (--verify-url)";
         const NOT_READ: &str = "the kernel's accounts were not read at both edges of the window";
         let (mut window, mut lifetime) = (StreamAccount::default(), StreamAccount::default());
-        let (mut streams, mut unacknowledged_bytes) = (0_u64, 0_u64);
-        let (mut rtt_ns_sum, mut delivery_bytes_per_s) = (0_u64, 0_u64);
+        let (mut streams, mut rtt_ns_sum, mut delivery_bytes_per_s) = (0_u64, 0_u64, 0_u64);
         let (mut up_bytes_per_s, mut down_bytes_per_s) = (0.0, 0.0);
         let mut is_read = true;
         let mut of_each = Some(Vec::new());
@@ -187,7 +179,6 @@ impl Bandwidth {
             window.merge(&record.window);
             lifetime.merge(&record.lifetime);
             streams = streams.saturating_add(record.streams.into());
-            unacknowledged_bytes = unacknowledged_bytes.saturating_add(record.unacknowledged_bytes);
             rtt_ns_sum = rtt_ns_sum.saturating_add(record.smoothed_rtt_ns_sum);
             delivery_bytes_per_s = delivery_bytes_per_s.saturating_add(record.delivery_bytes_per_s);
             let interval_ns = record.interval_ns();
@@ -240,7 +231,6 @@ impl Bandwidth {
             down_bytes,
             window,
             lifetime,
-            unacknowledged_bytes,
             up_counts,
             down_counts,
             server_read_bytes_per_s: by_server(|window| window.bytes_received),
@@ -289,12 +279,12 @@ mod tests {
             // A late reading, and the one at the end of the window right behind it.
             (vec![0, 100, 200, 301, 302], vec![0, 100, 200, 302]),
             (vec![0, 100, 200, 299, 300, 302], vec![0, 100, 200, 302]),
-            (vec![0, 100, 195, 200, 300], vec![0, 100, 195, 300]),
+            (vec![0, 100, 195, 200, 300], vec![0, 100, 200, 300]),
             (vec![0, 100, 100, 200], vec![0, 100, 200]),
             (vec![0, 170, 200, 300], vec![0, 170, 200, 300]),
             (vec![7, 7, 7], vec![7]),
         ] {
-            assert_eq!(edges_of(readings.clone()), edges, "{readings:?}");
+            assert_eq!(edges_of(&readings), edges, "{readings:?}");
         }
     }
 }

@@ -167,9 +167,7 @@ impl Summary {
         let in_window = self.window.replies.total().saturating_add(in_flight);
         self.population.recorded.min(in_window)
     }
-}
 
-impl Summary {
     /// Adds up the workers of `agents`, which are some of `run`, and derives the figures.
     pub fn of(run: &Run, agents: &[AgentRecord]) -> Self {
         const NO_WINDOW: &str = "the measure phase has no length";

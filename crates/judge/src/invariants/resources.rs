@@ -19,44 +19,20 @@ const RECEIVE_BUFFER_BYTES: f64 = 6_291_456.0;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
-/// Memory that a run may use, in bytes: a sum in which connections and workers are never
-/// multiplied.
-struct Budget {
-    base: f64,
-    per_worker: f64,
-    per_connection: f64,
-    /// What a TLS session may keep of its own beside that: keys, and where its peer stops inside a
-    /// record, that.
-    per_tls_session: f64,
-    /// Times that what the plan itself holds may be in memory at once: a list is read and encoded.
-    plans: f64,
-    /// Times that a window that a server fills behind a gap may be in memory: what it sends in
-    /// pieces takes more room than it has bytes.
-    windows: f64,
-    /// Which of the protocol's budgets of its own state this goes with.
-    index: usize,
-}
-
-/// What an ordinary run stays under.
-const ORDINARY: Budget = Budget {
-    base: 48.0 * MIB,
-    per_worker: 24.0 * MIB,
-    per_connection: 8.0 * KIB,
-    per_tls_session: 20.0 * KIB,
-    plans: 1.5,
-    windows: 0.0,
-    index: 0,
-};
-/// What a run may need whose server leaves a large incomplete head on every connection.
-const REFUSED: Budget = Budget {
-    base: 64.0 * MIB,
-    per_worker: 32.0 * MIB,
-    per_connection: 80.0 * KIB,
-    per_tls_session: 64.0 * KIB,
-    plans: 2.0,
-    windows: 2.0,
-    index: 1,
-};
+/// Memory that a run may use is a sum in which connections and workers are never multiplied. It has
+/// room for a server that leaves a large incomplete head on every connection. Bytes of the process,
+/// of each worker and of each connection:
+const BASE_BYTES: f64 = 64.0 * MIB;
+const WORKER_BYTES: f64 = 32.0 * MIB;
+const CONNECTION_BYTES: f64 = 80.0 * KIB;
+/// What a TLS session may keep of its own beside that: keys, and where its peer stops inside a
+/// record, that.
+const TLS_SESSION_BYTES: f64 = 64.0 * KIB;
+/// Times that what the plan itself holds may be in memory at once: a list is read and encoded.
+const PLANS: f64 = 2.0;
+/// Times that a window that a server fills behind a gap may be in memory: what it sends in pieces
+/// takes more room than it has bytes.
+const WINDOWS: f64 = 2.0;
 /// What a place for a request takes on a connection.
 const PLACE_BYTES: f64 = 128.0;
 /// Copies of a request that wait on its connection to be taken by the kernel, where each is framed
@@ -67,57 +43,54 @@ const PAYLOAD_COPIES: f64 = 4.0;
 /// What a waiting arrival takes, 24 bytes, in a queue that has just grown to twice its size.
 const WAITING_BYTES: f64 = 3.0 * 24.0;
 
-impl Budget {
-    fn bytes(&self, facts: &Facts<'_>) -> f64 {
-        let agent = facts.agent();
-        let (share, negotiated) = (&agent.share, &agent.negotiated);
-        let workers = f64::from(share.workers);
-        let depth = f64::from(negotiated.depth);
-        let request = negotiated.request_bytes as f64;
-        let payload = request * PAYLOAD_COPIES * depth * (workers + 1.0);
-        let queue = WAITING_BYTES * f64::from(share.queue_max.unwrap_or(0));
-        let connections = f64::from(share.connections_most());
-        self.base
-            + self.per_worker * workers
-            + self.connection_bytes(agent) * connections
-            + payload
-            + queue
-            + self.asked_bytes(facts)
-    }
+/// Memory that an agent may use, bytes.
+fn memory_most_bytes(facts: &Facts<'_>) -> f64 {
+    let agent = facts.agent();
+    let (share, negotiated) = (&agent.share, &agent.negotiated);
+    let workers = f64::from(share.workers);
+    let depth = f64::from(negotiated.depth);
+    let request = negotiated.request_bytes as f64;
+    let payload = request * PAYLOAD_COPIES * depth * (workers + 1.0);
+    let queue = WAITING_BYTES * f64::from(share.queue_max.unwrap_or(0));
+    let connections = f64::from(share.connections_most());
+    BASE_BYTES
+        + WORKER_BYTES * workers
+        + connection_bytes(agent) * connections
+        + payload
+        + queue
+        + asked_bytes(facts)
+}
 
-    /// What a connection takes, with what TLS and the protocol add to it.
-    fn connection_bytes(&self, agent: &AgentRecord) -> f64 {
-        let (share, negotiated) = (&agent.share, &agent.negotiated);
-        let cost = negotiated.protocol.cost;
-        let is_tls = negotiated.tls.is_some();
-        let mut place = PLACE_BYTES;
-        if is_tls || cost.copies_units {
-            place += OWNED_COPIES * negotiated.request_bytes as f64;
-        }
-        let tls = if is_tls { self.per_tls_session } else { 0.0 };
-        let connections = share.connections_most();
-        let window = cost.window.map(|window| window.of_each(connections));
-        self.per_connection
-            + place * f64::from(negotiated.depth)
-            + tls
-            + cost.state_bytes_budgets[self.index] as f64
-            + self.windows * window.unwrap_or(0) as f64
+/// What a connection takes, with what TLS and the protocol add to it.
+fn connection_bytes(agent: &AgentRecord) -> f64 {
+    let (share, negotiated) = (&agent.share, &agent.negotiated);
+    let cost = negotiated.protocol.cost;
+    let is_tls = negotiated.tls.is_some();
+    let mut place = PLACE_BYTES;
+    if is_tls || cost.copies_units {
+        place += OWNED_COPIES * negotiated.request_bytes as f64;
     }
+    let tls = if is_tls { TLS_SESSION_BYTES } else { 0.0 };
+    let connections = share.connections_most();
+    let window = cost.window.map(|window| window.of_each(connections));
+    CONNECTION_BYTES
+        + place * f64::from(negotiated.depth)
+        + tls
+        + cost.state_bytes_most as f64
+        + WINDOWS * window.unwrap_or(0) as f64
+}
 
-    /// What lists, the records of single requests and those of names take, which grow with what was
-    /// asked for and sent.
-    fn asked_bytes(&self, facts: &Facts<'_>) -> f64 {
-        let agent = facts.agent();
-        let issued = facts.sum(|worker| worker.population.issued);
-        let logged = issued.min(agent.limits.logged_requests_max.into()) as f64;
-        let names = facts.run.names.iter();
-        let names: f64 = names.map(|name| name.held_bytes_max() as f64).sum();
-        // Each worker keeps its own.
-        let names = names * f64::from(agent.share.workers.max(1));
-        self.plans * agent.limits.planned_bytes as f64
-            + logged * size_of::<LoggedRequest>() as f64
-            + names
-    }
+/// What lists, the records of single requests and those of names take, which grow with what was
+/// asked for and sent.
+fn asked_bytes(facts: &Facts<'_>) -> f64 {
+    let agent = facts.agent();
+    let issued = facts.sum(|worker| worker.population.issued);
+    let logged = issued.min(agent.limits.logged_requests_max.into()) as f64;
+    let names = facts.run.names.iter();
+    let names: f64 = names.map(|name| name.held_bytes_max() as f64).sum();
+    // Each worker keeps its own.
+    let names = names * f64::from(agent.share.workers.max(1));
+    PLANS * agent.limits.planned_bytes as f64 + logged * size_of::<LoggedRequest>() as f64 + names
 }
 
 /// R1.
@@ -129,29 +102,21 @@ pub(super) fn memory_within_budget(facts: &Facts<'_>) -> Checked {
     only_if(is_real, "the process also held the simulated network")?;
     let peak = agent.host.peak_resident_bytes as f64;
     only_if(peak > 0.0, "memory was not read")?;
-    let [ordinary, refused] = [ORDINARY, REFUSED].map(|budget| budget.bytes(facts));
-    let asked = ORDINARY.asked_bytes(facts);
-    let kept = if asked > 0.0 {
-        format!(", and {:.1} MiB for lists, names and logs", asked / MIB)
-    } else {
-        String::new()
-    };
+    let most = memory_most_bytes(facts);
     let words = format!(
-        "{:.1} MiB resident at most with {}, {} and requests of {}{kept}; budget {:.1} MiB, \
-         refused over {:.1}",
+        "{:.1} MiB resident at most with {}, {} and requests of {}; budget {:.1} MiB",
         peak / MIB,
         plural(agent.share.workers, "worker"),
         plural(agent.share.connections_most(), "connection"),
         plural(agent.negotiated.request_bytes, "byte"),
-        ordinary / MIB,
-        refused / MIB
+        most / MIB
     );
     let is_generated = facts.workers().any(|worker| worker.generator.is_some());
     // Nobody knows how much of that is the script's.
     let of_script = format!("a script holds what it wants: {words}");
-    only_if(peak <= ordinary || !is_generated, &of_script)?;
-    must(peak <= refused, &words)?;
-    Ok(CheckOutcome::held_or_flagged(peak > ordinary, words))
+    only_if(peak <= most || !is_generated, &of_script)?;
+    must(peak <= most, &words)?;
+    Ok(CheckOutcome::held(words))
 }
 
 /// R2.
@@ -237,7 +202,6 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     let Some(Route::Interface {
         name,
         link_bits_per_s,
-        was_given,
         received_bytes,
         sent_bytes,
         ..
@@ -252,17 +216,12 @@ pub(super) fn payload_fits(facts: &Facts<'_>) -> Checked {
     };
     let unknown = format!("the speed of {name} is not known");
     let link_per_s = known(*link_bits_per_s, &unknown)? as f64 / 8.0;
-    let source = if *was_given {
-        "--link-speed"
-    } else {
-        "its driver"
-    };
     let [window_s, interval_s] =
         [facts.run.window_ns, agent.evidence.interval_ns].map(|ns| ns as f64 / 1e9);
     let payloads = payloads(facts);
     let shown = payloads.map(|(way, bytes, _)| format!("{} {way}", bytes_per_s(bytes / window_s)));
     let mut words = format!(
-        "{name} is a link of {} by {source}; {} of payload",
+        "{name} is a link of {}; {} of payload",
         bytes_per_s(link_per_s),
         shown.join(" and ")
     );

@@ -1,11 +1,11 @@
-//! What was counted in two ways adds up to the same: a table of sums. W6, A4, A5, S1, S2 and P1
-//! are nothing else; of W5, L1, L2, L5, L7, I4, I5, I7 and T1 a part is.
+//! What was counted in two ways adds up to the same: a table of sums. W6, L5, A4, A5, S1 and S2
+//! are nothing else; of W5, L1, L2, L7, I4, I5, I7 and T1 a part is.
 
 use brunt_load::Work;
-use brunt_load::protocol::{FailureFamily, Greeting, Transport};
+use brunt_load::protocol::Greeting;
 use brunt_record::{
-    FailureKind, Histogram, Latencies, NameRecord, Run, SeriesPoint, ServerCount, SplitBucket,
-    StatusCounts, StreamRecord, WorkerRecord, after_ns, counted,
+    FailureKind, Histogram, Latencies, NameRecord, Run, SeriesPoint, ServerCount, StatusCounts,
+    StreamRecord, WorkerRecord, after_ns, counted,
 };
 
 use crate::facts::Facts;
@@ -35,26 +35,12 @@ const OF_WORKERS: &[&str] = &[
     "L2: planned = sent + skipped for a full queue + skipped for waiting + unsent",
     "L2: planned in all = arrivals sent in all + full in all + late in all + unsent in all",
     "L2: planned <= planned in all",
-    "L2: sent <= arrivals sent in all",
-    "L2: skipped for a full queue <= full in all",
-    "L2: skipped for waiting <= late in all",
-    "L2: unsent <= unsent in all",
     "L2: sent after a wait <= sent",
     "L2: sent after a wait <= sent after a wait in all",
     "L2: sent after a wait in all <= arrivals sent in all",
     "L2: sent by the end <= sent",
-    "L2: sent by the end <= sent by the end in all",
-    "L2: sent by the end in all <= arrivals sent in all",
     "L7: time-outs <= requests without an answer",
-    "P1: connections opened = full handshakes + resumed handshakes if over TLS",
-    "P1: full handshakes + resumed handshakes = 0 if in clear text",
-    "P1: resumed handshakes = 0 if nothing may be resumed",
-    "P1: GOAWAYs <= connections opened + connections kept",
-    "P1: GOAWAYs = 0 if the protocol has no GOAWAY",
-    "P1: failures of other protocols = 0",
-    "P1: pushes = 0 if the protocol has no pushes",
-    "P1: kinds of control frames = 0 if not over WebSocket",
-    "P1: counts of QUIC = 0 if not over QUIC",
+    "L1: connections opened = full handshakes + resumed handshakes if over TLS",
     "I4: bytes received in all = heads + bodies + discarded + overhead",
     "I4: bytes that a reply has at least <= bytes of the smallest reply",
     "I4: bytes of as many of the smallest <= heads + bodies",
@@ -94,7 +80,6 @@ const OF_ALL: &[&str] = &[
     "A5: successes since the window began <= response times + left by warm-up",
     "A5: times of error replies <= error replies since the window began",
     "A5: error replies since the window began <= times of error replies + left by warm-up",
-    "S1: buckets of parts = buckets with parts of their response times",
     "S1: ns of own shares = ns of own parts if sums are exact",
     "S1: ns of own shares + ns of rests = ns of parts if sums are exact",
     "S1: ns of parts <= ns of response times if sums are exact",
@@ -114,11 +99,9 @@ const OF_ALL: &[&str] = &[
     "S2: times with connecting <= response times",
     "S2: times with connecting <= opened",
     "S2: times with connecting = response times if each reply had a connection",
-    "S2: shortest ns <= shortest ns with connecting if each reply had a connection",
-    "S2: longest ns <= longest ns with connecting if each reply had a connection",
     "S2: ns of response times <= ns with connecting if each reply had a connection",
-    "P1: times of TLS handshakes = handshakes",
-    "P1: times of first exchanges = first exchanges due",
+    "A4: times of TLS handshakes = handshakes",
+    "A4: times of first exchanges = first exchanges due",
     // Of streams: what was received was taken from their sockets, or waits in them.
     "I5: bytes received <= bytes by the kernel if there are streams",
     "I5: bytes by the kernel <= bytes received + in our sockets + not looked at if there are streams",
@@ -235,19 +218,12 @@ const NOTHING: &str = "0";
 /// Whether a row with this condition says something. Absent where there is no such condition.
 fn applies(condition: &str, facts: &Facts<'_>) -> Option<bool> {
     let (run, latencies) = (facts.run, &facts.run.latencies);
-    let (plan, protocol) = (&run.plan, run.protocol());
-    let is_over_tls = run.first().negotiated.tls.is_some();
+    let plan = &run.plan;
     let are_exact = parts_ns(latencies).is_some();
     Some(match condition {
         "" => true,
         "nothing may be sent again" => !plan.traffic.sends_again,
-        "over TLS" => is_over_tls,
-        "in clear text" => !is_over_tls,
-        "nothing may be resumed" => !plan.tls().is_some_and(|tls| tls.resumption),
-        "the protocol has no GOAWAY" => !protocol.may_ask_to_replace,
-        "the protocol has no pushes" => !protocol.may_push,
-        "not over WebSocket" => !protocol.has_control_frames,
-        "not over QUIC" => protocol.transport != Transport::Datagrams,
+        "over TLS" => run.first().negotiated.tls.is_some(),
         "the count ended the run" => {
             facts.agent().share.requests.is_some() && facts.ended_by_count()
         }
@@ -284,7 +260,7 @@ fn applies(condition: &str, facts: &Facts<'_>) -> Option<bool> {
 fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u128> {
     let (before, window) = (&worker.tallies.before, &worker.tallies.measure);
     let all = || worker.tallies.lifetime();
-    let (work, protocol) = (facts.run.work(), facts.run.protocol());
+    let work = facts.run.work();
     let (population, carried_in) = (&worker.population, &worker.carried_in);
     let (arrivals, all_arrivals) = (&worker.arrivals, &worker.arrivals_all);
     let over_time = |of: fn(&SeriesPoint) -> u64| sum(worker.series.points.iter().map(of));
@@ -335,39 +311,21 @@ fn of_worker(term: &str, facts: &Facts<'_>, worker: &WorkerRecord) -> Option<u12
         "sent after a wait" => arrivals.waited.into(),
         "sent after a wait in all" => all_arrivals.waited.into(),
         "sent by the end" => arrivals.sent_by_end.unwrap_or(0).into(),
-        "sent by the end in all" => all_arrivals.sent_by_end.unwrap_or(0).into(),
         "time-outs" => all().failures.get(FailureKind::TimedOut).into(),
         "requests without an answer" => all()
             .requests_sent
             .saturating_sub(all().replies.total())
             .into(),
         "connections opened" => all().connections_opened.into(),
-        // A later round of a session begins with connections of the rounds before it.
-        "connections kept" => worker.connections_kept.into(),
         "full handshakes" => all().handshakes_full.into(),
         "resumed handshakes" => all().handshakes_resumed.into(),
-        "GOAWAYs" => all().goaways.into(),
-        "failures of other protocols" => {
-            let is_over_tls = facts.run.first().negotiated.tls.is_some();
-            let is_foreign = |kind: FailureKind| {
-                let families = FailureFamily::ALL.into_iter();
-                let mut others = families.filter(|family| !protocol.failures.contains(family));
-                kind.is_of_tls() && !is_over_tls || others.any(|family| kind.is_of(family))
-            };
-            let failures = all().failures;
-            let foreign = failures.iter().filter(|&(kind, _)| is_foreign(kind));
-            sum(foreign.map(|(_, count)| count))
-        }
-        "pushes" => all().pushes.into(),
-        "kinds of control frames" => u128::from(!all().controls.is_none()),
-        "counts of QUIC" => u128::from(!all().quic.is_none()),
         "bytes received in all" => all().bytes_received.into(),
         "heads" => all().reply_head_bytes.into(),
         "bodies" => all().reply_body_bytes.into(),
         "discarded" => all().discarded_bytes.into(),
         "overhead" => all().overhead_bytes.into(),
         "bytes that a reply has at least" if smallest.is_none() => all().replies.total().into(),
-        "bytes that a reply has at least" => protocol.reply_bytes_least.into(),
+        "bytes that a reply has at least" => facts.run.protocol().reply_bytes_least.into(),
         "bytes of the smallest reply" => smallest.unwrap_or(0).into(),
         "bytes of as many of the smallest" => {
             u128::from(smallest.unwrap_or(0)) * u128::from(all().replies.total())
@@ -419,7 +377,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         u128::from(counted.map_or(0, |count| of(&count)))
     };
     let longest = |times: &Histogram| u128::from(times.max_ns().unwrap_or(0));
-    let shortest = |times: &Histogram| u128::from(times.min_ns().unwrap_or(0));
     Some(match term {
         NOTHING => 0,
         "requests asked for" => share.requests.unwrap_or(0).into(),
@@ -471,16 +428,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "times of error replies" => latencies.response_error.count().into(),
         "error replies since the window began" => since(StatusCounts::errors),
         "left by warm-up" => facts.left_by_warmup(),
-        "buckets of parts" => split.buckets().len() as u128,
-        "buckets with parts of their response times" => {
-            let are_of_bucket = |bucket: &&SplitBucket| {
-                let [from_ns, to_ns] = <[u64; 2]>::from(bucket.edges_ns())
-                    .map(|edge_ns| u128::from(edge_ns) * u128::from(bucket.count));
-                let (parts_ns, _) = bucket.sums.exact_sums();
-                bucket.sums.is_saturated() || (from_ns..=to_ns).contains(&parts_ns)
-            };
-            split.buckets().iter().filter(are_of_bucket).count() as u128
-        }
         "ns of own shares" => split.own.sum_ns().into(),
         "ns of rests" => split.rest.sum_ns().into(),
         "ns of parts" => parts_ns(latencies)?[0],
@@ -488,7 +435,7 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "ns of response times" => response.sum_ns().into(),
         "response times split" => split.count().into(),
         "ns of the longest own share" => longest(&split.own),
-        "ns of the longest response time" | "longest ns" => longest(response),
+        "ns of the longest response time" => longest(response),
         "schedule lags" => latencies.lag.count().into(),
         "arrivals sent" => facts.summary.arrivals.sent.into(),
         "sends that may have one" if facts.is_open() => 0,
@@ -503,9 +450,6 @@ fn of_all(term: &str, facts: &Facts<'_>) -> Option<u128> {
         "ns of the longest transfer" => longest(&latencies.transfer),
         "ns of the longest service" => longest(facts.service()),
         "times with connecting" => latencies.with_connect.count().into(),
-        "shortest ns" => shortest(response),
-        "shortest ns with connecting" => shortest(&latencies.with_connect),
-        "longest ns with connecting" => longest(&latencies.with_connect),
         "ns with connecting" => latencies.with_connect.sum_ns().into(),
         "times of TLS handshakes" => latencies.tls.count().into(),
         "handshakes" => sum([lifetime.handshakes_full, lifetime.handshakes_resumed]),

@@ -15,7 +15,7 @@ use crate::invariants::sample::{
     run, schedule_of, sessions_run, steady_run,
 };
 use crate::invariants::{CheckOutcome, INVARIANTS, InvariantStatus, Problems, check, is_valid};
-use crate::{Figure, Held, Quantile, RunFigures, Summary};
+use crate::{Figure, Held, RunFigures, Summary};
 
 /// One thing wrong with a run, and what must be found.
 struct Case {

@@ -163,8 +163,8 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
     let (mut low, mut high) = (1, 1);
     let mut least_worth = f64::INFINITY;
     for on_the_way in from_median_to(q) {
-        let middle = Ranks::of(samples, on_the_way, samples as f64).middle;
-        let (_, ns) = all.bucket_at_rank(middle).unwrap_or((ns, ns));
+        let middle = all.bucket_at_rank(rank_of(samples, on_the_way));
+        let (_, ns) = middle.unwrap_or((ns, ns));
         let worth = worth_at(sample, on_the_way, ns, samples)?;
         least_worth = least_worth.min(worth);
         let clusters = worth * on_the_way.min(1.0 - on_the_way);
@@ -177,7 +177,6 @@ fn response_interval(sample: &Sample<'_>, q: f64, ns: u64) -> Result<Interval, N
             (Some(ends), false) => (low, high) = ends,
             (None, _) if on_the_way == q => {
                 return Err(NoInterval::TooAlike {
-                    samples,
                     worth: worth as u64,
                     needed: samples_needed(q),
                 });
@@ -360,8 +359,6 @@ pub enum NoInterval {
         self.times_longer().unwrap_or(2)
     )]
     TooAlike {
-        /// Replies at hand.
-        samples: u64,
         /// Effective sample size: as many independent replies would tell as much.
         worth: u64,
         /// Independent ones needed.
@@ -383,27 +380,19 @@ impl NoInterval {
     }
 }
 
-/// The ranks (from 1) of the `q`-quantile of `samples` values, at least one, and of the ends of
-/// its interval, if they tell as much as `worth` independent ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ranks {
-    pub(crate) low: u64,
-    pub(crate) middle: u64,
-    pub(crate) high: u64,
+/// The rank (from 1) of the `q`-quantile of `samples` values, at least one.
+pub(crate) fn rank_of(samples: u64, q: f64) -> u64 {
+    let expected = samples as f64 * q;
+    // As `value_at_quantile` has it: 0.99 of 100 is the 99th for all that floats say.
+    let rank = (expected - 1e-9 * expected).ceil();
+    (rank as u64).clamp(1, samples)
 }
 
-impl Ranks {
-    pub(crate) fn of(samples: u64, q: f64, worth: f64) -> Self {
-        let expected = samples as f64 * q;
-        let margin = Z_95 * samples as f64 * (q * (1.0 - q) / worth).sqrt();
-        let rank = |rank: f64| (rank as u64).clamp(1, samples);
-        Self {
-            low: rank((expected - margin).floor()),
-            // As `value_at_quantile` has it: 0.99 of 100 is the 99th for all that floats say.
-            middle: rank((expected - 1e-9 * expected).ceil()),
-            high: rank((expected + margin).ceil() + 1.0),
-        }
-    }
+/// The rank of the upper end of its interval, if the values are independent.
+fn rank_of_upper_end(samples: u64, q: f64) -> u64 {
+    let margin = Z_95 * (samples as f64 * q * (1.0 - q)).sqrt();
+    let rank = (samples as f64 * q + margin).ceil() + 1.0;
+    (rank as u64).clamp(1, samples)
 }
 
 /// The fewest samples with which a two-sided 95 % interval of the `q`-quantile (0 < q < 1) lies
@@ -480,13 +469,13 @@ pub(crate) fn quantile_of(finished: &Histogram, unfinished: &Histogram, q: f64) 
     if samples < needed {
         return Quantile::TooFew { samples, needed };
     }
-    let ranks = Ranks::of(samples, q, samples as f64);
-    let Some((_, ns)) = with_bounds(finished, unfinished).bucket_at_rank(ranks.middle) else {
+    let middle = rank_of(samples, q);
+    let Some((_, ns)) = with_bounds(finished, unfinished).bucket_at_rank(middle) else {
         return Quantile::TooFew { samples, needed };
     };
     // At infinity the unfinished ones take the highest ranks.
-    let most = finished.bucket_at_rank(ranks.middle);
-    match (most, finished.bucket_at_rank(ranks.high)) {
+    let most = finished.bucket_at_rank(middle);
+    match (most, finished.bucket_at_rank(rank_of_upper_end(samples, q))) {
         (Some((_, most_ns)), Some(_))
             if most_ns as f64 <= ns as f64 * (1.0 + UNFINISHED_DIFFER) =>
         {
@@ -536,10 +525,7 @@ impl<'a> Limits<'a> {
         if samples < samples_needed(q) {
             return None;
         }
-        let at = |q: f64| {
-            let ranks = Ranks::of(samples, q, samples as f64);
-            all.bucket_at_rank(ranks.middle).map(|(_, ns)| ns)
-        };
+        let at = |q: f64| Some(all.bucket_at_rank(rank_of(samples, q))?.1);
         let usual_ns = at(q.min(0.5))?;
         let high_ns = match sample.quantile(q) {
             Quantile::Known { interval, .. } => interval.ok().map(|interval| interval.high_ns),

@@ -61,21 +61,22 @@ fn width_ns(run: &Run, q: f64) -> u64 {
 
 #[test]
 fn ranks_are_those_of_order_statistics() {
-    // (samples, q, worth, low, middle, high)
-    let cases = [
-        (100, 0.5, 100.0, 40, 50, 61),
-        (368, 0.99, 368.0, 360, 365, 368),
-        (1_000, 0.9, 1_000.0, 881, 900, 920),
-        (10_000, 0.99, 10_000.0, 9_880, 9_900, 9_921),
-        (6, 0.5, 6.0, 1, 3, 6),
-        // Worth a quarter: twice as wide.
-        (10_000, 0.99, 2_500.0, 9_860, 9_900, 9_941),
-        (10_000, 0.5, 1e-300, 1, 5_000, 10_000),
-    ];
-    for (samples, q, worth, low, middle, high) in cases {
-        let ranks = Ranks { low, middle, high };
-        assert_eq!(Ranks::of(samples, q, worth), ranks, "{samples} {q} {worth}");
+    for (samples, q, middle, ends) in [
+        (100, 0.5, 50, [40, 61]),
+        (368, 0.99, 365, [360, 368]),
+        (1_000, 0.9, 900, [881, 920]),
+        (10_000, 0.99, 9_900, [9_880, 9_921]),
+        (6, 0.5, 3, [1, 6]),
+    ] {
+        assert_eq!(rank_of(samples, q), middle, "{samples} {q}");
+        assert_eq!(ends_by_ranks(samples, q), ends, "{samples} {q}");
     }
+}
+
+/// The ranks of the ends of the interval, if values are independent.
+fn ends_by_ranks(samples: u64, q: f64) -> [u64; 2] {
+    let from_above = rank_of_upper_end(samples, 1.0 - q);
+    [samples + 1 - from_above, rank_of_upper_end(samples, q)]
 }
 
 #[test]
@@ -97,10 +98,10 @@ fn neighbours_that_are_alike_widen_the_interval() {
     let drifting = even_run(level);
     let scattered = even_run(|interval| level(interval * 37 % 100));
     let samples = drifting.latencies.response.count();
-    let by_ranks = Ranks::of(samples, 0.5, samples as f64);
+    let [low, high] = ends_by_ranks(samples, 0.5);
     let response = &drifting.latencies.response;
     let at = |rank| response.bucket_at_rank(rank).expect("a rank").0;
-    let by_ranks_ns = at(by_ranks.high) - at(by_ranks.low);
+    let by_ranks_ns = at(high) - at(low);
     assert!(width_ns(&drifting, 0.5) > 10 * by_ranks_ns);
     // Levels that come in turn are more regular than independent ones, for which there is a limit.
     assert!(2 * width_ns(&scattered, 0.5) >= by_ranks_ns);
@@ -591,9 +592,9 @@ fn try_one(run: &Run, q: f64, truth_ns: u64, tried: &mut Tried) -> Option<f64> {
         other => panic!("{other:?}"),
     };
     let response = &run.latencies.response;
-    let ranks = Ranks::of(response.count(), q, response.count() as f64);
+    let [low, high] = ends_by_ranks(response.count(), q);
     let at = |rank| response.bucket_at_rank(rank).unwrap_or((ns, ns));
-    let by_ranks = at(ranks.low).0..=at(ranks.high).1;
+    let by_ranks = at(low).0..=at(high).1;
     tried.held_by_ranks += u64::from(by_ranks.contains(&truth_ns));
     match interval {
         Ok(Interval { low_ns, high_ns }) => {

@@ -96,7 +96,7 @@ pub(crate) fn count_shown_below(of: f64, limit: f64) -> Option<f64> {
 }
 
 /// The last number up to `most` of which something is not true, and the first of which it is.
-fn narrowed(most: f64, is_true: impl Fn(f64) -> bool) -> (f64, f64) {
+pub(crate) fn narrowed(most: f64, is_true: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (0.0, most);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use crate::Spread;
 use crate::comparison::paired::{interval, permutation_p};
 use crate::statistics::{Mean, mann_kendall_z, share_at_most, theil_sen_slope};
-use crate::sweep::knee;
 
 #[derive(Deserialize)]
 struct Share {
@@ -50,21 +49,12 @@ struct Trend {
 }
 
 #[derive(Deserialize)]
-struct Curve {
-    bend: String,
-    x: Vec<f64>,
-    y: Vec<f64>,
-    knee: f64,
-}
-
-#[derive(Deserialize)]
 struct Reference {
     binomial: Vec<Share>,
     paired: Vec<Pairs>,
     spread: Vec<Rounds>,
     mean: Vec<Interval>,
     trend: Vec<Trend>,
-    knee: Vec<Curve>,
 }
 
 fn reference() -> Reference {
@@ -125,15 +115,6 @@ fn trends_are_those_of_mann_kendall_theil_and_sen() {
     for trend in reference().trend {
         assert_near(mann_kendall_z(&trend.values), trend.z, 1e-9);
         assert_near(theil_sen_slope(&trend.values), trend.slope, 1e-9);
-    }
-}
-
-#[test]
-fn knees_are_those_of_kneedle() {
-    for curve in reference().knee {
-        let points: Vec<(f64, f64)> = curve.x.into_iter().zip(curve.y).collect();
-        let found = knee(&points, curve.bend == "steepens");
-        assert_near(found.expect("a knee"), curve.knee, 1e-12);
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is said of each protocol.
 
 use super::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
-    Transport, Unit, Window,
+    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit,
+    Window,
 };
 
 const KIB: u64 = 1 << 10;
@@ -25,11 +25,7 @@ const PLAIN: ProtocolDescription = ProtocolDescription {
     greeting: Greeting::Nothing,
     cost: ConnectionCost::NONE,
     reply_bytes_least: 0,
-    failures: &[],
-    may_ask_to_replace: false,
     adds_frames: false,
-    has_control_frames: false,
-    may_push: false,
     takes_texts: false,
     kept_alive: None,
     in_clear_text: None,
@@ -58,7 +54,6 @@ const HTTP_OF_STREAMS: ProtocolDescription = ProtocolDescription {
         is_settled: true,
         ..MESSAGES_IN_FLIGHT
     },
-    may_ask_to_replace: true,
     adds_frames: true,
     ..HTTP
 };
@@ -118,14 +113,13 @@ pub(super) const HTTP2: ProtocolDescription = ProtocolDescription {
         // Measured 0.3 KB, and room for frames that wait to be sent.
         state_bytes: KIB,
         // The peer's header table, an incomplete frame.
-        state_bytes_budgets: [8 * KIB, 64 * KIB],
+        state_bytes_most: 64 * KIB,
         window: None,
         copies_units: true,
     },
     // The header of a frame and a status from the static table, one byte (RFC 9113 section 4.1,
     // RFC 7541 section 6.1).
     reply_bytes_least: 10,
-    failures: &[FailureFamily::Http2, FailureFamily::Streams],
     in_clear_text: Some("in clear text"),
     malformed_advice: "check the port: what answers there does not speak HTTP/2",
     ..HTTP_OF_STREAMS
@@ -151,7 +145,7 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
         // The state of QUIC, with its TLS, before anything is in flight.
         state_bytes: 24 * KIB,
         // What was sent and not acknowledged, and what came out of order.
-        state_bytes_budgets: [48 * KIB, 256 * KIB],
+        state_bytes_most: 256 * KIB,
         // 16 MiB are 1.3 Gbit/s over a way of 100 ms, and all together 21 Gbit/s.
         window: Some(Window {
             bytes_all: 256 * MIB,
@@ -162,7 +156,6 @@ pub(super) const HTTP3: ProtocolDescription = ProtocolDescription {
     // The header of a frame, the prefix of a field section and a status from the static table, one
     // byte (RFC 9114 section 7.1, RFC 9204 section 4.5).
     reply_bytes_least: 5,
-    failures: &[FailureFamily::Http3, FailureFamily::Streams],
     malformed_advice: "check the port: what answers there does not speak HTTP/3",
     ..HTTP_OF_STREAMS
 };
@@ -174,8 +167,6 @@ pub(super) const MESSAGES: ProtocolDescription = ProtocolDescription {
     unit: Unit::MESSAGES,
     greeting: Greeting::Planned,
     cost: COPIES_OF_MESSAGES,
-    failures: &[FailureFamily::Framing, FailureFamily::Message],
-    may_push: true,
     malformed_advice: "check port and --reply: what answers there is framed in another way",
     ..PLAIN
 };
@@ -190,9 +181,6 @@ pub(super) const WEBSOCKET: ProtocolDescription = ProtocolDescription {
     unit: Unit::MESSAGES,
     greeting: Greeting::Prescribed(None),
     cost: COPIES_OF_MESSAGES,
-    failures: &[FailureFamily::WebSocket, FailureFamily::Message],
-    has_control_frames: true,
-    may_push: true,
     by_hand: ByHand::Websocat,
     malformed_advice: "check the URL: what answers there breaks WebSocket's rules",
     ..PLAIN

@@ -119,16 +119,8 @@ pub struct ProtocolDescription {
     pub cost: ConnectionCost,
     /// Bytes of the shortest reply that a lenient client takes.
     pub reply_bytes_least: u64,
-    /// Kinds of failure that happen over this protocol, of those that not all protocols have.
-    pub failures: &'static [FailureFamily],
-    /// Whether a server may ask for a connection to be replaced, while it answers on it (GOAWAY).
-    pub may_ask_to_replace: bool,
     /// Whether frames around units, or between them, take bytes that are not the units' own.
     pub adds_frames: bool,
-    /// Whether control frames are exchanged and counted beside the units.
-    pub has_control_frames: bool,
-    /// Whether a server may send units unasked.
-    pub may_push: bool,
     /// Whether scripts can write the text of each unit.
     pub takes_texts: bool,
     /// What reports say of connections that last, where that is not all that the protocol knows.
@@ -232,9 +224,9 @@ pub enum Greeting {
 pub struct ConnectionCost {
     /// Bytes of the protocol's state, for an estimate before a run.
     pub state_bytes: u64,
-    /// Bytes of the protocol's state that a server may make brunt keep, ordinarily and at most, for
-    /// a check after a run.
-    pub state_bytes_budgets: [u64; 2],
+    /// Bytes of the protocol's state that a server may make brunt keep at most, for a check after
+    /// a run.
+    pub state_bytes_most: u64,
     /// What a server may send in advance of bytes that did not come, and is kept until they do.
     pub window: Option<Window>,
     /// Whether each connection writes units for itself and so holds copies of them. Otherwise all
@@ -246,7 +238,7 @@ impl ConnectionCost {
     /// No state, and shared units.
     pub const NONE: Self = Self {
         state_bytes: 0,
-        state_bytes_budgets: [0; 2],
+        state_bytes_most: 0,
         window: None,
         copies_units: false,
     };
@@ -268,35 +260,6 @@ impl Window {
         let share = self.bytes_all / u64::from(connections.max(1));
         share.max(least).min(most)
     }
-}
-
-/// A kind of failure that not all protocols have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureFamily {
-    /// Failures of HTTP/2: streams that are reset, and connections that are closed.
-    Http2,
-    /// Failures of HTTP/3 and QUIC: the same, with their codes.
-    Http3,
-    /// Failures of requests that have a stream each, of any protocol.
-    Streams,
-    /// Failures of WebSocket: upgrades, and codes with which connections are closed.
-    WebSocket,
-    /// Failures of messages that are framed as a plan says.
-    Framing,
-    /// Failures of messages of any protocol.
-    Message,
-}
-
-impl FailureFamily {
-    /// All families.
-    pub const ALL: [Self; 6] = [
-        Self::Http2,
-        Self::Http3,
-        Self::Streams,
-        Self::WebSocket,
-        Self::Framing,
-        Self::Message,
-    ];
 }
 
 /// How a reader makes one exchange by hand.

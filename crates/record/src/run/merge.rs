@@ -189,8 +189,10 @@ pub(super) type Difference = Option<(String, String, String)>;
 
 fn run_difference(first: &Run, other: &Run) -> Difference {
     let differ = |what: &str, of: fn(&Run) -> Value| whole_difference(what, &of(first), &of(other));
+    let plans = [first, other].map(|run| plan_view(&run.plan));
+    let of_plan = || leaf_differences("plan", [&plans[0], &plans[1]], &is_of_each_agent);
     differ("the version of brunt", |run| json(&run.brunt_version))
-        .or_else(|| leaf_difference("plan", &plan_view(&first.plan), &plan_view(&other.plan)))
+        .or_else(|| of_plan().into_iter().next())
         .or_else(|| differ("the plan that it is a part of", |run| json(&run.part_of)))
         // Each worker draws what it would draw among all of them.
         .or_else(|| {
@@ -227,27 +229,34 @@ fn json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// What of a plan is to be alike: all but what each agent may have of its own, such as places and
-/// what it watches.
+/// What each agent may have of its own, such as places and what it watches.
+const OWN: [&str; 16] = [
+    "plan.target.host",
+    "plan.target.port",
+    "plan.target.authority",
+    "plan.target.path",
+    "plan.load.halves_warmup",
+    "plan.traffic.think_seed",
+    "plan.traffic.sequence_offset",
+    "plan.connection.source_addresses",
+    "plan.workers.placement",
+    "plan.workers.held_beside_bytes",
+    "plan.observation.watch",
+    "plan.observation.server_counter",
+    "plan.observation.link_bits_per_s",
+    "plan.observation.keeps_errors",
+    "plan.observation.logged_requests_max",
+    "plan.observation.logged_responses_max",
+];
+
+/// Whether agents may differ in this leaf of their plans.
+fn is_of_each_agent(path: &str, first: &Value, other: &Value) -> bool {
+    let is_amount = AMOUNTS.iter().any(|amount| path.ends_with(amount));
+    OWN.contains(&path) || is_amount && first.is_number() && other.is_number()
+}
+
+/// What of a plan is compared.
 fn plan_view(plan: &Plan) -> Value {
-    const OWN: [&str; 16] = [
-        "/target/host",
-        "/target/port",
-        "/target/authority",
-        "/target/path",
-        "/load/halves_warmup",
-        "/traffic/think_seed",
-        "/traffic/sequence_offset",
-        "/connection/source_addresses",
-        "/workers/placement",
-        "/workers/held_beside_bytes",
-        "/observation/watch",
-        "/observation/server_counter",
-        "/observation/link_bits_per_s",
-        "/observation/keeps_errors",
-        "/observation/logged_requests_max",
-        "/observation/logged_responses_max",
-    ];
     let mut plan = plan.clone();
     // Of files each agent has its own.
     let tls = plan.tls().map(|tls| TlsSpec {
@@ -260,11 +269,6 @@ fn plan_view(plan: &Plan) -> Value {
     let has_identity = plan.tls().is_some_and(|tls| tls.identity.is_some());
     plan.connection.tls = TlsSpec::default();
     let mut view = json(&plan);
-    for own in OWN {
-        if let Some(value) = view.pointer_mut(own) {
-            *value = Value::Null;
-        }
-    }
     let connection = &mut view["connection"];
     connection["tls"] = json(&tls);
     connection["has_identity"] = has_identity.into();
@@ -285,24 +289,33 @@ const AMOUNTS: [&str; 10] = [
     ".seed",
 ];
 
-/// The first leaf of two JSON values that is not alike.
-fn leaf_difference(path: &str, first: &Value, other: &Value) -> Difference {
-    let may_differ = AMOUNTS.iter().any(|amount| path.ends_with(amount));
-    if first == other || may_differ && first.is_number() && other.is_number() {
-        return None;
+/// The leaves in which two JSON values differ, but for those that may: the path of each below
+/// `path`, and both values in words.
+pub fn leaf_differences(
+    path: &str,
+    [first, other]: [&Value; 2],
+    may_differ: &dyn Fn(&str, &Value, &Value) -> bool,
+) -> Vec<(String, String, String)> {
+    if first == other || may_differ(path, first, other) {
+        return Vec::new();
     }
     match (first, other) {
         (Value::Object(ours), Value::Object(theirs)) if variant(first) == variant(other) => {
-            let fields = ours.keys().chain(theirs.keys());
-            fields
-                .map(|field| (format!("{path}.{field}"), &first[field], &other[field]))
-                .find_map(|(path, first, other)| leaf_difference(&path, first, other))
+            let theirs = theirs.keys().filter(|field| !ours.contains_key(*field));
+            let of_field = |field: &String| {
+                let path = format!("{path}.{field}");
+                let path = path.trim_start_matches('.');
+                leaf_differences(path, [&first[field], &other[field]], may_differ)
+            };
+            ours.keys().chain(theirs).flat_map(of_field).collect()
         }
-        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => ours
-            .iter()
-            .zip(theirs)
-            .find_map(|(first, other)| leaf_difference(path, first, other)),
-        _ => whole_difference(path, first, other),
+        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
+            let pairs = ours.iter().zip(theirs);
+            pairs
+                .flat_map(|(first, other)| leaf_differences(path, [first, other], may_differ))
+                .collect()
+        }
+        _ => whole_difference(path, first, other).into_iter().collect(),
     }
 }
 
@@ -367,12 +380,13 @@ mod tests {
                 "3",
             ),
         ] {
-            let found = leaf_difference("plan", &first, &other).expect("they differ");
+            let found = leaf_differences("plan", [&first, &other], &is_of_each_agent);
             let [field, ours, theirs] = [field, ours, theirs].map(str::to_owned);
-            assert_eq!(found, (field, ours, theirs));
+            assert_eq!(found, [(field, ours, theirs)]);
         }
         let parts = |seed| json!({"seed": seed, "x": 0});
-        assert_eq!(leaf_difference("plan", &parts(1), &parts(2)), None);
+        let seeds = [&parts(1), &parts(2)];
+        assert_eq!(leaf_differences("plan", seeds, &is_of_each_agent), []);
         let whole = whole_difference("plan", &parts(1), &parts(2)).expect("they differ");
         assert_eq!(whole.1, "set in one way");
         let none = whole_difference("plan", &parts(1), &Value::Null).expect("they differ");

@@ -17,7 +17,7 @@ pub use agent::{
     Negotiated, NegotiatedTls, RunEdges, Seeds, after_ns,
 };
 use merge::Difference;
-pub use merge::MergeError;
+pub use merge::{MergeError, leaf_differences};
 
 /// Most agents of a run.
 pub const AGENTS_MAX: usize = 1_024;

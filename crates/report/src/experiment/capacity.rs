@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use brunt_judge::{
-    Capacity, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep, RoundResponse,
+    Capacity, CapacityEnd, CapacityOutcome, CapacityResult, CapacityStage, CapacityStep,
+    RoundResponse,
 };
 use brunt_record::{Objective, ReplyOutcome};
 
@@ -28,7 +29,7 @@ pub(super) fn stored(capacity: &Capacity) -> Object {
 }
 
 /// The outcome of a search, in a sentence.
-pub(super) fn says(capacity: &Capacity) -> String {
+fn says(capacity: &Capacity) -> String {
     let mut words = answer(capacity);
     if let Some(spoilt) = capacity.disturbed_steps() {
         let _ = write!(
@@ -44,7 +45,7 @@ pub(super) fn says(capacity: &Capacity) -> String {
 /// What is asked, and what the server used at the rate that holds.
 fn beside(capacity: &Capacity) -> Vec<String> {
     let mut items = asked(capacity);
-    let held_per_s = capacity.result().held_per_s();
+    let held_per_s = capacity.result().met_per_s;
     let step = capacity
         .step_at(held_per_s)
         .filter(|_| held_per_s.is_some());
@@ -75,26 +76,13 @@ pub(super) fn summary(capacity: &Capacity) -> Result<Object, ReportError> {
 /// The answer as test results: each objective has passed where a rate holds, or brunt was the
 /// limit.
 pub(super) fn test_results(capacity: &Capacity) -> String {
-    let held_per_s = capacity.result().held_per_s();
-    let step = capacity.step_at(held_per_s);
-    let found = found(capacity);
-    let used = step.and_then(|step| step.record.server).unwrap_or_default();
-    let resident_bytes = used.resident_bytes.map(|bytes| bytes as f64);
-    let known = [
-        ("rate_per_s", held_per_s),
-        ("server_cpus", used.cpus()),
-        ("server_resident_bytes", resident_bytes),
-    ];
-    let known = known
-        .iter()
-        .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)));
-    let properties: Vec<(String, f64)> = known.collect();
-    let has_passed = capacity.result().has_passed();
+    let result = capacity.result();
+    let rate = result.met_per_s.map(|rate| ("rate_per_s".to_owned(), rate));
     let cases = capacity.plan.objectives.iter().map(|asked| Case {
         name: objective::asked(asked),
-        outcome: CaseOutcome::of(has_passed),
-        found: found.clone(),
-        properties: properties.clone(),
+        outcome: CaseOutcome::of(result.has_passed()),
+        found: found(capacity),
+        properties: rate.clone().into_iter().collect(),
     });
     let took_ns: u64 = capacity.steps.iter().map(|step| step.took_ns).sum();
     objective::suite(&capacity.plan.url, took_ns, &cases.collect::<Vec<_>>())
@@ -129,87 +117,64 @@ fn behind_colon(step: Option<&CapacityStep>) -> String {
 
 fn answer(capacity: &Capacity) -> String {
     let unit = per_s(capacity.load.as_ref());
+    let CapacityResult {
+        end,
+        met_per_s,
+        missed_per_s,
+        confirmations,
+    } = capacity.result();
     let rate = |per_s: f64| format!("{} {unit}", units::rate(per_s));
-    match capacity.result() {
-        CapacityResult::Found {
-            rate_per_s,
-            missed_per_s,
-        } => {
-            let (met, missed) = (rate(rate_per_s), rate(missed_per_s));
-            let times = brunt_judge::CONFIRMATIONS;
-            format!(
-                "{met} is the highest rate that meets the objectives, confirmed {times} times; \
-                 {missed} misses them"
-            )
+    let (met, missed) = (met_per_s.map(rate), missed_per_s.map(rate));
+    let missed_words = missed.clone().unwrap_or_default();
+    let met_words = met.clone().unwrap_or_default();
+    let is_missed = |step: &&CapacityStep| Some(step.rate_per_s) == missed_per_s;
+    match end {
+        CapacityEnd::Found => format!(
+            "{met_words} is the highest rate that meets the objectives, confirmed {confirmations} \
+             times; {missed_words} misses them"
+        ),
+        CapacityEnd::AtLeast => format!(
+            "{met_words} meets the objectives, the highest rate that was to be tried (--max-rate)"
+        ),
+        CapacityEnd::ClientLimited => {
+            let met = met.map(|met| format!("the server can take at least {met}"));
+            let met = met.unwrap_or_else(|| "nothing is known of the server".to_owned());
+            format!("{met}; brunt or its machine is the limit at {missed_words}")
         }
-        CapacityResult::AtLeast { rate_per_s } => {
-            let met = rate(rate_per_s);
-            format!(
-                "{met} meets the objectives, the highest rate that was to be tried (--max-rate)"
-            )
-        }
-        CapacityResult::ClientLimited {
-            rate_per_s,
-            limited_per_s,
-        } => {
-            let met = match rate_per_s {
-                Some(per_s) => format!("the server can take at least {}", rate(per_s)),
-                None => "nothing is known of the server".to_owned(),
-            };
-            let limited = rate(limited_per_s);
-            format!("{met}; brunt or its machine is the limit at {limited}")
-        }
-        CapacityResult::Impossible { missed_per_s } => {
-            let mut steps = capacity.steps.iter();
-            let step = steps.find(|step| step.rate_per_s == missed_per_s);
+        CapacityEnd::Impossible => {
+            let step = capacity.steps.iter().find(is_missed);
             let words = step.map_or_else(String::new, replies);
-            format!("no rate can meet this: at {} {words}", rate(missed_per_s))
+            format!("no rate can meet this: at {missed_words} {words}")
         }
-        CapacityResult::NotMet { missed_per_s } => {
-            let has_budget = capacity.plan.budget_ns.is_some();
-            let longer = "; to judge a lower rate takes a longer --budget";
-            let longer = if has_budget { longer } else { "" };
-            let mut steps = capacity.steps.iter().rev();
-            let step = steps.find(|step| step.rate_per_s == missed_per_s);
-            let (missed, failed) = (rate(missed_per_s), behind_colon(step));
-            format!("the objectives are missed even at {missed}{failed}{longer}")
+        CapacityEnd::NotMet => {
+            let failed = behind_colon(capacity.steps.iter().rev().find(is_missed));
+            format!(
+                "the objectives are missed even at {missed_words}{failed}; to judge a lower rate \
+                 takes a longer --budget"
+            )
         }
-        CapacityResult::Bracket {
-            met_per_s,
-            missed_per_s,
-            confirmations,
-        } => {
-            let budget = capacity.plan.budget_ns.map(units::duration);
-            let budget = budget.map_or_else(String::new, |budget| format!(" of {budget}"));
+        CapacityEnd::Bracket => {
+            let budget = units::duration(capacity.plan.budget_ns);
             let times = match confirmations {
                 0 => "not confirmed".to_owned(),
                 1 => "confirmed once".to_owned(),
                 times => format!("confirmed {times} times"),
             };
-            let met = match met_per_s {
-                Some(met) => format!("{} meets the objectives, {times}", rate(met)),
-                None => {
-                    let failed = behind_colon(capacity.steps.last());
-                    format!("no rate was shown to meet the objectives{failed}")
-                }
-            };
-            let missed = match missed_per_s {
-                Some(missed) => format!("{} misses them", rate(missed)),
-                None => "none missed them so far".to_owned(),
-            };
+            let met = met.map(|met| format!("{met} meets the objectives, {times}"));
+            let met = met.unwrap_or_else(|| {
+                let failed = behind_colon(capacity.steps.last());
+                format!("no rate was shown to meet the objectives{failed}")
+            });
+            let missed = missed.map(|missed| format!("{missed} misses them"));
+            let missed = missed.unwrap_or_else(|| "none missed them so far".to_owned());
             format!(
-                "{met}; {missed}; the budget{budget} is over, and a longer --budget brings the two \
-                 closer"
+                "{met}; {missed}; the budget of {budget} is over, and a longer --budget brings the \
+                 two closer"
             )
         }
-        CapacityResult::Nothing {
-            reason,
-            met_per_s,
-            missed_per_s,
-        } => {
-            let met =
-                met_per_s.map(|met| format!("{} met the objectives, not confirmed", rate(met)));
-            let missed = missed_per_s.map(|missed| format!("{} missed them", rate(missed)));
+        CapacityEnd::Nothing { reason } => {
+            let met = met.map(|met| format!("{met} met the objectives, not confirmed"));
+            let missed = missed.map(|missed| format!("{missed} missed them"));
             let words = [Some(format!("no result: {reason}")), met, missed];
             words.into_iter().flatten().collect::<Vec<_>>().join("; ")
         }
@@ -218,12 +183,12 @@ fn answer(capacity: &Capacity) -> String {
 
 /// The run that shows the server below its capacity.
 fn next(capacity: &Capacity) -> Option<String> {
-    let held = capacity.result().held_per_s()?;
+    let held = capacity.result().met_per_s?;
     let rate = half(held)?;
     Some(format!("response times at half of that rate: -r {rate}"))
 }
 
-pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
+fn asked(capacity: &Capacity) -> Vec<String> {
     capacity
         .plan
         .objectives
@@ -232,7 +197,7 @@ pub(super) fn asked(capacity: &Capacity) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn stage(stage: CapacityStage) -> &'static str {
+fn stage(stage: CapacityStage) -> &'static str {
     match stage {
         CapacityStage::LowLoad => "low load",
         CapacityStage::Recovery => "recovery",
@@ -351,8 +316,8 @@ fn cells(step: &CapacityStep, q: f64) -> [String; 6] {
 /// The sections of a search.
 pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
     page.section("Capacity", Role::Outcome);
-    let tone = match capacity.result() {
-        CapacityResult::Found { .. } | CapacityResult::AtLeast { .. } => Tone::Strong,
+    let tone = match capacity.result().end {
+        CapacityEnd::Found | CapacityEnd::AtLeast => Tone::Strong,
         _ => Tone::Warning,
     };
     page.row("capacity", &[says(capacity)], tone);
@@ -362,7 +327,7 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
     page.row("find", &[url], Tone::Plain);
     environment(&capacity.environment, &capacity.brunt_version, page);
     page.section("Steps", Role::Figures);
-    page.charts("searches");
+    page.charts("search");
     steps(capacity, page);
     page.section("Why", Role::Figures);
     reasons(capacity, page);
@@ -372,10 +337,10 @@ pub(super) fn sections(capacity: &Capacity, page: &mut Page) {
 }
 
 /// The rates that were tried, each with its outcome, for the chart of this search.
-pub(super) fn chart(capacity: &Capacity, name: Option<String>) -> Object {
+pub(super) fn chart(capacity: &Capacity) -> Object {
     let steps = capacity.steps.iter();
     let steps: Vec<_> = steps.map(|step| (step.rate_per_s, step.outcome)).collect();
-    Object::new().with("name", name).with("steps", steps)
+    Object::new().with("steps", steps)
 }
 
 /// The table of all steps.

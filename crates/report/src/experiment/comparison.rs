@@ -7,10 +7,9 @@ use brunt_judge::{
     Basis, Bound, ChangeLimit, Claim, Compared, ComparedPair, ComparedRounds, ComparedSide,
     Comparison, Effect, EndedEarly, LimitStands, ROUND_QUANTILES,
 };
-use brunt_load::Plan;
 use brunt_record::Environment;
 
-use super::{capacity, described_server, environment, figure, half, load_of, per_s};
+use super::{described_server, environment, figure, half, load_of, per_s};
 use crate::figures::Object;
 use crate::foreign::{data_name, word, write_csv};
 use crate::objective::quantile;
@@ -24,7 +23,7 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
     for (place, side) in compared.sides.iter().enumerate() {
         page.row(&side_name(place), &of_side(side), Tone::Plain);
     }
-    if let Some(plan) = load(compared) {
+    if let Some(plan) = &compared.load {
         page.row("load", &load_of(plan, None), Tone::Plain);
     }
     rounds(compared, page);
@@ -43,8 +42,6 @@ pub(super) fn sections(compared: &ComparedRounds, page: &mut Page) {
         page.charts("pairs");
     }
     verdicts_of_sides(compared, page);
-    page.section("Searches", Role::Figures);
-    searches(compared, page);
     if let Some(advice) = advice(compared) {
         page.row("next", &[advice], Tone::Plain);
     }
@@ -75,67 +72,34 @@ fn verdicts_of_sides(compared: &ComparedRounds, page: &mut Page) {
     }
 }
 
-/// What was found of each side where each was searched for its capacity.
-fn searches(compared: &ComparedRounds, page: &mut Page) {
-    let found = || {
-        let sides = compared.sides.iter().enumerate();
-        sides.filter_map(|(place, side)| Some((side_name(place), side.capacity.as_ref()?)))
-    };
-    if found().next().is_some() {
-        page.charts("searches");
-    }
-    for (index, (name, search)) in found().enumerate() {
-        let label = if index == 0 { "found" } else { "" };
-        let words = format!("{name}: {}", capacity::says(search));
-        page.row(label, &[words], Tone::Strong);
-    }
-}
-
 /// What the charts are drawn from.
 pub(super) fn charts(compared: &ComparedRounds) -> Object {
     let pairs = compared.comparisons().into_iter();
     let pairs = pairs.filter(|pair| pair.comparison.basis == Basis::Pairs);
-    let sides = compared.sides.iter().enumerate();
-    let searches = sides.filter_map(|(place, side)| {
-        let search = side.capacity.as_ref()?;
-        Some(capacity::chart(search, Some(side_name(place))))
-    });
     let ratios: Vec<_> = pairs.map(|pair| ratios(compared, &pair)).collect();
-    Object::new()
-        .with("pairs", ratios)
-        .with("searches", searches.collect::<Vec<_>>())
+    Object::new().with("pairs", ratios)
 }
 
 /// The ratio of each pair of rounds, less 1, and the estimate with its interval.
 fn ratios(compared: &ComparedRounds, found: &ComparedPair) -> Object {
     let comparison = &found.comparison;
     let of = |side: usize| {
-        let rounds = compared
-            .sides
-            .get(side)
-            .map_or(&[][..], |side| &side.rounds);
-        let figures = rounds.iter();
-        figures.map(|round| comparison.compared.figure(round))
+        let rounds = compared.sides[side].rounds.iter();
+        rounds.map(|round| comparison.compared.figure(round))
     };
     let is_dropped = |place: usize| comparison.dropped.iter().any(|(pair, _)| *pair == place);
-    let pairs = of(found.first).zip(of(found.second)).enumerate();
+    let pairs = of(0).zip(of(found.place)).enumerate();
     let ratios = pairs.map(|(place, (one, other))| {
         let ratio = other? / one.filter(|one| *one > 0.0)? - 1.0;
         Some(ratio).filter(|_| !is_dropped(place))
     });
     Object::new()
         .with("compared", compared_of(found))
-        .with("first", side_name(found.first))
-        .with("second", side_name(found.second))
-        .with("place", found.second)
+        .with("first", side_name(0))
+        .with("second", side_name(found.place))
+        .with("place", found.place)
         .with("ratios", ratios.collect::<Vec<_>>())
         .with("change", comparison.change)
-}
-
-/// The load of each round; absent of searches, whose rates are their steps'.
-fn load(compared: &ComparedRounds) -> Option<&Plan> {
-    let is_search = compared.compared.contains(&Compared::CapacityPerS);
-    compared.load.as_ref().filter(|_| !is_search)
 }
 
 /// A side in a few words: what it is called, its URL, the server there, and of a stored run where
@@ -143,7 +107,12 @@ fn load(compared: &ComparedRounds) -> Option<&Plan> {
 fn of_side(side: &ComparedSide) -> Vec<String> {
     let mut items = name_of(side);
     items.extend(side.server.iter().flat_map(described_server));
-    items.extend(origin(side));
+    if let Some(single) = &side.single_run {
+        let begun = side.rounds.first().map(|round| round.started_unix_ms);
+        items.push(single.file.clone());
+        items.extend(begun.map(units::date_time));
+        items.push(format!("brunt {}", single.brunt_version));
+    }
     items
 }
 
@@ -171,18 +140,6 @@ fn name_of(side: &ComparedSide) -> Vec<String> {
     let label = side.label.iter();
     let words = label.chain([&side.url]).map(|text| word(text).into_owned());
     words.collect()
-}
-
-/// Where a stored run is from, in words.
-fn origin(side: &ComparedSide) -> Vec<String> {
-    let Some(single) = &side.single_run else {
-        return Vec::new();
-    };
-    let mut items = vec![single.file.clone()];
-    let begun = side.rounds.first().map(|round| round.started_unix_ms);
-    items.extend(begun.map(units::date_time));
-    items.push(format!("brunt {}", single.brunt_version));
-    items
 }
 
 /// The verdict of a run, or how often rounds had each.
@@ -227,24 +184,12 @@ fn rounds(compared: &ComparedRounds, page: &mut Page) {
         });
         page.row("rounds", &items, Tone::Plain);
     }
-    let searches: Vec<_> = sides().filter_map(|side| side.capacity.as_ref()).collect();
-    if let Some(first) = searches.first() {
-        page.row("objectives", &capacity::asked(first), Tone::Plain);
-        let steps: usize = searches.iter().map(|search| search.steps.len()).sum();
-        page.row(
-            "searches",
-            &[format!("{steps} steps, in turns")],
-            Tone::Plain,
-        );
-    }
 }
 
 /// A value of it in words; rates are of `per_s`.
 fn value(found: &ComparedPair, value: f64, per_s: &str) -> String {
     match found.comparison.compared {
-        Compared::SuccessesPerS | Compared::CapacityPerS => {
-            format!("{} {per_s}", units::rate(value))
-        }
+        Compared::SuccessesPerS => format!("{} {per_s}", units::rate(value)),
         Compared::ResponseQuantile(_) => units::duration(value as u64),
         Compared::ServerCpu => format!("{} per reply", units::duration(value as u64)),
     }
@@ -263,7 +208,7 @@ fn rows(
     page.row(&compared_of(found), &[says(found, names)], tone);
     let value = |median: f64| value(found, median, per_s);
     let medians = comparison.medians.map(|(first, second)| {
-        [(found.first, first), (found.second, second)]
+        [(0, first), (found.place, second)]
             .map(|(side, median)| format!("{} {}", names[side], value(median)))
     });
     let medians = medians.map_or_else(|| vec!["not known".to_owned()], |both| both.into());
@@ -329,12 +274,12 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
     };
     Object::new()
         .with("compared", compared)
-        .with("sides", [side_name(found.first), side_name(found.second)])
+        .with("sides", [side_name(0), side_name(found.place)])
         .with("claim", claim)
         .with("says", says(found, names))
-        // Whether pairs of rounds were compared, a stored run of each side, or a search of each.
+        // Whether pairs of rounds were compared, or a stored run of each side.
         .with("basis", comparison.basis)
-        // Pairs of rounds that were made; 1 of runs and searches.
+        // Pairs of rounds that were made; 1 of runs.
         .with("pairs", comparison.pairs)
         // The pairs that do not count, from 0, and why.
         .with("dropped", &comparison.dropped)
@@ -343,8 +288,7 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
         // Of the two sides over the pairs that count.
         .with("medians", comparison.medians)
         // The second side over the first, as a ratio less 1. The intervals of all comparisons of
-        // pairs hold together with 97.5 %, those of stored runs each with 95 %. The interval of
-        // searches goes from the rates that held to those that missed.
+        // pairs hold together with 97.5 %, those of stored runs each with 95 %.
         .with("change", change.map(|change| change.value))
         .with("change_low", low.map(|change| change.low))
         .with("change_high", high.map(|change| change.high))
@@ -357,20 +301,17 @@ fn figures(found: &ComparedPair, names: &[String]) -> Object {
         .with("noise", comparison.noise)
 }
 
-/// A row per round of each side; where each was searched for its capacity, a row per step.
+/// A row per round of each side.
 pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Result<(), ReportError> {
     const COLUMNS: &str = "side url pair started_unix_ms window_ns verdict successes_per_s error_share \
-         response_p50_ns response_p90_ns response_p99_ns response_p99_9_ns stage outcome rate_per_s";
+         response_p50_ns response_p90_ns response_p99_ns response_p99_9_ns";
     let header: Vec<String> = COLUMNS.split(' ').map(str::to_owned).collect();
     let rows = compared.sides.iter().enumerate().flat_map(|(place, side)| {
-        let rounds = side.rounds.iter().map(|round| (round, None)).enumerate();
-        let steps = side.capacity.iter().flat_map(|capacity| &capacity.steps);
-        let steps = steps.map(|step| (&step.record, Some(step))).enumerate();
-        rounds.chain(steps).map(move |(number, (round, step))| {
+        side.rounds.iter().zip(1..).map(move |(round, number)| {
             let mut row = vec![
                 side_name(place),
                 side.url.clone(),
-                (number + 1).to_string(),
+                format!("{number}"),
                 round.started_unix_ms.to_string(),
                 round.window_ns.to_string(),
                 data_name(round.verdict),
@@ -378,11 +319,6 @@ pub(super) fn table(compared: &ComparedRounds, out: &mut dyn io::Write) -> Resul
                 figure(round.error_share()),
             ];
             row.extend(ROUND_QUANTILES.map(|(_, q)| figure(round.response.quantile_ns(q))));
-            row.extend([
-                figure(step.map(|step| capacity::stage(step.stage))),
-                figure(step.map(|step| data_name(step.outcome))),
-                figure(step.map(|step| step.rate_per_s)),
-            ]);
             row
         })
     });
@@ -398,13 +334,17 @@ pub fn side_name(place: usize) -> String {
 }
 
 /// Longest label that stands for a side within a sentence.
-const LABEL_CHARS_MAX: usize = 20;
+const LABEL_BYTES_MAX: usize = 20;
 
 /// What the sides are called in sentences: by their labels, where each has a short one of its own;
 /// else A, B, C and so on.
 fn names(compared: &ComparedRounds) -> Vec<String> {
     let labels = compared.sides.iter().filter_map(|side| side.label.clone());
-    let labels: Vec<String> = labels.filter(|label| is_name(label)).collect();
+    // A longer one, or several words, is a command.
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
+    let lengths = 1..=LABEL_BYTES_MAX;
+    let is_name = |label: &String| lengths.contains(&label.len()) && label.chars().all(is_plain);
+    let labels: Vec<String> = labels.filter(is_name).collect();
     let different: BTreeSet<&String> = labels.iter().collect();
     if different.len() == compared.sides.len() {
         labels
@@ -413,19 +353,13 @@ fn names(compared: &ComparedRounds) -> Vec<String> {
     }
 }
 
-/// Whether a label is a short word, and no command.
-fn is_name(label: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+/@".contains(letter);
-    !label.is_empty() && label.len() <= LABEL_CHARS_MAX && label.chars().all(is_plain)
-}
-
 /// From this factor on, a change is reported as a factor, and not in percent.
 const TIMES_LEAST: f64 = 10.0;
 
 /// The sentence.
 fn says(found: &ComparedPair, names: &[String]) -> String {
     let comparison = &found.comparison;
-    let (first, second) = (&names[found.first], &names[found.second]);
+    let (first, second) = (&names[0], &names[found.place]);
     match (&comparison.claim, comparison.change) {
         (Claim::Differs, Some(change)) => difference(found, names, &change),
         (Claim::NoDifference { visible }, Some(change)) => {
@@ -459,26 +393,17 @@ fn advice(compared: &ComparedRounds) -> Option<String> {
     ))
 }
 
-/// An interval in words.
-fn interval(basis: Basis, low: &str, high: &str) -> String {
-    match basis {
-        Basis::Pairs | Basis::SingleRuns => format!("{} CI {low} to {high}", confidence(basis)),
-        // Its ends are rates that held and missed, which is no matter of probability.
-        Basis::Searches => format!("between {low} and {high}"),
-    }
-}
-
 /// The interval of a change in words.
 fn changes(basis: Basis, change: Effect) -> String {
     let [low, high] = [change.low, change.high].map(units::percent_change);
-    interval(basis, &low, &high)
+    format!("{} CI {low} to {high}", confidence(basis))
 }
 
 /// The confidence of intervals: those of all comparisons of pairs hold together.
 fn confidence(basis: Basis) -> &'static str {
     match basis {
         Basis::Pairs => "97.5 %",
-        Basis::SingleRuns | Basis::Searches => "95 %",
+        Basis::SingleRuns => "95 %",
     }
 }
 
@@ -495,14 +420,13 @@ fn basis(comparison: &Comparison) -> String {
         Basis::SingleRuns => "from within one run of each: how runs vary from one to the next is \
                               not shown"
             .to_owned(),
-        Basis::Searches => "by one search of each: how searches vary is not shown".to_owned(),
     }
 }
 
 /// `B is 4.2 % faster (97.5 % CI 3.1 % to 5.4 %, 10 pairs)`.
 fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String {
     let (comparison, compared) = (&found.comparison, found.comparison.compared);
-    let (first, second) = (&names[found.first], &names[found.second]);
+    let (first, second) = (&names[0], &names[found.place]);
     let is_more = change.value > 0.0;
     // The end nearer to no difference comes first.
     let ends = if is_more {
@@ -533,7 +457,6 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
     };
     let (verb, as_times, [more, less]) = match compared {
         Compared::SuccessesPerS => ("is", "as fast as", ["faster", "slower"]),
-        Compared::CapacityPerS => ("can take", "as much as", ["more", "less"]),
         Compared::ResponseQuantile(_) => ("is", "that of", ["higher", "lower"]),
         Compared::ServerCpu => (
             "uses",
@@ -547,23 +470,13 @@ fn difference(found: &ComparedPair, names: &[String], change: &Effect) -> String
         (false, true) => format!("{of_quantile}{second} {verb} {value} {more}"),
         (false, false) => format!("{of_quantile}{second} {verb} {value} {less}"),
     };
-    let basis = basis(comparison);
-    match comparison.bound {
-        None => {
-            let interval = interval(comparison.basis, &near, &far);
-            format!("{how} ({interval}, {basis})")
-        }
-        Some(bound) => {
-            let confidence = confidence(comparison.basis);
-            let limited = match bound {
-                Bound::AtLeast => second,
-                Bound::AtMost => first,
-            };
-            format!(
-                "{how} ({confidence} CI from {near}, {basis}; brunt was the limit of {limited})"
-            )
-        }
-    }
+    let (confidence, basis) = (confidence(comparison.basis), basis(comparison));
+    let limited = match comparison.bound {
+        None => return format!("{how} ({confidence} CI {near} to {far}, {basis})"),
+        Some(Bound::AtLeast) => second,
+        Some(Bound::AtMost) => first,
+    };
+    format!("{how} ({confidence} CI from {near}, {basis}; brunt was the limit of {limited})")
 }
 
 /// What is compared: its heading, as it is typed, and its name in data.
@@ -575,7 +488,6 @@ fn compared_names(compared: Compared) -> [String; 3] {
             let data = format!("response_{}_ns", name.replace('.', "_"));
             return [name.clone(), name, data];
         }
-        Compared::CapacityPerS => ["capacity", "capacity", "capacity_per_s"],
         Compared::ServerCpu => ["server CPU", "cpu", "server_cpu_ns_per_reply"],
     };
     [heading, typed, data].map(str::to_owned)
@@ -603,7 +515,7 @@ pub fn limits_that(compared: &ComparedRounds, stand: LimitStands) -> Vec<String>
         let words = match (stand, pair.comparison.change) {
             (LimitStands::Open, Some(change)) => {
                 let changes = changes(pair.comparison.basis, change);
-                format!("too few rounds to tell ({}: {changes})", names[pair.second])
+                format!("too few rounds to tell ({}: {changes})", names[pair.place])
             }
             (LimitStands::Open, None) => {
                 format!("too few rounds to tell ({})", says(&pair, &names))

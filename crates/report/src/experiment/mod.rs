@@ -111,7 +111,7 @@ fn html(experiment: &Experiment) -> Result<String, ReportError> {
         Experiment::Capacity(capacity) => (
             "find",
             word(&capacity.plan.url).into_owned(),
-            Object::new().with("searches", [capacity::chart(capacity, None)]),
+            Object::new().with("search", capacity::chart(capacity)),
         ),
     };
     let head = Head {
@@ -151,10 +151,8 @@ const AGENTS_SHOWN: usize = 8;
 fn environment(environment: &Environment, brunt_version: &str, page: &mut Page) {
     let agents = &environment.agents;
     if !agents.is_empty() {
-        let more = agents.len().saturating_sub(AGENTS_SHOWN);
         let mut items = vec![units::count(agents.len() as u64)];
         items.extend(agents.iter().take(AGENTS_SHOWN).cloned());
-        items.extend((more > 0).then(|| format!("and {more} more")));
         page.row("agents", &items, Tone::Plain);
     }
     let items = machine(&environment.machine);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use brunt_judge::{Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
+use brunt_judge::{RoundRecord, RoundUse, Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
 
 use super::{environment, figure, known, load_of, per_s};
 use crate::ReportError;
@@ -23,27 +23,33 @@ pub(super) fn stored(sweep: &Sweep) -> Object {
         // Whether every planned round was measured.
         .with("complete", sweep.is_complete())
         // Each value, ascending.
-        .with("points", sweep.points())
+        .with("points", points(sweep))
         // The highest throughput.
-        .with("highest", sweep.highest())
-        // The value at the knee of the curve.
-        .with("knee", sweep.knee())
-        // Where the verdict turns from concurrency to the server.
-        .with("turn", sweep.turn())
-        // The verdicts over the values.
-        .with("verdicts", sweep.stretches());
+        .with("highest", sweep.highest());
     Object::of(sweep).with("summary", summary)
+}
+
+/// The figures of each value over its rounds.
+fn points(sweep: &Sweep) -> Vec<Object> {
+    let point = |point: SweepPoint<'_>| {
+        let found = Object::new()
+            .with("value", point.value)
+            .with("rounds", point.rounds.len())
+            .with("verdict", point.verdict)
+            .with("elasticity", point.elasticity);
+        FIGURES.iter().fold(found, |found, (name, unit, of)| {
+            found.with(&format!("{name}{unit}"), point.spread(of))
+        })
+    };
+    sweep.points().into_iter().map(point).collect()
 }
 
 /// What the charts are drawn from.
 pub(super) fn charts(sweep: &Sweep) -> Object {
-    let turn = sweep.turn().map(|turn| turn.server_limited_from);
     let data = Object::new()
         .with("varied", sweep.plan.varied.name())
         .with("values", &sweep.plan.values)
-        .with("knee", sweep.knee())
-        .with("server_limited_from", turn)
-        .with("points", sweep.points());
+        .with("points", points(sweep));
     Object::new().with("sweep", data)
 }
 
@@ -114,25 +120,9 @@ fn findings(sweep: &Sweep, page: &mut Page) {
         }
         found("highest", words);
     }
-    let is_rate = axis == SweepAxis::Rate;
-    let of = if is_rate { "p99" } else { "the throughput" };
-    match sweep.knee() {
-        Some(knee) => found(
-            "knee",
-            format!("{}: there {of} bends (Kneedle)", named(axis, knee)),
-        ),
-        None if matches!(axis, SweepAxis::BodyBytes | SweepAxis::Requests) => {}
-        None => found("knee", format!("none: {of} does not bend")),
-    }
-    if let Some(turn) = sweep.turn() {
-        let to = named(axis, turn.concurrency_limited_to);
-        let from = value(axis, turn.server_limited_from);
-        let words = format!("concurrency up to {to}, the server from {from} on");
-        found("limit", words);
-    }
     let points = sweep.points();
     let widths = points.iter();
-    let widths = widths.filter_map(|point| half_width(point.successes_per_s?));
+    let widths = widths.filter_map(|point| half_width(point.successes_per_s()?));
     if let Some(widest) = widths.reduce(f64::max) {
         let widest = units::percent(widest);
         let words = format!("every median is known to ±{widest} or better (95 %)");
@@ -162,10 +152,6 @@ fn shortfall(sweep: &Sweep) -> Option<String> {
     (!sweep.is_complete()).then(|| format!("{rounds} of {planned} measured{reason}"))
 }
 
-fn verdict(point: &SweepPoint) -> &'static str {
-    point.verdict.map_or("-", |verdict| verdict.name())
-}
-
 /// The sections of a sweep.
 pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let (axis, points) = (sweep.plan.varied, sweep.points());
@@ -185,18 +171,22 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     let heads = ["min", "median", "max", "p50", "p99"];
     page.table_head(RATES, "", &heads, "verdict");
     for point in &points {
-        let rate = |of: fn(Spread) -> f64| known(point.successes_per_s.map(of), units::rate);
-        let median_ns = |spread: Spread| spread.median as u64;
-        let ns = |spread: Option<Spread>| known(spread.map(median_ns), units::duration);
+        let rates = point.successes_per_s();
+        let rate = |of: fn(Spread) -> f64| known(rates.map(of), units::rate);
+        let quantile = |q: f64| {
+            let spread = point.spread(|round| float(round.response.quantile_ns(q)));
+            known(spread, |spread| units::duration(spread.median as u64))
+        };
         let cells = [
             rate(|spread| spread.min),
             rate(|spread| spread.median),
             rate(|spread| spread.max),
-            ns(point.p50_ns),
-            ns(point.p99_ns),
+            quantile(0.5),
+            quantile(0.99),
         ];
         let label = value(axis, point.value);
-        page.table_row(RATES, &label, &cells, verdict(point), Tone::Plain);
+        let verdict = point.verdict.map_or("-", |verdict| verdict.name());
+        page.table_row(RATES, &label, &cells, verdict, Tone::Plain);
     }
     page.section("Errors, CPUs and memory", Role::Figures);
     let name = axis.name();
@@ -211,15 +201,24 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
         page.table_head(USES, "", &heads, "");
     }
     for point in &points {
-        let cpus = |spread| known(spread, |cpus: Spread| units::cpus(cpus.median));
-        let mut cells = vec![known(point.error_share, |spread| match spread.max {
+        let errors = point.spread(RoundRecord::error_share);
+        let mut cells = vec![known(errors, |spread| match spread.max {
             0.0 => "0 %".to_owned(),
             share => units::percent(share),
         })];
-        for used in [&point.server, &point.client] {
-            cells.extend([used.user_cpus, used.system_cpus].map(cpus));
-            let bytes_max = used.resident_bytes.map(|bytes| bytes.max as u64);
-            cells.push(known(bytes_max, units::bytes));
+        let sides: [fn(&RoundRecord) -> Option<RoundUse>; 2] =
+            [|round| round.server, |round| Some(round.client)];
+        for side in sides {
+            let cpus = |of: fn(RoundUse) -> Option<f64>| {
+                let spread = point.spread(|round| of(side(round)?));
+                known(spread, |cpus| units::cpus(cpus.median))
+            };
+            let bytes = point.spread(|round| float(side(round)?.resident_bytes));
+            cells.extend([
+                cpus(|used| used.user_cpus),
+                cpus(|used| used.system_cpus),
+                known(bytes, |bytes| units::bytes(bytes.max as u64)),
+            ]);
         }
         page.table_row(USES, &value(axis, point.value), &cells, "", Tone::Plain);
     }
@@ -227,35 +226,39 @@ pub(super) fn sections(sweep: &Sweep, page: &mut Page) {
     findings(sweep, page);
 }
 
-/// A figure of a value: its name, its unit, and where it is.
-type SpreadColumn = (
-    &'static str,
-    &'static str,
-    fn(&SweepPoint) -> Option<Spread>,
-);
+/// A count or a length of time as the number that it is.
+fn float(value: Option<u64>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+/// A figure of rounds: its name, its unit, and where it is.
+type RoundFigure = (&'static str, &'static str, fn(&RoundRecord) -> Option<f64>);
 /// A part of a figure: its name, and where it is.
 type SpreadPart = (&'static str, fn(&Spread) -> Option<f64>);
 
-/// The figures that have five columns each: the ends over the rounds, the median, and the ends of
-/// its interval.
-const SPREADS: &[SpreadColumn] = &[
-    ("successes", "_per_s", |point| point.successes_per_s),
-    ("response_mean", "_ns", |point| point.mean_ns),
-    ("response_p50", "_ns", |point| point.p50_ns),
-    ("response_p90", "_ns", |point| point.p90_ns),
-    ("response_p99", "_ns", |point| point.p99_ns),
-    ("response_p99_9", "_ns", |point| point.p99_9_ns),
-    ("response_max", "_ns", |point| point.max_ns),
-    ("error_share", "", |point| point.error_share),
-    ("server_user", "_cpus", |point| point.server.user_cpus),
-    ("server_system", "_cpus", |point| point.server.system_cpus),
-    ("server_resident", "_bytes", |point| {
-        point.server.resident_bytes
+/// The figures that data have of each value.
+const FIGURES: &[RoundFigure] = &[
+    ("successes", "_per_s", |round| round.successes_per_s),
+    ("response_mean", "_ns", |round| {
+        float(round.response.mean_ns)
     }),
-    ("client_user", "_cpus", |point| point.client.user_cpus),
-    ("client_system", "_cpus", |point| point.client.system_cpus),
-    ("client_resident", "_bytes", |point| {
-        point.client.resident_bytes
+    ("response_p50", "_ns", |round| float(round.response.p50_ns)),
+    ("response_p90", "_ns", |round| float(round.response.p90_ns)),
+    ("response_p99", "_ns", |round| float(round.response.p99_ns)),
+    ("response_p99_9", "_ns", |round| {
+        float(round.response.p99_9_ns)
+    }),
+    ("response_max", "_ns", |round| float(round.response.max_ns)),
+    ("error_share", "", RoundRecord::error_share),
+    ("server_user", "_cpus", |round| round.server?.user_cpus),
+    ("server_system", "_cpus", |round| round.server?.system_cpus),
+    ("server_resident", "_bytes", |round| {
+        float(round.server?.resident_bytes)
+    }),
+    ("client_user", "_cpus", |round| round.client.user_cpus),
+    ("client_system", "_cpus", |round| round.client.system_cpus),
+    ("client_resident", "_bytes", |round| {
+        float(round.client.resident_bytes)
     }),
 ];
 
@@ -279,24 +282,28 @@ pub(super) fn table(sweep: &Sweep, out: &mut dyn io::Write) -> Result<(), Report
         "window_requests_error_status".to_owned(),
         "window_requests_failed".to_owned(),
     ];
-    for (name, unit, _) in SPREADS {
+    for (name, unit, _) in FIGURES {
         header.extend(PARTS.iter().map(|(part, _)| format!("{name}_{part}{unit}")));
     }
     let points = sweep.points().into_iter();
     write_csv(&header, points.map(|point| row(&point)), out)
 }
 
-fn row(point: &SweepPoint) -> Vec<String> {
+fn row(point: &SweepPoint<'_>) -> Vec<String> {
+    let sum = |of: fn(&RoundRecord) -> u64| {
+        let counts = point.rounds.iter().map(|round| of(round));
+        counts.fold(0, u64::saturating_add).to_string()
+    };
     let mut cells = vec![
         point.value.to_string(),
-        point.rounds.to_string(),
+        point.rounds.len().to_string(),
         point.verdict.map_or_else(String::new, data_name),
-        point.issued.to_string(),
-        point.errors.to_string(),
-        point.failed.to_string(),
+        sum(|round| round.issued),
+        sum(|round| round.errors),
+        sum(|round| round.failed),
     ];
-    for (_, _, of) in SPREADS {
-        let spread = of(point);
+    for (_, _, of) in FIGURES {
+        let spread = point.spread(of);
         let parts = PARTS
             .iter()
             .map(|(_, part)| figure(spread.as_ref().and_then(part)));

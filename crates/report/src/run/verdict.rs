@@ -220,7 +220,6 @@ fn subject(id: &str) -> &'static str {
         Some(b'F') => "agents",
         Some(b'L') => "load",
         Some(b'A' | b'S') => "sums",
-        Some(b'P') => "protocol",
         Some(b'T') => "streams",
         Some(b'R') => "resources",
         _ => "plausibility",

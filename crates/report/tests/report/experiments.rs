@@ -171,7 +171,6 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
                 record(20_000.0 * ratio * off, p50_ns, Verdict::ServerLimited)
             })
             .collect(),
-        capacity: None,
         single_run: None,
     };
     ComparedRounds {
@@ -193,8 +192,6 @@ fn comparison(ratio: f64, limits: Vec<ChangeLimit>) -> ComparedRounds {
 fn comparison_exceeded() -> ComparedRounds {
     let mut compared = comparison(0.9, vec![fall(Compared::SuccessesPerS, -0.05)]);
     compared.sides[1].rounds[3].verdict = Verdict::ClientLimited;
-    compared.sides[0].capacity = Some(capacity(1_000.0));
-    compared.sides[1].capacity = Some(capacity(900.0));
     compared
 }
 
@@ -260,17 +257,6 @@ fn comparison_stored(ratio: f64, verdict: Verdict) -> ComparedRounds {
     compared
 }
 
-/// The capacities of two servers.
-fn comparison_capacity() -> ComparedRounds {
-    let mut compared = comparison(0.9, vec![fall(Compared::CapacityPerS, -0.05)]);
-    compared.compared = vec![Compared::CapacityPerS];
-    for (side, holds) in compared.sides.iter_mut().zip([1_000.0, 900.0]) {
-        side.rounds.clear();
-        side.capacity = Some(capacity(holds));
-    }
-    compared
-}
-
 fn capacity(holds: f64) -> Capacity {
     capacity_that_ends(holds, CapacityOutcome::Missed)
 }
@@ -295,7 +281,7 @@ fn capacity_that_ends(holds: f64, beyond: CapacityOutcome) -> Capacity {
         most_per_s: 1e6,
         window_ns: 2_000 * MS,
         warmup_ns: 500 * MS,
-        budget_ns: Some(180_000 * MS),
+        budget_ns: 180_000 * MS,
     };
     let mut search = brunt_judge::CapacitySearch::new(&plan);
     let mut steps: Vec<CapacityStep> = Vec::new();
@@ -369,7 +355,6 @@ pub(crate) fn all() -> Vec<(&'static str, Experiment)> {
         ("comparison-client", comparison_client()),
         ("comparison-stored", stored(Verdict::ServerLimited)),
         ("comparison-stored-client", stored(Verdict::ClientLimited)),
-        ("comparison-capacity", comparison_capacity()),
     ];
     let searches = [
         ("capacity", capacity(1_000.0)),

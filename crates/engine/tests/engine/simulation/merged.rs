@@ -145,7 +145,7 @@ fn four_merged_runs_are_one_run_of_the_same_workers() {
         let (merged, whole) = (Judged::of(&merged), Judged::of(&whole));
         assert_eq!(merged.summary, whole.summary, "{what}");
         for (of_merged, of_whole) in merged.findings.iter().zip(&whole.findings) {
-            if ["F1", "F2", "F3"].contains(&of_merged.id) {
+            if of_merged.id == "F2" {
                 assert_eq!(of_merged.status, InvariantStatus::Held, "{what}");
                 continue;
             }
@@ -257,7 +257,7 @@ fn a_part_that_is_missing_is_named() {
     let mut parts = parts(&plan);
     let (status, detail) = completeness(&parts[1]);
     assert_eq!(status, InvariantStatus::NotApplicable);
-    assert!(detail.contains("without 0, 2 to 3"), "{detail}");
+    assert!(detail.contains("without 0, 2, 3"), "{detail}");
     let again = Run::merge(vec![parts[1].clone(), part_of(&plan, 0..2, settings())]);
     let twice = MergeError::SameWorker {
         worker: 1,

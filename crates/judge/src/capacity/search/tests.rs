@@ -5,27 +5,12 @@ use std::ops::RangeInclusive;
 use brunt_record::{Environment, Objective};
 
 use super::*;
-use crate::capacity::search::OVERLOADED;
 use crate::invariants::sample::run;
-use crate::{Capacity, ExperimentKind, Judged, ObjectiveOutcome, RoundRecord, rates_to_judge};
+use crate::{ExperimentKind, Judged, ObjectiveOutcome, RoundRecord, rates_to_judge};
 
 const S: u64 = 1_000_000_000;
 
-/// A search with these steps.
-pub(crate) fn capacity(plan: CapacityPlan, steps: Vec<CapacityStep>) -> Capacity {
-    Capacity {
-        kind: ExperimentKind::Capacity,
-        format: Capacity::FORMAT,
-        brunt_version: String::new(),
-        plan,
-        load: None,
-        environment: Environment::default(),
-        broke_off: None,
-        steps,
-    }
-}
-
-pub(crate) fn plan(first_per_s: f64) -> CapacityPlan {
+fn plan(first_per_s: f64) -> CapacityPlan {
     CapacityPlan {
         url: "http://a/".to_owned(),
         objectives: vec![Objective::NoErrors],
@@ -35,7 +20,7 @@ pub(crate) fn plan(first_per_s: f64) -> CapacityPlan {
         most_per_s: 1e6,
         window_ns: 2 * S,
         warmup_ns: S / 2,
-        budget_ns: None,
+        budget_ns: 86_400 * S,
     }
 }
 
@@ -103,13 +88,9 @@ fn below(limit: f64) -> impl Fn(CapacityStage, f64) -> CapacityOutcome {
 /// The rate that was found, and the one that missed.
 #[track_caller]
 fn found(result: &CapacityResult) -> (f64, f64) {
-    match *result {
-        CapacityResult::Found {
-            rate_per_s,
-            missed_per_s,
-        } => (rate_per_s, missed_per_s),
-        ref other => panic!("{other:?}"),
-    }
+    assert_eq!(result.end, CapacityEnd::Found, "{result:?}");
+    let both = result.met_per_s.zip(result.missed_per_s);
+    both.expect("two rates")
 }
 
 /// A rate was found, between these.
@@ -125,14 +106,22 @@ fn took_ns(shown: &[CapacityStep]) -> u64 {
 
 #[test]
 fn what_broke_off_has_no_result_but_its_reason() {
-    let mut found = capacity(plan(100.0), Vec::new());
-    let reason = |found: &Capacity| match found.result() {
-        CapacityResult::Nothing { reason, .. } => reason,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(reason(&found), "the search was interrupted");
-    found.broke_off = Some("the server is gone".to_owned());
-    assert_eq!(reason(&found), "the server is gone");
+    for (broke_off, reason) in [
+        (None, "the search was interrupted"),
+        (Some("the server is gone"), "the server is gone"),
+    ] {
+        let found = Capacity {
+            kind: ExperimentKind::Capacity,
+            format: Capacity::FORMAT,
+            brunt_version: String::new(),
+            plan: plan(100.0),
+            load: None,
+            environment: Environment::default(),
+            broke_off: broke_off.map(str::to_owned),
+            steps: Vec::new(),
+        };
+        assert_eq!(found.result().end, CapacityEnd::nothing(reason));
+    }
 }
 
 #[test]
@@ -161,19 +150,26 @@ fn what_an_overloaded_server_answers_shortens_the_search() {
 #[test]
 fn the_ends_of_what_is_tried() {
     let (most, _) = search(&plan(100.0), below(1e9));
-    assert_eq!(most, CapacityResult::AtLeast { rate_per_s: 1e6 });
+    assert_eq!(
+        (most.end, most.met_per_s),
+        (CapacityEnd::AtLeast, Some(1e6))
+    );
     // What holds at low load was not held up by its service time.
     let (none, _) = search(&plan(100.0), |stage, _| match stage {
         CapacityStage::LowLoad => CapacityOutcome::Undecided,
         _ => CapacityOutcome::Missed,
     });
-    assert_eq!(none, CapacityResult::NotMet { missed_per_s: 1.0 });
+    assert_eq!(
+        (none.end, none.missed_per_s),
+        (CapacityEnd::NotMet, Some(1.0))
+    );
 }
 
 #[test]
 fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
     let (result, shown) = search(&plan(1_000.0), below(0.0));
-    assert_eq!(result, CapacityResult::Impossible { missed_per_s: 1.0 });
+    let ended = (result.end, result.missed_per_s);
+    assert_eq!(ended, (CapacityEnd::Impossible, Some(1.0)));
     let rates: Vec<f64> = shown.iter().map(|step| step.rate_per_s).collect();
     assert_eq!(rates, [10.0, 1.0, 200.0]);
     assert!(took_ns(&shown) < 12 * S);
@@ -182,7 +178,7 @@ fn an_objective_that_low_load_misses_is_impossible_after_three_steps() {
         rate if rate < 100.0 => CapacityOutcome::Missed,
         rate => below(5_000.0)(stage, rate),
     });
-    assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
+    assert_eq!(result.end, CapacityEnd::Found);
     // Five requests at once are too much for this one, and one is not.
     let (result, shown) = search(&plan(1_000.0), below(5.0));
     is_within(&result, 4.8..=5.0, &shown);
@@ -195,7 +191,7 @@ fn a_budget_ends_every_search_with_what_is_known() {
         below_ns: 1,
     };
     for seconds in [15, 30, 60, 90, 180, 600] {
-        let budget_ns = Some(seconds * S);
+        let budget_ns = seconds * S;
         let (least_per_s, first_per_s) =
             rates_to_judge(std::slice::from_ref(&p99), 2 * S, budget_ns);
         for limit in [0.0, 30.0, 150.0, 4_000.0, 70_000.0, 1e9] {
@@ -214,29 +210,20 @@ fn a_budget_ends_every_search_with_what_is_known() {
             let context = format!("{seconds} s, {limit}: {result:?} {shown:?}");
             assert!(took_ns(&shown) <= seconds * S, "{context}");
             let of_default = seconds >= 180;
-            match result {
-                CapacityResult::Bracket {
-                    met_per_s,
-                    missed_per_s,
-                    ..
-                } => {
-                    assert!(met_per_s.is_none_or(|met| met <= limit), "{context}");
-                    assert!(
-                        missed_per_s.is_none_or(|missed| missed > limit),
-                        "{context}"
-                    );
-                    assert!(!of_default || limit <= 150.0, "{context}");
+            let (met, missed) = (result.met_per_s, result.missed_per_s);
+            assert!(met.is_none_or(|met| met <= limit), "{context}");
+            let is_right = match result.end {
+                CapacityEnd::Bracket => {
+                    missed.is_none_or(|missed| missed > limit) && (!of_default || limit <= 150.0)
                 }
-                CapacityResult::Found { rate_per_s, .. } => {
-                    let is_near = rate_per_s <= limit && rate_per_s > 0.97 * limit;
-                    assert!(is_near, "{context}");
-                }
-                CapacityResult::AtLeast { .. } => assert_eq!(limit, 1e9),
-                CapacityResult::Impossible { .. } => assert_eq!(limit, 0.0),
+                CapacityEnd::Found => met > Some(0.97 * limit),
+                CapacityEnd::AtLeast => limit == 1e9,
+                CapacityEnd::Impossible => limit == 0.0,
                 // There is no time for as many replies as a lower rate needs.
-                CapacityResult::NotMet { .. } => assert!(limit < least_per_s, "{context}"),
-                _ => panic!("{context}"),
-            }
+                CapacityEnd::NotMet => limit < least_per_s,
+                CapacityEnd::ClientLimited | CapacityEnd::Nothing { .. } => false,
+            };
+            assert!(is_right, "{context}");
         }
     }
 }
@@ -244,19 +231,14 @@ fn a_budget_ends_every_search_with_what_is_known() {
 #[test]
 fn what_is_found_is_confirmed_before_the_budget_is_over() {
     let plan = CapacityPlan {
-        budget_ns: Some(40 * S),
+        budget_ns: 40 * S,
         ..plan(2_000.0)
     };
     let (result, shown) = search(&plan, below(10_000.0));
-    let CapacityResult::Bracket {
-        met_per_s: Some(met),
-        missed_per_s: Some(missed),
-        confirmations: CONFIRMATIONS,
-    } = result
-    else {
-        panic!("{result:?} {shown:?}");
-    };
-    assert!(met <= 10_000.0 && missed > 10_000.0 && met < missed);
+    assert_eq!(result.end, CapacityEnd::Bracket, "{shown:?}");
+    assert_eq!(result.confirmations, CONFIRMATIONS, "{shown:?}");
+    assert!(result.met_per_s.is_some_and(|met| met <= 10_000.0));
+    assert!(result.missed_per_s > Some(10_000.0));
 }
 
 #[test]
@@ -268,26 +250,19 @@ fn a_client_that_is_the_limit_is_named() {
             CapacityOutcome::ClientLimited
         }
     });
-    let CapacityResult::ClientLimited {
-        rate_per_s: Some(rate),
-        limited_per_s,
-    } = result
-    else {
-        panic!("{result:?}");
-    };
+    assert_eq!(result.end, CapacityEnd::ClientLimited);
     // The bracket is closed below it: the server holds at least what brunt can do.
+    let rates = result.met_per_s.zip(result.missed_per_s);
+    let (rate, limited) = rates.expect("two rates");
     assert!((980.0..=1_000.0).contains(&rate), "{rate}");
-    assert!(limited_per_s > 1_000.0 && limited_per_s <= 1.02 * rate);
+    assert!(limited > 1_000.0 && limited <= 1.02 * rate, "{limited}");
     // Where brunt is the limit at every rate, nothing is known of the server.
     let (result, _) = search(&plan(100.0), |stage, _| match stage {
         CapacityStage::LowLoad => CapacityOutcome::Undecided,
         _ => CapacityOutcome::ClientLimited,
     });
-    let nothing = CapacityResult::ClientLimited {
-        rate_per_s: None,
-        limited_per_s: 1.0,
-    };
-    assert_eq!(result, nothing);
+    assert_eq!(result.end, CapacityEnd::ClientLimited);
+    assert_eq!((result.met_per_s, result.missed_per_s), (None, Some(1.0)));
 }
 
 #[test]
@@ -326,7 +301,7 @@ fn what_is_undecided_is_missed_in_the_end() {
             CapacityOutcome::Undecided
         }
     });
-    assert!(matches!(result, CapacityResult::Found { .. }), "{result:?}");
+    assert_eq!(result.end, CapacityEnd::Found);
     assert_eq!(undecided % 2, 0);
     // The second time takes three times as long.
     let mut windows = shown.iter().filter(|step| step.rate_per_s > 1_000.0);
@@ -372,10 +347,7 @@ fn what_keeps_the_limits_twice_holds_though_it_is_not_certain() {
         });
         result
     };
-    let at_least = CapacityResult::AtLeast {
-        rate_per_s: 4_000.0,
-    };
-    assert_eq!(result(4_000.0), at_least);
+    assert_eq!(result(4_000.0).end, CapacityEnd::AtLeast);
     let (rate_per_s, _) = found(&result(1e6));
     assert!((4_850.0..=5_000.0).contains(&rate_per_s), "{rate_per_s}");
 }
@@ -464,7 +436,7 @@ fn a_rate_that_is_refuted_is_too_high() {
         CapacityStage::Confirmation => CapacityOutcome::Missed,
         _ => CapacityOutcome::Met,
     });
-    let is_nothing = matches!(result, CapacityResult::Nothing { .. });
+    let is_nothing = matches!(result.end, CapacityEnd::Nothing { .. });
     assert!(is_nothing, "{result:?}");
 }
 

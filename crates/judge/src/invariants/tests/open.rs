@@ -4,7 +4,6 @@ use brunt_load::{ArrivalProcess, LoadModel, Schedule, Stamps};
 use brunt_record::{ArrivalCounts, Parts, Split};
 
 use super::*;
-use crate::ResponseQuantiles;
 
 /// The run as one whose server has 10 connections fewer than there are arrivals every 100 ms.
 fn backlog_grows(run: &mut Run) {
@@ -202,21 +201,6 @@ fn what_never_ended_is_counted() {
     ];
     verify(cases.map(|case| case.on(open_run)));
     verify([not_applicable("L6", "a closed loop", |_| {})]);
-}
-
-#[test]
-fn quantiles_of_requests_without_an_end() {
-    let run = open_run();
-    // 2 of 3,920 are too near to 1 in 1,000 for an upper end.
-    let facts = Facts::of(&run);
-    let outcome = outcome_of("L5", &facts);
-    let bound = "p99.9 at least 3.00";
-    assert!(outcome.detail.contains(bound), "{outcome:?}");
-    for q in [0.5, 0.9, 0.99] {
-        assert!(run.response_quantile(q).known_ns().is_some(), "{q}");
-    }
-    let p99_9 = run.response_quantile(0.999);
-    assert!(matches!(p99_9, Quantile::AtLeast { .. }), "{p99_9:?}");
 }
 
 #[test]

@@ -125,9 +125,6 @@ fn resources() {
             run.agents[0].host.peak_resident_bytes = 1 << 40;
             run.agents[0].workers[0].generator = Some(GeneratorUse::default());
         }),
-        flagged("R1", "memory beyond the ordinary", |run| {
-            run.agents[0].host.peak_resident_bytes = 100 << 20
-        }),
         held("R1", "a large body", |run| {
             run.agents[0].negotiated.request_bytes = 100 << 20;
             run.agents[0].host.peak_resident_bytes = 500 << 20;
@@ -140,13 +137,11 @@ fn resources() {
             run.agents[0].limits.planned_bytes = 400 << 20;
             run.agents[0].host.peak_resident_bytes = 1_000 << 20;
         }),
-        flagged("R1", "windows filled behind gaps", |run| {
+        held("R1", "windows filled behind gaps", |run| {
             run.agents[0].negotiated.protocol = Protocol::HTTP3;
             run.agents[0].host.peak_resident_bytes = 200 << 20;
         })
-        .on(http2_run)
-        // It has failures of HTTP/2.
-        .breaking(&["P1"]),
+        .on(http2_run),
         not_applicable("R1", "with the server", |run| {
             run.agents[0].own_server = true;
             run.agents[0].host.peak_resident_bytes = 130 << 20;

@@ -10,7 +10,10 @@ use brunt_record::{
 use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, set_stages, streamed};
 use crate::verdict::tests::bend::*;
 use crate::verdict::{Grade, Judgement, Verdict, judge_cases, verdict_if};
-use crate::{Claim, Compared, Comparison, EndedStreams, Judged, RoundRecord, RunFigures, SignalId};
+use crate::{
+    Claim, Compared, ComparedSide, Comparison, EndedStreams, Judged, RoundRecord, RunFigures,
+    SignalId,
+};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
 pub(super) fn judged(run: &Run) -> Judgement {
@@ -673,8 +676,14 @@ fn rounds_are_compared_by_the_quantiles_that_are_the_servers() {
     own(&mut run, 5 * US, 600 * US);
     let round = RoundRecord::of(&Judged::of(&run));
     assert_eq!(round.verdict, Verdict::ClientLimited, "{}", round.because);
-    let rounds = vec![round; 10];
-    let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &rounds, &rounds, 2);
+    let side = ComparedSide {
+        label: None,
+        url: String::new(),
+        server: None,
+        rounds: vec![round; 10],
+        single_run: None,
+    };
+    let of = |q: f64| Comparison::of(Compared::ResponseQuantile(q), &side, &side, 2);
     let p50 = of(0.5);
     assert!(matches!(p50.claim, Claim::NoDifference { .. }), "{p50:?}");
     let reason = "67 % of p99, 600 µs, is brunt's own in every pair";

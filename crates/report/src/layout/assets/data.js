@@ -320,17 +320,12 @@ const { chartsOf, TINY, WORDS } = (() => {
 
   // ---- Experiments ----
 
-  function ofSweep({ varied, values, knee, server_limited_from, points }) {
+  function ofSweep({ varied, values, points }) {
     const [least, most] = [values[0], values[values.length - 1]];
-    const marks = [
-      { at: knee, label: "knee" },
-      { at: server_limited_from, label: "server-limited" },
-    ];
     const along = {
       x_label: varied,
       x_unit: { rate: "per_second", "body bytes": "bytes" }[varied] || "count",
       is_x_logarithmic: least > 0 && most / least >= 50,
-      marks: marks.filter(({ at }) => isKnown(at)),
     };
     const draw = (id, title, y, caption, lines) =>
       chart(id, title, y, caption, values, lines, along);
@@ -342,23 +337,25 @@ const { chartsOf, TINY, WORDS } = (() => {
       return { ...line(name, tint, spreads.map((spread) => spread?.median ?? null)), intervals };
     };
     const both = (figure) => [
-      line("server", 2, points.map(({ server }) => figure(server))),
-      line("brunt", 1, points.map(({ client }) => figure(client)), "dashed"),
+      line("server", 2, points.map((point) => figure(point, "server"))),
+      line("brunt", 1, points.map((point) => figure(point, "client")), "dashed"),
     ];
     const bars = points.some(({ rounds }) => rounds >= 6)
       ? "Medians of the rounds; bars are their 95 % intervals."
       : "Medians of the rounds; bars go from the least to the most.";
-    const cpus = ({ user_cpus: user, system_cpus: system }) =>
-      user && system ? user.median + system.median : null;
+    const cpus = (point, side) => {
+      const [user, system] = [point[`${side}_user_cpus`], point[`${side}_system_cpus`]];
+      return user && system ? user.median + system.median : null;
+    };
     const of = "User space and kernel, medians of the rounds.";
     return [
       draw("throughput", "Throughput", ["successful replies per second", "per_second"], bars, [
         medians("successful", 1, "successes_per_s"),
       ]),
       draw("latency", "Response time", ["response time", "duration"], bars, [
-        medians("p99", 2, "p99_ns"),
-        medians("p90", 3, "p90_ns"),
-        medians("p50", 1, "p50_ns"),
+        medians("p99", 2, "response_p99_ns"),
+        medians("p90", 3, "response_p90_ns"),
+        medians("p50", 1, "response_p50_ns"),
       ]),
       draw("errors", "Errors", ["requests without success", "share"], bars, [
         medians("without success", 5, "error_share"),
@@ -369,7 +366,7 @@ const { chartsOf, TINY, WORDS } = (() => {
         "Memory",
         ["resident memory", "bytes"],
         "The most of all rounds.",
-        both(({ resident_bytes: bytes }) => bytes?.max ?? null),
+        both((point, side) => point[`${side}_resident_bytes`]?.max ?? null),
       ),
     ];
   }
@@ -397,8 +394,8 @@ const { chartsOf, TINY, WORDS } = (() => {
     return chart(id, title, ["change", "share"], caption, x, lines, axis);
   }
 
-  // The rates that were tried, by their outcome; of a search that has this name among others.
-  function ofSearch({ name, steps }) {
+  // The rates that were tried, by their outcome.
+  function ofSearch({ steps }) {
     const x = steps.map((_, at) => at + 1);
     const tints = { met: 3, missed: 2, client_limited: 5, undecided: 4, invalid: 1 };
     const lines = [
@@ -408,22 +405,21 @@ const { chartsOf, TINY, WORDS } = (() => {
         return line(outcome.replace("_", "-"), tint, values, "points");
       }),
     ];
-    const id = name ? `steps-tried-${name}` : "steps-tried";
-    const title = name ? `${name}: rates that were tried` : "Rates that were tried";
     const y = ["requests planned per second", "per_second"];
+    const caption = "The outcome of each step.";
     const axis = { x_label: "step", x_unit: "count" };
-    return chart(id, title, y, "The outcome of each step.", x, lines, axis);
+    return chart("steps-tried", "Rates that were tried", y, caption, x, lines, axis);
   }
 
   const isDrawn = ({ values }) => values.some((value) => isKnown(value) && value !== 0);
 
   // The charts that have something to show, by the places of the page that they belong to.
-  function chartsOf({ run, sweep, pairs, searches }) {
+  function chartsOf({ run, sweep, pairs, search }) {
     const groups = {
       ...(run ? ofRun(run) : {}),
       sweep: sweep ? ofSweep(sweep) : [],
       pairs: (pairs || []).map(ofPair),
-      searches: (searches || []).map(ofSearch),
+      search: search ? [ofSearch(search)] : [],
     };
     const isFilled = ({ heat, series }) => heat || series.some(isDrawn);
     const filled = ([place, charts]) => [place, charts.filter(isFilled)];
