@@ -1,8 +1,8 @@
 //! What is said of each protocol.
 
 use super::{
-    ByHand, ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription,
-    Transport, Unit, Window,
+    ConnectionCost, Depth, DepthPlace, FailureFamily, Greeting, ProtocolDescription, Transport,
+    Unit, Window,
 };
 
 const KIB: u64 = 1 << 10;
@@ -33,7 +33,6 @@ const PLAIN: ProtocolDescription = ProtocolDescription {
     takes_texts: false,
     kept_alive: None,
     in_clear_text: None,
-    by_hand: ByHand::Netcat,
     malformed_advice: "check the port",
 };
 
@@ -43,7 +42,6 @@ const HTTP: ProtocolDescription = ProtocolDescription {
     unit: Unit::REQUESTS,
     carries_http: true,
     has_statuses: true,
-    by_hand: ByHand::Curl,
     ..PLAIN
 };
 
@@ -193,7 +191,6 @@ pub(super) const WEBSOCKET: ProtocolDescription = ProtocolDescription {
     failures: &[FailureFamily::WebSocket, FailureFamily::Message],
     has_control_frames: true,
     may_push: true,
-    by_hand: ByHand::Websocat,
     malformed_advice: "check the URL: what answers there breaks WebSocket's rules",
     ..PLAIN
 };

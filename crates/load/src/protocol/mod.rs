@@ -135,8 +135,6 @@ pub struct ProtocolDescription {
     pub kept_alive: Option<&'static str>,
     /// What reports say of the protocol in clear text, where that is unusual.
     pub in_clear_text: Option<&'static str>,
-    /// How one exchange is made by hand.
-    pub by_hand: ByHand,
     /// What to do where all that a server sends is malformed.
     pub malformed_advice: &'static str,
 }
@@ -297,17 +295,6 @@ impl FailureFamily {
         Self::Framing,
         Self::Message,
     ];
-}
-
-/// How a reader makes one exchange by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByHand {
-    /// With curl.
-    Curl,
-    /// With websocat.
-    Websocat,
-    /// With nc, and over TLS with openssl.
-    Netcat,
 }
 
 #[cfg(test)]
