@@ -1,7 +1,7 @@
 //! What to change or to try next, as options to type where there are such.
 
 use brunt_load::{LoadModel, Plan, Work};
-use brunt_record::{FailureKind, GeneratorUse, Protocol, Run, ServerScope, cpu_list};
+use brunt_record::{FailureKind, GeneratorUse, Protocol, Run, cpu_list};
 
 use crate::NoSuccessCause;
 use crate::units::counted;
@@ -30,8 +30,6 @@ const LONGER_LEAST_NS: u64 = 10_000_000_000;
 const LONG_NS: u64 = 60_000_000_000;
 /// Advice raises connections and rates by this factor.
 const MORE: u64 = 2;
-/// Processes of a server that a line of advice has room for.
-const PIDS_SHOWN_MAX: usize = 16;
 /// The client's advice names causes, not each of their signs.
 const ADVICE_MAX: usize = 3;
 
@@ -117,40 +115,22 @@ fn round_ns(ns: u64) -> u64 {
     steps.find(|&step| step >= ns).unwrap_or(ns)
 }
 
-/// Advice to bind the server's processes, as a line to type, where they are known. Brunt then takes
-/// CPUs that the server leaves.
+/// Advice to bind the server's processes to the CPUs that workers leave it, or to all but one.
+/// Brunt then takes CPUs that the server leaves.
 pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
-    let elsewhere = "run brunt on another machine".to_owned();
-    let Some(line) = server_bound(facts) else {
-        let each = "or give each CPUs of its own: taskset -c 0 SERVER, taskset -c 1 brunt";
-        return vec![elsewhere, each.to_owned()];
-    };
-    let placed = match facts.agent.bound_cpus() {
-        Some(_) => "",
-        None => ", and let brunt place its workers",
-    };
-    let own = format!("give the server CPUs of its own: {line}{placed}");
-    vec![own, elsewhere]
-}
-
-/// `taskset` for the server's processes, with the CPUs that workers leave it, or all but one.
-fn server_bound(facts: &RunFacts<'_>) -> Option<String> {
-    let ServerScope::Processes { pids, .. } = &facts.server()?.scope else {
-        return None;
-    };
     let mut cpus = facts.server_cpus.clone();
     match facts.agent.bound_cpus() {
         Some(bound) => cpus.retain(|cpu| !bound.contains(cpu)),
         None => drop(cpus.pop_last()),
     }
-    let list = Some(cpu_list(&cpus)).filter(|list| !list.is_empty())?;
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    let shown = pids.join(" ");
-    match pids.len() {
-        1 => Some(format!("taskset -acp {list} {shown}")),
-        2..=PIDS_SHOWN_MAX => Some(format!("for p in {shown}; do taskset -acp {list} $p; done")),
-        _ => None,
-    }
+    let own = match cpu_list(&cpus).as_str() {
+        "" => "taskset -c 0 SERVER, taskset -c 1 brunt".to_owned(),
+        list => format!("taskset -acp {list} PID, for each of its processes"),
+    };
+    vec![
+        format!("give the server CPUs of its own: {own}"),
+        "or run brunt on another machine".to_owned(),
+    ]
 }
 
 /// By the signals of the client that fail or, where none does, by those that warn.
@@ -210,17 +190,8 @@ pub(super) fn script_share(facts: &RunFacts<'_>) -> Option<f64> {
 }
 
 pub(super) fn of_planned_rate(run: &Run) -> Vec<String> {
-    let plan = &run.plan;
-    let line = of_capacity(run).unwrap_or_else(|| {
-        let more = match plan.load.model {
-            _ if plan.work() == Work::Streams => "a higher --bandwidth",
-            LoadModel::Sessions { .. } => "a higher --connection-rate",
-            _ if has_stages(plan) => "higher rates in --stages",
-            _ => "a higher -r",
-        };
-        format!("for the capacity: {more}")
-    });
-    vec![line]
+    let higher = || "for the capacity: a higher rate".to_owned();
+    vec![of_capacity(run).unwrap_or_else(higher)]
 }
 
 /// Response times that are brunt's, though all was sent and answered: what keeps it from being on
@@ -244,15 +215,19 @@ pub(super) fn of_server(run: &Run, id: Id) -> Vec<String> {
     vec![format!("for more: {more}")]
 }
 
-pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
-    let (run, plan) = (facts.run, &facts.run.plan);
-    let option = match plan.load.model {
+/// More connections than there may be now.
+fn more_connections(facts: &RunFacts<'_>) -> String {
+    let option = match facts.run.plan.load.model {
         LoadModel::Open { .. } => "--max-connections",
         _ => "-c",
     };
-    let more = |now: u32| u64::from(now).saturating_mul(MORE);
-    let now = facts.connections_most();
-    let mut advice = vec![format!("more connections: {option} {}", more(now))];
+    let more = u64::from(facts.connections_most()).saturating_mul(MORE);
+    format!("more connections: {option} {more}")
+}
+
+pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
+    let (run, plan) = (facts.run, &facts.run.plan);
+    let mut advice = vec![more_connections(facts)];
     let depth = run.protocol().depth;
     // There are no more where the server said so, and those beyond the requests that a connection
     // carries would not be used.
@@ -260,12 +235,13 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
         || !plan.keepalive()
         || plan.requests_per_connection().is_some();
     if depth.is_settled && !is_bounded {
-        let requests = more(run.depth());
+        let requests = u64::from(run.depth()).saturating_mul(MORE);
         let deeper = format!("more {}: {} {requests}", depth.many, depth.option);
         advice.insert(0, deeper);
     }
     // A lock in the server, or another service behind it, looks the same from here.
-    let sweep = of_other_connections(run).filter(|_| facts.elasticity.is_none() && now > 1);
+    let is_open = facts.elasticity.is_none() && facts.connections_most() > 1;
+    let sweep = of_other_connections(run).filter(|_| is_open);
     advice.extend(sweep.map(|line| format!("make sure that more connections give more: {line}")));
     advice
 }
@@ -274,7 +250,6 @@ pub(super) fn of_concurrency(facts: &RunFacts<'_>) -> Vec<String> {
 pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let plan = &facts.run.plan;
-    let more = plan.load.connections.get().saturating_mul(MORE as u32);
     let mut advice = Vec::new();
     let sweep = of_other_connections(facts.run);
     advice.extend(sweep.map(|line| format!("other numbers of connections: {line}")));
@@ -285,13 +260,9 @@ pub(super) fn to_decide(graded: &GradedSignals<'_>) -> Vec<String> {
         let slowest = "say the speed of the slowest link on the way: --link-speed 10gbit";
         advice.push(slowest.to_owned());
     }
-    if plan.work() == Work::Streams {
-        advice.push(format!("more streams: -c {more}"));
-    } else if facts.is_closed() {
-        advice.push(format!("more connections: -c {more}"));
-    } else if graded.fails(Id::Backlog) || graded.warns(Id::Backlog) {
-        let most = facts.connections_most().saturating_mul(MORE as u32);
-        advice.push(format!("more connections: --max-connections {most}"));
+    let has_backlog = graded.fails(Id::Backlog) || graded.warns(Id::Backlog);
+    if facts.is_closed() || has_backlog {
+        advice.push(more_connections(facts));
     }
     if advice.is_empty() {
         advice.push(format!("a longer run: {}", longer(plan, LONG_NS, "")));

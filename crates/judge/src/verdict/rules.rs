@@ -107,7 +107,7 @@ fn invalid(graded: &GradedSignals<'_>) -> Option<Decision> {
     let broken = &graded.facts.broken;
     let detail = &broken.first()?.detail;
     let names: Vec<&str> = broken.iter().map(|finding| finding.id).collect();
-    let because = format!("broken: {}; {detail}", names.join(", "));
+    let because = format!("{} broken: {detail}", names.join(", "));
     Some(graded.decision(because, [], [""; 0]))
 }
 

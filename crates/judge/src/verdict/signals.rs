@@ -480,10 +480,10 @@ fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
     let worker = match facts.agent.workers.len() {
-        1 => "worker",
-        _ => "busiest worker",
+        1 => "worker idle ",
+        _ => "workers idle ≥",
     };
-    let words = format!("{worker} idle {}", percent(idle));
+    let words = format!("{worker}{}", percent(idle));
     let unread = counted(threads.unread as u64, "worker was", "workers were");
     let unread = format!("{words}; {unread} not read");
     only_if(idle < IDLE_FAIL || threads.unread == 0, &unread)?;
@@ -599,14 +599,9 @@ fn run_queue_wait(facts: &RunFacts<'_>) -> SignalReading {
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
 fn throttling(facts: &RunFacts<'_>) -> SignalReading {
-    let evidence = facts.evidence();
-    let is_noted = evidence.missing.contains_key("host.throttling");
-    if is_noted || facts.interval_ns().is_none() {
-        return Err(missing(
-            facts,
-            "host.throttling",
-            "nothing was read of the machine",
-        ));
+    let (evidence, field) = (facts.evidence(), "host.throttling");
+    if evidence.missing.contains_key(field) || facts.interval_ns().is_none() {
+        return Err(missing(facts, field, "nothing was read of the machine"));
     }
     let throttling = evidence.host.throttling;
     let throttling = throttling.filter(|found| found.throttled_ns > 0);
@@ -1122,17 +1117,17 @@ fn refusals(facts: &RunFacts<'_>) -> SignalReading {
     if share == 0.0 {
         return Ok(Reading::healthy("no request refused"));
     }
-    let statuses = window.replies.iter();
-    let mut statuses: Vec<(u16, u64)> = statuses
-        .filter(|(status, _)| matches!(status, 429 | 503))
-        .collect();
-    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-    let statuses = statuses.into_iter().map(|(status, _)| status.to_string());
-    let retry_after = (window.retry_afters > 0).then(|| "Retry-After".to_owned());
-    let resets = REFUSING_RESETS.into_iter();
-    let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
-    let resets = resets.map(|(_, name)| name.to_owned());
-    let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
+    let ways = [
+        (window.replies.count(429_u16), "429"),
+        (window.replies.count(503_u16), "503"),
+        (window.retry_afters, "Retry-After"),
+    ];
+    let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
+    let ways = ways
+        .into_iter()
+        .chain(resets)
+        .filter(|(count, _)| *count > 0);
+    let names: Vec<&str> = ways.map(|(_, name)| name).collect();
     let (shown, names) = (percent(share), names.join(", "));
     let words = format!("the server refused {shown} of the requests ({names})");
     Ok(Reading::above(share, [0.0, REFUSED_FAIL], words))
@@ -1249,22 +1244,22 @@ fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
 fn steal(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "host.cpus", UNREAD_CPUS);
     let (share, steal_ns) = facts.steal().ok_or_else(unread)?;
-    let mut words = format!("steal {}", percent(share));
+    let words = format!("steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
         return Ok(Reading::healthy(words));
     }
-    let grade = grade_above(share, [STEAL_WARN, STEAL_FAIL]);
     if let Some(shown) = facts.clean_words() {
         // The verdict is found without what was stolen.
         let words = format!("{words}; judged on {shown}");
         return Ok(Reading::above(share, [STEAL_WARN, f64::INFINITY], words));
     }
+    let mut reading = Reading::above(share, [STEAL_WARN, STEAL_FAIL], words);
     let left_ns = facts.left.and_then(|left| left.clean_ns);
-    if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
-        let [left, all] = [left_ns, facts.run.window_ns].map(|ns| duration(ns as f64));
-        words.push_str(&format!("; only {left} of {all} without"));
+    if let Some(left_ns) = left_ns.filter(|_| !reading.is_healthy()) {
+        let left = duration(left_ns as f64);
+        reading.detail.push_str(&format!("; only {left} without"));
     }
-    Ok(Reading::new(grade, words))
+    Ok(reading)
 }
 
 fn drift(facts: &RunFacts<'_>) -> SignalReading {
@@ -1273,7 +1268,8 @@ fn drift(facts: &RunFacts<'_>) -> SignalReading {
         only_if(found.drifts, "too short, or planned to change")?;
         return Ok(Reading::fail("the rate drifted from nothing"));
     };
-    let words = format!("the second half was {} than the first", compared(change));
+    let rest = percent(1.0 + change);
+    let words = format!("the second half had {rest} of the rate of the first");
     if !found.drifts {
         return Ok(Reading::healthy(words));
     }
@@ -1285,12 +1281,6 @@ fn drift(facts: &RunFacts<'_>) -> SignalReading {
         is_much,
         format!("the rate drifted: {words}"),
     ))
-}
-
-/// A change of a rate in words: `38 % slower`.
-fn compared(change: f64) -> String {
-    let word = if change < 0.0 { "slower" } else { "faster" };
-    format!("{} {word}", percent(change.abs()))
 }
 
 fn samples(facts: &RunFacts<'_>) -> SignalReading {

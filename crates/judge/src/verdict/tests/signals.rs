@@ -524,7 +524,7 @@ fn doubts() {
         bent(UNKNOWN, "not read", no_cpus),
     ]);
     signal("drift").verify([
-        bent(HEALTHY, "than the first", |_| ()),
+        bent(HEALTHY, "of the first", |_| ()),
         bent(FAIL, "drifted", drifting),
         bent(WARN, "drifted", |run| drifting_by(run, 1)),
         bent(UNKNOWN, "too short", |run| run.window_ns = 700 * MS),
@@ -539,8 +539,8 @@ fn doubts() {
 #[test]
 fn the_workers() {
     signal("worker_idle").verify([
-        bent(HEALTHY, "busiest worker idle 60 %", |_| ()),
-        bent(HEALTHY, "busiest worker idle 30 %", |run| {
+        bent(HEALTHY, "workers idle ≥60 %", |_| ()),
+        bent(HEALTHY, "workers idle ≥30 %", |run| {
             thread(run).cpu_user_ns = 798 * MS
         }),
         bent(WARN, "idle 10 %", |run| busy_for(run, 1_798)),
