@@ -3,7 +3,7 @@
 use crate::support::certificates::Authority;
 use crate::support::nginx::{Nginx, Site};
 use crate::support::process::{brunt, refused};
-use crate::support::serve::{Serve, ServeTcp};
+use crate::support::serve::Serve;
 
 /// Servers that are spoken to in clear text where they speak TLS: some send an alert, nginx a page.
 #[test]

@@ -137,19 +137,10 @@ pub(super) fn of_shared_host(facts: &RunFacts<'_>) -> Vec<String> {
 pub(super) fn of_client(graded: &GradedSignals<'_>) -> Vec<String> {
     let facts = graded.facts;
     let fails = graded.of(AccusedSide::Client, Grade::Fail);
-    let grade = if fails.is_empty() {
-        Grade::Warn
-    } else {
-        Grade::Fail
-    };
+    let grade = fails.first().map_or(Grade::Warn, |_| Grade::Fail);
     let shows = |ids: &[Id]| ids.iter().any(|&id| graded.grade(id) == grade);
-    let late = [
-        Id::OwnShare,
-        Id::ScheduleLag,
-        Id::WorkerIdle,
-        Id::UnreadData,
-    ];
-    let is_slow = shows(&late);
+    let is_late = shows(&[Id::OwnShare, Id::ScheduleLag]);
+    let is_slow = is_late || shows(&[Id::WorkerIdle, Id::UnreadData]);
     let more_workers = more_workers(facts);
     let advice = [
         (shows(&[Id::Throttling]), QUOTA),

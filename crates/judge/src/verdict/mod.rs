@@ -20,7 +20,7 @@ pub use crate::verdict::facts::OwnPart;
 pub(crate) use crate::verdict::facts::own_part_of;
 pub use crate::verdict::facts::shell_word;
 pub(crate) use crate::verdict::facts::undisturbed_words;
-use crate::verdict::signals::{Decision, GradedSignals};
+use crate::verdict::signals::GradedSignals;
 use crate::{Clean, Effect, Finding, VerdictIf};
 use facts::RunFacts;
 pub use signals::SignalId;
@@ -198,27 +198,23 @@ pub(crate) fn judge(
 fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     let graded = GradedSignals::read(cases);
     let facts = graded.facts;
-    let (verdict, decision) = rules::decide(&graded);
-    let Decision {
-        mut because,
-        decisive,
-        mut advice,
-    } = decision;
+    let (verdict, mut decision) = rules::decide(&graded);
     let has_figures = !matches!(
         verdict,
         Verdict::Invalid | Verdict::NoSuccess | Verdict::ServerFailed
     );
     if has_figures {
-        because.push_str(&caveats(&graded, verdict));
+        decision.because.push_str(&caveats(&graded, verdict));
     }
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
-        advice.splice(0..0, advice::of_client_errors(facts));
+        let of_errors = advice::of_client_errors(facts);
+        decision.advice.splice(0..0, of_errors);
     }
     Judgement {
         verdict,
-        because,
-        decisive,
-        advice,
+        because: decision.because,
+        decisive: decision.decisive,
+        advice: decision.advice,
         mostly_own: facts.mostly_own().filter(|_| has_figures),
         rests_on_clean: has_figures && facts.clean.is_some(),
         signals: graded.signals,
@@ -229,31 +225,21 @@ fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
 fn caveats(graded: &GradedSignals<'_>, verdict: Verdict) -> String {
     use SignalId::{Drift, OtherPrograms, Steal};
     let facts = graded.facts;
-    let mut clauses = Vec::new();
-    let own = facts
-        .own_part()
-        .filter(|_| verdict != Verdict::ClientLimited);
-    clauses.extend(own.map(|own| own.words()));
-    let is_of_server = matches!(
-        verdict,
-        Verdict::ServerLimited | Verdict::ConcurrencyLimited
-    );
-    if is_of_server && graded.fails(Drift) {
-        clauses.push(graded.detail(Drift).to_owned());
-    }
-    // What was met was met, whatever others took.
-    let is_of_load = matches!(verdict, Verdict::RateLimited | Verdict::ThinkTime);
-    let steals = graded.fails(Steal) || graded.warns(Steal);
-    let taken = [
-        (Steal, steals),
-        (OtherPrograms, graded.fails(OtherPrograms)),
-    ];
-    let taken = taken.into_iter().find(|&(_, is_taken)| is_taken);
-    if let Some((id, _)) = taken.filter(|_| is_of_load && facts.clean.is_none()) {
-        let what = graded.detail(id);
-        clauses.push(format!("the latencies are not the server's alone: {what}"));
-    }
-    let clauses: String = clauses.iter().map(|clause| format!("; {clause}")).collect();
+    let own = facts.own_part().map(|own| own.words());
+    let own = own.filter(|_| verdict != Verdict::ClientLimited);
+    let failing = |id| graded.fails(id).then(|| graded.detail(id));
+    let of_signal = match verdict {
+        Verdict::ServerLimited | Verdict::ConcurrencyLimited => failing(Drift).map(str::to_owned),
+        // What was met was met, whatever others took.
+        Verdict::RateLimited | Verdict::ThinkTime if facts.clean.is_none() => {
+            let stolen = graded.warns(Steal).then(|| graded.detail(Steal));
+            let taken = stolen.or(failing(Steal)).or(failing(OtherPrograms));
+            taken.map(|what| format!("the latencies are not the server's alone: {what}"))
+        }
+        _ => None,
+    };
+    let clauses = [own, of_signal].into_iter().flatten();
+    let clauses: String = clauses.map(|clause| format!("; {clause}")).collect();
     let is_doubted = matches!(verdict, Verdict::Disturbed | Verdict::Inconclusive);
     match facts.clean_words().filter(|_| !is_doubted) {
         Some(shown) => format!("{clauses} (from {shown})"),

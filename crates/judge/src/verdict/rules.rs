@@ -285,15 +285,9 @@ fn missing_words(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
 
 /// What failed then, in words.
 fn losses(facts: &RunFacts<'_>, found: &ServerFailure) -> String {
-    let attempts = counted(
-        found.attempts_failed,
-        "attempt to connect",
-        "attempts to connect",
-    );
-    let failed = format!(
-        "{attempts} failed ({})",
-        found.kind.map_or("", FailureKind::label)
-    );
+    let attempts = counted(found.attempts_failed, "attempt", "attempts");
+    let kind = found.kind.map_or("", FailureKind::label);
+    let failed = format!("{attempts} to connect failed ({kind})");
     let unit = facts.run.unit();
     match found.requests_failed {
         0 => failed,

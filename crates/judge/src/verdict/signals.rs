@@ -306,10 +306,8 @@ fn worst(readings: Vec<Reading>, side: AccusedSide) -> Reading {
 /// kept account, graded by two shares.
 fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> SignalReading {
     let is_upload = facts.run.request_bytes() >= UPLOAD_BYTES;
-    only_if(
-        is_upload || facts.run.work() != Work::Streams,
-        "nothing is sent",
-    )?;
+    let sends = is_upload || facts.run.work() != Work::Streams;
+    only_if(sends, "nothing is sent")?;
     only_if(is_upload, "requests are small")?;
     let share = ratio(limited_ns as f64, facts.kernel.busy_ns as f64);
     let share = known(share, "no connection was sampled while it sent")?;
@@ -503,19 +501,15 @@ fn own_share(facts: &RunFacts<'_>) -> SignalReading {
     let words = format!("brunt added {} of the response time", percent(in_all));
     let mut reading = Reading::above(in_all, [OWN_SHARE_WARN, OWN_SHARE_FAIL], words);
     // Of the parts of a window it is not known.
-    let tail = split
-        .known_tail(0.99)
-        .ok()
-        .and_then(|tail| tail.own_share());
+    let tail = split.known_tail(0.99).ok();
+    let tail = tail.and_then(|tail| tail.own_share());
     let tail = tail.filter(|&tail| tail > OWN_SHARE_WARN && facts.clean.is_none());
     if let Some(tail) = tail {
         // A few replies that lie while brunt does not run make most of the tail and none of the
         // throughput [tuned].
         reading.grade = reading.grade.max(Grade::Warn);
-        let tail = percent(tail);
-        reading
-            .detail
-            .push_str(&format!(", and {tail} of those above p99"));
+        let words = format!(", and {} of those above p99", percent(tail));
+        reading.detail.push_str(&words);
     }
     Ok(reading
         .warn_at_most(facts.is_one_at_a_time(), ONE_AT_A_TIME)
@@ -634,10 +628,8 @@ fn unread_data(facts: &RunFacts<'_>) -> SignalReading {
         let came = quic.datagrams_received.saturating_add(dropped);
         only_if(came > 0, "no datagram came")?;
         let of = counted(came, "datagram", "datagrams");
-        let words = format!(
-            "{} of {of} found brunt's receive buffers full",
-            count(dropped)
-        );
+        let shown = count(dropped);
+        let words = format!("{shown} of {of} found brunt's receive buffers full");
         (dropped, came, words)
     } else {
         let unread = || missing(facts, "network.tcp", "TCP counters were not read");
@@ -705,10 +697,8 @@ fn pauses(facts: &RunFacts<'_>) -> SignalReading {
     if share <= 0.0 {
         return Ok(Reading::healthy("brunt ran throughout"));
     }
-    let words = format!(
-        "brunt did not run for {} of the window",
-        duration(paused_ns)
-    );
+    let paused = duration(paused_ns);
+    let words = format!("brunt did not run for {paused} of the window");
     Ok(Reading::above(share, [0.0, PAUSED_FAIL], words))
 }
 
@@ -770,10 +760,9 @@ fn losses(facts: &RunFacts<'_>) -> [Option<Reading>; 2] {
     let mut again = vec![[kernel.segments_retransmitted, kernel.segments_sent]];
     let mut overtaken = vec![[kernel.segments_out_of_order, kernel.segments_received]];
     if let Some(tcp) = ours(facts) {
-        let retransmitted = tcp
-            .segments_retransmitted
-            .saturating_sub(tcp.syn_retransmits);
-        again.push([retransmitted, tcp.segments_sent]);
+        let resent = tcp.segments_retransmitted;
+        let resent = resent.saturating_sub(tcp.syn_retransmits);
+        again.push([resent, tcp.segments_sent]);
         overtaken.push([tcp.segments_out_of_order, tcp.segments_received]);
     }
     [
@@ -916,21 +905,15 @@ fn server_cpu(facts: &RunFacts<'_>) -> SignalReading {
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = plural(saturated, "thread");
-    let Some(saturation) = facts.server_saturation() else {
-        let unknown = format!("{words}, of how many is not known");
-        let share = known(facts.server_use(), &unknown)?;
-        return Ok(Reading::above(share, [SERVER_WARN, SERVER_FAIL], words));
-    };
-    let is_busy = saturation == Saturation::Busy;
-    let does = if is_busy {
-        "busy all the time"
-    } else {
-        "waiting for a CPU"
-    };
-    Ok(Reading::warn_or_fail(
-        is_busy,
-        format!("{words}, {threads} {does}"),
-    ))
+    Ok(match facts.server_saturation() {
+        Some(Saturation::Busy) => Reading::fail(format!("{words}, {threads} busy all the time")),
+        Some(Saturation::Starved) => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
+        None => {
+            let unknown = format!("{words}, of how many is not known");
+            let share = known(facts.server_use(), &unknown)?;
+            Reading::above(share, [SERVER_WARN, SERVER_FAIL], words)
+        }
+    })
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
@@ -1273,14 +1256,10 @@ fn drift(facts: &RunFacts<'_>) -> SignalReading {
     if !found.drifts {
         return Ok(Reading::healthy(words));
     }
-    let is_much = change.abs() > DRIFT_FAIL_HALVES
-        || found
-            .trend
-            .is_some_and(|trend| trend.abs() > DRIFT_FAIL_TREND);
-    Ok(Reading::warn_or_fail(
-        is_much,
-        format!("the rate drifted: {words}"),
-    ))
+    let trend = found.trend.unwrap_or(0.0);
+    let is_much = change.abs() > DRIFT_FAIL_HALVES || trend.abs() > DRIFT_FAIL_TREND;
+    let words = format!("the rate drifted: {words}");
+    Ok(Reading::warn_or_fail(is_much, words))
 }
 
 fn samples(facts: &RunFacts<'_>) -> SignalReading {
@@ -1310,10 +1289,8 @@ fn other_programs(facts: &RunFacts<'_>) -> SignalReading {
     only_if(is_seen, unseen)?;
     let wanted = facts.agent.cpus_of_both();
     let unread = "other programs were not read";
-    let ledger = known(
-        CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu)),
-        unread,
-    )?;
+    let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));
+    let ledger = known(ledger, unread)?;
     let others_ns = known(ledger.others_ns, unread)?;
     let used = ledger.in_cpus(others_ns);
     let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);

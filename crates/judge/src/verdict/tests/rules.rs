@@ -3,13 +3,11 @@
 use std::num::NonZeroU64;
 
 use brunt_load::ProtocolSpec;
-use brunt_record::{
-    FailureKind, GeneratorUse, MissingConnections, Run, ServerScope, Split, StreamRecord,
-};
+use brunt_record::{FailureKind, GeneratorUse, MissingConnections, Run, Split, StreamRecord};
 
 use crate::invariants::sample::{MS, US, held_open, nonzero, replaced_after, streamed};
 use crate::verdict::tests::bend::*;
-use crate::verdict::{Grade, Judgement, Verdict, judge_cases, verdict_if};
+use crate::verdict::{Judgement, Verdict, judge_cases, verdict_if};
 use crate::{Claim, Compared, Comparison, EndedStreams, Judged, RoundRecord, RunFigures, SignalId};
 
 /// The verdict on a run whose figures may contradict each other: the invariants are left out.
@@ -775,30 +773,6 @@ fn programs_that_took_what_the_server_needed() {
         situation(Verdict::ConcurrencyLimited, |run| beside(run, 300))
             .says("connections_busy | more of them would give more | -c"),
     ]);
-}
-
-#[test]
-fn what_is_not_known_disturbs_nobody() {
-    let grade = |run: &Run| {
-        let judgement = judged(run);
-        let found = judgement.signal(SignalId::OtherPrograms);
-        found.expect("listed").grade
-    };
-    let mut run = closed();
-    beside(&mut run, 3_000);
-    assert_eq!(grade(&run), Grade::Fail);
-    run.agents[0].evidence.host.programs = None;
-    assert_eq!(grade(&run), Grade::Unknown);
-    // The server itself may be one of the programs.
-    beside(&mut run, 3_000);
-    run.agents[0].evidence.server = None;
-    assert_eq!(grade(&run), Grade::Unknown);
-    // Of a server elsewhere, brunt's half is known.
-    let mut run = closed();
-    beside(&mut run, 3_000);
-    let mut run = remote(run);
-    thread(&mut run).run_queue_wait_ns = Some(300_000_000);
-    assert_eq!(grade(&run), Grade::Fail);
 }
 
 fn kept() -> Run {

@@ -183,6 +183,28 @@ fn the_network() {
     ]);
 }
 
+#[test]
+fn other_programs_that_somebody_waited_for() {
+    signal("other_programs").verify([
+        bent(FAIL, "while the server waited", |run| beside(run, 3_000)),
+        bent(UNKNOWN, "not read", |_| ()),
+        // The server itself may be one of the programs.
+        bent(UNKNOWN, "the server was not watched", |run| {
+            beside(run, 3_000);
+            unwatched(run);
+        }),
+        // Of a server elsewhere, brunt's half is known.
+        bent(FAIL, "while brunt waited", |run| {
+            thread(run).run_queue_wait_ns = Some(300 * MS)
+        })
+        .on(|| {
+            let mut run = closed();
+            beside(&mut run, 3_000);
+            remote(run)
+        }),
+    ]);
+}
+
 fn no_network(run: &mut Run) {
     run.agents[0].evidence.network = None;
 }
@@ -543,15 +565,15 @@ fn the_workers() {
         bent(HEALTHY, "workers idle ≥30 %", |run| {
             thread(run).cpu_user_ns = 798 * MS
         }),
-        bent(WARN, "idle 10 %", |run| busy_for(run, 1_798)),
-        bent(FAIL, "idle 2.9 %", |run| {
+        bent(WARN, "idle ≥10 %", |run| busy_for(run, 1_798)),
+        bent(FAIL, "idle ≥2.9 %", |run| {
             thread(run).cpu_system_ns = 1_740 * MS
         }),
         // Polling in vain is no work; waiting for a CPU is not idling.
-        bent(HEALTHY, "idle 60 %", |run| {
+        bent(HEALTHY, "idle ≥60 %", |run| {
             (thread(run).cpu_system_ns, thread(run).spun_ns) = (1_600 * MS, 1_000 * MS)
         }),
-        bent(FAIL, "idle 0 %", |run| {
+        bent(FAIL, "idle ≥0 %", |run| {
             thread(run).run_queue_wait_ns = Some(1_200 * MS)
         }),
         bent(UNKNOWN, "1 worker was not read", |run| {
