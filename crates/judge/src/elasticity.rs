@@ -20,9 +20,6 @@ const STARVED_MOST: f64 = 0.02;
 /// A rate follows in step at most. One that falls by more has another reason: a server that waits
 /// for what a paused connection may send.
 const ELASTICITY_MOST: f64 = 1.1;
-/// Half widths of its interval by which the rate of the warm-up may differ from the window's, and
-/// still be the same.
-const CHANGE_MOST: f64 = 2.0;
 /// Relative standard error of the rate of a window.
 const WINDOW_ERROR: f64 = 0.02;
 /// Logarithm of all connections over half of them below which they are too much alike.
@@ -36,6 +33,7 @@ const EFFECT_STRONG: f64 = 0.5;
 const EFFECT_WHOLE: f64 = 0.70;
 /// Effect of an experiment below which the change did not go through.
 const EFFECT_WEAK: f64 = 0.3;
+
 /// What a change of setting did, with a two-sided 95 % confidence interval over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
@@ -84,19 +82,15 @@ impl Elasticity {
             return None;
         };
         let halving = halving_of(agent.workers.iter().map(|worker| worker.halving.as_ref()))?;
-        let of_warm_up = |effect| Self {
+        let replies = summary.window.replies.total() as f64;
+        let (effect, is_within) = effect_of(&halving, replies * 1e9 / run.window_ns as f64)?;
+        let found = Self {
             effect,
             is_of_fewer: true,
         };
-        let replies = summary.window.replies.total() as f64;
-        let per_s = Some(replies * 1e9 / run.window_ns as f64).filter(|per_s| per_s.is_finite());
-        let within = elasticity(&halving, per_s).map(of_warm_up);
-        let to_window = per_s.and_then(|per_s| elasticity_to_window(&halving, per_s));
-        // A server that becomes faster seems to follow.
-        let to_window = to_window.map(of_warm_up).filter(Self::gives_less);
-        // Its interval has to exclude that the rate followed, or that it did not.
-        let within = within.filter(|found| found.gives_more() || found.gives_less());
-        within.or(to_window)
+        // Against the window alone, a server that becomes faster with time seems to follow.
+        let decides = found.gives_less() || is_within && found.gives_more();
+        decides.then_some(found)
     }
 
     /// Whether more connections would give more. If an experiment only showed that half of the
@@ -126,142 +120,87 @@ impl Elasticity {
     }
 }
 
-/// A level of load: stretches of slices at it, and the connections in use.
-struct Level<'a> {
-    stretches: Vec<&'a [u64]>,
-    connections: f64,
-}
-
-impl<'a> Level<'a> {
-    /// The slices of each stretch in which the switch to this level no longer shows. Absent with
-    /// too few.
-    fn settled(&self) -> Option<Vec<&'a [u64]>> {
-        let slices = self.stretches.concat();
-        let replies: f64 = slices.iter().map(|&replies| replies as f64).sum();
-        // Little's law: a mean service time is connections in use over their rate.
-        let service_slices = self.connections * slices.len() as f64 / replies;
-        let settling = 1.0 + (SETTLING_SERVICE_TIMES * service_slices).ceil();
-        if !settling.is_finite() {
+/// The sum of what all workers counted, who took part at the same time. Absent where one did not.
+fn halving_of<'a>(mut workers: impl Iterator<Item = Option<&'a Halving>>) -> Option<Halving> {
+    let mut all = workers.next()??.clone();
+    for other in workers {
+        let other = other?;
+        if (other.slice_ns, other.replies.len()) != (all.slice_ns, all.replies.len()) {
             return None;
         }
-        let stretches = self.stretches.iter().map(|stretch| {
-            // The cast saturates.
-            let rest = stretch.get(settling as usize..)?;
-            (rest.len() >= SLICES_LEAST).then_some(rest)
-        });
-        stretches.collect()
+        all.connections = all.connections.saturating_add(other.connections);
+        all.used_by_half = all.used_by_half.saturating_add(other.used_by_half);
+        all.starved = all.starved.saturating_add(other.starved);
+        for (own, others) in all.replies.iter_mut().zip(&other.replies) {
+            *own = own.saturating_add(*others);
+        }
     }
-}
-
-/// The sum of what all workers counted, who took part at the same time. Absent where one did not.
-fn halving_of<'a>(workers: impl Iterator<Item = Option<&'a Halving>>) -> Option<Halving> {
-    let mut all = Halving::default();
-    for counted in workers {
-        add(&mut all, counted?)?;
-    }
+    let is_whole = all.replies.len() == Halving::SLICES && all.slice_ns > 0;
     let are_all_served = f64::from(all.starved) <= STARVED_MOST * f64::from(all.connections);
-    (!all.replies.is_empty() && are_all_served).then_some(all)
+    (is_whole && are_all_served).then_some(all)
 }
 
-/// Adds the counts of a worker that took part at the same time. Absent where it did not.
-fn add(all: &mut Halving, other: &Halving) -> Option<()> {
-    if other.replies.len() != Halving::SLICES || other.slice_ns == 0 {
-        return None;
-    }
-    if all.replies.is_empty() {
-        all.clone_from(other);
-        return Some(());
-    }
-    all.connections = all.connections.saturating_add(other.connections);
-    all.used_by_half = all.used_by_half.saturating_add(other.used_by_half);
-    all.starved = all.starved.saturating_add(other.starved);
-    for (own, others) in all.replies.iter_mut().zip(&other.replies) {
-        *own = own.saturating_add(*others);
-    }
-    (all.slice_ns == other.slice_ns).then_some(())
-}
-
-/// By how much the rate followed the number of connections that were used, between half and
-/// all of them: 1 is in step, 0 not at all. The window, with so many replies per second, tells
-/// the rate of all more exactly where it agrees with the warm-up's. Absent where replies take
-/// too long for the stretches.
-fn elasticity(halving: &Halving, replies_per_s: Option<f64>) -> Option<Effect> {
-    let [_, until, again_from, _] = Halving::EDGES;
-    let whole = Level {
-        stretches: vec![halving.replies.get(until..again_from)?],
-        connections: halving.connections.into(),
-    };
-    let whole = logarithm(&whole.settled()?.concat())?;
-    let window = replies_per_s.and_then(|per_s| window(halving, per_s));
-    let refined = window.and_then(|window| refined(whole, window));
-    half_against(halving, refined.unwrap_or(whole))
-}
-
-/// By how much the rate followed the number of connections, between half of them in the warm-up and
-/// all of them in the window: 1 is in step, 0 not at all. This serves where replies take long. The
-/// rate of the window is better known, but a server that becomes faster with time seems to follow,
-/// too.
-fn elasticity_to_window(halving: &Halving, replies_per_s: f64) -> Option<Effect> {
-    half_against(halving, window(halving, replies_per_s)?)
-}
-
-/// Logarithm of the replies per slice in the window.
-fn window(halving: &Halving, replies_per_s: f64) -> Option<Mean> {
-    let value = (replies_per_s * halving.slice_ns as f64 / 1e9).ln();
-    value.is_finite().then_some(Mean {
-        value,
+/// By how much the rate followed the number of connections that were used, between half and all of
+/// them: 1 is in step, 0 not at all. Absent where replies take too long for the stretches of half.
+/// Also whether the warm-up shows the rate of all as well: else it is that of the window alone,
+/// with so many replies per second.
+fn effect_of(halving: &Halving, replies_per_s: f64) -> Option<(Effect, bool)> {
+    let [from, until, again_from, again_until] = Halving::EDGES;
+    let stretch = |from: usize, until: usize| halving.replies.get(from..until);
+    let whole = settled(&[stretch(until, again_from)?], halving.connections);
+    let whole = whole.and_then(|settled| logarithm(&settled.concat()));
+    let per_slice = (replies_per_s * halving.slice_ns as f64 / 1e9).ln();
+    let window = per_slice.is_finite().then_some(Mean {
+        value: per_slice,
         error: WINDOW_ERROR,
         half_width: 2.0 * WINDOW_ERROR,
-    })
-}
-
-fn half_against(halving: &Halving, whole: Mean) -> Option<Effect> {
-    let [from, until, again_from, again_until] = Halving::EDGES;
-    let half = Level {
-        stretches: vec![
-            halving.replies.get(from..until)?,
-            halving.replies.get(again_from..again_until)?,
-        ],
-        connections: halving.used_by_half.into(),
+    });
+    // The window tells the rate of all more exactly, where it is that of the warm-up.
+    let is_same = |whole: Mean, window: Mean| {
+        let difference = (window.value - whole.value).abs();
+        difference <= whole.half_width
     };
-    let settled = half.settled()?;
-    let [first, second] = settled[..] else {
-        return None;
+    let all = match (whole, window) {
+        (Some(whole), Some(window)) if is_same(whole, window) => window,
+        (whole, window) => whole.or(window)?,
     };
+    let halves = [stretch(from, until)?, stretch(again_from, again_until)?];
+    let settled = settled(&halves, halving.used_by_half)?;
     let half = logarithm(&settled.concat())?;
     // What the two stretches differ by beyond a steady drift is not known better than this.
-    let bent = (logarithm(first)?.value - logarithm(second)?.value) / 4.0;
+    let [first, second] = [logarithm(settled[0])?, logarithm(settled[1])?];
+    let bent = (first.value - second.value) / 4.0;
     let step = (f64::from(halving.connections) / f64::from(halving.used_by_half)).ln();
     if !step.is_finite() || step < STEP_LEAST {
         return None;
     }
-    let value = (whole.value - half.value) / step;
-    let squares = [whole.half_width, half.half_width, bent].map(|error| error.powi(2));
-    let half_width = squares.iter().sum::<f64>().sqrt() / step;
-    (value - half_width <= ELASTICITY_MOST).then_some(Effect {
+    let value = (all.value - half.value) / step;
+    let half_width = all.half_width.hypot(half.half_width).hypot(bent) / step;
+    let effect = Effect {
         value,
         low: value - half_width,
         high: value + half_width,
-    })
+    };
+    (effect.low <= ELASTICITY_MOST).then_some((effect, whole.is_some()))
 }
 
-/// The mean of the window in place of the warm-up's `whole`, where the two may be the same. What
-/// they differ by beyond the interval, which is narrower than it should be where counts that follow
-/// each other are alike, is not known better. Absent where the rate has changed.
-fn refined(whole: Mean, window: Mean) -> Option<Mean> {
-    let difference = (window.value - whole.value).abs();
-    if difference > CHANGE_MOST * whole.half_width {
+/// The slices of each stretch at a level of so many connections in which the switch to that level
+/// no longer shows. Absent with too few.
+fn settled<'a>(stretches: &[&'a [u64]], connections: u32) -> Option<Vec<&'a [u64]>> {
+    let slices = stretches.concat();
+    let replies: f64 = slices.iter().map(|&replies| replies as f64).sum();
+    // Little's law: a mean service time is connections in use over their rate.
+    let service_slices = f64::from(connections) * slices.len() as f64 / replies;
+    let settling = 1.0 + (SETTLING_SERVICE_TIMES * service_slices).ceil();
+    if !settling.is_finite() {
         return None;
     }
-    let unknown = if difference > whole.half_width {
-        difference
-    } else {
-        0.0
-    };
-    Some(Mean {
-        half_width: window.half_width.hypot(unknown),
-        ..window
-    })
+    let stretches = stretches.iter().map(|stretch| {
+        // The cast saturates.
+        let rest = stretch.get(settling as usize..)?;
+        (rest.len() >= SLICES_LEAST).then_some(rest)
+    });
+    stretches.collect()
 }
 
 /// Logarithm of the mean of counts, with its interval. Absent where they are too few.
@@ -308,31 +247,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_window_refines_what_it_agrees_with() {
-        let mean = |value, half_width| Mean {
-            value,
-            error: half_width / 2.0,
-            half_width,
-        };
-        let whole = mean(1.0, 0.1);
-        // (the window, half width of what is taken in place of the warm-up; absent: the rate has
-        // changed)
-        for (window, half_width) in [
-            (1.0, Some(0.04)),
-            (0.91, Some(0.04)),
-            (1.15, Some(0.155)),
-            (1.21, None),
-            (0.79, None),
-        ] {
-            let found = refined(whole, mean(window, 0.04));
-            let found = found.map(|found| (found.value, (found.half_width * 1e3).round() / 1e3));
-            assert_eq!(found, half_width.map(|half_width| (window, half_width)));
-        }
-    }
-
+    /// What the warm-up shows of all connections and of half of them.
     fn elasticity(workers: &[Halving]) -> Option<Effect> {
-        super::elasticity(&halving_of(workers.iter().map(Some))?, None)
+        let all = halving_of(workers.iter().map(Some))?;
+        effect_of(&all, 0.0).map(|(effect, _)| effect)
     }
 
     fn assert_about(effect: Option<Effect>, value: f64) {
@@ -392,14 +310,17 @@ mod tests {
             used * [30.0, 50.0, 40.0, 44.0, 36.0][slice % 5]
         });
         let all = halving_of([Some(&noisy)].into_iter()).expect("it took part");
-        let width = |effect: Option<Effect>| effect.map(|effect| effect.high - effect.low);
-        let alone = width(super::elasticity(&all, None)).expect("a signal");
+        let width = |all: &Halving, per_s: f64| {
+            let (effect, is_within) = effect_of(all, per_s).expect("a signal");
+            assert!(is_within);
+            effect.high - effect.low
+        };
         let per_s = 64.0 * 40.0 * 50.0;
-        let with = width(super::elasticity(&all, Some(per_s))).expect("a signal");
+        let alone = width(&all, 0.0);
+        let with = width(&all, per_s);
         assert!(with < 0.9 * alone, "{with} of {alone}");
         // A server that became faster is not compared with its beginning.
-        let faster = width(super::elasticity(&all, Some(2.0 * per_s)));
-        assert_eq!(faster, Some(alone));
+        assert_eq!(width(&all, 2.0 * per_s), alone);
     }
 
     #[test]
@@ -408,9 +329,9 @@ mod tests {
         let four_places = worker(64, |_, _| 10.0);
         assert_eq!(elasticity(std::slice::from_ref(&four_places)), None);
         let all = halving_of([Some(&four_places)].into_iter()).expect("it took part");
-        let effect = elasticity_to_window(&all, 500.0).expect("a signal");
+        let (effect, is_within) = effect_of(&all, 500.0).expect("a signal");
         assert!(effect.low < 0.0 && effect.high < 0.3, "{effect:?}");
-        assert_eq!(elasticity_to_window(&all, 0.0), None);
+        assert!(!is_within);
     }
 
     #[test]
@@ -436,11 +357,7 @@ mod tests {
         ) {
             let halving = Halving { connections, used_by_half, starved: 0, slice_ns, replies };
             let all = halving_of([Some(&halving), Some(&halving)].into_iter());
-            let effects = all.map(|all| {
-                let to_window = elasticity_to_window(&all, per_s);
-                [super::elasticity(&all, Some(per_s)), to_window]
-            });
-            for effect in effects.into_iter().flatten().flatten() {
+            if let Some((effect, _)) = all.and_then(|all| effect_of(&all, per_s)) {
                 prop_assert!(effect.low.is_finite() && effect.high.is_finite());
                 prop_assert!(effect.low <= effect.value && effect.value <= effect.high);
             }

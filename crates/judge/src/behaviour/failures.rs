@@ -7,8 +7,8 @@ use brunt_record::{
     WorkerRecord, after_ns,
 };
 
+use crate::Summary;
 use crate::behaviour::steadiness::whole_points;
-use crate::{Summary, samples_needed};
 
 /// A shorter outage says nothing about a server: a queue may have been full for a moment.
 const OUTAGE_LEAST_NS: u64 = 50_000_000;
@@ -33,12 +33,6 @@ pub struct Stretch {
     pub length_ns: u64,
     /// Successful replies per second.
     pub successes_per_s: f64,
-    /// Median of the response times of the replies that were complete in it, nanoseconds; absent
-    /// without any.
-    pub response_ns_p50: Option<u64>,
-    /// 99th percentile of the response times of the replies that were complete in it, nanoseconds;
-    /// absent with too few.
-    pub response_ns_p99: Option<u64>,
 }
 
 /// What a server did that failed while it was loaded, or did not take all connections.
@@ -61,8 +55,6 @@ pub struct ServerFailure {
     /// Requests issued in the window that were in flight when their connections were lost, or
     /// failed otherwise.
     pub requests_failed: u64,
-    /// Connections opened in the window.
-    pub connections_opened: u64,
     /// Up to the first outage or silence; absent where that is less than an interval of the series.
     pub before: Option<Stretch>,
     /// What followed the last outage or silence; absent where that is less than an interval of the
@@ -127,9 +119,8 @@ pub(crate) fn server_failure_of(run: &Run, summary: &Summary) -> Option<ServerFa
         } else {
             summary.population.failed
         },
-        connections_opened: summary.window.connections_opened,
-        before: first_ns.and_then(|end_ns| stretch(run, summary, 0, end_ns)),
-        after: last_ns.and_then(|from_ns| stretch(run, summary, from_ns, window_ns)),
+        before: first_ns.and_then(|end_ns| stretch(&summary.series, 0, end_ns)),
+        after: last_ns.and_then(|from_ns| stretch(&summary.series, from_ns, window_ns)),
         outages,
         is_silence,
     })
@@ -177,41 +168,18 @@ fn outages(run: &Run) -> Vec<Outage> {
 
 /// What succeeded from `from_ns` to `to_ns` after the start of the window, by the intervals of the
 /// series that lie wholly within; absent where there are none.
-fn stretch(run: &Run, summary: &Summary, from_ns: u64, to_ns: u64) -> Option<Stretch> {
-    let series = &summary.series;
-    let (first, end) = within(from_ns, to_ns, series.interval_ns)?;
-    let length_ns = (end - first) as u64 * series.interval_ns;
+fn stretch(series: &Series, from_ns: u64, to_ns: u64) -> Option<Stretch> {
+    let interval_ns = series.interval_ns.max(1);
+    let first = usize::try_from(from_ns.div_ceil(interval_ns)).ok()?;
+    let end = usize::try_from(to_ns / interval_ns).ok()?;
+    let length_ns = end.checked_sub(first)? as u64 * interval_ns;
     // The series ends with its last event: what is beyond it is nothing.
     let points = series.points.iter().take(end).skip(first);
     let successes = points.fold(0_u64, |sum, point| sum.saturating_add(point.successes));
-    let intervals = &run.latencies.intervals;
-    let (first, end) = within(from_ns, to_ns, intervals.interval_ns()).unwrap_or_default();
-    let completed = intervals.iter().take(end).skip(first);
-    let responses = completed.map(|interval| interval.response);
-    let response = responses.reduce(|mut sum, next| {
-        // All intervals have the same range.
-        let _ = sum.add(next);
-        sum
-    });
-    let quantile_ns = |q: f64| {
-        let response = response.as_ref()?;
-        (response.len() >= samples_needed(q)).then(|| response.value_at_quantile(q))
-    };
-    Some(Stretch {
+    (length_ns > 0).then(|| Stretch {
         length_ns,
         successes_per_s: successes as f64 * 1e9 / length_ns as f64,
-        response_ns_p50: quantile_ns(0.5),
-        response_ns_p99: quantile_ns(0.99),
     })
-}
-
-/// The intervals of this length that lie wholly between the two instants: the number of the first
-/// one, and that behind the last one.
-fn within(from_ns: u64, to_ns: u64, interval_ns: u64) -> Option<(usize, usize)> {
-    let first = from_ns.div_ceil(interval_ns.max(1));
-    let end = to_ns / interval_ns.max(1);
-    let bounds = (usize::try_from(first).ok()?, usize::try_from(end).ok()?);
-    (bounds.0 < bounds.1).then_some(bounds)
 }
 
 /// A silence shorter than this is not looked at in a long run, and in a short one than a tenth of
@@ -366,9 +334,6 @@ pub(crate) fn paused_ns<'a>(
     lengths.sum::<i64>() as f64
 }
 
-/// Share of the failures that may lie before the time that is named, and as many behind it: a
-/// stray one says nothing of the rest.
-const STRAY_MOST: f64 = 0.01;
 /// Failures from within this share of the window's start, or to within it of its end, are taken for
 /// failures from the start, or to the end.
 const EDGE: f64 = 0.05;
@@ -392,9 +357,8 @@ impl FailureTimes {
         let whole = usize::try_from(whole).unwrap_or(usize::MAX);
         let points = &series.points[..series.points.len().min(whole)];
         let failed: Vec<u64> = points.iter().map(SeriesPoint::failed).collect();
-        let stray = (failed.iter().sum::<u64>() as f64 * STRAY_MOST) as u64;
-        let first = beyond(failed.iter().enumerate(), stray)?;
-        let last = beyond(failed.iter().enumerate().rev(), stray)?;
+        let first = failed.iter().position(|&count| count > 0)?;
+        let last = failed.iter().rposition(|&count| count > 0)?;
         let failures: u64 = failed[first..=last].iter().sum();
         let successes: u64 = points[first..=last]
             .iter()
@@ -419,17 +383,6 @@ impl FailureTimes {
     pub fn is_throughout(&self) -> bool {
         self.from_ns == 0 && self.until_ns.is_none()
     }
-}
-
-/// The index at which a running sum exceeds `stray`.
-fn beyond<'a>(counts: impl Iterator<Item = (usize, &'a u64)>, stray: u64) -> Option<usize> {
-    let mut sum = 0;
-    let mut counts = counts;
-    let found = counts.find(|&(_, count)| {
-        sum += count;
-        sum > stray
-    });
-    found.map(|(index, _)| index)
 }
 
 /// Why no request of a run succeeded.
@@ -570,10 +523,8 @@ fn most_of_issued(ends: [(u64, Vec<(NoSuccessCause, u64)>); 3]) -> Option<NoSucc
 /// Streams that did not last, in the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndedStreams {
-    /// Streams that the server ended.
+    /// Streams that the server ended or reset.
     pub ended: u64,
-    /// Streams that were reset.
-    pub reset: u64,
     /// Streams that were asked for.
     pub asked: u64,
     /// What one of them moved, both ways together, on average.
@@ -589,12 +540,13 @@ impl EndedStreams {
         if run.work() != Work::Streams {
             return None;
         }
-        let (mut ended, mut reset, mut moved) = (0_u64, 0_u64, 0.0);
-        let (mut asked, mut connection_ns) = (0_u64, 0.0);
+        let (mut ended, mut asked) = (0_u64, 0_u64);
+        let (mut moved, mut connection_ns) = (0.0, 0.0);
         for worker in run.workers() {
             let failures = &worker.tallies.measure.failures;
-            ended = ended.saturating_add(failures.get(FailureKind::StreamEnded));
-            reset = reset.saturating_add(failures.get(FailureKind::StreamReset));
+            for kind in [FailureKind::StreamEnded, FailureKind::StreamReset] {
+                ended = ended.saturating_add(failures.get(kind));
+            }
             asked = asked.saturating_add(worker.live.asked.into());
             connection_ns += worker.live.connection_ns as f64;
             if let Some(streams) = &worker.streams {
@@ -602,24 +554,17 @@ impl EndedStreams {
                 moved += window.bytes_acked as f64 + window.bytes_received as f64;
             }
         }
-        let all = ended.saturating_add(reset);
-        (all > 0).then(|| Self {
+        (ended > 0).then(|| Self {
             ended,
-            reset,
             asked,
-            bytes_mean: moved / all as f64,
-            life_ns_mean: connection_ns / all as f64,
+            bytes_mean: moved / ended as f64,
+            life_ns_mean: connection_ns / ended as f64,
         })
-    }
-
-    /// Streams that the server ended or reset.
-    pub fn all(&self) -> u64 {
-        self.ended.saturating_add(self.reset)
     }
 
     /// Whether most streams did last: then what was moved is theirs.
     pub fn do_last(&self) -> bool {
-        self.all().saturating_mul(2) < self.asked.max(1)
+        self.ended.saturating_mul(2) < self.asked.max(1)
     }
 }
 
@@ -787,11 +732,6 @@ mod tests {
                 Some((200, Some(400), 0.5)),
             ),
             ([30, 0, 0, 0, 0, 0, 0, 0, 0, 0], Some((0, Some(100), 0.25))),
-            // One of 181 is a stray one.
-            (
-                [1, 0, 90, 90, 0, 0, 0, 0, 0, 0],
-                Some((200, Some(400), 0.5)),
-            ),
             ([0, 0, 0, 10, 0, 0, 0, 0, 0, 0], Some((300, Some(400), 0.1))),
         ] {
             assert_eq!(times(failures), expected, "{failures:?}");

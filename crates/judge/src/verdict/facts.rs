@@ -10,11 +10,10 @@ use std::rc::Rc;
 use brunt_load::{LoadModel, Work};
 use brunt_record::{
     AgentRecord, CpuTimes, Evidence, FailureKind, KernelSample, NetworkEvidence, Route, Run,
-    ServerConnections, ServerEvidence, ServerScope, ServerThreads, TcpCounters, ThreadUse,
-    Throttling, WorkerRecord,
+    ServerConnections, ServerEvidence, ServerThreads, TcpCounters, ThreadUse, Throttling,
+    WorkerRecord,
 };
 
-use crate::behaviour::failures::paused_ns;
 use crate::behaviour::steadiness::steadiness_of;
 use crate::elasticity::Elasticity;
 use crate::facts::Facts;
@@ -114,8 +113,8 @@ pub(super) struct RunFacts<'a> {
     pub(super) server_cpus: BTreeSet<u32>,
     /// The kernel's samples of all workers.
     pub(super) kernel: KernelSample,
-    /// How much of what the server receives is others', or why that is not known.
-    pub(super) others: Result<Others, &'static str>,
+    /// Share of what the server receives that is others', or why that is not known.
+    pub(super) others: Result<f64, &'static str>,
     pub(super) elasticity: Option<Elasticity>,
     /// What the hypervisor left of the window, where it took something.
     pub(super) left: Option<&'a Clean>,
@@ -131,8 +130,6 @@ pub(super) struct Threads {
     pub(super) unread: usize,
     /// Share of the time for which the least idle worker had nothing to do.
     pub(super) idle_least: f64,
-    /// Share of the time for which the most idle worker had nothing to do.
-    pub(super) idle_most: f64,
     /// Share of a worker's run and wait for which it waited for a CPU, the highest of all workers.
     pub(super) run_wait: Option<f64>,
     /// Share of the time for which a worker waited for a CPU, the highest of all.
@@ -161,26 +158,29 @@ impl Threads {
     fn of(workers: &[WorkerRecord], available: f64) -> Option<Self> {
         let read = workers.iter().filter_map(|worker| worker.thread);
         let read: Vec<ThreadUse> = read.filter(|thread| thread.interval_ns > 0).collect();
-        let idle = read.iter().map(|thread| {
+        let most = |of: &dyn Fn(&ThreadUse) -> Option<f64>| {
+            let shares = read.iter().filter_map(of);
+            shares.max_by(f64::total_cmp)
+        };
+        let over_time = |thread: &ThreadUse, ns: u64| ns as f64 / thread.interval_ns as f64;
+        // Time that was stolen is not idle time.
+        let busy_most = most(&|thread| {
             let waited_ns = thread.run_queue_wait_ns.unwrap_or(0);
-            let busy_ns = thread.worked_ns().saturating_add(waited_ns) as f64;
-            // Time that was stolen is not idle time.
-            (1.0 - busy_ns / (thread.interval_ns as f64 * available)).clamp(0.0, 1.0)
+            let busy_ns = thread.worked_ns().saturating_add(waited_ns);
+            Some(over_time(thread, busy_ns) / available)
         });
-        let waits = read.iter().filter_map(|thread| {
+        let run_wait = most(&|thread| {
             let waited_ns = thread.run_queue_wait_ns? as f64;
-            let all_ns = thread.cpu_ns() as f64 + waited_ns;
-            let share = waited_ns / thread.interval_ns as f64;
-            Some((ratio(waited_ns, all_ns).unwrap_or(0.0), share))
+            let share = ratio(waited_ns, thread.cpu_ns() as f64 + waited_ns);
+            Some(share.unwrap_or(0.0))
         });
         let used = read.iter();
-        let used = used.map(|thread| thread.cpu_ns() as f64 / thread.interval_ns as f64);
+        let used = used.map(|thread| over_time(thread, thread.cpu_ns()));
         Some(Self {
             unread: workers.len() - read.len(),
-            idle_least: idle.clone().min_by(f64::total_cmp)?,
-            idle_most: idle.max_by(f64::total_cmp)?,
-            run_wait: waits.clone().map(|(wait, _)| wait).max_by(f64::total_cmp),
-            waited: waits.map(|(_, share)| share).max_by(f64::total_cmp),
+            idle_least: (1.0 - busy_most?).clamp(0.0, 1.0),
+            run_wait,
+            waited: most(&|thread| Some(over_time(thread, thread.run_queue_wait_ns?))),
             cpus_used: used.sum(),
         })
     }
@@ -292,11 +292,6 @@ impl<'a> RunFacts<'a> {
     pub(super) fn steadiness(&self) -> Steadiness {
         let of_all = || steadiness_of(self.run, &self.summary);
         self.clean.map_or_else(of_all, |clean| clean.steadiness)
-    }
-
-    /// Time in the window in which no worker ran, though each was to, nanoseconds.
-    pub(super) fn paused_ns(&self) -> f64 {
-        paused_ns(self.agent.workers.iter(), 0, self.window_end_ns())
     }
 
     pub(super) fn evidence(&self) -> &'a Evidence {
@@ -428,16 +423,10 @@ impl<'a> RunFacts<'a> {
         server.filter(|server| server.interval_ns > 0)
     }
 
-    /// Whether it is not known if the server uses CPUs with nothing to do.
-    pub(super) fn may_poll(&self) -> bool {
-        self.server()
-            .is_some_and(|server| server.idle_cpus_used.is_none())
-    }
-
     /// Whether the server uses CPUs with nothing to do, so that their use says nothing. One that
     /// others load has something to do also before brunt's load.
     pub(super) fn server_polls(&self) -> bool {
-        let has_others = self.others.is_ok_and(|others| others.share >= OTHERS_FAIL);
+        let has_others = self.others.is_ok_and(|share| share >= OTHERS_FAIL);
         self.server()
             .filter(|_| !has_others)
             .and_then(|server| server.idle_cpus_used)
@@ -543,22 +532,6 @@ impl<'a> RunFacts<'a> {
         })
     }
 
-    /// CPUs that brunt itself used: without a server in the same process.
-    pub(super) fn client_cpus_used(&self) -> Option<f64> {
-        if let Some(threads) = self.threads.filter(|threads| threads.unread == 0) {
-            return Some(threads.cpus_used);
-        }
-        let host = &self.agent.host;
-        let cpu_ns = host.cpu_user_ns as f64 + host.cpu_system_ns as f64;
-        let process = ratio(cpu_ns, host.cpu_interval_ns as f64)?;
-        if !self.agent.own_server {
-            return Some(process);
-        }
-        let is_own = |server: &&ServerEvidence| server.scope == ServerScope::OwnThreads;
-        let server = self.server().filter(is_own)?;
-        Some((process - server.cpus_used()?).max(0.0))
-    }
-
     /// CPUs that the server is known to have used on the CPUs that workers are bound to: all that
     /// others used there, but for what processes beside the two used anywhere. Absent where workers
     /// are not bound, or that is unknown.
@@ -583,12 +556,6 @@ impl<'a> RunFacts<'a> {
         let is_servers = |cpu: u32| self.server_cpus.contains(&cpu) && !is_worker(cpu);
         let beyond = server_used.unwrap_or(0.0) - used(&is_servers, busy);
         Some(taken.max(beyond).max(0.0))
-    }
-
-    /// CPU time that workers polled away without result, nanoseconds.
-    pub(super) fn spun_ns(&self) -> f64 {
-        let threads = self.agent.workers.iter().filter_map(|worker| worker.thread);
-        threads.map(|thread| thread.spun_ns as f64).sum()
     }
 
     /// The readings of those CPUs for which `wanted` holds.
@@ -638,16 +605,16 @@ impl<'a> RunFacts<'a> {
 
     /// The places on all connections in words: `100 connections of 10 streams`.
     pub(super) fn places_words(&self) -> String {
-        let most = self.connections_most();
-        if self.run.work() == Work::Streams {
-            return plural(most, "stream");
-        }
-        let connections = plural(most, "connection");
+        let noun = match self.run.work() {
+            Work::Streams => "stream",
+            _ => "connection",
+        };
+        let places = plural(self.connections_most(), noun);
         match self.depth() {
-            0 | 1 => connections,
+            1 => places,
             depth => {
                 let many = self.run.protocol().depth.many;
-                format!("{connections} of {} {many}", count(depth))
+                format!("{places} of {} {many}", count(depth))
             }
         }
     }
@@ -711,57 +678,11 @@ const HANDSHAKE_SEGMENTS: f64 = 4.0;
 /// Segments of all clients together below which shares of them are chance.
 const OTHERS_SEGMENTS_LEAST: u64 = 20;
 
-/// The share of the server's traffic that is not brunt's, and who counted it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Others {
-    /// The share, from 0 to 1.
-    pub(super) share: f64,
-    /// Whether the server itself counted, in requests; else the kernel did, in segments or bytes.
-    pub(super) counted_by_server: bool,
-}
-
-/// What others sent to the server, by its own count or by the kernel's: the one that shows more,
-/// because each may miss some. Else why neither tells. With several agents, what each agent saw of
-/// the others is brunt's own traffic.
-pub(super) fn others_of(
-    run: &Run,
-    agent: &AgentRecord,
-    summary: &Summary,
-) -> Result<Others, &'static str> {
-    let by_kernel = match &agent.evidence.server_connections {
-        Some(seen) => of_connections(run, summary, seen),
-        None => Err("the server's connections were not counted"),
-    };
-    let (share, counted_by_server) = match (of_count(run, summary), by_kernel) {
-        (Some(by_server), Ok(by_kernel)) if by_kernel > by_server => (by_kernel, false),
-        (Some(by_server), _) => (by_server, true),
-        (None, by_kernel) => (by_kernel?, false),
-    };
-    Ok(Others {
-        share,
-        counted_by_server,
-    })
-}
-
-/// The share of the requests counted by the server that brunt did not send. Bytes of streams that
-/// it counted beyond ours break T1.
-fn of_count(run: &Run, summary: &Summary) -> Option<f64> {
-    if run.work() == Work::Streams {
-        return None;
-    }
-    let count = run.server_count().ok()??;
-    let difference = count.after.checked_sub(count.before)?;
-    let counted = difference.saturating_sub(count.own_reads);
-    let beyond = counted.saturating_sub(summary.lifetime.sends());
-    (counted > 0).then(|| beyond as f64 / counted as f64)
-}
-
-/// The share of what the kernel counted on the server's connections that brunt did not send.
-fn of_connections(
-    run: &Run,
-    summary: &Summary,
-    seen: &ServerConnections,
-) -> Result<f64, &'static str> {
+/// The share of what the kernel counted on the server's connections that brunt did not send. With
+/// several agents, what each agent saw of the others is brunt's own traffic.
+fn others_of(run: &Run, agent: &AgentRecord, summary: &Summary) -> Result<f64, &'static str> {
+    let seen = agent.evidence.server_connections.as_ref();
+    let seen = seen.ok_or("the server's connections were not counted")?;
     if seen.interval_ns == 0 || seen.segments_received < OTHERS_SEGMENTS_LEAST {
         return Err("the server received too little to tell");
     }
@@ -810,10 +731,10 @@ fn accounts(run: &Run, summary: &Summary, seen: &ServerConnections) -> (f64, f64
     (seen.bytes_received as f64, own)
 }
 
-/// Brunt's own part of an open loop's response times at p50 or p99, as a share of them. Above this
-/// and [`OWN_LARGE_NS`], they are not the server's. Either alone is a clause beside the verdict.
+/// Brunt's own part of the response times at p50 or p99, as a share of them. Above this and
+/// [`OWN_LARGE_NS`], they are not the server's.
 const OWN_LARGE_SHARE: f64 = 0.20;
-/// Brunt's own part of an open loop's response times at p50 or p99, nanoseconds. Above this and
+/// Brunt's own part of the response times at p50 or p99, nanoseconds. Above this and
 /// [`OWN_LARGE_SHARE`], they are not the server's.
 const OWN_LARGE_NS: f64 = 100_000.0;
 /// Brunt's own part of a quantile that is quoted, as a share of it. Above this and
@@ -842,9 +763,10 @@ impl OwnPart {
         })
     }
 
-    /// Whether it is that of a few slow requests, not of half of them.
-    pub(super) fn is_of_tail(&self) -> bool {
-        self.of != "p50"
+    /// `67 % of p99, 600 µs, is brunt's own`.
+    pub(super) fn words(&self) -> String {
+        let (share, length) = (percent(self.share), duration(self.ns));
+        format!("{share} of {}, {length}, is brunt's own", self.of)
     }
 }
 
@@ -853,15 +775,6 @@ fn known_ns(quantile: Quantile) -> Option<f64> {
 }
 
 impl RunFacts<'_> {
-    /// Schedule lag at p99, nanoseconds. Absent in a closed loop, with too few arrivals, and where
-    /// the verdict is found on a part of the window of which the own share is known: over time it
-    /// is not kept.
-    pub(super) fn lag_ns_p99(&self) -> Option<f64> {
-        let is_part = self.clean.is_some_and(|clean| clean.own_share.is_some());
-        let lag_ns = known_ns(Quantile::of(&self.run.latencies.lag, 0.99));
-        lag_ns.filter(|_| !is_part && !self.is_closed())
-    }
-
     /// Brunt's own share of the response times on connections with kernel stamps, over the parts of
     /// the window that the verdict is found on.
     pub(super) fn own_share(&self) -> Option<f64> {
@@ -871,16 +784,6 @@ impl RunFacts<'_> {
         }
     }
 
-    /// Brunt's own share of the response times above p99, on connections with kernel stamps. Absent
-    /// with too few of them, and where the verdict is found on parts of the window: it is not kept
-    /// over time.
-    pub(super) fn own_share_of_p99(&self) -> Option<f64> {
-        if self.clean.is_some() {
-            return None;
-        }
-        self.run.latencies.split.known_tail(0.99).ok()?.own_share()
-    }
-
     /// The quantile of the response time of which brunt's own part is large, and not small: the
     /// median first. Absent where the verdict is found on a part of the window.
     pub(super) fn own_of_quantiles(&self) -> Option<OwnPart> {
@@ -888,6 +791,12 @@ impl RunFacts<'_> {
             return None;
         }
         first_part(self.run, &[("p50", 0.5), ("p99", 0.99)], OWN_LARGE_SHARE)
+    }
+
+    /// Brunt's own part where that is large: most of a quantile that is quoted, or a part of the
+    /// median or p99.
+    pub(super) fn own_part(&self) -> Option<OwnPart> {
+        self.mostly_own().or_else(|| self.own_of_quantiles())
     }
 
     /// The first quantile that is quoted most of which is brunt's own, of what the verdict is found
@@ -935,15 +844,11 @@ fn first_part(run: &Run, quantiles: &[(&'static str, f64)], share: f64) -> Optio
 
 /// How much of a quantile of the response time is brunt's own, in words, where that is much.
 pub(crate) fn own_part_of(run: &Run, name: &'static str, q: f64) -> Option<String> {
-    let part = first_part(run, &[(name, q)], OWN_LARGE_SHARE)?;
-    let (share, length) = (percent(part.share), duration(part.ns));
-    Some(format!("{share} of {name}, {length}, is brunt's own"))
+    Some(first_part(run, &[(name, q)], OWN_LARGE_SHARE)?.words())
 }
 
-/// Most characters of a reason from outside that are printed.
-const REASON_CHARS_MAX: usize = 160;
-/// Most characters of the name of a program that are printed.
-const NAME_CHARS_MAX: usize = 32;
+/// Most characters that are printed of a name or a reason from outside.
+const CHARS_MAX: usize = 160;
 
 /// The part of a window that was left undisturbed: `7.6 s of 10 s without CPU steal`.
 pub(crate) fn undisturbed_words(clean: &CleanFigures) -> String {
@@ -951,19 +856,14 @@ pub(crate) fn undisturbed_words(clean: &CleanFigures) -> String {
     format!("{clean} of {all} without CPU steal")
 }
 
-/// A reason that came from outside, no longer than it may be.
-pub(super) fn truncated(reason: &str) -> String {
-    reason.chars().take(REASON_CHARS_MAX).collect()
-}
-
-/// The name of another program, no longer than it may be. Reports make it printable.
-pub(super) fn program(name: &str) -> String {
-    name.chars().take(NAME_CHARS_MAX).collect()
+/// What came from outside, no longer than it may be. Reports make it printable.
+pub(super) fn truncated(words: &str) -> String {
+    words.chars().take(CHARS_MAX).collect()
 }
 
 /// The name of the server, no longer than it may be.
 pub(super) fn name(name: &str) -> String {
-    match program(name).as_str() {
+    match truncated(name).as_str() {
         "" => "server".to_owned(),
         shown if shown.contains("server") => shown.to_owned(),
         shown => format!("server {shown}"),
@@ -1000,10 +900,6 @@ mod tests {
         assert_eq!(name(""), "server");
         assert_eq!(truncated("at most 8 streams"), "at most 8 streams");
         let long = "é".repeat(999);
-        assert_eq!(truncated(&long).chars().count(), REASON_CHARS_MAX);
-        assert_eq!(
-            name(&"x".repeat(99)).len(),
-            "server ".len() + NAME_CHARS_MAX
-        );
+        assert_eq!(truncated(&long).chars().count(), CHARS_MAX);
     }
 }

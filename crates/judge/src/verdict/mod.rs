@@ -16,12 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::elasticity::Elasticity;
 use crate::facts::Facts;
-use crate::units::short::duration;
 pub use crate::verdict::facts::OwnPart;
 pub(crate) use crate::verdict::facts::own_part_of;
 pub use crate::verdict::facts::shell_word;
 pub(crate) use crate::verdict::facts::undisturbed_words;
-use crate::verdict::signals::{Decision, GradedSignals};
+use crate::verdict::signals::GradedSignals;
 use crate::{Clean, Effect, Finding, VerdictIf};
 use facts::RunFacts;
 pub use signals::SignalId;
@@ -80,8 +79,8 @@ impl Verdict {
     }
 }
 
-/// How a signal stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How a signal stands, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Nothing in it points anywhere.
@@ -169,13 +168,10 @@ impl Judgement {
 
 /// The verdict of the same rules if rounds with other numbers of connections showed this slope.
 fn verdict_if(cases: &mut [RunFacts<'_>], slope: f64) -> Verdict {
+    let [value, low, high] = [slope; 3];
     for facts in cases.iter_mut() {
         facts.elasticity = Some(Elasticity {
-            effect: Effect {
-                value: slope,
-                low: slope,
-                high: slope,
-            },
+            effect: Effect { value, low, high },
             is_of_fewer: false,
         });
     }
@@ -202,48 +198,51 @@ pub(crate) fn judge(
 fn judge_cases(cases: &[RunFacts<'_>]) -> Judgement {
     let graded = GradedSignals::read(cases);
     let facts = graded.facts;
-    let (verdict, decision) = rules::decide(&graded);
-    let Decision {
-        mut because,
-        decisive,
-        mut advice,
-    } = decision;
+    let (verdict, mut decision) = rules::decide(&graded);
     let has_figures = !matches!(
         verdict,
         Verdict::Invalid | Verdict::NoSuccess | Verdict::ServerFailed
     );
-    // The others are about the load, or about the doubt itself.
-    let is_of_figures = !matches!(
-        verdict,
-        Verdict::Disturbed | Verdict::Inconclusive | Verdict::RateLimited | Verdict::ThinkTime
-    );
-    let shown = facts.clean_words().filter(|_| has_figures && is_of_figures);
-    if let Some(shown) = shown {
-        because.push_str(&format!(" (from {shown})"));
-    }
-    let mostly_own = facts.mostly_own().filter(|_| has_figures);
-    if let Some(own) = mostly_own.filter(|_| verdict != Verdict::ClientLimited) {
-        let length = duration(own.ns);
-        because.push_str(&format!("; most of {}, {length}, is brunt's own", own.of));
-    }
-    if verdict != Verdict::Invalid {
-        advice::add_of_replacements(facts, &mut advice);
-        let silent = advice::of_silent_closes(facts);
-        advice.splice(0..0, silent.filter(|line| !advice.contains(line)));
-    }
     if has_figures {
-        advice::add_of_objectives(facts.run, &mut advice);
+        decision.because.push_str(&caveats(&graded, verdict));
     }
     if !matches!(verdict, Verdict::Invalid | Verdict::NoSuccess) {
-        rules::add_of_client_errors(facts, &mut advice);
+        let of_errors = advice::of_client_errors(facts);
+        decision.advice.splice(0..0, of_errors);
     }
     Judgement {
         verdict,
-        because,
-        decisive,
-        advice,
-        mostly_own,
+        because: decision.because,
+        decisive: decision.decisive,
+        advice: decision.advice,
+        mostly_own: facts.mostly_own().filter(|_| has_figures),
         rests_on_clean: has_figures && facts.clean.is_some(),
         signals: graded.signals,
+    }
+}
+
+/// What a reader of the figures has to know beside what limited them.
+fn caveats(graded: &GradedSignals<'_>, verdict: Verdict) -> String {
+    use SignalId::{Drift, OtherPrograms, Steal};
+    let facts = graded.facts;
+    let own = facts.own_part().map(|own| own.words());
+    let own = own.filter(|_| verdict != Verdict::ClientLimited);
+    let failing = |id| graded.fails(id).then(|| graded.detail(id));
+    let of_signal = match verdict {
+        Verdict::ServerLimited | Verdict::ConcurrencyLimited => failing(Drift).map(str::to_owned),
+        // What was met was met, whatever others took.
+        Verdict::RateLimited | Verdict::ThinkTime if facts.clean.is_none() => {
+            let stolen = graded.warns(Steal).then(|| graded.detail(Steal));
+            let taken = stolen.or(failing(Steal)).or(failing(OtherPrograms));
+            taken.map(|what| format!("the latencies are not the server's alone: {what}"))
+        }
+        _ => None,
+    };
+    let clauses = [own, of_signal].into_iter().flatten();
+    let clauses: String = clauses.map(|clause| format!("; {clause}")).collect();
+    let is_doubted = matches!(verdict, Verdict::Disturbed | Verdict::Inconclusive);
+    match facts.clean_words().filter(|_| !is_doubted) {
+        Some(shown) => format!("{clauses} (from {shown})"),
+        None => clauses,
     }
 }

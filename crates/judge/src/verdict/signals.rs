@@ -11,16 +11,17 @@ use brunt_load::protocol::Transport;
 use brunt_record::{CpuTimes, FailureKind, Route, ServerEvidence, TcpCounters};
 use serde::Serialize;
 
-use crate::CpuLedger;
+use crate::behaviour::failures::paused_ns;
 use crate::units::short::{cpus, duration, number, percent, rate};
 use crate::units::{count, counted, plural};
 use crate::verdict::facts::{
     CONNECTIONS_BUSY, HEADROOM_LEAST, IDLE_HEALTHY, LAG_FAIL_NS, LINK_WARN, OTHERS_FAIL,
     OWN_SAMPLES_LEAST, OWN_SHARE_FAIL, QUEUED_RATIO, RARE_LEAST, REFUSING_RESETS, RUN_WAIT_FAIL,
     RUN_WAIT_WARN, RunFacts, SERVER_FAIL, SERVER_THROTTLED_FAIL, SERVER_WARN, STEAL_LEAST_NS,
-    STEAL_WARN, Saturation, WINDOW_LEAST_NS, name, program, ratio, throttled_share, truncated,
+    STEAL_WARN, Saturation, WINDOW_LEAST_NS, name, ratio, throttled_share, truncated,
 };
 use crate::verdict::{AccusedSide, Grade, Signal, SignalId as Id};
+use crate::{CpuLedger, Quantile};
 
 /// Bytes of a request from which on the limits of sending say something.
 const UPLOAD_BYTES: u64 = 16_384;
@@ -181,6 +182,12 @@ impl Reading {
         Self::new(grade_above(value, limits), detail)
     }
 
+    /// A failure where something `fails`, else a warning.
+    fn warn_or_fail(fails: bool, detail: impl Into<String>) -> Self {
+        let grade = if fails { Grade::Fail } else { Grade::Warn };
+        Self::new(grade, detail)
+    }
+
     fn warn(detail: impl Into<String>) -> Self {
         Self::new(Grade::Warn, detail)
     }
@@ -198,6 +205,16 @@ impl Reading {
             side: Some(side),
             ..self
         }
+    }
+
+    /// What two observations of one signal come to: as bad as the worse of them.
+    fn and(self, other: Self) -> Self {
+        let detail = format!("{}, {}", self.detail, other.detail);
+        Self::new(self.grade.max(other.grade), detail)
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.grade == Grade::Healthy
     }
 
     /// Makes a failure a warning where `is_harmless`, and says `why`.
@@ -228,17 +245,6 @@ fn grade_above(value: f64, [warn, fail]: [f64; 2]) -> Grade {
     if value >= fail {
         Grade::Fail
     } else if value >= warn {
-        Grade::Warn
-    } else {
-        Grade::Healthy
-    }
-}
-
-/// How a value stands that is healthy from `warn` on and fails below `fail`.
-fn grade_below(value: f64, [warn, fail]: [f64; 2]) -> Grade {
-    if value < fail {
-        Grade::Fail
-    } else if value < warn {
         Grade::Warn
     } else {
         Grade::Healthy
@@ -300,10 +306,8 @@ fn worst(readings: Vec<Reading>, side: AccusedSide) -> Reading {
 /// kept account, graded by two shares.
 fn held_up(facts: &RunFacts<'_>, limited_ns: u64, what: &str, limits: [f64; 2]) -> SignalReading {
     let is_upload = facts.run.request_bytes() >= UPLOAD_BYTES;
-    only_if(
-        is_upload || facts.run.work() != Work::Streams,
-        "nothing is sent",
-    )?;
+    let sends = is_upload || facts.run.work() != Work::Streams;
+    only_if(sends, "nothing is sent")?;
     only_if(is_upload, "requests are small")?;
     let share = ratio(limited_ns as f64, facts.kernel.busy_ns as f64);
     let share = known(share, "no connection was sampled while it sent")?;
@@ -344,11 +348,6 @@ impl<'a> GradedSignals<'a> {
     /// Whether `is_so` holds for every agent.
     pub(super) fn all(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
         self.cases.iter().all(is_so)
-    }
-
-    /// Whether `is_so` holds for any agent.
-    pub(super) fn any(&self, is_so: impl Fn(&RunFacts<'a>) -> bool) -> bool {
-        self.cases.iter().any(is_so)
     }
 
     pub(super) fn signal(&self, id: SignalId) -> Option<&Signal> {
@@ -400,6 +399,17 @@ impl<'a> GradedSignals<'a> {
         }
     }
 
+    /// As [`Self::decision`]; behind what decided stands who had the CPUs.
+    pub(super) fn decision_with_cpus(
+        &self,
+        because: impl Into<String>,
+        first: impl IntoIterator<Item = SignalId>,
+        advice: impl IntoIterator<Item: Into<String>>,
+    ) -> Decision {
+        let cpus = [SignalId::ServerCpu, SignalId::WorkerIdle];
+        self.decision(because, first.into_iter().chain(cpus), advice)
+    }
+
     /// Whether brunt is known to have CPU time left: by its workers' time or, where that was not
     /// read, by replies that do not wait for them.
     pub(super) fn client_has_time(&self) -> bool {
@@ -424,16 +434,11 @@ impl<'a> GradedSignals<'a> {
         warns
     }
 
-    /// Whether the network is known not to be what limits, and shows no sign of it.
-    fn network_is_out(&self) -> bool {
-        self.all(RunFacts::network_has_room)
-            && self.of(AccusedSide::Network, Grade::Warn).is_empty()
-    }
-
     /// Whether what limits can only be the server or the load: neither the network, nor the CPUs of
     /// a machine that a server of which nothing is known may share.
     pub(super) fn rest_is_out(&self) -> bool {
-        self.network_is_out() && self.all(RunFacts::host_has_room)
+        let has_room = |facts: &RunFacts<'_>| facts.network_has_room() && facts.host_has_room();
+        self.all(has_room) && self.of(AccusedSide::Network, Grade::Warn).is_empty()
     }
 }
 
@@ -448,12 +453,9 @@ const LAG_HEALTHY_NS: f64 = 50_000.0;
 const LAG_HEALTHY_OF_P50: f64 = 0.02;
 /// Schedule lag at p99 that spoils latencies, as a share of the response time at p99.
 const LAG_FAIL_OF_P99: f64 = 0.10;
-/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
-/// warns.
-const SENT_HEALTHY: f64 = 0.999;
-/// Arrivals sent, as a share of those planned while connections were free. Below this, the signal
-/// fails.
-const SENT_FAIL: f64 = 0.99;
+/// Arrivals not sent, as a share of those planned while connections were free, from which on the
+/// signal warns, and fails.
+const UNSENT: [f64; 2] = [0.001, 0.01];
 /// Share of the periods in which brunt's quota held it back. The proposal was any: a single period
 /// at the edge of a long window moves no figure [tuned].
 const THROTTLED_FAIL: f64 = 0.01;
@@ -467,8 +469,6 @@ const SEND_BUFFER: [f64; 2] = [0.01, 0.05];
 /// Fill of the table of tracked connections, from which on the signal warns, and fails.
 const CONNTRACK: [f64; 2] = [0.80, 0.95];
 
-/// Workers whose idle shares differ by less are reported as one value.
-const IDLE_ALIKE: f64 = 0.1;
 /// What brunt does between a reply and the next request, where nothing else is in flight.
 const ONE_AT_A_TIME: &str = "one request at a time waits for it";
 /// What brunt does late while its workers have time.
@@ -477,69 +477,67 @@ const WAKING_UP: &str = "waking up, which does not limit throughput";
 fn worker_idle(facts: &RunFacts<'_>) -> SignalReading {
     let threads = known(facts.threads, "the workers' threads were not read")?;
     let idle = threads.idle_least;
-    let words = match facts.agent.workers.len() {
-        1 => format!("worker idle {}", percent(idle)),
-        _ if threads.idle_most - idle < IDLE_ALIKE => format!("workers idle {}", percent(idle)),
-        _ => format!("busiest worker idle {}", percent(idle)),
+    let worker = match facts.agent.workers.len() {
+        1 => "worker idle ",
+        _ => "workers idle ≥",
     };
+    let words = format!("{worker}{}", percent(idle));
     let unread = counted(threads.unread as u64, "worker was", "workers were");
     let unread = format!("{words}; {unread} not read");
     only_if(idle < IDLE_FAIL || threads.unread == 0, &unread)?;
-    Ok(Reading::new(
-        grade_below(idle, [IDLE_HEALTHY, IDLE_FAIL]),
-        words,
-    ))
+    let limits = [1.0 - IDLE_HEALTHY, 1.0 - IDLE_FAIL];
+    Ok(Reading::above(1.0 - idle, limits, words))
 }
 
 fn own_share(facts: &RunFacts<'_>) -> SignalReading {
     let (run, split) = (facts.run, &facts.run.latencies.split);
-    known(
-        run.plan.observation.stamps.every(),
-        "no kernel stamps were taken",
-    )?;
     let is_pipelined = run.depth() > 1 && run.protocol().is_in_order;
-    only_if(
-        !is_pipelined,
-        "pipelined replies have no stamps of their own",
-    )?;
+    let pipelined = "pipelined replies have no stamps of their own";
+    only_if(!is_pipelined, pipelined)?;
     let samples = counted(split.count(), "stamped reply", "stamped replies");
     let too_few = format!("{samples}, {OWN_SAMPLES_LEAST} needed");
     only_if(split.count() >= OWN_SAMPLES_LEAST, &too_few)?;
     let in_all = known(facts.own_share(), "response times are 0")?;
-    let tail = facts.own_share_of_p99();
-    let mut words = format!("brunt added {} of the response time", percent(in_all));
-    if let Some(tail) = tail.filter(|tail| *tail > OWN_SHARE_WARN) {
-        words.push_str(&format!(", and {} of those above p99", percent(tail)));
-    }
-    if in_all <= OWN_SHARE_WARN && tail.is_some_and(|tail| tail > OWN_SHARE_WARN) {
+    let words = format!("brunt added {} of the response time", percent(in_all));
+    let mut reading = Reading::above(in_all, [OWN_SHARE_WARN, OWN_SHARE_FAIL], words);
+    // Of the parts of a window it is not known.
+    let tail = split.known_tail(0.99).ok();
+    let tail = tail.and_then(|tail| tail.own_share());
+    let tail = tail.filter(|&tail| tail > OWN_SHARE_WARN && facts.clean.is_none());
+    if let Some(tail) = tail {
         // A few replies that lie while brunt does not run make most of the tail and none of the
-        // throughput [tuned]: verdicts that trust the figures say it with them.
-        return Ok(Reading::warn(words));
+        // throughput [tuned].
+        reading.grade = reading.grade.max(Grade::Warn);
+        let words = format!(", and {} of those above p99", percent(tail));
+        reading.detail.push_str(&words);
     }
-    Ok(
-        Reading::above(in_all, [OWN_SHARE_WARN, OWN_SHARE_FAIL], words)
-            .warn_at_most(facts.is_one_at_a_time(), ONE_AT_A_TIME)
-            .warn_at_most(facts.workers_have_time(), WAKING_UP),
-    )
+    Ok(reading
+        .warn_at_most(facts.is_one_at_a_time(), ONE_AT_A_TIME)
+        .warn_at_most(facts.workers_have_time(), WAKING_UP))
 }
 
 /// The worse of how late brunt sent what was planned, and how much of it brunt did not send.
 fn schedule_lag(facts: &RunFacts<'_>) -> SignalReading {
     only_if(!facts.is_closed(), "closed loop: nothing is planned")?;
-    let (Ok(late) | Err(late)) = lateness(facts);
-    Ok(match unsent(facts) {
-        Some(unsent) if late.grade != Grade::Fail || unsent.grade == Grade::Fail => unsent,
-        _ => late,
+    let late = lateness(facts);
+    let Some(unsent) = unsent(facts) else {
+        return late;
+    };
+    Ok(match late {
+        Ok(late) => late.and(unsent),
+        Err(_) => unsent,
     })
 }
 
 fn lateness(facts: &RunFacts<'_>) -> SignalReading {
+    // Over time, the lag is not kept.
     let is_part = facts.clean.is_some_and(|clean| clean.own_share.is_some());
     only_if(!is_part, "part of the own share, without CPU steal")?;
-    let too_few = "too few arrivals for p99 of the schedule lag";
-    let lag_ns = known(facts.lag_ns_p99(), too_few)?;
-    // With a schedule of connections it is they that are late.
     let latencies = &facts.run.latencies;
+    let lag_ns = Quantile::of(&latencies.lag, 0.99).known_ns();
+    let too_few = "too few arrivals for p99 of the schedule lag";
+    let lag_ns = known(lag_ns, too_few)? as f64;
+    // With a schedule of connections it is they that are late.
     let response = if facts.is_open() {
         &latencies.response
     } else {
@@ -576,8 +574,8 @@ fn unsent(facts: &RunFacts<'_>) -> Option<Reading> {
     let while_free = (dropped as f64 - facts.connections_busy()? * planned).max(0.0) / planned;
     let share = percent(while_free);
     let words = format!("{share} of the plan not sent though connections were free");
-    let grade = grade_below(1.0 - while_free, [SENT_HEALTHY, SENT_FAIL]);
-    (grade != Grade::Healthy).then(|| Reading::new(grade, words))
+    let reading = Reading::above(while_free, UNSENT, words);
+    Some(reading).filter(|reading| !reading.is_healthy())
 }
 
 fn run_queue_wait(facts: &RunFacts<'_>) -> SignalReading {
@@ -595,17 +593,14 @@ fn run_queue_wait(facts: &RunFacts<'_>) -> SignalReading {
 /// A quota that holds brunt back limits it where its workers are short of time. Where they are
 /// not, it still stretches response times at random, which makes the figures doubtful.
 fn throttling(facts: &RunFacts<'_>) -> SignalReading {
-    let unread = || missing(facts, "host", "nothing was read of the machine");
-    facts.interval_ns().ok_or_else(unread)?;
-    if facts.evidence().missing.contains_key("host.throttling") {
-        return Err(missing(facts, "host.throttling", ""));
+    let (evidence, field) = (facts.evidence(), "host.throttling");
+    if evidence.missing.contains_key(field) || facts.interval_ns().is_none() {
+        return Err(missing(facts, field, "nothing was read of the machine"));
     }
-    let throttling = facts.evidence().host.throttling;
-    let throttling = throttling.ok_or_else(|| Reading::healthy("no CPU quota"))?;
-    if throttling.throttled_ns == 0 {
-        return Ok(Reading::healthy("CPU quota never used up"));
-    }
-    let share = throttled_share(throttling);
+    let throttling = evidence.host.throttling;
+    let throttling = throttling.filter(|found| found.throttled_ns > 0);
+    let none = || Reading::healthy("no CPU quota held brunt back");
+    let share = throttled_share(throttling.ok_or_else(none)?);
     let shown = percent(share);
     let words = format!("brunt's CPU quota held it back in {shown} of the periods");
     if share < THROTTLED_FAIL {
@@ -633,10 +628,8 @@ fn unread_data(facts: &RunFacts<'_>) -> SignalReading {
         let came = quic.datagrams_received.saturating_add(dropped);
         only_if(came > 0, "no datagram came")?;
         let of = counted(came, "datagram", "datagrams");
-        let words = format!(
-            "{} of {of} found brunt's receive buffers full",
-            count(dropped)
-        );
+        let shown = count(dropped);
+        let words = format!("{shown} of {of} found brunt's receive buffers full");
         (dropped, came, words)
     } else {
         let unread = || missing(facts, "network.tcp", "TCP counters were not read");
@@ -665,43 +658,40 @@ fn send_buffer(facts: &RunFacts<'_>) -> SignalReading {
 
 fn client_limits(facts: &RunFacts<'_>) -> SignalReading {
     let (window, lifetime) = (&facts.summary.window, &facts.summary.lifetime);
-    let (mut fails, mut warns) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     for (kind, what) in [
         (FailureKind::ConnectNoPort, "no free local port"),
         (FailureKind::ConnectNoDescriptor, "no free descriptor"),
     ] {
         let [now, ever] = [window, lifetime].map(|tally| tally.failures.get(kind));
-        if now > 0 {
-            fails.push(format!("{what} {}", plural(now, "time")));
-        } else if ever > 0 {
-            let times = plural(ever, "time");
-            warns.push(format!("{what} {times}, outside of the window"));
-        }
+        let when = if now > 0 {
+            ""
+        } else {
+            ", outside of the window"
+        };
+        let words = format!("{what} {}{when}", plural(ever, "time"));
+        found.extend((ever > 0).then(|| Reading::warn_or_fail(now > 0, words)));
     }
     if let Some(table) = facts.network().and_then(|network| network.conntrack) {
         let fill = ratio(table.entries as f64, table.entries_max as f64).unwrap_or(0.0);
-        let words = format!("table of tracked connections {} full", percent(fill));
-        if table.dropped_packets > 0 {
-            let dropped = plural(table.dropped_packets, "packet");
-            fails.push(format!("{words}, {dropped} dropped"));
-        } else if fill >= CONNTRACK[1] {
-            fails.push(words);
-        } else if fill >= CONNTRACK[0] {
-            warns.push(words);
+        let (shown, dropped) = (percent(fill), plural(table.dropped_packets, "packet"));
+        let words = format!("table of tracked connections {shown} full, {dropped} dropped");
+        let is_full = table.dropped_packets > 0;
+        let reading = Reading::above(if is_full { 1.0 } else { fill }, CONNTRACK, words);
+        found.extend(Some(reading).filter(|reading| !reading.is_healthy()));
+    }
+    found.into_iter().reduce(Reading::and).ok_or_else(|| {
+        if lifetime.connections_opened > 0 {
+            Reading::healthy("ports and descriptors sufficed")
+        } else {
+            Reading::unknown("no connection was opened")
         }
-    }
-    if !fails.is_empty() {
-        return Ok(Reading::fail(fails.join(", ")));
-    }
-    if !warns.is_empty() {
-        return Ok(Reading::warn(warns.join(", ")));
-    }
-    only_if(lifetime.connections_opened > 0, "no connection was opened")?;
-    Ok(Reading::healthy("ports and descriptors sufficed"))
+    })
 }
 
 fn pauses(facts: &RunFacts<'_>) -> SignalReading {
-    let paused_ns = facts.paused_ns();
+    let workers = facts.agent.workers.iter();
+    let paused_ns = paused_ns(workers, 0, facts.window_end_ns());
     let share = ratio(paused_ns, facts.run.window_ns as f64);
     let share = known(share, "there is no window")?;
     if share <= 0.0 {
@@ -734,28 +724,18 @@ const SEGMENT_BYTES: f64 = 1448.0;
 /// Share of a namespace's segments that must be brunt's for its counters to tell of brunt.
 const OWN_SEGMENTS_LEAST: f64 = 0.2;
 
-/// The worst of these counts of rare events, each with all among which they were counted: its
-/// grade, which is healthy where they are few, and what it is in words. Absent where nothing was
-/// counted.
-fn rare(counts: &[[u64; 2]], limits: [f64; 2], what: &str) -> Option<(Grade, String)> {
-    let share = |[events, all]: [u64; 2]| ratio(events as f64, all as f64).unwrap_or(0.0);
-    let are_many = |[events, _]: [u64; 2]| events >= RARE_LEAST;
-    let known = counts.iter().copied().filter(|[_, all]| *all > 0);
-    let worst = known.max_by(|&a, &b| {
-        let by_share = share(a).total_cmp(&share(b));
-        are_many(a).cmp(&are_many(b)).then(by_share)
-    })?;
-    let grade = if are_many(worst) {
-        grade_above(share(worst), limits)
-    } else {
-        Grade::Healthy
-    };
-    let words = format!(
-        "{} of the {what} ({})",
-        percent(share(worst)),
-        count(worst[0])
-    );
-    Some((grade, words))
+/// The worst of these counts of rare events, each with all among which they were counted: healthy
+/// where they are few. Absent where nothing was counted.
+fn rare(counts: &[[u64; 2]], limits: [f64; 2], what: &str) -> Option<Reading> {
+    let known = counts.iter().filter(|[_, all]| *all > 0);
+    let readings = known.map(|&[events, all]| {
+        let share = ratio(events as f64, all as f64).unwrap_or(0.0);
+        let counted = if events < RARE_LEAST { 0.0 } else { share };
+        let words = format!("{} of the {what} ({})", percent(share), count(events));
+        (counted, share, Reading::above(counted, limits, words))
+    });
+    let worst = readings.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    worst.map(|(.., reading)| reading)
 }
 
 /// The counters of the namespace, where brunt's own segments are many of them: with little load
@@ -775,15 +755,14 @@ fn ours<'a>(facts: &RunFacts<'a>) -> Option<&'a TcpCounters> {
 
 /// How segments sent again (without connection requests) and those out of order stand, where they
 /// were counted: on the sampled connections, or of all of the namespace.
-fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
+fn losses(facts: &RunFacts<'_>) -> [Option<Reading>; 2] {
     let kernel = &facts.kernel;
     let mut again = vec![[kernel.segments_retransmitted, kernel.segments_sent]];
     let mut overtaken = vec![[kernel.segments_out_of_order, kernel.segments_received]];
     if let Some(tcp) = ours(facts) {
-        let retransmitted = tcp
-            .segments_retransmitted
-            .saturating_sub(tcp.syn_retransmits);
-        again.push([retransmitted, tcp.segments_sent]);
+        let resent = tcp.segments_retransmitted;
+        let resent = resent.saturating_sub(tcp.syn_retransmits);
+        again.push([resent, tcp.segments_sent]);
         overtaken.push([tcp.segments_out_of_order, tcp.segments_received]);
     }
     [
@@ -794,8 +773,8 @@ fn grades(facts: &RunFacts<'_>) -> [Option<(Grade, String)>; 2] {
 
 /// Whether segments were lost or overtaken more than rarely.
 pub(super) fn loses_segments(facts: &RunFacts<'_>) -> bool {
-    let mut grades = grades(facts).into_iter().flatten();
-    grades.any(|(grade, _)| grade != Grade::Healthy)
+    let mut losses = losses(facts).into_iter().flatten();
+    losses.any(|reading| !reading.is_healthy())
 }
 
 /// Segments sent again or overtaken. Neither fails for few; a round trip of data that grows with
@@ -804,28 +783,21 @@ fn lost_segments(facts: &RunFacts<'_>) -> SignalReading {
     if facts.run.protocol().transport == Transport::Datagrams {
         return lost_packets(facts);
     }
-    let [again, overtaken] = grades(facts);
+    let [again, overtaken] = losses(facts);
     let uncounted = || missing(facts, "network.tcp", "no segments were counted");
-    let (grade, words) = again.ok_or_else(uncounted)?;
+    let again = again.ok_or_else(uncounted)?;
     // A listening socket with a full accept queue also drops what comes first on a connection that
     // the client takes for open.
     let is_the_servers =
         facts.is_local() && facts.tcp().is_some_and(|tcp| tcp.listen_overflows > 0);
-    let mut reading = Reading::new(grade, words)
-        .warn_at_most(is_the_servers, "the server's accept queue was full");
-    if let Some((grade, words)) = overtaken.filter(|(grade, _)| *grade != Grade::Healthy) {
-        reading.detail = format!("{}, {words}", reading.detail);
-        if reading.grade != Grade::Fail {
-            reading.grade = grade;
-        }
+    let mut reading = again.warn_at_most(is_the_servers, "the server's accept queue was full");
+    if let Some(overtaken) = overtaken.filter(|overtaken| !overtaken.is_healthy()) {
+        reading = reading.and(overtaken);
     }
     if let Some(queue) = queueing(facts) {
-        reading.detail = format!("{}, {queue}", reading.detail);
-        reading.grade = match reading.grade {
-            // A server that takes its time between two parts of a reply looks the same [tuned].
-            Grade::Healthy => Grade::Warn,
-            _ => Grade::Fail,
-        };
+        // A server that takes its time between two parts of a reply looks the same [tuned].
+        let is_sure = !reading.is_healthy();
+        reading = reading.and(Reading::warn_or_fail(is_sure, queue));
     }
     Ok(reading)
 }
@@ -833,15 +805,11 @@ fn lost_segments(facts: &RunFacts<'_>) -> SignalReading {
 /// Of datagrams: packets of brunt that it held for lost.
 fn lost_packets(facts: &RunFacts<'_>) -> SignalReading {
     let quic = &facts.summary.window.quic;
-    let lost = rare(
-        &[[quic.packets_lost, quic.packets_sent]],
-        RETRANSMITS,
-        "packets lost",
-    );
-    let (grade, words) = known(lost, "no packet was sent")?;
+    let lost = [quic.packets_lost, quic.packets_sent];
+    let lost = rare(&[lost], RETRANSMITS, "packets lost");
+    let lost = known(lost, "no packet was sent")?;
     // Nothing is lost on the way from a machine to itself.
-    Ok(Reading::new(grade, words)
-        .warn_at_most(facts.is_local(), "the server's receive buffer was full"))
+    Ok(lost.warn_at_most(facts.is_local(), "the server's receive buffer was full"))
 }
 
 /// How the round trip of data received grew as it does with a queue on the way, in words. Absent
@@ -930,25 +898,22 @@ fn server_cpu(facts: &RunFacts<'_>) -> SignalReading {
         let idle = facts.idle_beside_one();
         let share = percent(idle.unwrap_or(0.0));
         let without = format!("without a request in {share} of the time");
+        let may_poll = server.idle_cpus_used.is_none();
         return Ok(Reading::fail(words)
-            .warn_at_most(facts.may_poll() && !has_queue, "with work or by polling")
+            .warn_at_most(may_poll && !has_queue, "with work or by polling")
             .warn_at_most(idle.is_some(), &without));
     }
     let saturated = server.threads.map_or(0, |threads| threads.saturated);
     let threads = plural(saturated, "thread");
-    match facts.server_saturation() {
-        Some(Saturation::Busy) => Ok(Reading::fail(format!(
-            "{words}, {threads} busy all the time"
-        ))),
-        Some(Saturation::Starved) => Ok(Reading::warn(format!(
-            "{words}, {threads} waiting for a CPU"
-        ))),
+    Ok(match facts.server_saturation() {
+        Some(Saturation::Busy) => Reading::fail(format!("{words}, {threads} busy all the time")),
+        Some(Saturation::Starved) => Reading::warn(format!("{words}, {threads} waiting for a CPU")),
         None => {
             let unknown = format!("{words}, of how many is not known");
             let share = known(facts.server_use(), &unknown)?;
-            Ok(Reading::above(share, [SERVER_WARN, SERVER_FAIL], words))
+            Reading::above(share, [SERVER_WARN, SERVER_FAIL], words)
         }
-    }
+    })
 }
 
 /// A server whose quota is used up is at its end, however little of the machine that is.
@@ -956,15 +921,13 @@ fn server_throttling(facts: &RunFacts<'_>) -> SignalReading {
     let throttling = watched(facts)?.throttling;
     let throttling = throttling.filter(|found| found.throttled_ns > 0);
     let none = || Reading::healthy("no CPU quota held the server back");
-    let throttling = throttling.ok_or_else(none)?;
-    let share = throttled_share(throttling);
+    let share = throttled_share(throttling.ok_or_else(none)?);
     let shown = percent(share);
     let words = format!("its CPU quota held the server back in {shown} of the periods");
     // Now and then a burst is held back that an average has room for.
     let is_used = facts.server_use().is_none_or(|used| used >= SERVER_WARN);
     let is_often = share >= SERVER_THROTTLED_FAIL && is_used;
-    let grade = if is_often { Grade::Fail } else { Grade::Warn };
-    Ok(Reading::new(grade, words))
+    Ok(Reading::warn_or_fail(is_often, words))
 }
 
 fn accept_queue(facts: &RunFacts<'_>) -> SignalReading {
@@ -979,46 +942,38 @@ fn accept_queue(facts: &RunFacts<'_>) -> SignalReading {
     let is_slow = is_of_window && slow >= RARE_LEAST && slow_share >= SLOW_CONNECT_FAIL;
     let had_trouble = slow > 0 || timed_out > 0;
     let counters = facts.tcp().copied().unwrap_or_default();
-    let retried = counters.syn_retransmits;
     // What listens is in this namespace on loopback alone.
-    let of_server = |count: u64| if facts.is_local() { count } else { 0 };
-    let overflows = of_server(counters.listen_overflows);
-    let share = percent(slow_share);
-    let some = |count: u64, noun: &str, what: &str| {
-        (count > 0).then(|| format!("{} {what}", plural(count, noun)))
+    let overflows = if facts.is_local() {
+        counters.listen_overflows
+    } else {
+        0
     };
-    let dropped = of_server(counters.listen_drops);
+    // The counter is of the whole namespace: without trouble of brunt's own, it is others'.
+    let retried = counters.syn_retransmits;
+    let is_often = |events: u64| {
+        let share = ratio(events as f64, tried as f64);
+        events >= RARE_LEAST && share.is_some_and(|share| share >= SLOW_CONNECT_FAIL)
+    };
     let found = [
-        some(overflows, "connection", "met a full accept queue")
-            .or_else(|| some(dropped, "connection", "dropped on arrival")),
-        some(retried, "connection", "asked for again"),
-        is_slow.then(|| format!("{share} of the connections took a second and more")),
-        some(timed_out, "attempt", "not answered in time"),
+        (overflows, is_often(overflows), "met a full accept queue"),
+        (retried, is_often(retried) && had_trouble, "asked for again"),
+        (slow, is_slow, "took a second and more"),
+        (timed_out, is_often(timed_out), "not answered in time"),
     ];
-    let found: Vec<String> = found.into_iter().flatten().collect();
-    if found.is_empty() {
+    let found = found.into_iter().filter(|&(events, ..)| events > 0);
+    let found = found.map(|(events, is_often, what)| {
+        let words = format!("{} {what}", plural(events, "connection"));
+        Reading::warn_or_fail(is_often, words)
+    });
+    let Some(reading) = found.reduce(Reading::and) else {
         let is_read = connect.count() > 0 || facts.tcp().is_some();
         only_if(is_read, "no connection was opened")?;
         return Ok(Reading::healthy("connections were accepted at once"));
-    }
-    // The counters are of the whole namespace: without trouble of brunt's own, they are others'.
-    let is_often = |events: u64| {
-        events >= RARE_LEAST
-            && ratio(events as f64, tried as f64).is_some_and(|share| share >= SLOW_CONNECT_FAIL)
     };
-    let retried_often = is_often(retried) && had_trouble;
-    let overflows_often = is_often(overflows);
-    let words = found.join(", ");
-    if !overflows_often && !retried_often && !is_slow && !is_often(timed_out) {
-        return Ok(Reading::warn(words));
-    }
-    let why = if tried == 0 {
-        "but none of the window's"
-    } else {
-        "as other segments were lost"
-    };
-    let is_harmless = tried == 0 || (overflows == 0 && loses_segments(facts));
-    Ok(Reading::fail(words).warn_at_most(is_harmless, why))
+    let is_of_network = overflows == 0 && loses_segments(facts);
+    Ok(reading
+        .warn_at_most(tried == 0, "but none of the window's")
+        .warn_at_most(is_of_network, "as other segments were lost"))
 }
 
 fn receive_window(facts: &RunFacts<'_>) -> SignalReading {
@@ -1029,17 +984,12 @@ fn receive_window(facts: &RunFacts<'_>) -> SignalReading {
 /// A server at its end for several clients is not measured by one of them.
 fn other_clients(facts: &RunFacts<'_>) -> SignalReading {
     let unknown = |reason| missing(facts, "server_connections", reason);
-    let others = facts.others.map_err(unknown)?;
-    let share = others.share;
+    let share = facts.others.map_err(unknown)?;
     if share <= 0.0 {
         return Ok(Reading::healthy("nobody else loads the server"));
     }
-    let what = if others.counted_by_server {
-        "the requests that the server counts"
-    } else {
-        "what the server receives"
-    };
-    let mut words = format!("other clients send {} of {what}", percent(share));
+    let shown = percent(share);
+    let mut words = format!("other clients send {shown} of what the server receives");
     let used = facts.server().and_then(|server| server.cpus_used());
     if let Some(used) = used.filter(|_| share >= OTHERS_WARN) {
         let theirs = number(share * used);
@@ -1072,13 +1022,20 @@ fn shared_host(facts: &RunFacts<'_>) -> SignalReading {
         let words = format!("workers had their CPUs, of which the server used {share}");
         return Ok(Reading::healthy(words));
     }
-    let used = facts.client_cpus_used().zip(server.cpus_used());
-    let used = used.zip(facts.interval_ns());
+    let threads = facts.threads.filter(|threads| threads.unread == 0);
+    let client_used = threads.map(|threads| threads.cpus_used);
+    let used = client_used.zip(server.cpus_used()).zip(facts.interval_ns());
     let unknown = "what client and server used is not known";
     let ((client_used, server_used), interval_ns) = known(used, unknown)?;
     let all_ns = sum(&common, CpuTimes::total_ns);
     // Polling leaves a CPU to whoever needs it.
-    let worked_ns = (sum(&common, |times| times.busy_ns) - facts.spun_ns()).max(0.0);
+    let threads = facts
+        .agent
+        .workers
+        .iter()
+        .filter_map(|worker| worker.thread);
+    let spun_ns: f64 = threads.map(|thread| thread.spun_ns as f64).sum();
+    let worked_ns = (sum(&common, |times| times.busy_ns) - spun_ns).max(0.0);
     let busy = known(ratio(worked_ns, all_ns), UNREAD_CPUS)?;
     let count = plural(common.len(), "CPU");
     // What it used elsewhere is its own.
@@ -1137,26 +1094,23 @@ const REPLIES_LEAST: u64 = 100;
 /// its end makes requests wait for less than their own time.
 const UNQUEUED_RATIO: f64 = 1.25;
 
-/// The report states an elasticity as the throughput that a tenth more connections give.
-const MORE_CONNECTIONS: f64 = 1.1;
-
 fn refusals(facts: &RunFacts<'_>) -> SignalReading {
     let window = &facts.summary.window;
     let share = known(facts.refused_share(), "no reply in the window")?;
     if share == 0.0 {
         return Ok(Reading::healthy("no request refused"));
     }
-    let statuses = window.replies.iter();
-    let mut statuses: Vec<(u16, u64)> = statuses
-        .filter(|(status, _)| matches!(status, 429 | 503))
-        .collect();
-    statuses.sort_by_key(|&(status, count)| (std::cmp::Reverse(count), status));
-    let statuses = statuses.into_iter().map(|(status, _)| status.to_string());
-    let retry_after = (window.retry_afters > 0).then(|| "Retry-After".to_owned());
-    let resets = REFUSING_RESETS.into_iter();
-    let resets = resets.filter(|(kind, _)| window.failures.get(*kind) > 0);
-    let resets = resets.map(|(_, name)| name.to_owned());
-    let names: Vec<String> = statuses.chain(retry_after).chain(resets).collect();
+    let ways = [
+        (window.replies.count(429_u16), "429"),
+        (window.replies.count(503_u16), "503"),
+        (window.retry_afters, "Retry-After"),
+    ];
+    let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
+    let ways = ways
+        .into_iter()
+        .chain(resets)
+        .filter(|(count, _)| *count > 0);
+    let names: Vec<&str> = ways.map(|(_, name)| name).collect();
     let (shown, names) = (percent(share), names.join(", "));
     let words = format!("the server refused {shown} of the requests ({names})");
     Ok(Reading::above(share, [0.0, REFUSED_FAIL], words))
@@ -1258,26 +1212,9 @@ fn connections(facts: &RunFacts<'_>) -> SignalReading {
 }
 
 fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
-    let mut workers = facts.run.workers();
-    let was_tried = facts.elasticity.is_some() || workers.any(|worker| worker.halving.is_some());
-    only_if(was_tried, "no other number of connections was tried")?;
-    let elasticity = known(facts.elasticity, "the warm-up was too short to tell")?;
-    let effect = elasticity.effect;
-    let when = if elasticity.is_of_fewer {
-        "in the warm-up, "
-    } else {
-        ""
-    };
-    let gain = |value: f64| MORE_CONNECTIONS.powf(value) - 1.0;
-    let value = gain(effect.value);
-    let which = if value < 0.0 { "less" } else { "more" };
-    let words = format!(
-        "{when}{} more connections give {} {which} throughput ({} to {})",
-        percent(MORE_CONNECTIONS - 1.0),
-        percent(value.abs()),
-        percent(gain(effect.low)),
-        percent(gain(effect.high))
-    );
+    let elasticity = known(facts.elasticity, "the warm-up does not tell")?;
+    let half = percent(0.5_f64.powf(elasticity.effect.value));
+    let words = format!("in the warm-up, half of the connections had {half} of the rate");
     Ok(if elasticity.gives_more() {
         Reading::fail(words)
     } else if elasticity.gives_nothing() {
@@ -1290,47 +1227,39 @@ fn elasticity(facts: &RunFacts<'_>) -> SignalReading {
 fn steal(facts: &RunFacts<'_>) -> SignalReading {
     let unread = || missing(facts, "host.cpus", UNREAD_CPUS);
     let (share, steal_ns) = facts.steal().ok_or_else(unread)?;
-    let mut words = format!("steal {}", percent(share));
+    let words = format!("steal {}", percent(share));
     if steal_ns < STEAL_LEAST_NS {
         return Ok(Reading::healthy(words));
     }
-    let grade = grade_above(share, [STEAL_WARN, STEAL_FAIL]);
     if let Some(shown) = facts.clean_words() {
         // The verdict is found without what was stolen.
         let words = format!("{words}; judged on {shown}");
         return Ok(Reading::above(share, [STEAL_WARN, f64::INFINITY], words));
     }
+    let mut reading = Reading::above(share, [STEAL_WARN, STEAL_FAIL], words);
     let left_ns = facts.left.and_then(|left| left.clean_ns);
-    if let Some(left_ns) = left_ns.filter(|_| grade != Grade::Healthy) {
-        let [left, all] = [left_ns, facts.run.window_ns].map(|ns| duration(ns as f64));
-        words.push_str(&format!("; only {left} of {all} without"));
+    if let Some(left_ns) = left_ns.filter(|_| !reading.is_healthy()) {
+        let left = duration(left_ns as f64);
+        reading.detail.push_str(&format!("; only {left} without"));
     }
-    Ok(Reading::new(grade, words))
+    Ok(reading)
 }
 
 fn drift(facts: &RunFacts<'_>) -> SignalReading {
     let found = facts.steadiness();
-    let by_halves = found.halves_differ.map(compared);
-    let by_halves = by_halves.map(|words| format!("the second half was {words} than the first"));
+    let Some(change) = found.halves_differ else {
+        only_if(found.drifts, "too short, or planned to change")?;
+        return Ok(Reading::fail("the rate drifted from nothing"));
+    };
+    let rest = percent(1.0 + change);
+    let words = format!("the second half had {rest} of the rate of the first");
     if !found.drifts {
-        let words = known(by_halves, "too short, or planned to change")?;
         return Ok(Reading::healthy(words));
     }
-    let by_trend = found.trend.map(compared);
-    let by_trend = by_trend.map(|words| format!("its end was {words} than its start"));
-    let from_nothing = || Reading::fail("the rate drifted from nothing");
-    let words = by_halves.or(by_trend).ok_or_else(from_nothing)?;
-    let exceeds = |change: Option<f64>, limit| change.is_some_and(|change| change.abs() > limit);
-    let is_much =
-        exceeds(found.halves_differ, DRIFT_FAIL_HALVES) || exceeds(found.trend, DRIFT_FAIL_TREND);
-    let grade = if is_much { Grade::Fail } else { Grade::Warn };
-    Ok(Reading::new(grade, format!("the rate drifted: {words}")))
-}
-
-/// A change of a rate in words: `38 % slower`.
-fn compared(change: f64) -> String {
-    let word = if change < 0.0 { "slower" } else { "faster" };
-    format!("{} {word}", percent(change.abs()))
+    let trend = found.trend.unwrap_or(0.0);
+    let is_much = change.abs() > DRIFT_FAIL_HALVES || trend.abs() > DRIFT_FAIL_TREND;
+    let words = format!("the rate drifted: {words}");
+    Ok(Reading::warn_or_fail(is_much, words))
 }
 
 fn samples(facts: &RunFacts<'_>) -> SignalReading {
@@ -1360,10 +1289,8 @@ fn other_programs(facts: &RunFacts<'_>) -> SignalReading {
     only_if(is_seen, unseen)?;
     let wanted = facts.agent.cpus_of_both();
     let unread = "other programs were not read";
-    let ledger = known(
-        CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu)),
-        unread,
-    )?;
+    let ledger = CpuLedger::over(facts.agent, |cpu| wanted.contains(&cpu));
+    let ledger = known(ledger, unread)?;
     let others_ns = known(ledger.others_ns, unread)?;
     let used = ledger.in_cpus(others_ns);
     let share = ratio(used, ledger.cpus.into()).unwrap_or(0.0);
@@ -1372,7 +1299,7 @@ fn other_programs(facts: &RunFacts<'_>) -> SignalReading {
     let largest = ledger.others.first();
     if let Some(largest) = largest.filter(|_| share >= TAKEN_BY_OTHERS_FAIL) {
         let of_it = ledger.in_cpus(largest.cpu_ns);
-        words = format!("{words} ({} {of_it:.2})", program(&largest.name));
+        words = format!("{words} ({} {of_it:.2})", truncated(&largest.name));
     }
     let waited = |share: Option<f64>| share.filter(|&share| share >= RUN_WAIT_FAIL);
     let client = waited(facts.threads.and_then(|threads| threads.waited));

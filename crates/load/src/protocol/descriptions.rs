@@ -1,8 +1,7 @@
 //! What is said of each protocol.
 
 use super::{
-    ByHand, ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit,
-    Window,
+    ConnectionCost, Depth, DepthPlace, Greeting, ProtocolDescription, Transport, Unit, Window,
 };
 
 const KIB: u64 = 1 << 10;
@@ -29,7 +28,6 @@ const PLAIN: ProtocolDescription = ProtocolDescription {
     takes_texts: false,
     kept_alive: None,
     in_clear_text: None,
-    by_hand: ByHand::Netcat,
     malformed_advice: "check the port",
 };
 
@@ -39,7 +37,6 @@ const HTTP: ProtocolDescription = ProtocolDescription {
     unit: Unit::REQUESTS,
     carries_http: true,
     has_statuses: true,
-    by_hand: ByHand::Curl,
     ..PLAIN
 };
 
@@ -181,7 +178,6 @@ pub(super) const WEBSOCKET: ProtocolDescription = ProtocolDescription {
     unit: Unit::MESSAGES,
     greeting: Greeting::Prescribed(None),
     cost: COPIES_OF_MESSAGES,
-    by_hand: ByHand::Websocat,
     malformed_advice: "check the URL: what answers there breaks WebSocket's rules",
     ..PLAIN
 };

@@ -127,8 +127,6 @@ pub struct ProtocolDescription {
     pub kept_alive: Option<&'static str>,
     /// What reports say of the protocol in clear text, where that is unusual.
     pub in_clear_text: Option<&'static str>,
-    /// How one exchange is made by hand.
-    pub by_hand: ByHand,
     /// What to do where all that a server sends is malformed.
     pub malformed_advice: &'static str,
 }
@@ -260,17 +258,6 @@ impl Window {
         let share = self.bytes_all / u64::from(connections.max(1));
         share.max(least).min(most)
     }
-}
-
-/// How a reader makes one exchange by hand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByHand {
-    /// With curl.
-    Curl,
-    /// With websocat.
-    Websocat,
-    /// With nc, and over TLS with openssl.
-    Netcat,
 }
 
 #[cfg(test)]

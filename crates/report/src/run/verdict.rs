@@ -116,18 +116,13 @@ fn outages(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-/// Rate and response times of a part of the window.
+/// The rate of a part of the window.
 fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
     let (rate, length) = (
         units::rate(found.successes_per_s),
         units::duration(found.length_ns),
     );
-    let mut items = vec![format!("{rate} {} over {length}", unit.per_s)];
-    let (p50, p99) = (found.response_ns_p50, found.response_ns_p99);
-    for (name, quantile) in [("p50", p50), ("p99", p99)] {
-        items.extend(quantile.map(|ns| format!("{name} {}", units::duration(ns))));
-    }
-    items
+    vec![format!("{rate} {} over {length}", unit.per_s)]
 }
 
 fn outage(found: Outage, window_ns: u64) -> Vec<String> {

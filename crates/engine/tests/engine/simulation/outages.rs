@@ -109,12 +109,9 @@ fn an_outage_is_found_when_it_was_and_for_as_long() {
             let (before, after) = &sides;
             assert!(before.length_ns >= 1_300 * MS, "{what}: {sides:?}");
             assert!(after.length_ns >= 700 * MS, "{what}: {sides:?}");
-            assert!(before.response_ns_p50 >= Some(MS), "{what}: {sides:?}");
-            assert!(after.response_ns_p50 >= Some(MS), "{what}: {sides:?}");
             let least_per_s = before.successes_per_s * 0.5;
             assert!(after.successes_per_s > least_per_s, "{what}: {sides:?}");
-            let after_it = (failure.attempts_failed, failure.connections_opened);
-            assert!(after_it.0 > 0 && after_it.1 > 0, "{what}: {after_it:?}");
+            assert!(failure.attempts_failed > 0, "{what}: {failure:?}");
         }
     }
 }
@@ -137,19 +134,6 @@ fn a_server_that_does_not_come_back() {
         assert!(because.contains("did not come back"), "{what}: {because}");
         assert!(because.contains("connection refused"), "{what}: {because}");
     }
-}
-
-#[test]
-fn a_run_by_count_says_what_was_never_sent() {
-    let mut plan = closed(8);
-    plan.load.stop.duration_ns = None;
-    plan.load.stop.requests = Some(5_000_000);
-    plan.limits.timeout_ns = 2 * S;
-    let (run, _) = run(plan, &gone(1_700 * MS, u64::MAX));
-    failure_of(&run, "by count");
-    let because = run.judge().because;
-    assert!(because.contains("of 5,000,000 requests "), "{because}");
-    assert!(because.contains("never sent"), "{because}");
 }
 
 /// On a machine that is busy with other things attempts are late, which is no fault of a loop that
@@ -248,7 +232,7 @@ fn a_silence_is_found_when_it_was_whatever_the_rate_was_before() {
             assert!(at_ns.abs_diff(expected_ns) <= 60 * MS, "{what}: {at_ns}");
         }
         let because = run.judge().because;
-        assert!(because.starts_with("no reply from "), "{what}: {because}");
+        assert!(because.starts_with("no reply for "), "{what}: {because}");
         assert!(
             failure.before.is_some() && failure.after.is_some(),
             "{what}"

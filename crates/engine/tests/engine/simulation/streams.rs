@@ -167,7 +167,10 @@ fn streams_that_the_server_closes_are_opened_again() {
     assert!(counts.stream_bytes_read >= 10_000_000);
     let judged = run.judge();
     assert_eq!(judged.verdict, Verdict::ServerFailed, "{}", judged.because);
-    assert!(judged.because.contains("14 were reset"), "{judged:?}");
+    assert!(
+        judged.because.contains("ended or reset 14 streams"),
+        "{judged:?}"
+    );
     assert!(judged.because.contains("moved 1.1 MB"), "{judged:?}");
 }
 

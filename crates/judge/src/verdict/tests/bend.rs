@@ -4,13 +4,12 @@ use std::rc::Rc;
 
 use brunt_load::{ArrivalProcess, LoadModel, Schedule};
 use brunt_record::{
-    CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, NetworkEvidence,
-    Observer, OtherPrograms, Parts, Placement, ProgramUse, Protocol, Recorder, Recording,
-    RequestTiming, Route, Run, ServerConnections, ServerCount, ServerEvidence, ServerScope,
-    ServerThreads, Split, StatusCounts, TcpCounters, ThreadUse, Throttling, WorkerRecord,
+    CpuTimes, Evidence, FailureKind, Halving, Histogram, HostEvidence, Instants, KernelSample,
+    NetworkEvidence, Observer, OtherPrograms, Parts, Placement, ProgramUse, Protocol, Recorder,
+    Recording, RequestTiming, Route, Run, ServerConnections, ServerEvidence, ServerScope,
+    ServerThreads, Split, StatusCounts, Tally, TcpCounters, ThreadUse, Throttling, WorkerRecord,
 };
 
-use crate::RunFigures;
 use crate::facts::Facts;
 use crate::invariants::check;
 use crate::invariants::sample::{MS, US, WINDOW, answer, at, deal, finish, nonzero, run_of};
@@ -38,6 +37,16 @@ pub(super) fn thread(run: &mut Run) -> &mut ThreadUse {
 
 pub(super) fn each(run: &mut Run, change: impl FnMut(&mut WorkerRecord)) {
     run.agents[0].workers.iter_mut().for_each(change);
+}
+
+/// What the first worker counted in the window.
+pub(super) fn tally(run: &mut Run) -> &mut Tally {
+    &mut run.agents[0].workers[0].tallies.measure
+}
+
+/// The kernel's sample of the first worker.
+pub(super) fn kernel(run: &mut Run) -> &mut KernelSample {
+    &mut run.agents[0].workers[0].kernel
 }
 
 /// Makes all workers' threads busy for `ms` of 2,000 milliseconds.
@@ -88,17 +97,6 @@ pub(super) fn thinking(run: &mut Run) {
     }
 }
 
-/// Has the server's own count exceed what was sent by `requests`.
-pub(super) fn counted_beyond(run: &mut Run, requests: u64) {
-    run.agents[0].evidence.server_count = Some(ServerCount {
-        url: "http://127.0.0.1:8080/counters".to_owned(),
-        path: "requests".to_owned(),
-        before: 100,
-        after: 100 + run.summary().lifetime.requests_sent + requests,
-        own_reads: 0,
-    });
-}
-
 /// Sets the server's CPU, in milliseconds of 2,000 on each of two CPUs.
 pub(super) fn server_busy_for(run: &mut Run, ms: u64) {
     let server = server(run);
@@ -108,7 +106,7 @@ pub(super) fn server_busy_for(run: &mut Run, ms: u64) {
 
 /// Sets the status of the first `count` replies in the window of the first worker.
 pub(super) fn answered_with(run: &mut Run, status: u16, count: u64) {
-    let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+    let replies = &mut tally(run).replies;
     let total = replies.total();
     *replies = StatusCounts::default();
     (0..count).for_each(|_| replies.add(status));
@@ -127,7 +125,7 @@ pub(super) fn streams(run: &mut Run, streams: u32) {
 
 /// Requests of the first worker that failed in the window.
 pub(super) fn failed(run: &mut Run, kind: FailureKind, count: u64) {
-    let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
+    let failures = &mut tally(run).failures;
     (0..count).for_each(|_| failures.add(kind));
 }
 
@@ -259,7 +257,7 @@ fn throttling(ms: u64) -> Throttling {
 /// for `window_ms`, and our buffer for `buffer_ms`.
 pub(super) fn upload(run: &mut Run, window_ms: u64, buffer_ms: u64) {
     run.agents[0].negotiated.request_bytes = 1 << 20;
-    let kernel = &mut run.agents[0].workers[0].kernel;
+    let kernel = kernel(run);
     kernel.receive_window_limited_ns = window_ms * MS;
     kernel.send_buffer_limited_ns = buffer_ms * MS;
 }

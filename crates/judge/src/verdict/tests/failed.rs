@@ -1,17 +1,13 @@
 //! Runs in which nothing succeeded, in which the server failed, or brunt was stopped.
 
 use brunt_load::{RequestSet, RequestSpec, Target, Work};
-use brunt_record::{
-    Downtime, FailureKind, Histogram, MissingConnections, Objective, Pause, Population, Protocol,
-    Run, Tally,
-};
+use brunt_record::{Downtime, FailureKind, MissingConnections, Pause, Population, Run, Tally};
 
-use super::bend::busy_for;
+use super::bend::{busy_for, failed, tally};
 use super::rules::{judged, judged_as};
 use crate::invariants::sample::{MS, WINDOW, emptied};
 use crate::verdict::Verdict;
-use crate::verdict::advice::{add_of_objectives, of_silent_closes};
-use crate::verdict::rules::add_of_client_errors;
+use crate::verdict::advice::of_client_errors;
 use crate::verdict::tests::bend::{cases_of, closed, open};
 use crate::{RunFigures, SignalId};
 
@@ -106,12 +102,16 @@ fn requests_at_fault_come_before_advice_on_the_load() {
                 (0..times * sound).for_each(|_| replies.add(status));
             }
         }
-        let mut advice = vec!["for its capacity".to_owned()];
-        add_of_client_errors(&cases_of(&run)[0], &mut advice);
-        advice.swap_remove(0)
+        of_client_errors(&cases_of(&run)[0])
     };
-    for few in [&[][..], &[(409, 1)], &[(429, 9)], &[(503, 9)]] {
-        assert_eq!(first(few), "for its capacity");
+    for few in [
+        &[][..],
+        &[(409, 1)],
+        &[(429, 9)],
+        &[(503, 9)],
+        &[(400, 2), (401, 2)],
+    ] {
+        assert_eq!(first(few), None);
     }
     for (statuses, words) in [
         (
@@ -123,11 +123,11 @@ fn requests_at_fault_come_before_advice_on_the_load() {
             "75 % of the replies had status 404: check the path",
         ),
         (
-            &[(400, 1), (401, 3), (429, 1)],
-            "of the replies had a status of 400 to 499, mostly 401: send what",
+            &[(400, 1), (401, 6), (429, 1)],
+            "67 % of the replies had status 401: send what",
         ),
     ] {
-        let found = first(statuses);
+        let found = first(statuses).expect(words);
         assert!(found.contains(words), "{found}");
     }
 }
@@ -163,37 +163,11 @@ fn a_server_that_speaks_tls_is_named_whatever_it_answered() {
     let mut run = emptied(closed());
     run.plan.target.url = "http://host:8443/a?b=c&d".to_owned();
     run.agents[0].speaks_tls = true;
-    let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+    let replies = &mut tally(&mut run).replies;
     (0..9).for_each(|_| replies.add(400));
     let judgement = judged_as(&run, Verdict::NoSuccess, "", "");
     let advice = ["the server speaks TLS at that port: 'https://host:8443/a?b=c&d'"];
     assert_eq!(judgement.advice, advice);
-}
-
-#[test]
-fn what_shows_one_exchange_is_of_its_protocol() {
-    for (protocol, url, advice) in [
-        (Protocol::HTTP1, "http://h:1/", "curl -v http://h:1/"),
-        (
-            Protocol::HTTP2,
-            "http://h:1/?a",
-            "the same command with -n 1 -c 1 --show-errors",
-        ),
-        (
-            Protocol::WEBSOCKET,
-            "ws://h:1/a?b",
-            "websocat -v 'ws://h:1/a?b'",
-        ),
-        (Protocol::MESSAGES, "tcp://[::1]:6379", "nc ::1 6379"),
-        (Protocol::MESSAGES, "tcp://h:6379", "nc h 6379"),
-    ] {
-        let mut run = emptied(closed());
-        run.plan.target.url = url.to_owned();
-        run.agents[0].negotiated.protocol = protocol;
-        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
-        failures.add(FailureKind::ClosedBeforeReply);
-        judged_as(&run, Verdict::NoSuccess, "", advice);
-    }
 }
 
 #[test]
@@ -206,40 +180,16 @@ fn what_is_to_be_tried_is_the_request_that_was_sent() {
             401,
             "the server refuses the Authorization that is sent",
         ),
-        (
-            "http://h/",
-            409,
-            "the same command with -n 1 -c 1 --show-errors",
-        ),
+        ("http://h/", 409, "--show-errors prints one reply"),
         ("https://h/", 400, "--cert and --key"),
     ] {
         let mut run = emptied(closed());
         run.plan.target = Target::parse(url, None).expect("a URL");
         run.plan.traffic.requests = RequestSet::one(spec.clone());
-        let replies = &mut run.agents[0].workers[0].tallies.measure.replies;
+        let replies = &mut tally(&mut run).replies;
         (0..9).for_each(|_| replies.add(status));
         judged_as(&run, Verdict::NoSuccess, "", advice);
     }
-}
-
-#[test]
-fn too_few_replies_for_an_objective_take_a_longer_run() {
-    let mut run = closed();
-    run.objectives = vec![Objective::ResponseQuantile {
-        q: 0.99,
-        below_ns: MS,
-    }];
-    run.latencies.response = Histogram::default();
-    (0..150).for_each(|_| run.latencies.response.record(MS));
-    let mut advice = vec!["for the capacity: a higher -r".to_owned()];
-    add_of_objectives(&run, &mut advice);
-    assert_eq!(advice[0], "for enough replies: -d 5s");
-    run.plan.load.stop.requests = Some(9);
-    add_of_objectives(&run, &mut advice);
-    assert_eq!(advice[0], "for enough replies: more requests (-n)");
-    run.objectives.clear();
-    add_of_objectives(&run, &mut advice);
-    assert_eq!(advice.len(), 3, "{advice:?}");
 }
 
 /// A run whose server was gone at these times of the window, milliseconds.
@@ -276,22 +226,21 @@ fn a_server_that_was_gone_is_a_finding_of_its_own() {
         ),
         (
             &[(500, None)],
-            "from 500 ms of the window on, and did not come back in 1.5 s; ",
+            "gone for 1.5 s, from 500 ms of the window on, and did not come back; ",
         ),
         (
             &[(0, Some(400))],
-            "gone for the first 400 ms of the window; ",
+            "gone for 400 ms, from the start of the window on; ",
         ),
         (
             &[(500, Some(700)), (1_000, Some(1_100))],
-            "gone 2 times for 300 ms in all, first at 500 ms of the window; ",
+            "gone for 300 ms in all, 2 times, from 500 ms of the window on; ",
         ),
     ];
     for &(times, when) in cases {
         let mut run = gone(times);
         let judgement = judged_as(&run, Verdict::ServerFailed, when, "");
-        let losses = "8 requests and 40 attempts to connect failed (connection refused), 8 \
-                      connections opened anew";
+        let losses = "8 requests and 40 attempts to connect failed (connection refused)";
         assert!(judgement.because.ends_with(losses), "{}", judgement.because);
         // Even one that is at its end, or a brunt that is.
         busy_for(&mut run, 1_960);
@@ -311,11 +260,7 @@ fn before_and_after_an_outage_are_told_apart() {
     // 8 connections with a reply each millisecond.
     for stretch in [before, after] {
         let off_per_s = (stretch.successes_per_s - 8_000.0).abs();
-        let p50_ns = stretch.response_ns_p50.expect("replies");
-        assert!(
-            off_per_s < 100.0 && p50_ns.abs_diff(MS) < MS / 50,
-            "{stretch:?}"
-        );
+        assert!(off_per_s < 100.0, "{stretch:?}");
     }
     // Less than an interval of the series.
     let failure = gone(&[(10, None)]).server_failure().expect("it failed");
@@ -357,16 +302,6 @@ fn connections_that_are_not_taken_are_a_finding() {
     assert_ne!(judged(&run).verdict, Verdict::ServerFailed);
 }
 
-#[test]
-fn a_run_by_count_says_what_was_never_sent() {
-    let mut run = gone(&[(500, None)]);
-    run.plan.load.stop.requests = Some(5_000_000);
-    run.agents[0].workers[0].unsent = 4_000_000;
-    let because = judged(&run).because;
-    assert!(because.contains("; of 5,000,000 requests "), "{because}");
-    assert!(because.ends_with(" and 4,000,000 never sent"), "{because}");
-}
-
 /// A brunt that did not run for so many milliseconds from the middle of the window on.
 fn stopped(mut run: Run, ms: u64) -> Run {
     for worker in &mut run.agents[0].workers {
@@ -399,37 +334,9 @@ fn a_rate_that_was_met_is_met_however_busy_brunt_was() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_reply_without_saying_so_is_named() {
-    let mut run = closed();
-    let replies = run.summary().window.replies.total();
-    run.agents[0].workers[0].tallies.measure.connections_opened += replies;
-    let named = |run: &Run| of_silent_closes(&cases_of(run)[0]).is_some();
-    // It says so, or closes what nobody uses.
-    run.agents[0].workers[0]
-        .tallies
-        .measure
-        .connections_closed_idle = replies;
-    assert!(!named(&run));
-    let mut lost = run.clone();
-    let failures = &mut lost.agents[0].workers[0].tallies.measure.failures;
-    (0..replies).for_each(|_| failures.add(FailureKind::ClosedBeforeReply));
-    let judgement = judged(&lost);
-    assert_eq!(judgement.verdict, Verdict::ServerFailed);
-    assert!(named(&lost) && judgement.advice[0].contains("--no-keepalive"));
-    assert!(!judgement.advice.join(" ").contains("worker_connections"));
-    let mut again = run.clone();
-    again.agents[0].workers[0].tallies.measure.sent_again = replies;
-    assert!(named(&again));
-    // One that takes too few connections answers many requests on the others.
-    lost.agents[0].workers[0].tallies.measure.connections_opened += replies;
-    assert!(!named(&lost) && judged(&lost).advice[0].contains("worker_connections"));
-}
-
-#[test]
 fn a_server_that_closes_the_connections_of_many_requests_has_failed() {
     let with = |kind: FailureKind, count: u64, mut run: Run| {
-        let failures = &mut run.agents[0].workers[0].tallies.measure.failures;
-        (0..count).for_each(|_| failures.add(kind));
+        failed(&mut run, kind, count);
         judged(&run)
     };
     let replies = |run: &Run| run.summary().window.replies.total();
