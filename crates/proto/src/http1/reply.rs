@@ -371,6 +371,27 @@ pub(super) const MAX_SIZE_LINE_BYTES: u32 = 4096;
 /// Digits of the largest size, `u64::MAX`.
 const MAX_SIZE_DIGITS: u32 = 16;
 
+/// Reads a chunked body that nobody keeps: that of a request.
+#[derive(Debug, Default)]
+pub struct ChunkedReader {
+    chunked: Chunked,
+    /// A trailer line that is not complete.
+    gathered: Option<Box<Gathered>>,
+}
+
+impl ChunkedReader {
+    /// Takes `bytes` up to the end of the body: `Some(n)` when it ends after `n` of them, `None`
+    /// when all belong to it.
+    ///
+    /// # Errors
+    ///
+    /// The framing or the trailers are malformed, or the trailers are beyond `limits`.
+    pub fn receive(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, ReplyError> {
+        let gathered = &mut self.gathered;
+        self.chunked.receive(bytes, limits, gathered, |_| {})
+    }
+}
+
 /// The framing of one body that is being received.
 ///
 /// Extensions are skipped; white space is allowed between the size and its line end or extension.

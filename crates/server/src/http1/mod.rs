@@ -171,9 +171,10 @@ fn write_reply(
         (source, Finish::End) => pattern(source.left(), after, batch),
         (source, Finish::Reset) => pattern(source.left(), After::Close, batch),
         (_, Finish::Trailers(end)) => {
-            let mut stream = Stream::Chunks {
+            let mut stream = Stream::Pattern {
                 position: 0,
                 end,
+                is_chunked: true,
                 after,
             };
             // The first chunk goes with the head; for a short body it is the only one.
@@ -195,6 +196,7 @@ fn pattern(end: u64, after: After, batch: &mut Batch) -> Step {
     Step::Stream(Stream::Pattern {
         position: 0,
         end,
+        is_chunked: false,
         after,
     })
 }

@@ -3,6 +3,8 @@
 
 use std::mem::MaybeUninit;
 
+use brunt_proto::Limits;
+use brunt_proto::http1::{ChunkedReader, ReplyError};
 use httparse::Status;
 
 use crate::answer::After;
@@ -53,7 +55,7 @@ pub(crate) enum Malformed {
     #[error("a Transfer-Encoding other than chunked, or beside Content-Length, or in HTTP/1.0")]
     TransferEncoding,
     #[error(transparent)]
-    Body(#[from] BodyError),
+    Body(#[from] ReplyError),
 }
 
 /// What the reader found.
@@ -116,8 +118,9 @@ impl Reader {
         };
         let request = *request;
         let rest = &input[taken..];
-        taken += skip.skip(rest)?;
-        if skip.is_done() {
+        let (skipped, is_complete) = skip.skip(rest)?;
+        taken += skipped;
+        if is_complete {
             self.body = None;
             return Ok((taken, Found::Request(request)));
         }
@@ -301,32 +304,12 @@ pub(crate) enum Body {
     Chunked,
 }
 
-/// The most bytes of a line with the size of a chunk, and of trailers.
-const LINE_BYTES_MAX: usize = 4 * 1024;
-
-/// Why a chunked body cannot be read (RFC 9112 section 7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BodyError {
-    #[error("bad chunk size")]
-    ChunkSize,
-    #[error("a chunk does not end where its size says")]
-    ChunkEnd,
-    #[error("malformed trailers: {0}")]
-    Trailers(httparse::Error),
-    #[error("chunk extensions or trailers beyond {LINE_BYTES_MAX} bytes")]
-    TooLong,
-}
-
 /// What of a body is to come next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum BodySkip {
-    /// So many bytes, then the body is complete.
+    /// So many bytes.
     Length(u64),
-    /// The line with the size of a chunk.
-    Size,
-    /// So many bytes of a chunk, then a line end.
-    Chunk(u64),
-    Trailers,
+    Chunks(ChunkedReader),
 }
 
 impl BodySkip {
@@ -334,64 +317,23 @@ impl BodySkip {
     fn new(body: Body) -> Self {
         match body {
             Body::Length(length) => Self::Length(length),
-            Body::Chunked => Self::Size,
+            Body::Chunked => Self::Chunks(ChunkedReader::default()),
         }
     }
 
-    /// Whether the body is complete.
-    fn is_done(self) -> bool {
-        self == Self::Length(0)
-    }
-
-    /// Takes as much of `input` as belongs to the body, without a line that is not complete, and
-    /// returns how much that was.
-    fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
-        let mut taken = 0;
-        while !self.is_done() && taken < input.len() {
-            let rest = &input[taken..];
-            if let Self::Length(left) | Self::Chunk(left) = self
-                && *left > 0
-            {
-                let count = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
-                *left -= count as u64;
-                taken += count;
-                continue;
-            }
-            match self.behind_line(&rest[..rest.len().min(LINE_BYTES_MAX)])? {
-                Some((length, next)) => {
-                    taken += length;
-                    *self = next;
-                }
-                None if rest.len() >= LINE_BYTES_MAX => return Err(BodyError::TooLong),
-                None => break,
-            }
-        }
-        Ok(taken)
-    }
-
-    /// The length of the line, or of the trailers, that `text` begins with, and what comes behind
-    /// them. Absent where they are not complete.
-    fn behind_line(self, text: &[u8]) -> Result<Option<(usize, Self)>, BodyError> {
+    /// Takes as much of `input` as belongs to the body. Gives how much that was, and whether the
+    /// body is complete.
+    fn skip(&mut self, input: &[u8]) -> Result<(usize, bool), ReplyError> {
         match self {
-            Self::Size if !text[0].is_ascii_hexdigit() => Err(BodyError::ChunkSize),
-            Self::Size => match httparse::parse_chunk_size(text) {
-                Ok(Status::Complete((length, 0))) => Ok(Some((length, Self::Trailers))),
-                Ok(Status::Complete((length, bytes))) => Ok(Some((length, Self::Chunk(bytes)))),
-                Ok(Status::Partial) => Ok(None),
-                Err(_) => Err(BodyError::ChunkSize),
-            },
-            Self::Trailers => {
-                let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-                match httparse::parse_headers(text, &mut fields).map_err(BodyError::Trailers)? {
-                    Status::Complete((length, _)) => Ok(Some((length, Self::Length(0)))),
-                    Status::Partial => Ok(None),
-                }
+            Self::Length(left) => {
+                let taken = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                *left -= taken as u64;
+                Ok((taken, *left == 0))
             }
-            Self::Chunk(_) | Self::Length(_) => match text {
-                [b'\r', b'\n', ..] => Ok(Some((2, Self::Size))),
-                [b'\r'] => Ok(None),
-                _ => Err(BodyError::ChunkEnd),
-            },
+            Self::Chunks(chunks) => {
+                let end = chunks.receive(input, &Limits::default())?;
+                Ok((end.unwrap_or(input.len()), end.is_some()))
+            }
         }
     }
 }
@@ -529,7 +471,7 @@ mod tests {
             (format!("POST / HTTP/1.0\r\n{chunked}\r\n"), encoding),
             (
                 asked("POST /", chunked, "x\r\n"),
-                Malformed::Body(BodyError::ChunkSize),
+                Malformed::Body(ReplyError::BadChunk),
             ),
         ];
         for (text, error) in of_fields.into_iter().chain(others) {
@@ -599,47 +541,28 @@ mod tests {
         }
     }
 
-    fn skip(body: Body, text: &str, step: usize) -> Result<(usize, bool), BodyError> {
-        let (mut skip, mut taken) = (BodySkip::new(body), 0);
-        for end in (step..text.len()).step_by(step).chain([text.len()]) {
-            taken += skip.skip(&text.as_bytes()[taken..end])?;
-        }
-        Ok((taken, skip.is_done()))
-    }
-
     #[test]
     fn bodies_end_where_they_say() {
-        let long = format!("4;{}\r\n0123\r\n0\r\n\r\n", "x".repeat(LINE_BYTES_MAX));
-        let trailers = format!("0\r\na: {}\r\n\r\n", "b".repeat(LINE_BYTES_MAX));
-        let cases = [
-            (Body::Length(0), "abc", Ok((0, true))),
-            (Body::Length(2), "abc", Ok((2, true))),
-            (Body::Length(4), "abc", Ok((3, false))),
-            (Body::Chunked, "0\r\n\r\nabc", Ok((5, true))),
-            (Body::Chunked, "3\r\nabc\r\n0\r\n\r\nx", Ok((13, true))),
-            (Body::Chunked, "3\n", Err(BodyError::ChunkSize)),
-            (
-                Body::Chunked,
-                "0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\nx",
-                Ok((34, true)),
-            ),
-            (Body::Chunked, "3\r\nab", Ok((5, false))),
-            (Body::Chunked, "\r\n", Err(BodyError::ChunkSize)),
-            (Body::Chunked, "-1\r\n", Err(BodyError::ChunkSize)),
-            (
-                Body::Chunked,
-                "fffffffffffffffff\r\n",
-                Err(BodyError::ChunkSize),
-            ),
-            (Body::Chunked, "3\r\nabcd\r\n", Err(BodyError::ChunkEnd)),
-            (Body::Chunked, "3\r\nabc\rx", Err(BodyError::ChunkEnd)),
-            (Body::Chunked, &long, Err(BodyError::TooLong)),
-            (Body::Chunked, &trailers, Err(BodyError::TooLong)),
-        ];
-        for (body, text, outcome) in cases {
-            for step in [1, 2, text.len()] {
-                assert_eq!(skip(body, text, step), outcome, "{text:.40?} by {step}");
-            }
+        let chunked = |chunks| (asked("PUT /", "Transfer-Encoding: chunked\r\n", ""), chunks);
+        let sized = |length, body| (asked("PUT /", &format!("Content-Length: {length}\r\n"), ""), body);
+        let (complete, bad) = (Ok(true), Err(Malformed::Body(ReplyError::BadChunk)));
+        for ((head, body), outcome) in [
+            (sized(0, ""), complete),
+            (sized(2, "ab"), complete),
+            (sized(4, "abc"), Ok(false)),
+            (chunked("0\r\n\r\n"), complete),
+            (chunked("3\r\nabc\r\n0\r\n\r\n"), complete),
+            (chunked("0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\n"), complete),
+            (chunked("3\r\nab"), Ok(false)),
+            (chunked("3\n"), bad),
+            (chunked("\r\n"), bad),
+            (chunked("-1\r\n"), bad),
+            (chunked("fffffffffffffffff\r\n"), bad),
+            (chunked("3\r\nabcd\r\n"), bad),
+            (chunked("3\r\nabc\rx"), bad),
+        ] {
+            let (requests, end) = read(&(head + body));
+            assert_eq!(end.map(|()| requests.len() == 1), outcome, "{body:?}");
         }
     }
 }
