@@ -101,7 +101,7 @@ counters! {
     }
     worker {
         methods: [Count; Method::NAMES.len()],
-        faults: [Count; Fault::NAMES.len()],
+        faults: [Count; FaultKind::NAMES.len()],
         statuses: Statuses,
     }
 }
@@ -118,7 +118,7 @@ impl Default for Statuses {
 
 /// How a request ends without a reply that keeps to the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum FaultKind {
     Silent,
     Reset,
     Closed,
@@ -129,7 +129,7 @@ pub(crate) enum Fault {
     GoneAway,
 }
 
-impl Fault {
+impl FaultKind {
     const NAMES: [&'static str; 8] = [
         "silent",
         "reset",
@@ -163,7 +163,7 @@ impl WorkerCounters {
     }
 
     /// Counts a request that ended in a fault.
-    pub(crate) fn fault(&self, fault: Fault) {
+    pub(crate) fn fault(&self, fault: FaultKind) {
         self.faults[fault as usize].add(1);
     }
 }
@@ -233,7 +233,7 @@ impl Shared {
         for worker in &self.workers {
             let methods = &mut totals.requests_by_method;
             add_named(methods, &Method::NAMES, &worker.methods);
-            add_named(&mut totals.faults_by_kind, &Fault::NAMES, &worker.faults);
+            add_named(&mut totals.faults_by_kind, &FaultKind::NAMES, &worker.faults);
             for (status, count) in (STATUS_MIN..).zip(&worker.statuses.0) {
                 match count.get() {
                     0 => {}
@@ -272,7 +272,7 @@ mod tests {
             worker.request(Route::Null, Method::OTHER, 7);
             worker.reply(200);
             worker.reply(999);
-            worker.fault(Fault::Closed);
+            worker.fault(FaultKind::Closed);
             worker.links.bytes_received.add(7);
             worker.links.bytes_received.subtract(2);
         }

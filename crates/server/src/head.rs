@@ -7,7 +7,7 @@ use crate::route::{Method, Route};
 
 /// All that matters of a request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     pub(crate) method: Method,
     pub(crate) route: Route,
     /// Length of the body as Content-Length promises.
@@ -149,7 +149,7 @@ fn is_token(bytes: &[u8]) -> bool {
 
 /// What the fields of one block say, or of one section.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredFields {
     /// Fields so far, without pseudo-header fields.
     fields: usize,
     method: Option<Method>,
@@ -161,7 +161,7 @@ pub(crate) struct Gathered {
     malformed: Option<Malformed>,
 }
 
-impl Gathered {
+impl GatheredFields {
     pub(crate) fn add(&mut self, entry: Entry) {
         let field = entry.field;
         let is_pseudo = matches!(
@@ -200,7 +200,7 @@ impl Gathered {
         is_new.then_some(()).ok_or(Malformed::Pseudo)
     }
 
-    pub(crate) fn head(self) -> Result<Head, Malformed> {
+    pub(crate) fn head(self) -> Result<RequestHead, Malformed> {
         if let Some(malformed) = self.malformed {
             return Err(malformed);
         }
@@ -208,7 +208,7 @@ impl Gathered {
             return Err(Malformed::TooManyFields);
         }
         match (self.method, self.route) {
-            (Some(method), Some(route)) if self.has_scheme => Ok(Head {
+            (Some(method), Some(route)) if self.has_scheme => Ok(RequestHead {
                 method,
                 route,
                 body_bytes: self.body_bytes,

@@ -91,7 +91,7 @@ const CHUNK_BYTES: u64 = 16 * 1024;
 
 /// The rest of a reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Stream {
+pub(crate) enum PendingReply {
     /// A null answer at an instant.
     NullAt { at_ns: u64, request: Request },
     /// Bytes of the pattern; in chunks, the last one of which has a trailer, or as they are.
@@ -109,7 +109,7 @@ pub(crate) enum Stream {
     End(After),
 }
 
-impl Stream {
+impl PendingReply {
     /// Goes on by one step, at `now_ns`; what is appended to `batch` is no more than it allows.
     pub(crate) fn step(
         &mut self,
@@ -195,12 +195,12 @@ mod tests {
 
     /// Runs a stream in virtual time. Gives its bytes, the instant of its end, and what comes after
     /// it.
-    fn run(stream: Stream) -> (Vec<u8>, u64, After) {
+    fn run(stream: PendingReply) -> (Vec<u8>, u64, After) {
         run_within(stream, usize::MAX)
     }
 
     /// Runs a stream in virtual time, with room for `grant_bytes` of output at a time.
-    fn run_within(mut stream: Stream, grant_bytes: usize) -> (Vec<u8>, u64, After) {
+    fn run_within(mut stream: PendingReply, grant_bytes: usize) -> (Vec<u8>, u64, After) {
         let counters = WorkerCounters::default();
         let payload = pattern::pattern_payload();
         let (mut now_ns, mut out) = (0, Vec::new());
@@ -234,7 +234,7 @@ mod tests {
         ] {
             let mut expected = Vec::new();
             pattern::write_pattern(&mut expected, 0, end);
-            let pattern = |is_chunked, after| Stream::Pattern {
+            let pattern = |is_chunked, after| PendingReply::Pattern {
                 position: 0,
                 end,
                 is_chunked,

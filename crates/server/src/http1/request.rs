@@ -60,7 +60,7 @@ pub(crate) enum Malformed {
 
 /// What the reader found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RequestFound {
     /// A request, head and body complete.
     Request(Request),
     /// The client waits for 100 (Continue) before the body; given once per request.
@@ -71,14 +71,14 @@ pub(crate) enum Found {
 
 /// The state of reading one connection's requests. At its default between requests.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct RequestReader {
     /// The request whose body is being skipped.
     body: Option<(Request, BodySkip)>,
     /// Bytes of the unfinished head that were searched without finding its end.
     pub(super) looked_at: usize,
 }
 
-impl Reader {
+impl RequestReader {
     /// Whether no request has begun.
     pub(crate) fn is_idle(&self) -> bool {
         self.body.is_none() && self.looked_at == 0
@@ -95,7 +95,7 @@ impl Reader {
         &mut self,
         input: &[u8],
         known: &mut KnownHead,
-    ) -> Result<(usize, Found), Malformed> {
+    ) -> Result<(usize, RequestFound), Malformed> {
         let mut taken = 0;
         let mut head_is_new = false;
         if self.body.is_none() {
@@ -104,17 +104,17 @@ impl Reader {
                 self.looked_at = 0;
             }
             let Some((request, length)) = self.read_head(&input[taken..], known)? else {
-                return Ok((taken, Found::Incomplete));
+                return Ok((taken, RequestFound::Incomplete));
             };
             taken += length;
             if request.body == Body::Length(0) {
-                return Ok((taken, Found::Request(request)));
+                return Ok((taken, RequestFound::Request(request)));
             }
             self.body = Some((request, BodySkip::new(request.body)));
             head_is_new = true;
         }
         let Some((request, skip)) = &mut self.body else {
-            return Ok((taken, Found::Incomplete));
+            return Ok((taken, RequestFound::Incomplete));
         };
         let request = *request;
         let rest = &input[taken..];
@@ -122,15 +122,15 @@ impl Reader {
         taken += skipped;
         if is_complete {
             self.body = None;
-            return Ok((taken, Found::Request(request)));
+            return Ok((taken, RequestFound::Request(request)));
         }
         let waits = request.expects_continue && head_is_new && rest.is_empty();
         Ok((
             taken,
             if waits {
-                Found::ContinueWanted
+                RequestFound::ContinueWanted
             } else {
-                Found::Incomplete
+                RequestFound::Incomplete
             },
         ))
     }
@@ -358,7 +358,7 @@ mod tests {
     fn read(text: &str) -> (Vec<Request>, Result<(), Malformed>) {
         fuzz_requests(text.as_bytes());
         for cut in 0..text.len() {
-            let mut reader = Reader::default();
+            let mut reader = RequestReader::default();
             let mut known = KnownHead::default();
             let (mut input, mut requests) = (text.as_bytes()[..cut].to_vec(), Vec::new());
             let first = read_more(&mut reader, &mut known, &mut input, &mut requests);
@@ -506,24 +506,24 @@ mod tests {
         let head =
             "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut known = KnownHead::default();
-        let mut reader = Reader::default();
+        let mut reader = RequestReader::default();
         let found = reader.read(head.as_bytes(), &mut known).unwrap();
-        assert_eq!(found, (head.len(), Found::ContinueWanted));
+        assert_eq!(found, (head.len(), RequestFound::ContinueWanted));
         assert_eq!(
             reader.read(b"", &mut known).unwrap(),
-            (0, Found::Incomplete)
+            (0, RequestFound::Incomplete)
         );
         assert_eq!(
             reader.read(b"1", &mut known).unwrap(),
-            (1, Found::Incomplete)
+            (1, RequestFound::Incomplete)
         );
         assert!(matches!(
             reader.read(b"2", &mut known).unwrap(),
-            (1, Found::Request(_))
+            (1, RequestFound::Request(_))
         ));
         let with_body = format!("{head}1");
         let found = reader.read(with_body.as_bytes(), &mut known).unwrap();
-        assert_eq!(found, (with_body.len(), Found::Incomplete));
+        assert_eq!(found, (with_body.len(), RequestFound::Incomplete));
     }
 
     #[test]

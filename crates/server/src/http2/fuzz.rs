@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use brunt_proto::http2::frame::{FrameHeader, HEADER_BYTES};
 
-use super::{End, Http2Options, Session};
+use super::{End, Http2Options, Http2Session};
 use crate::answer::Context;
 use crate::batch::{Batch, INPUT_BUFFERS, Room};
 use crate::counters::{Counters, Shared};
@@ -48,7 +48,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
         ..Http2Options::default()
     };
     let mut batch = Batch::default();
-    let mut session = Session::new(
+    let mut session = Http2Session::new(
         options,
         &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
         &mut batch,

@@ -18,7 +18,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_proto::http2::frame::PREFACE;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_http2;
-pub(crate) use session::{End, Session};
+pub(crate) use session::{End, Http2Session};
 
 /// How the server speaks HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

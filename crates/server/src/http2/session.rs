@@ -6,16 +6,16 @@ use std::rc::Rc;
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use brunt_proto::http2::hpack::{Decoder, TABLE_BYTES};
 
-use super::streams::{self, Incoming, State, Streams};
+use super::streams::{self, Incoming, StreamState, Http2Streams};
 use super::{Http2Options, reply};
-use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
+use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::{Batch, Hold, Room};
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, Gathered, Head, Malformed};
+use crate::head::{Entry, GatheredFields, RequestHead, Malformed};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::listeners::Protocol;
 use crate::raw::RawEnding;
-use crate::route::Method;
+use crate::route::{Method, Route};
 
 /// Bytes of DATA that a client may send on the connection before it waits for a WINDOW_UPDATE.
 const WINDOW_BYTES: u32 = 16 << 20;
@@ -52,11 +52,11 @@ struct Gathering {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Http2Session {
     options: Http2Options,
     room: Rc<Room>,
     decoder: Decoder<Entry>,
-    pub(crate) streams: Streams,
+    pub(crate) streams: Http2Streams,
     gathering: Option<Box<Gathering>>,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
@@ -85,7 +85,7 @@ struct Turn<'a> {
 /// The result of a frame, or why it ends the connection.
 type Frame<T> = Result<T, ErrorCode>;
 
-impl Session {
+impl Http2Session {
     /// A connection whose preface came. Appends the server's own.
     pub(crate) fn new(options: Http2Options, room: &Rc<Room>, batch: &mut Batch) -> Self {
         let out = batch.bytes();
@@ -100,7 +100,7 @@ impl Session {
             options,
             room: Rc::clone(room),
             decoder: Decoder::new(TABLE_BYTES),
-            streams: Streams::default(),
+            streams: Http2Streams::default(),
             gathering: None,
             is_greeted: false,
             last_stream: 0,
@@ -469,7 +469,7 @@ impl Session {
         turn: &mut Turn<'_>,
     ) -> Frame<()> {
         // The block changes the table of the connection, so it is read in any case.
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredFields::default();
         self.decoder
             .decode(block, turn.scratch, |entry, _| gathered.add(entry))
             .map_err(|_| ErrorCode::CompressionError)?;
@@ -514,7 +514,7 @@ impl Session {
         }
         self.requests += 1;
         match outcome {
-            Ok(Head { body_bytes, .. }) if is_end && body_bytes.is_some_and(|bytes| bytes > 0) => {
+            Ok(RequestHead { body_bytes, .. }) if is_end && body_bytes.is_some_and(|bytes| bytes > 0) => {
                 self.refuse(stream, Malformed::ContentLength, is_end, turn);
             }
             Ok(head) => {
@@ -529,7 +529,7 @@ impl Session {
                 if is_end {
                     self.answer(stream, &request, turn);
                 } else {
-                    self.streams.set(stream, State::Incoming(request));
+                    self.streams.set(stream, StreamState::Incoming(request));
                     if head.expects_continue {
                         turn.context.counters.replies_interim.add(1);
                         reply::write_head(turn.batch.bytes(), stream, 100, Says::Nothing, false);
@@ -558,8 +558,8 @@ impl Session {
             self.reset(stream, ErrorCode::ProtocolError, turn);
             return;
         }
-        let reply = Reply::text(400, format!("{malformed}\n"), Method::OTHER);
-        self.write(stream, Answer::Reply(reply), Method::OTHER, turn);
+        let reply = FinalReply::text(400, format!("{malformed}\n"), Method::OTHER);
+        self.write(stream, Answer::Reply(reply), turn);
     }
 
     /// Answers a complete request.
@@ -567,12 +567,16 @@ impl Session {
         let counters = turn.context.counters;
         let (route, method) = (request.route, request.method);
         counters.request(route, method, request.frame_bytes);
+        if route == Route::Counters {
+            // What the batch already holds belongs into the figures.
+            counters.bytes_sent.add(turn.batch.settle());
+        }
         let answer = answer_to(route, method, Protocol::Http2, turn.context);
-        self.write(stream, answer, method, turn);
+        self.write(stream, answer, turn);
     }
 
     /// Appends an answer, or has it sent in its time.
-    fn write(&mut self, stream: u32, answer: Answer, method: Method, turn: &mut Turn<'_>) {
+    fn write(&mut self, stream: u32, answer: Answer, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         let state = match answer {
             Answer::Null => null(stream, turn),
@@ -581,7 +585,7 @@ impl Session {
                 turn.batch.seal();
                 state
             }
-            Answer::NullAt { at_ns } => Some(State::Waiting { at_ns }),
+            Answer::NullAt { at_ns } => Some(StreamState::Waiting { at_ns }),
             Answer::Interim(count) => {
                 for (status, says) in (0..count).map(interim) {
                     counters.replies_interim.add(1);
@@ -595,15 +599,7 @@ impl Session {
                 null(stream, turn)
             }
             Answer::Reply(reply) => write_reply(stream, reply, turn),
-            Answer::Counters => {
-                // What the batch already holds belongs into the figures.
-                counters.bytes_sent.add(turn.batch.settle());
-                let reply = Reply::counters(turn.context.shared, method);
-                let state = write_reply(stream, reply, turn);
-                turn.batch.settle();
-                state
-            }
-            Answer::Silence => Some(State::Silence),
+            Answer::Silence => Some(StreamState::Silence),
             Answer::ResetStream(code) => {
                 frame::write_rst_stream(turn.batch.bytes(), stream, ErrorCode::of(code));
                 None
@@ -619,8 +615,8 @@ impl Session {
                 (answer.bytes.0)(turn.batch.bytes(), stream);
                 match answer.ending {
                     RawEnding::GoOn => None,
-                    RawEnding::Silence => Some(State::Silence),
-                    RawEnding::Endless(_) => Some(State::Endless(answer)),
+                    RawEnding::Silence => Some(StreamState::Silence),
+                    RawEnding::Endless(_) => Some(StreamState::Endless(answer)),
                     RawEnding::Close => {
                         self.end_now(After::Close, turn);
                         None
@@ -657,19 +653,22 @@ fn on_connection(header: FrameHeader) -> Frame<()> {
 }
 
 /// Appends the null answer; nothing is left of its stream.
-fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
+fn null(stream: u32, turn: &mut Turn<'_>) -> Option<StreamState> {
     turn.context.counters.reply(200);
     reply::write_null(turn.batch.bytes(), stream);
     None
 }
 
 /// Appends the head of a reply; gives what is still to be sent.
-fn write_reply(stream: u32, reply: Reply, turn: &mut Turn<'_>) -> Option<State> {
+fn write_reply(stream: u32, reply: FinalReply, turn: &mut Turn<'_>) -> Option<StreamState> {
     reply.count(turn.context.counters);
-    let Reply { status, says, body } = reply;
+    let FinalReply { status, says, body } = reply;
     reply::write_head(turn.batch.bytes(), stream, status, says, body.is_nothing());
+    if !body.is_counted {
+        turn.batch.settle();
+    }
     if body.source.left() > 0 {
-        return Some(State::Body(body));
+        return Some(StreamState::Body(body));
     }
     streams::write_finish(body.finish, stream, turn.batch.bytes());
     None

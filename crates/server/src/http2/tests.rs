@@ -18,7 +18,7 @@ type Seen = (Kind, u8, Vec<u8>);
 
 /// A session without a socket, and what it has sent.
 struct Site {
-    session: Session,
+    session: Http2Session,
     shared: Shared,
     batch: Batch,
     input: Vec<u8>,
@@ -30,7 +30,7 @@ impl Site {
     fn new(options: Http2Options) -> Self {
         let mut batch = Batch::default();
         Self {
-            session: Session::new(
+            session: Http2Session::new(
                 options,
                 &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
                 &mut batch,

@@ -22,7 +22,7 @@ use super::worker::{Http3Worker, transport};
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
 use crate::tls::{Secure, TlsOptions};
-use crate::worker::Settings;
+use crate::worker::WorkerSettings;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Datagrams that pass before a world has come to a stop.
@@ -91,8 +91,8 @@ struct Site {
     known: KnownHead,
 }
 
-fn settings(connections_max: u32) -> Settings {
-    Settings {
+fn settings(connections_max: u32) -> WorkerSettings {
+    WorkerSettings {
         connections_max,
         spin: false,
         is_tls: true,
@@ -104,7 +104,7 @@ fn settings(connections_max: u32) -> Settings {
 }
 
 impl Site {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: WorkerSettings) -> Self {
         let secure = Secure::new(&TlsOptions::default(), None).unwrap();
         let mut options = ClientOptions::new("localhost");
         options.roots = secure.certificates.clone();
@@ -244,7 +244,7 @@ fn lone_initials_hold_some_places_for_as_long_as_a_handshake_may_take() {
 fn a_request_that_trickles_keeps_no_place() {
     // A datagram of 1,200 bytes each so many seconds: at 500 bytes per second it stays.
     for (each_s, is_kept) in [(2, true), (4, false)] {
-        let mut site = Site::new(Settings {
+        let mut site = Site::new(WorkerSettings {
             idle_timeout_ns: Some(8 * SECOND_NS),
             ..settings(8)
         });
@@ -267,7 +267,7 @@ fn windows_grow_within_the_room_for_input() {
     for (clients, input_bytes_max, largest_bytes) in
         [(1, 1 << 30, 2 << 20), (100, 8 << 20, 64 << 10)]
     {
-        let settings = Settings {
+        let settings = WorkerSettings {
             input_bytes_max,
             ..settings(200)
         };

@@ -5,9 +5,9 @@ use brunt_proto::http2::frame::PREFACE;
 
 use super::{Http, Worker};
 use crate::answer::Context;
-use crate::batch::{Batch, Content, Hold};
+use crate::batch::{Batch, BatchContent, Hold};
 use crate::connection::Http2;
-use crate::http2::{self, End, Session};
+use crate::http2::{self, End, Http2Session};
 
 /// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
@@ -35,7 +35,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             Some(true) => {
                 let preface_bytes = PREFACE.len() - before.len();
                 connection.work = None;
-                let session = Session::new(
+                let session = Http2Session::new(
                     self.settings.http2,
                     &self.service.room,
                     &mut self.service.batch,
@@ -188,7 +188,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             || session.streams.can_send()
             || session.end() != End::Open
             || !http2.input.rest().is_empty()
-            || http2.pending.content() != Content::Nothing;
+            || http2.pending.content() != BatchContent::Nothing;
         if has_more {
             self.go_on_later(slot);
         }
@@ -210,7 +210,7 @@ impl<B: ServerBackend> Worker<B, Http> {
 
 /// Puts the input that came during a send in front of what comes now.
 fn take_pending(http2: &mut Http2, batch: &mut Batch) {
-    if http2.pending.content() != Content::Nothing {
+    if http2.pending.content() != BatchContent::Nothing {
         batch.absorb(&mut http2.pending);
         http2.pending_hold = Hold::default();
     }

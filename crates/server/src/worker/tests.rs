@@ -20,7 +20,7 @@ const CHUNKED: &str = "Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(crate) const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: WorkerSettings = WorkerSettings {
     connections_max: 1_000,
     spin: false,
     is_tls: false,
@@ -44,7 +44,7 @@ impl Site {
         Self::with_settings(shared, SETTINGS)
     }
 
-    pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
+    pub(super) fn with_settings(shared: &Arc<Shared>, settings: WorkerSettings) -> Self {
         Self::of(Worker::of_http(Scripted::default(), shared, 0, settings))
     }
 
@@ -482,7 +482,7 @@ fn lateness_is_told() {
 #[test]
 fn a_spinning_worker_sleeps_only_without_connections() {
     let shared = Arc::new(Shared::new(1));
-    let spinning = Settings {
+    let spinning = WorkerSettings {
         spin: true,
         ..SETTINGS
     };

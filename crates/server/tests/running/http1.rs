@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use brunt_io::clock;
-use brunt_server::{BackendKind, Counters, ListenAddress, Options, Running, ServeError, start};
+use brunt_server::{BackendKind, Counters, ListenAddress, ServeOptions, Running, ServeError, start};
 use brunt_testkit::malformed;
 
 use crate::{BACKENDS, MS, letters, stream_to, wait_for};
@@ -204,10 +204,10 @@ fn unix_sockets_serve_and_go_away() {
         // Left behind by a server that is gone.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let workers = NonZeroU32::new(2).unwrap();
-        let options = Options {
+        let options = ServeOptions {
             workers,
             backend,
-            ..Options::new(address)
+            ..ServeOptions::new(address)
         };
         let server = start(&options).unwrap();
         assert!(
@@ -232,9 +232,9 @@ fn a_port_in_use_is_refused_even_with_several_workers() {
     let server = serve(None, 2);
     for workers in [1, 2] {
         let workers = NonZeroU32::new(workers).unwrap();
-        let options = Options {
+        let options = ServeOptions {
             workers,
-            ..Options::new(server.address().clone())
+            ..ServeOptions::new(server.address().clone())
         };
         assert!(matches!(start(&options), Err(ServeError::Listen { .. })));
     }

@@ -14,12 +14,12 @@ use brunt_proto::quic::{self, ClientTransport, Lost, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
 use brunt_proto::{BodiesWanted, Limits};
 use brunt_server::{
-    BackendKind, Counters, Http2Options, ListenAddress, Options, Running, TlsOptions, start,
+    BackendKind, Counters, Http2Options, ListenAddress, ServeOptions, Running, TlsOptions, start,
 };
 
 use crate::{BACKENDS, LIMIT_NS, MS, letters};
 
-fn serve(backend: Option<BackendKind>, change: impl FnOnce(&mut Options)) -> Running {
+fn serve(backend: Option<BackendKind>, change: impl FnOnce(&mut ServeOptions)) -> Running {
     crate::serve(|options| {
         options.backend = backend;
         options.tls = Some(TlsOptions::default());
@@ -357,7 +357,7 @@ fn what_is_one_too_many_is_refused_and_idle_connections_end() {
 
 #[test]
 fn http3_needs_tls_and_a_port() {
-    let mut options = Options::new(ListenAddress::Tcp("127.0.0.1:0".parse().unwrap()));
+    let mut options = ServeOptions::new(ListenAddress::Tcp("127.0.0.1:0".parse().unwrap()));
     options.http3 = true;
     let refused = start(&options).unwrap_err();
     assert!(refused.to_string().contains("needs TLS"), "{refused}");

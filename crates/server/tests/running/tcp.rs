@@ -7,19 +7,19 @@ use std::os::unix::net::UnixStream;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendKind, ListenAddress, Options, Running, TcpCounters, TcpOptions, TlsOptions, start,
+    BackendKind, ListenAddress, ServeOptions, Running, TcpCounters, TcpOptions, TlsOptions, start,
 };
 
 use crate::http2_tls::{client, secure};
 use crate::{BACKENDS, letters, stream_to};
 
-fn options(backend: Option<BackendKind>, service: &str) -> Options {
+fn options(backend: Option<BackendKind>, service: &str) -> ServeOptions {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-    Options {
+    ServeOptions {
         workers: NonZeroU32::new(2).unwrap(),
         backend,
         tcp: Some(TcpOptions::new(address.clone(), service.parse().unwrap())),
-        ..Options::new(address)
+        ..ServeOptions::new(address)
     }
 }
 

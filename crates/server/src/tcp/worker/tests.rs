@@ -29,7 +29,7 @@ fn shared() -> Arc<Shared> {
 type Site<'a> = tests::Site<Tcp<'a>>;
 
 fn site<'a>(shared: &Arc<Shared>, options: &'a TcpOptions) -> Site<'a> {
-    let settings = Settings {
+    let settings = WorkerSettings {
         idle_timeout_ns: Some(60_000 * MS),
         ..tests::SETTINGS
     };
@@ -295,7 +295,7 @@ fn idle_connections_are_closed_and_keep_nothing() {
     site.say(slot, "a\n").turns(2);
     let connection = &site.worker.connections[slot.0 as usize];
     assert!(connection.work.is_none());
-    assert!(size_of::<Connection>() <= 48);
+    assert!(size_of::<TcpConnection>() <= 48);
     site.turns(2);
     for _ in 0..90 {
         site.script().now_ns += 1_000 * MS;
