@@ -144,7 +144,6 @@ pub(crate) enum Says {
     RetryLater,
     /// Trailer: Brunt-Length; in HTTP/1.1 also that the body comes in chunks.
     Trailer,
-    /// Link.
     Link,
 }
 

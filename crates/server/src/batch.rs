@@ -44,7 +44,6 @@ impl Default for Batch {
 /// What to do once what was written into a batch is sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Go on.
     GoOn,
     /// Go on with a reply.
     Reply(PendingReply),

@@ -83,7 +83,7 @@
 //! HTTP/1.0 and HTTP/1.1, pipelined or not, with bodies of any length (skipped, never kept).
 //! `Expect: 100-continue` is answered. Requests on one connection are answered in order, and each
 //! is looked at when its turn has come. Malformed requests are answered with 400 and the connection
-//! is closed; so is one whose head exceeds 64 KiB or 100 fields, and one with more than 1 MiB of
+//! is closed; so is one whose head exceeds 64 KiB or 256 fields, and one with more than 1 MiB of
 //! input waiting behind an unfinished reply.
 //!
 //! # Limits

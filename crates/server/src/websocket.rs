@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use brunt_proto::websocket::{
-    CloseCode, Event, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
+    CloseCode, FrameEvent, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
 };
 
 use crate::answer::{After, Answer, Context, Finish, FinalReply, Says, answer_to};
@@ -28,7 +28,6 @@ const PUSH: &[u8] = b"push";
 const GOING_AWAY: u32 = 1001;
 const TOO_BIG: u32 = 1009;
 
-/// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketSession {
     /// What messages get.
@@ -150,7 +149,7 @@ impl WebSocketSession {
             }
             let step = match progress.event {
                 None => Some(Step::Input),
-                Some(Event::Message {
+                Some(FrameEvent::Message {
                     kind,
                     payload_bytes,
                     ..
@@ -159,7 +158,7 @@ impl WebSocketSession {
                     counters.websocket_bytes_received.add(payload_bytes);
                     self.answer(kind, batch, context)
                 }
-                Some(Event::Ping { .. }) => {
+                Some(FrameEvent::Ping { .. }) => {
                     counters.websocket_pings.add(1);
                     if !self.is_closing {
                         let payload = self.reader.control_payload();
@@ -167,11 +166,11 @@ impl WebSocketSession {
                     }
                     None
                 }
-                Some(Event::Pong { .. }) => {
+                Some(FrameEvent::Pong { .. }) => {
                     counters.websocket_pongs.add(1);
                     None
                 }
-                Some(Event::Close { code, .. }) => {
+                Some(FrameEvent::Close { code, .. }) => {
                     counters.websocket_closes.add(1);
                     if self.is_silent {
                         return (input.len(), Step::Input);

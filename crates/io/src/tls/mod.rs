@@ -42,7 +42,7 @@ pub struct Tls<B> {
     inner: B,
     role: Role,
     payloads: Payloads,
-    slots: Vec<Connection>,
+    slots: Vec<TlsConnection>,
     scratch: Scratch,
     /// Plain text of the read in hand.
     plain: Vec<u8>,
@@ -69,9 +69,9 @@ enum Role {
 }
 
 #[derive(Default)]
-struct Connection {
+struct TlsConnection {
     generation: u32,
-    state: State,
+    state: TlsState,
     /// What the send in flight on the inner backend holds.
     sending: Option<Sending>,
     /// Records that wait for it; or, without one, are held.
@@ -109,7 +109,7 @@ enum Sending {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum TlsState {
     /// Free, or the inner backend has yet to connect or accept.
     #[default]
     Idle,
@@ -158,7 +158,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn prepare(&mut self, slot: Slot) {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, Connection::default);
+            self.slots.resize_with(index + 1, TlsConnection::default);
         }
         let connection = &mut self.slots[index];
         connection.secured = None;
@@ -169,10 +169,10 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn release(&mut self, slot: Slot) {
         self.end_deadline(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        *connection = Connection {
+        *connection = TlsConnection {
             generation: connection.generation.wrapping_add(1),
             overhead_bytes: connection.overhead_bytes + connection.unfinished_bytes(),
-            ..Connection::default()
+            ..TlsConnection::default()
         };
     }
 
@@ -189,7 +189,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             Role::Server(side) => Session::server(side),
         };
         let connection = &mut self.slots[slot.0 as usize];
-        connection.state = State::Handshaking;
+        connection.state = TlsState::Handshaking;
         connection.from_ns = from_ns;
         connection.heard_ns = from_ns;
         if let Role::Server(_) = self.role {
@@ -224,7 +224,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             Input::Nothing => &[],
             Input::Received => self.inner.received(),
         };
-        let is_listening = matches!(connection.state, State::Handshaking | State::Open);
+        let is_listening = matches!(connection.state, TlsState::Handshaking | TlsState::Open);
         let (Some(session), true) = (&mut connection.session, is_listening) else {
             connection.overhead_bytes += bytes.len() as u64;
             self.put(slot, out, Sending::Own);
@@ -241,14 +241,14 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         } else {
             self.hold(slot, out);
         }
-        if self.slots[slot.0 as usize].state == State::Handshaking {
+        if self.slots[slot.0 as usize].state == TlsState::Handshaking {
             if !is_handshaking {
                 self.complete_handshake(slot);
             } else if let Err(error) = &outcome {
                 return self.fail_handshake(slot, error);
             }
         }
-        if self.slots[slot.0 as usize].state != State::Open {
+        if self.slots[slot.0 as usize].state != TlsState::Open {
             return;
         }
         if !self.plain.is_empty() {
@@ -256,10 +256,10 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             self.report(Event::Received(slot));
         }
         if outcome.is_err() {
-            self.slots[slot.0 as usize].state = State::Over;
+            self.slots[slot.0 as usize].state = TlsState::Over;
             self.report(Event::ReceiveFailed(slot, libc::EPROTO));
         } else if is_ended {
-            self.slots[slot.0 as usize].state = State::Finished;
+            self.slots[slot.0 as usize].state = TlsState::Finished;
             self.report(Event::Ended(slot));
         }
     }
@@ -276,7 +276,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             to_ns,
             is_resumed: session.is_resumed(),
         });
-        connection.state = State::Open;
+        connection.state = TlsState::Open;
         let event = match &self.role {
             Role::Server(_) => Event::Accepted(slot),
             Role::Client { alpn, .. } if is_expected(*alpn, session.alpn()) => {
@@ -310,7 +310,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
                 self.report(Event::HandshakeFailed(slot, failure));
             }
             Role::Server(_) if failure != HandshakeFailure::Cut && connection.sending.is_some() => {
-                connection.state = State::Refused(errno);
+                connection.state = TlsState::Refused(errno);
             }
             Role::Server(_) => self.refuse(slot, errno),
         }
@@ -333,7 +333,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     /// A client says something of its handshake.
     fn hear(&mut self, slot: Slot) {
         let connection = &mut self.slots[slot.0 as usize];
-        if connection.state == State::Handshaking && matches!(self.role, Role::Server(_)) {
+        if connection.state == TlsState::Handshaking && matches!(self.role, Role::Server(_)) {
             let now_ns = self.inner.now_ns();
             let before_ns = std::mem::replace(&mut connection.heard_ns, now_ns);
             self.handshakes.hear(slot, before_ns, now_ns);
@@ -348,7 +348,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         }
         for slot in self.handshakes.late(self.inner.now_ns()) {
             let errno = match self.slots[slot.0 as usize].state {
-                State::Refused(errno) => errno,
+                TlsState::Refused(errno) => errno,
                 _ => libc::ETIMEDOUT,
             };
             // Takes it out of the sets.
@@ -413,7 +413,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             });
             let queued = std::mem::take(&mut connection.queued);
             self.inner.send(slot, Outgoing::Owned(queued));
-        } else if let State::Refused(errno) = connection.state {
+        } else if let TlsState::Refused(errno) = connection.state {
             self.refuse(slot, errno);
             return None;
         }
@@ -428,8 +428,8 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         connection.queued_is_callers = false;
         connection.send_errno = Some(errno);
         match connection.state {
-            State::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
-            State::Refused(errno) => self.refuse(slot, errno),
+            TlsState::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
+            TlsState::Refused(errno) => self.refuse(slot, errno),
             _ => {}
         }
         is_callers.then_some(Event::SendFailed(slot, errno))
@@ -440,15 +440,15 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn cut(&mut self, slot: Slot, event: Event, errno: i32) -> Option<Event> {
         let connection = &mut self.slots[slot.0 as usize];
         match connection.state {
-            State::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
-            State::Refused(errno) => self.refuse(slot, errno),
-            State::Open => {
+            TlsState::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
+            TlsState::Refused(errno) => self.refuse(slot, errno),
+            TlsState::Open => {
                 connection.go_over();
                 connection.is_cut = true;
                 return Some(event);
             }
-            State::Finished => connection.go_over(),
-            State::Idle | State::Over => {}
+            TlsState::Finished => connection.go_over(),
+            TlsState::Idle | TlsState::Over => {}
         }
         None
     }
@@ -456,7 +456,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     /// Tells the peer that nothing more comes, where that is possible without waiting.
     fn notify_close(&mut self, slot: Slot) {
         let connection = &mut self.slots[slot.0 as usize];
-        let is_possible = matches!(connection.state, State::Open | State::Finished)
+        let is_possible = matches!(connection.state, TlsState::Open | TlsState::Finished)
             && connection.sending.is_none()
             && connection.send_errno.is_none();
         if !is_possible {
@@ -474,9 +474,9 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn receive_more(&mut self, slot: Slot) {
         let connection = &self.slots[slot.0 as usize];
         let waits = match connection.state {
-            State::Handshaking => true,
-            State::Open => connection.is_wanted,
-            State::Idle | State::Refused(_) | State::Finished | State::Over => false,
+            TlsState::Handshaking => true,
+            TlsState::Open => connection.is_wanted,
+            TlsState::Idle | TlsState::Refused(_) | TlsState::Finished | TlsState::Over => false,
         };
         if self.on_request && waits {
             self.inner.receive(slot, 0);
@@ -518,11 +518,11 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     }
 }
 
-impl Connection {
+impl TlsConnection {
     /// Bytes of a record that is not complete, while it may still become so.
     fn unfinished_bytes(&self) -> u64 {
         match (&self.session, self.state) {
-            (Some(session), State::Handshaking | State::Open) => session.kept_bytes() as u64,
+            (Some(session), TlsState::Handshaking | TlsState::Open) => session.kept_bytes() as u64,
             _ => 0,
         }
     }
@@ -530,7 +530,7 @@ impl Connection {
     /// Nothing more is received.
     fn go_over(&mut self) {
         self.overhead_bytes += self.unfinished_bytes();
-        self.state = State::Over;
+        self.state = TlsState::Over;
     }
 }
 
@@ -686,7 +686,7 @@ impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
     fn is_handshaking(&self, slot: Slot) -> bool {
         self.slots
             .get(slot.0 as usize)
-            .is_some_and(|connection| connection.state == State::Handshaking)
+            .is_some_and(|connection| connection.state == TlsState::Handshaking)
     }
 
     fn is_cut(&self, slot: Slot) -> bool {
@@ -758,7 +758,6 @@ pub(super) struct Handshakes {
 }
 
 impl Handshakes {
-    /// A slot is offered.
     pub(super) fn offer(&mut self) {
         self.offered += 1;
     }
@@ -808,7 +807,6 @@ impl Handshakes {
         late.into_iter().map(|&(_, slot)| slot).collect()
     }
 
-    /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         assert_eq!(self.deadlines.len(), self.heard.len());

@@ -670,7 +670,7 @@ fn early_replies_are_decrypted_before_a_send_fails() {
 
 #[test]
 fn an_idle_slot_is_small() {
-    assert!(size_of::<Connection>() <= 128);
+    assert!(size_of::<TlsConnection>() <= 128);
 }
 
 /// While no slot is offered, clients that say nothing make room for others, oldest first.

@@ -23,12 +23,12 @@ const PARTS_MAX: u32 = 10_000;
 pub struct TextPattern {
     /// The pattern as it was typed.
     text: String,
-    part: Part,
+    part: TextPart,
     bytes_max: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TextPart {
     Bytes(Vec<u8>),
     /// One of these bytes.
     Class(Vec<u8>),
@@ -128,7 +128,7 @@ impl fmt::Display for TextPattern {
     }
 }
 
-impl Part {
+impl TextPart {
     fn bytes_max(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -195,7 +195,7 @@ impl Parser<'_> {
         is_next
     }
 
-    fn one_of(&mut self, depth: u32) -> Result<Part, TextPatternError> {
+    fn one_of(&mut self, depth: u32) -> Result<TextPart, TextPatternError> {
         if depth > DEPTH_MAX {
             return Err(TextPatternError::TooLarge);
         }
@@ -205,12 +205,12 @@ impl Parser<'_> {
         }
         match choices.len() {
             1 => Ok(choices.remove(0)),
-            _ => Ok(Part::OneOf(choices)),
+            _ => Ok(TextPart::OneOf(choices)),
         }
     }
 
-    fn all(&mut self, depth: u32) -> Result<Part, TextPatternError> {
-        let mut parts: Vec<Part> = Vec::new();
+    fn all(&mut self, depth: u32) -> Result<TextPart, TextPatternError> {
+        let mut parts: Vec<TextPart> = Vec::new();
         while let Some(byte) = self.peek() {
             let part = match byte {
                 b'|' | b')' | b'}' => break,
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 b']' | b'?' | b'*' | b'+' | b'{' => return Err(TextPatternError::Misplaced),
                 byte => {
                     self.at += 1;
-                    Part::Bytes(vec![byte])
+                    TextPart::Bytes(vec![byte])
                 }
             };
             self.parts += 1;
@@ -238,11 +238,11 @@ impl Parser<'_> {
                 return Err(TextPatternError::TooLarge);
             }
             match (self.repeated()?, part, parts.last_mut()) {
-                (None, Part::Bytes(more), Some(Part::Bytes(bytes))) => bytes.extend(more),
+                (None, TextPart::Bytes(more), Some(TextPart::Bytes(bytes))) => bytes.extend(more),
                 (None, part, _) => parts.push(part),
                 // Nothing would be repeated at length.
                 (Some(_), part, _) if part.bytes_max() == 0 => return Err(TextPatternError::Empty),
-                (Some((least, most)), part, _) => parts.push(Part::Repeated {
+                (Some((least, most)), part, _) => parts.push(TextPart::Repeated {
                     part: Box::new(part),
                     least,
                     most,
@@ -252,7 +252,7 @@ impl Parser<'_> {
         match parts.len() {
             0 => Err(TextPatternError::Empty),
             1 => Ok(parts.remove(0)),
-            _ => Ok(Part::All(parts)),
+            _ => Ok(TextPart::All(parts)),
         }
     }
 
@@ -283,7 +283,7 @@ impl Parser<'_> {
         Ok(Some(times))
     }
 
-    fn class(&mut self) -> Result<Part, TextPatternError> {
+    fn class(&mut self) -> Result<TextPart, TextPatternError> {
         self.at += 1;
         let mut bytes: Vec<u8> = Vec::new();
         loop {
@@ -310,7 +310,7 @@ impl Parser<'_> {
         }
         match bytes.len() {
             0 => Err(TextPatternError::Misplaced),
-            _ => Ok(Part::Class(bytes)),
+            _ => Ok(TextPart::Class(bytes)),
         }
     }
 }

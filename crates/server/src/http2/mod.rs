@@ -54,7 +54,7 @@ impl Default for Http2Options {
 
 /// Whether a connection that begins with these bytes, in two parts, speaks HTTP/2 by prior
 /// knowledge (RFC 9113 section 3.3). Absent: not known yet.
-pub(crate) fn is_spoken(before: &[u8], bytes: &[u8]) -> Option<bool> {
+pub(crate) fn is_preface(before: &[u8], bytes: &[u8]) -> Option<bool> {
     let start = before.iter().chain(bytes).take(PREFACE.len());
     let length = start.clone().count();
     let may_be = start.eq(&PREFACE[..length]);

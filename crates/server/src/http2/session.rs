@@ -224,7 +224,6 @@ impl Http2Session {
         frame::write_go_away(turn.batch.bytes(), last_stream, code);
     }
 
-    /// Takes one frame.
     fn take(&mut self, header: FrameHeader, payload: &[u8], turn: &mut Turn<'_>) -> Frame<()> {
         let is_more = header.kind == Kind::Continuation;
         if !self.is_greeted && (header.kind != Kind::Settings || header.has(flags::ACK)) {

@@ -121,7 +121,6 @@ impl Http3Session {
         self.over(turn.context.counters);
     }
 
-    /// The connection is lost.
     fn lose(&mut self, ended: &Ended, counters: &WorkerCounters) {
         if self.is_ready && matches!(ended, Ended::Lost(Lost::Idle)) {
             counters.links.timed_out.add(1);
@@ -129,7 +128,6 @@ impl Http3Session {
         self.over(counters);
     }
 
-    /// The connection is over.
     pub(super) fn over(&mut self, counters: &WorkerCounters) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -350,7 +348,6 @@ impl Http3Session {
         }
     }
 
-    /// Has a reply sent.
     fn reply(&mut self, stream: u64, reply: FinalReply, counters: &WorkerCounters) {
         reply.count(counters);
         let FinalReply { status, says, body } = reply;

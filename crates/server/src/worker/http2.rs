@@ -21,9 +21,9 @@ impl<B: ServerBackend> Worker<B, Http> {
         let bytes = self.backend.received();
         let work = connection.work.as_deref();
         let before = work.map_or(&[][..], |work| work.input.rest());
-        let spoken = http2::is_spoken(before, bytes);
-        connection.begun = spoken.is_some();
-        match spoken {
+        let is_http2 = http2::is_preface(before, bytes);
+        connection.begun = is_http2.is_some();
+        match is_http2 {
             Some(false) => true,
             None => {
                 let work = connection.work.get_or_insert_default();
