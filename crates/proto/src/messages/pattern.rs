@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::framing::{escape, unescape};
-use super::{Framing, Template};
+use super::escape::{escape, unescape};
 
 /// What `*` and `+` repeat at most.
 const REPEAT_MOST: u32 = 16;
@@ -396,27 +395,6 @@ fn extended(pattern: &[u8], borders: &[u16], matched: u16, byte: u8) -> u16 {
     }
     (matched + usize::from(pattern[matched] == byte)) as u16
 }
-
-/// Stores a type as its text, and reads it from that.
-macro_rules! stored_as_text {
-    ($($type:ident),*) => {$(
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
-    )*};
-}
-
-stored_as_text!(Framing, Pattern, Template);
 
 #[cfg(test)]
 mod tests {
