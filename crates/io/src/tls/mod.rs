@@ -23,6 +23,9 @@ use crate::transport::Stream;
 /// The protocol that a server speaks which chooses none (RFC 7301).
 const HTTP_1_1: &[u8] = b"http/1.1";
 
+/// How long an accepted connection may take for its handshake. Without an end, clients that say
+/// nothing would hold every slot that is offered.
+const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
 /// A buffer that grew beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
@@ -30,11 +33,9 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 ///
 /// `Connected` and `Accepted` come when the handshake is complete. A handshake that fails on the
 /// accepting side closes the connection and is an `AcceptFailed`; one that takes longer than 10 s
-/// there fails with `ETIMEDOUT`, and so do those whose clients have been silent for the longest
-/// time, half a second at least, while no slot is left to be offered. On the opening side the
-/// caller sets limits. `Ended` comes with the peer's `close_notify`, or with the end of the
-/// connection where the peer sends none; whether plain text may have been cut off is reported by
-/// [`Backend::is_cut`].
+/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the
+/// peer's `close_notify`, or with the end of the connection where the peer sends none; whether
+/// plain text may have been cut off is reported by [`Backend::is_cut`].
 ///
 /// A slot's overhead may be asked for after it was closed, too, until it is used again: only then
 /// does it hold the bytes of a record that never became complete.
@@ -52,8 +53,9 @@ pub struct Tls<B> {
     out: Vec<u8>,
     /// Slots with records that wait for the caller's first send, or for the end of the turn.
     held: Vec<Slot>,
-    /// The handshakes of accepted connections.
-    handshakes: Handshakes,
+    /// When the handshake of each accepted connection has to be complete, or its alert sent. A set,
+    /// because they are left at once: so it is never larger than the number of slots.
+    handshakes: BTreeSet<(u64, Slot)>,
     /// Connections receive only what `receive` asks for.
     on_request: bool,
     /// Events known without asking the inner backend, with the generation of their connection.
@@ -85,19 +87,10 @@ struct TlsConnection {
     is_cut: bool,
     /// When the handshake began.
     from_ns: u64,
-    /// When something came of the peer's side of it last.
-    heard_ns: u64,
     secured: Option<Secured>,
     overhead_bytes: u64,
     /// Its caller asked for plain text.
     is_wanted: bool,
-}
-
-/// What a session receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
-    Nothing,
-    Received,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +141,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             is_showing: false,
             out: Vec::new(),
             held: Vec::new(),
-            handshakes: Handshakes::default(),
+            handshakes: BTreeSet::new(),
             on_request: false,
             events: VecDeque::new(),
         }
@@ -191,14 +184,13 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         let connection = &mut self.slots[slot.0 as usize];
         connection.state = TlsState::Handshaking;
         connection.from_ns = from_ns;
-        connection.heard_ns = from_ns;
         if let Role::Server(_) = self.role {
-            self.handshakes.begin(slot, from_ns);
+            self.handshakes.insert((from_ns + HANDSHAKE_NS_MAX, slot));
         }
         match session {
             Ok(session) => {
                 connection.session = Some(Box::new(session));
-                self.take(slot, Input::Nothing);
+                self.take(slot, false);
             }
             Err(error) => self.fail_handshake(slot, &error),
         }
@@ -216,13 +208,14 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         }
     }
 
-    /// Gives what was received to the session, and reports the result.
-    fn take(&mut self, slot: Slot, input: Input) {
+    /// Gives what was received to the session, if anything was, and reports the result.
+    fn take(&mut self, slot: Slot, was_received: bool) {
         let mut out = self.out(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        let bytes = match input {
-            Input::Nothing => &[],
-            Input::Received => self.inner.received(),
+        let bytes = if was_received {
+            self.inner.received()
+        } else {
+            &[]
         };
         let is_listening = matches!(connection.state, TlsState::Handshaking | TlsState::Open);
         let (Some(session), true) = (&mut connection.session, is_listening) else {
@@ -325,33 +318,21 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
 
     /// The handshake need not end any more, or has.
     fn end_deadline(&mut self, slot: Slot) {
-        let connection = &self.slots[slot.0 as usize];
-        self.handshakes
-            .end(slot, connection.from_ns, connection.heard_ns);
-    }
-
-    /// A client says something of its handshake.
-    fn hear(&mut self, slot: Slot) {
-        let connection = &mut self.slots[slot.0 as usize];
-        if connection.state == TlsState::Handshaking && matches!(self.role, Role::Server(_)) {
-            let now_ns = self.inner.now_ns();
-            let before_ns = std::mem::replace(&mut connection.heard_ns, now_ns);
-            self.handshakes.hear(slot, before_ns, now_ns);
-        }
+        let from_ns = self.slots[slot.0 as usize].from_ns;
+        self.handshakes.remove(&(from_ns + HANDSHAKE_NS_MAX, slot));
     }
 
     /// Closes accepted connections whose handshake takes too long, or whose peer does not take the
-    /// alert; and, while slots are short, silent ones.
+    /// alert.
     fn refuse_late(&mut self) {
-        if self.handshakes.wake_ns().is_none() {
-            return;
-        }
-        for slot in self.handshakes.late(self.inner.now_ns()) {
+        while let Some(&(deadline_ns, slot)) = self.handshakes.first()
+            && deadline_ns <= self.inner.now_ns()
+        {
             let errno = match self.slots[slot.0 as usize].state {
                 TlsState::Refused(errno) => errno,
                 _ => libc::ETIMEDOUT,
             };
-            // Takes it out of the sets.
+            // Takes it out of the set.
             self.refuse(slot, errno);
         }
     }
@@ -491,14 +472,12 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
                 None
             }
             Event::Accepted(slot) => {
-                self.handshakes.taken();
                 self.begin(slot);
                 self.receive_more(slot);
                 None
             }
             Event::Received(slot) => {
-                self.hear(slot);
-                self.take(slot, Input::Received);
+                self.take(slot, true);
                 self.receive_more(slot);
                 None
             }
@@ -506,14 +485,11 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             Event::SendFailed(slot, errno) => self.send_failed(slot, errno),
             Event::Ended(slot) => self.cut(slot, event, libc::ECONNABORTED),
             Event::ReceiveFailed(slot, errno) => self.cut(slot, event, errno),
-            Event::AcceptFailed(..) => {
-                self.handshakes.taken();
-                Some(event)
-            }
             // Nothing is to be discarded: what comes has to be decrypted.
-            Event::ConnectFailed(..) | Event::HandshakeFailed(..) | Event::Discarded(..) => {
-                Some(event)
-            }
+            Event::AcceptFailed(..)
+            | Event::ConnectFailed(..)
+            | Event::HandshakeFailed(..)
+            | Event::Discarded(..) => Some(event),
         }
     }
 }
@@ -604,7 +580,7 @@ impl<B: Backend<Transport = Stream>> Backend for Tls<B> {
         self.is_showing = false;
         self.send_held();
         self.refuse_late();
-        let deadline_ns = self.handshakes.wake_ns();
+        let deadline_ns = self.handshakes.first().map(|&(at_ns, _)| at_ns);
         let until_ns = if self.events.is_empty() {
             until_ns.into_iter().chain(deadline_ns).min()
         } else {
@@ -731,85 +707,6 @@ impl<B: ServerBackend> ServerBackend for Tls<B> {
 
     fn accept(&mut self, slot: Slot) {
         self.prepare(slot);
-        self.handshakes.offer();
         self.inner.accept(slot);
-    }
-}
-
-/// How long an accepted connection may take for its handshake. Without an end, clients that say
-/// nothing would hold every slot that is offered.
-pub(super) const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
-/// How long a client may say nothing while no slot is offered any more: longer than a round trip
-/// with a segment that is sent again.
-pub(super) const SILENCE_NS_MAX: u64 = 500_000_000;
-/// How many make room at once.
-const ROOM: usize = 64;
-
-/// The handshakes in progress. Sets, because they are left at once: so they are never larger than
-/// the number of slots.
-#[derive(Debug, Default)]
-pub(super) struct Handshakes {
-    /// Slots offered for connections that have yet to come.
-    offered: u32,
-    /// When each handshake has to be complete, or its alert sent.
-    deadlines: BTreeSet<(u64, Slot)>,
-    /// When the client of each handshake was heard last.
-    heard: BTreeSet<(u64, Slot)>,
-}
-
-impl Handshakes {
-    pub(super) fn offer(&mut self) {
-        self.offered += 1;
-    }
-
-    /// An offered slot has a connection, or an error.
-    pub(super) fn taken(&mut self) {
-        self.offered = self.offered.saturating_sub(1);
-    }
-
-    /// A handshake began.
-    pub(super) fn begin(&mut self, slot: Slot, now_ns: u64) {
-        self.deadlines.insert((now_ns + HANDSHAKE_NS_MAX, slot));
-        self.heard.insert((now_ns, slot));
-    }
-
-    /// The client of a handshake sent something.
-    pub(super) fn hear(&mut self, slot: Slot, before_ns: u64, now_ns: u64) {
-        if self.heard.remove(&(before_ns, slot)) {
-            self.heard.insert((now_ns, slot));
-        }
-    }
-
-    /// A handshake is over, or need not end any more.
-    pub(super) fn end(&mut self, slot: Slot, from_ns: u64, heard_ns: u64) {
-        self.deadlines.remove(&(from_ns + HANDSHAKE_NS_MAX, slot));
-        self.heard.remove(&(heard_ns, slot));
-    }
-
-    /// When the next handshake may have to end.
-    pub(super) fn wake_ns(&self) -> Option<u64> {
-        let deadline_ns = self.deadlines.first().map(|&(at_ns, _)| at_ns);
-        let is_short = self.offered == 0;
-        let oldest = self.heard.first().filter(|_| is_short);
-        let silence_ns = oldest.map(|&(heard_ns, _)| heard_ns + SILENCE_NS_MAX);
-        deadline_ns.into_iter().chain(silence_ns).min()
-    }
-
-    /// The handshakes that have taken too long and, while no slot is offered, the ones whose
-    /// clients have been silent for the longest time.
-    pub(super) fn late(&self, now_ns: u64) -> Vec<Slot> {
-        let is_over = |&&(at_ns, _): &&(u64, Slot)| at_ns <= now_ns;
-        let mut late: Vec<_> = self.deadlines.iter().take_while(is_over).collect();
-        if self.offered == 0 && late.is_empty() {
-            let is_silent = |&&(heard_ns, _): &&(u64, Slot)| heard_ns + SILENCE_NS_MAX <= now_ns;
-            late.extend(self.heard.iter().take_while(is_silent).take(ROOM));
-        }
-        late.into_iter().map(|&(_, slot)| slot).collect()
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        assert_eq!(self.deadlines.len(), self.heard.len());
-        self.deadlines.len()
     }
 }
