@@ -66,7 +66,7 @@ impl CpuQuota {
     /// held back longest: where quotas are nested, one second may be counted in several of them.
     pub(crate) fn read(&self) -> Throttling {
         let groups = self.groups.iter();
-        longest_held_back(groups.map(|group| since(group.read(), group.marked)))
+        longest_held_back(groups.map(|group| group.read().since(&group.marked)))
     }
 
     /// CPUs that the tightest quota allows.
@@ -91,17 +91,6 @@ fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
     groups
         .max_by_key(|group| (group.throttled_ns, group.throttled_periods))
         .unwrap_or_default()
-}
-
-/// What was added since `earlier`.
-pub(crate) fn since(now: Throttling, earlier: Throttling) -> Throttling {
-    Throttling {
-        periods: now.periods.saturating_sub(earlier.periods),
-        throttled_periods: now
-            .throttled_periods
-            .saturating_sub(earlier.throttled_periods),
-        throttled_ns: now.throttled_ns.saturating_sub(earlier.throttled_ns),
-    }
 }
 
 /// Memory that this process's cgroup, and those above it, still allow, bytes; what the kernel can
@@ -537,9 +526,9 @@ mod tests {
 
     #[test]
     fn the_cgroup_that_was_held_back_longest_counts() {
-        let own = since(throttling(14, 4, 705), throttling(10, 1, 5));
+        let own = throttling(14, 4, 705).since(&throttling(10, 1, 5));
         assert_eq!(own, throttling(4, 3, 700));
-        let above = since(throttling(9, 0, 0), throttling(10, 40, 9_000));
+        let above = throttling(9, 0, 0).since(&throttling(10, 40, 9_000));
         assert_eq!(above, throttling(0, 0, 0));
         for (groups, expected) in [
             (vec![own, above], own),

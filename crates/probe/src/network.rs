@@ -51,7 +51,7 @@ impl NetworkReader {
         let tcp = if self.way == Way::UnixSocket {
             Err("a Unix socket does without TCP".to_owned())
         } else {
-            self.tcp.and_then(|start| Ok(tcp_since(read_tcp()?, start)))
+            self.tcp.and_then(|start| Ok(read_tcp()?.since(&start)))
         };
         let tcp = tcp.map_err(|reason| miss("tcp", reason)).ok();
         let conntrack = read_conntrack(self.conntrack_drops)
@@ -71,32 +71,32 @@ impl NetworkReader {
                 miss("route", reason);
                 Route::Unknown
             }
-            Way::Interface(name) => match (self.interface, read_interface(&name)) {
-                (Some(start), Ok(end)) => {
-                    let speed = match self.link_bits_per_s {
-                        Some(given) => Ok(given),
-                        None => driver_bits_per_s(Path::new("/sys/class/net"), &name),
-                    };
-                    Route::Interface {
-                        link_bits_per_s: speed
-                            .map_err(|reason| miss("route.link_bits_per_s", reason))
-                            .ok(),
-                        was_given: self.link_bits_per_s.is_some(),
-                        received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
-                        sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
-                        dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
-                        name,
+            Way::Interface(name) => {
+                let start = self.interface;
+                let start = start.ok_or_else(|| format!("{name} was not in /proc/net/dev at first"));
+                match start.and_then(|start| Ok((start, read_interface(&name)?))) {
+                    Ok((start, end)) => {
+                        let speed = match self.link_bits_per_s {
+                            Some(given) => Ok(given),
+                            None => driver_bits_per_s(Path::new("/sys/class/net"), &name),
+                        };
+                        Route::Interface {
+                            link_bits_per_s: speed
+                                .map_err(|reason| miss("route.link_bits_per_s", reason))
+                                .ok(),
+                            was_given: self.link_bits_per_s.is_some(),
+                            received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
+                            sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
+                            dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
+                            name,
+                        }
+                    }
+                    Err(reason) => {
+                        miss("route", reason);
+                        Route::Unknown
                     }
                 }
-                (None, Ok(_)) => {
-                    miss("route", format!("{name} was not in /proc/net/dev at first"));
-                    Route::Unknown
-                }
-                (_, Err(reason)) => {
-                    miss("route", reason);
-                    Route::Unknown
-                }
-            },
+            }
         };
         NetworkEvidence {
             route,
@@ -163,21 +163,6 @@ fn tcp_counters(tcp: &Counters<'_>, extended: &Counters<'_>) -> TcpCounters {
         receive_prunes: prunes.iter().map(|name| extended.get(name)).sum(),
         listen_overflows: extended.get("ListenOverflows"),
         listen_drops: extended.get("ListenDrops"),
-    }
-}
-
-fn tcp_since(now: TcpCounters, start: TcpCounters) -> TcpCounters {
-    let since = |field: fn(&TcpCounters) -> u64| field(&now).saturating_sub(field(&start));
-    TcpCounters {
-        segments_received: since(|tcp| tcp.segments_received),
-        segments_sent: since(|tcp| tcp.segments_sent),
-        segments_retransmitted: since(|tcp| tcp.segments_retransmitted),
-        segments_out_of_order: since(|tcp| tcp.segments_out_of_order),
-        syn_retransmits: since(|tcp| tcp.syn_retransmits),
-        zero_windows_advertised: since(|tcp| tcp.zero_windows_advertised),
-        receive_prunes: since(|tcp| tcp.receive_prunes),
-        listen_overflows: since(|tcp| tcp.listen_overflows),
-        listen_drops: since(|tcp| tcp.listen_drops),
     }
 }
 
@@ -338,7 +323,7 @@ IpExt: 0
             listen_drops,
             ..TcpCounters::default()
         };
-        assert_eq!(tcp_since(counters(9, 1), counters(4, 3)), counters(5, 0));
+        assert_eq!(counters(9, 1).since(&counters(4, 3)), counters(5, 0));
     }
 
     #[test]

@@ -407,20 +407,16 @@ fn sum_of(a: Sparse, b: Sparse) -> Sparse {
     if b.is_empty() {
         return a;
     }
-    let mut sum = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
-    while let (Some(one), Some(two)) = (a.peek(), b.peek()) {
-        match one.bucket().cmp(&two.bucket()) {
-            std::cmp::Ordering::Less => sum.extend(a.next()),
-            std::cmp::Ordering::Greater => sum.extend(b.next()),
-            std::cmp::Ordering::Equal => {
-                sum.push(one.plus(two.count()));
-                a.next();
-                b.next();
-            }
+    let mut sum = [a, b].concat();
+    // Two sorted runs, which a stable sort merges.
+    sum.sort_by_key(|filled| filled.bucket());
+    sum.dedup_by(|next, kept| {
+        let is_same = next.bucket() == kept.bucket();
+        if is_same {
+            *kept = kept.plus(next.count());
         }
-    }
-    sum.extend(a.chain(b));
+        is_same
+    });
     sum.into_boxed_slice()
 }
 
