@@ -247,27 +247,11 @@ mod tests {
 
     #[test]
     fn framings_are_typed_and_shown_alike() {
-        for typed in [
-            "line",
-            "delim=\\r\\n",
-            "delim=END",
-            "fixed=1",
-            "fixed=18446744073709551615",
-            "echo",
-            "len8",
-            "len16be",
-            "len16le+2",
-            "len24le+1",
-            "len32be-4",
-            "len32le@8",
-            "len32be@1-4",
-            "marker=OK",
-            "marker=a=b",
-            "marker=\\x2a5*5",
-            "resp",
-            "until-close",
-            "none",
-        ] {
+        let all = r"
+            line delim=\r\n delim=END fixed=1 fixed=18446744073709551615 echo
+            len8 len16be len16le+2 len24le+1 len32be-4 len32le@8 len32be@1-4
+            marker=OK marker=a=b marker=\x2a5*5 resp until-close none";
+        for typed in all.split_whitespace() {
             let framing: Framing = typed.parse().expect(typed);
             assert_eq!(framing.to_string(), typed);
         }

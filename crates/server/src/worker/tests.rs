@@ -165,19 +165,10 @@ fn routes_answer_as_documented() {
         format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{sent}")
     };
     let chunked = format!("{OK_HEAD}{CHUNKED}");
-    for path in [
-        "/",
-        "/?query",
-        "/delay/1s",
-        "/stall/1s/1s",
-        "/drift/1ms/3ms/2s",
-        "/locked/1ms",
-        "/compute/0us",
-        "/limit/1",
-        "/limit/1g/599",
-        "/refuse-after/1",
-        "/random-close/0",
-    ] {
+    let null = "
+        / /?query /delay/1s /stall/1s/1s /drift/1ms/3ms/2s /locked/1ms /compute/0us
+        /limit/1 /limit/1g/599 /refuse-after/1 /random-close/0";
+    for path in null.split_whitespace() {
         assert_eq!(exchange(&get(path)), (NULL.to_owned(), false), "{path}");
     }
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";

@@ -93,16 +93,10 @@ fn messages_get_what_their_path_says() {
     let mut half = Vec::new();
     put_head(&mut half, Opcode::Text, true, 9, None);
     half.extend_from_slice(b"abcd");
-    for route in [
-        "",
-        "?x=y",
-        "/delay/5ms",
-        "/stall/1ms/2ms",
-        "/drift/0ms/1ms/1s",
-        "/locked/1ms",
-        "/compute/0ms",
-        "/random-close/0",
-    ] {
+    let echoes = "
+        ?x=y /delay/5ms /stall/1ms/2ms /drift/0ms/1ms/1s /locked/1ms /compute/0ms
+        /random-close/0";
+    for route in echoes.split_whitespace().chain([""]) {
         let (sent, closed, counters) = exchange(&format!("/websocket{route}"), &two);
         assert_eq!((sent, closed), (both.clone(), false), "{route}");
         assert_eq!(
