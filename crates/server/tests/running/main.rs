@@ -2,7 +2,6 @@
 
 mod http1;
 mod http2_tls;
-mod http3;
 mod tcp;
 
 use std::net::TcpStream;
