@@ -4,8 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    ArrivalCounts, FailureKind, Instants, MissingConnections, Parts, Population, ReplyOutcome,
-    StageRecord,
+    ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord,
 };
 use brunt_load::Work;
 
@@ -130,6 +129,18 @@ fn live_of(window: Option<Window>, changes: Changes<'_>, end_ns: u64) -> (LiveCo
     (record.live, record.series)
 }
 
+/// What is expected of eight connections that were asked for.
+fn of_eight(min: u32, max: u32, connection_ns: u64) -> LiveConnections {
+    LiveConnections {
+        asked: 8,
+        most: 8,
+        min,
+        max,
+        connection_ns,
+        ..LiveConnections::default()
+    }
+}
+
 #[test]
 fn live_connections_are_those_of_the_window() {
     let window = Some(window_of(100, 200));
@@ -150,19 +161,7 @@ fn live_connections_are_those_of_the_window() {
     ];
     for &(changes, min, max, connection_ns) in cases {
         let (live, series) = live_of(window, changes, 200);
-        let expected = LiveConnections {
-            asked: 8,
-            most: 8,
-            min,
-            max,
-            connection_ns,
-            not_begun_ns: 0,
-            blocked_ns: 0,
-            unopened_at_start: None,
-            missing: MissingConnections::default(),
-            at_end: None,
-        };
-        assert_eq!(live, expected, "{changes:?}");
+        assert_eq!(live, of_eight(min, max, connection_ns), "{changes:?}");
         assert_eq!(series.points.len(), 1, "{changes:?}");
         assert_eq!(
             (series.points[0].live_min, series.points[0].live_max),
@@ -207,22 +206,7 @@ fn of_the_wait_for_a_first_request_the_window_counts() {
 #[test]
 fn a_run_without_a_window_measures_nothing() {
     let (live, series) = live_of(None, &[(50, 1)], 1_000);
-    assert_eq!(
-        live,
-        LiveConnections {
-            asked: 8,
-            most: 8,
-            min: 1,
-            max: 1,
-            connection_ns: 0,
-            not_begun_ns: 0,
-            blocked_ns: 0,
-            unopened_at_start: None,
-            missing: MissingConnections::default(),
-            at_end: None,
-        }
-    );
-    assert_eq!(series, Series::default());
+    assert_eq!((live, series), (of_eight(1, 1, 0), Series::default()));
 }
 
 #[test]

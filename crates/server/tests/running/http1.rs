@@ -108,34 +108,6 @@ fn answers_come_as_documented() {
 }
 
 #[test]
-fn answers_without_end_stop_with_the_client() {
-    malformed::install();
-    for backend in BACKENDS {
-        let server = serve(backend, 1);
-        for kind in ["endless-head", "endless-interim", "endless-chunks"] {
-            let mut stream = connect(&server);
-            stream
-                .write_all(get(&format!("/malformed/{kind}")).as_bytes())
-                .unwrap();
-            let mut bytes = vec![0; 1 << 20];
-            stream.read_exact(&mut bytes).unwrap();
-            drop(stream);
-        }
-        let mut silent = connect(&server);
-        silent.write_all(get("/never").as_bytes()).unwrap();
-        // Served meanwhile, and no longer busy with those that left.
-        let is_asked = |totals: &Counters| totals.faults_by_kind.contains_key("silent");
-        let totals = wait_for(&server, |totals| {
-            is_asked(totals) && totals.connections_live <= 1
-        });
-        assert_eq!(totals.faults_by_kind["raw"], 3);
-        assert_eq!(totals.faults_by_kind["silent"], 1);
-        drop(silent);
-        server.stop().unwrap();
-    }
-}
-
-#[test]
 fn a_thousand_connections_are_counted_exactly() {
     for backend in BACKENDS {
         let server = serve(backend, 2);

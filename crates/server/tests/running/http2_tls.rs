@@ -171,26 +171,6 @@ fn answers_come_as_documented_over_http2() {
 }
 
 #[test]
-fn uploads_are_skipped_whole_over_http2() {
-    const PIECE: &[u8] = &[b'x'; 100_000];
-    each(|server| {
-        converse(server, |sender| async move {
-            let mut sender = sender.ready().await.unwrap();
-            let post = request(server, Method::POST, "/");
-            let (reply, mut body) = sender.send_request(post, false).unwrap();
-            for _ in 0..40 {
-                body.send_data(PIECE, false).unwrap();
-            }
-            body.send_data(b"", true).unwrap();
-            assert_eq!(reply.await.unwrap().status(), 200);
-        });
-        let totals = server.counters();
-        assert_eq!(totals.requests_by_method["POST"], 1);
-        assert!(totals.bytes_received > 4_000_000);
-    });
-}
-
-#[test]
 fn a_connection_ends_after_its_requests() {
     let server = serve(|options| {
         options.http2 = Http2Options {
