@@ -191,7 +191,7 @@ impl Batch {
 const SHARES: usize = 16;
 /// What is granted in any case of what is left, a share of it at most.
 const GRANT_BYTES_MIN: usize = 4 * 1024;
-/// Buffers of one connection that are for input: what waits, and a field block of HTTP/2.
+/// Buffers of one connection that are for input: what waits, and a message of WebSocket.
 pub(crate) const INPUT_BUFFERS: usize = 2;
 /// Buffers of one connection that are for output: what is being sent, and in HTTP/2 what follows it
 /// and what is known of its streams.

@@ -6,7 +6,7 @@ use super::reply;
 use crate::answer::{Body, Finish};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
-use crate::route::{Method, Route};
+use crate::head::RequestHead;
 use crate::streams::{self, More};
 
 /// Bytes of a body in one DATA frame at most.
@@ -21,10 +21,7 @@ const _: () = assert!(STREAM_BYTES > 2 * size_of::<Http2Stream>());
 /// A request whose body is still coming.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
-    pub(super) method: Method,
-    pub(super) route: Route,
-    /// Bytes that the body must have, where the head states it.
-    pub(super) promised_bytes: Option<u64>,
+    pub(super) head: RequestHead,
     /// Bytes that came.
     pub(super) received_bytes: u64,
     /// Bytes of the frames that it came in.
@@ -47,9 +44,6 @@ pub(crate) struct Http2Streams {
     window_bytes: WindowBytes,
     /// The window of a new stream.
     initial_window_bytes: WindowBytes,
-    /// How often a stream was visited because the client set the window of all.
-    #[cfg(test)]
-    pub(super) window_visits: u64,
 }
 
 impl Default for Http2Streams {
@@ -58,8 +52,6 @@ impl Default for Http2Streams {
             all: streams::StreamTable::default(),
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
-            #[cfg(test)]
-            window_visits: 0,
         }
     }
 }
@@ -116,25 +108,15 @@ impl Http2Streams {
         Ok(())
     }
 
-    /// The client sets the window of every stream (RFC 9113 section 6.9.2), by the values of one
-    /// frame, which count in their order: the last one stays, and none may make a window too large,
-    /// so that the greatest tells. The streams are visited once, however many values there are.
-    pub(super) fn set_initial_window(&mut self, last: u32, greatest: u32) -> Result<(), ErrorCode> {
-        let more = i64::from(last) - self.initial_window_bytes;
-        let most = i64::from(greatest) - self.initial_window_bytes;
-        self.initial_window_bytes = i64::from(last);
-        if more == 0 && most <= 0 {
-            return Ok(());
-        }
+    /// The client sets the window of every stream (RFC 9113 section 6.9.2).
+    pub(super) fn set_initial_window(&mut self, bytes: u32) -> Result<(), ErrorCode> {
+        let more = i64::from(bytes) - self.initial_window_bytes;
+        self.initial_window_bytes = i64::from(bytes);
         self.all.visit(|stream| {
-            #[cfg(test)]
-            {
-                self.window_visits += 1;
-            }
-            if stream.out + most > WINDOW_MAX {
+            stream.out += more;
+            if stream.out > WINDOW_MAX {
                 return Err(ErrorCode::FlowControlError);
             }
-            stream.out += more;
             Ok(resumes(stream))
         })
     }

@@ -35,11 +35,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             Some(true) => {
                 let preface_bytes = PREFACE.len() - before.len();
                 connection.work = None;
-                let session = Http2Session::new(
-                    self.settings.http2,
-                    &self.service.room,
-                    &mut self.service.batch,
-                );
+                let session = Http2Session::new(self.settings.http2, &mut self.service.batch);
                 connection.http2 = Some(Box::new(Http2::new(session)));
                 self.service.counters.connections_http2.add(1);
                 self.receive_http2(slot, preface_bytes);
@@ -81,7 +77,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         } else {
             false
         };
-        if taken > 0 && !session.is_gathering() {
+        if taken > 0 {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
             let is_progress = !session.streams.all.has_incoming()
