@@ -2,14 +2,14 @@
 //! answers to what each stream sends.
 
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
-use brunt_proto::http2::hpack::{Decoder, TABLE_BYTES};
+use brunt_proto::http2::hpack::{Bytes, Decoder, TABLE_BYTES};
 
 use super::streams::{self, Incoming, StreamState, Http2Streams};
 use super::{Http2Options, reply};
 use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, GatheredFields, RequestHead, Malformed};
+use crate::head::{GatheredFields, Malformed, RequestHead};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::listeners::Protocol;
 use crate::raw::RawEnding;
@@ -47,7 +47,7 @@ struct Continued {
 #[derive(Debug)]
 pub(crate) struct Http2Session {
     options: Http2Options,
-    decoder: Decoder<Entry>,
+    decoder: Decoder<Bytes>,
     pub(crate) streams: Http2Streams,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
@@ -413,7 +413,7 @@ impl Http2Session {
         // The block changes the table of the connection, so it is read in any case.
         let mut gathered = GatheredFields::default();
         self.decoder
-            .decode(block, turn.scratch, |entry, _| gathered.add(entry))
+            .decode(block, turn.scratch, |(name, value), _| gathered.add(name, value))
             .map_err(|_| ErrorCode::CompressionError)?;
         if stream <= self.last_stream {
             let outcome = gathered.trailers();

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use brunt_proto::http3::qpack::{self, QpackError};
+use brunt_proto::http3::qpack::{self, Bytes, QpackError};
 use brunt_proto::http3::{
     ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError,
     ServerConnection, ServerEvent, Setting,
@@ -14,7 +14,7 @@ use super::streams::{Outgoing, Http3Progress, Http3Streams};
 use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::{Hold, Room};
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, GatheredFields, RequestHead};
+use crate::head::{GatheredFields, RequestHead};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::Http2Options;
 use crate::listeners::Protocol;
@@ -410,7 +410,7 @@ fn reject(stream: u64, connection: &mut ServerConnection) {
 /// Reads the fields of a section.
 fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<GatheredFields, QpackError> {
     let mut gathered = GatheredFields::default();
-    qpack::decode::<Entry>(section, scratch, |entry, _| gathered.add(entry))?;
+    qpack::decode::<Bytes>(section, scratch, |(name, value), _| gathered.add(name, value))?;
     Ok(gathered)
 }
 
