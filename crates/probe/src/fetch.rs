@@ -366,10 +366,7 @@ pub(crate) mod tests {
                 "Status(404)",
             ),
             ("SSH-2.0-OpenSSH\r\n", "Reply("),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
-                "Lost(",
-            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", "Lost("),
             ("HTTP/1.1 200", "Lost("),
             ("", "Lost("),
             (&over, "TooLarge"),

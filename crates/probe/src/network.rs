@@ -73,7 +73,8 @@ impl NetworkReader {
             }
             Way::Interface(name) => {
                 let start = self.interface;
-                let start = start.ok_or_else(|| format!("{name} was not in /proc/net/dev at first"));
+                let start =
+                    start.ok_or_else(|| format!("{name} was not in /proc/net/dev at first"));
                 match start.and_then(|start| Ok((start, read_interface(&name)?))) {
                     Ok((start, end)) => {
                         let speed = match self.link_bits_per_s {

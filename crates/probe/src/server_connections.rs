@@ -159,7 +159,11 @@ impl Server {
 
 /// What was received between two readings. Of a connection that ended in between, nothing is known.
 /// Brunt has `own_max` of them at most.
-fn counted(first: &ConnectionsReading, last: &ConnectionsReading, own_max: usize) -> ServerConnections {
+fn counted(
+    first: &ConnectionsReading,
+    last: &ConnectionsReading,
+    own_max: usize,
+) -> ServerConnections {
     let mut bytes_received = 0_u64;
     let mut segments: Vec<u64> = Vec::with_capacity(last.connections.len());
     for now in &last.connections {

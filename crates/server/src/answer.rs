@@ -163,7 +163,8 @@ pub(crate) fn answer_to(
     protocol: Protocol,
     context: &Context<'_>,
 ) -> Answer {
-    let text = |status, text: &str| Answer::Reply(FinalReply::text(status, text.to_owned(), method));
+    let text =
+        |status, text: &str| Answer::Reply(FinalReply::text(status, text.to_owned(), method));
     let no_such_route = || text(404, "no such route: /routes lists them\n");
     if !route.exists_in(protocol) {
         return no_such_route();
@@ -178,7 +179,9 @@ pub(crate) fn answer_to(
     let refuse = || fault(FaultKind::Refused, Answer::ResetStream(protocol.refused()));
     match route {
         Route::Null => Answer::Null,
-        Route::Bytes(bytes) => Answer::Reply(FinalReply::new(200, Says::Length(bytes), pattern(bytes))),
+        Route::Bytes(bytes) => {
+            Answer::Reply(FinalReply::new(200, Says::Length(bytes), pattern(bytes)))
+        }
         Route::Chunked(bytes) => {
             let mut reply = FinalReply::new(200, Says::Trailer, pattern(bytes));
             if !is_head {

@@ -50,13 +50,20 @@ pub(crate) enum Step {
     /// Speak WebSocket from here on, where messages get this.
     WebSocket(Route),
     /// Go on: what was written is an answer that was to be sent at this instant.
-    Answer { due_ns: u64 },
+    Answer {
+        due_ns: u64,
+    },
     /// Nothing was written: send this part of the pattern payload, then go on.
-    Pattern { start: u32, end: u32 },
+    Pattern {
+        start: u32,
+        end: u32,
+    },
     /// Wait for more input.
     Input,
     /// Come back at this instant.
-    Wait { until_ns: u64 },
+    Wait {
+        until_ns: u64,
+    },
     /// What was in hand is complete.
     End(After),
     /// The room for a message is used up.
@@ -318,7 +325,10 @@ mod tests {
             bytes,
             [NULL_ANSWER, NULL_ANSWER, b"x", NULL_ANSWER].concat()
         );
-        assert_eq!((batch.content(), batch.settle()), (BatchContent::Nothing, 0));
+        assert_eq!(
+            (batch.content(), batch.settle()),
+            (BatchContent::Nothing, 0)
+        );
         batch.push_null();
         batch.seal();
         assert!(batch.is_full());

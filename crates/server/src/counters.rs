@@ -233,7 +233,11 @@ impl Shared {
         for worker in &self.workers {
             let methods = &mut totals.requests_by_method;
             add_named(methods, &Method::NAMES, &worker.methods);
-            add_named(&mut totals.faults_by_kind, &FaultKind::NAMES, &worker.faults);
+            add_named(
+                &mut totals.faults_by_kind,
+                &FaultKind::NAMES,
+                &worker.faults,
+            );
             for (status, count) in (STATUS_MIN..).zip(&worker.statuses.0) {
                 match count.get() {
                     0 => {}

@@ -15,7 +15,7 @@ use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
 use crate::server::ServeOptions;
-use crate::worker::{WorkerSettings, Worker};
+use crate::worker::{Worker, WorkerSettings};
 
 /// Does what there is to do at this instant, and gives when there will be more.
 type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;

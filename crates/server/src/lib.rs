@@ -176,6 +176,6 @@ pub use pace::Stall;
 pub use pattern::pattern_byte;
 pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};
 pub use route::ROUTES;
-pub use server::{BackendKind, ServeOptions, Running, ServeError, start};
+pub use server::{BackendKind, Running, ServeError, ServeOptions, start};
 pub use tcp::{ParseTcpError, TcpCounters, TcpOptions, TcpService};
 pub use tls::{Identity, IdentityError, TlsOptions};

@@ -25,7 +25,7 @@ use crate::http3::worker::{Http3Worker, transport};
 use crate::listeners::{self, ListenAddress, Listeners, SocketFile};
 use crate::tcp::{ParseTcpError, TcpOptions};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
-use crate::worker::{WorkerSettings, Worker};
+use crate::worker::{Worker, WorkerSettings};
 
 /// A kernel interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -133,7 +133,10 @@ impl<N: Copy + Ord, I, O> StreamTable<N, I, O> {
         if let StreamState::Waiting { at_ns } = state {
             self.wakes.plan(number, &mut stream.wake_ns, Some(at_ns));
         }
-        let has_more = matches!(state, StreamState::Body(_) | StreamState::Endless(_) | StreamState::Ending);
+        let has_more = matches!(
+            state,
+            StreamState::Body(_) | StreamState::Endless(_) | StreamState::Ending
+        );
         stream.state = state;
         if has_more {
             self.go_on(number);

@@ -6,7 +6,7 @@ use brunt_proto::websocket::{
     CloseCode, FrameEvent, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
 };
 
-use crate::answer::{After, Answer, Context, Finish, FinalReply, Says, answer_to};
+use crate::answer::{After, Answer, Context, FinalReply, Finish, Says, answer_to};
 use crate::batch::{Batch, BatchContent, Hold, Room, Step};
 use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;

@@ -108,7 +108,12 @@ where
     Self: Serve,
 {
     /// A worker on a backend that listens.
-    pub(crate) fn new(backend: B, shared: &Arc<Shared>, settings: WorkerSettings, service: S) -> Self {
+    pub(crate) fn new(
+        backend: B,
+        shared: &Arc<Shared>,
+        settings: WorkerSettings,
+        service: S,
+    ) -> Self {
         Self {
             backend,
             shared: Arc::clone(shared),

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ProtocolSpec, ServerCounter, SocketOptions, Streams, Target};
 use brunt_record::Run;
-use brunt_server::{BackendKind, ListenAddress, ServeOptions, Running, Stall, TcpOptions, start};
+use brunt_server::{BackendKind, ListenAddress, Running, ServeOptions, Stall, TcpOptions, start};
 
 use crate::common::{self, Kind, MS, choice, expect_valid, many, plan, status};
 

@@ -10,7 +10,7 @@ use brunt_load::{
     Schedule, Stage, Target, Watch,
 };
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
-use brunt_server::{BackendKind, Http2Options, ListenAddress, ServeOptions, Running};
+use brunt_server::{BackendKind, Http2Options, ListenAddress, Running, ServeOptions};
 use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;

@@ -12,7 +12,7 @@ use brunt_proto::http3::Server;
 use brunt_proto::quic::{ServerTransport, TransportOptions};
 use brunt_proto::tls::{ServerOptions, ServerSide};
 use brunt_record::{FailureKind, Run};
-use brunt_server::{ListenAddress, ServeOptions, Running, TlsOptions};
+use brunt_server::{ListenAddress, Running, ServeOptions, TlsOptions};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::common::{Kind, choice, expect_valid, failures, lifetime, many, plan, run, trust};

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use super::{Epoll, EpollTransport, ConnectionState, token};
+use super::{ConnectionState, Epoll, EpollTransport, token};
 use crate::backend::{Event, Peer, SendCall, Slot};
 use crate::clock;
 use crate::datagrams::{self, About};

@@ -528,7 +528,9 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         let has_receive_stamps = is_stamped && socket::enable_receive_stamps(&socket, peer)?;
         let state = match socket.connect(&socket::address(peer)?) {
             Ok(()) => ConnectionState::Open,
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => ConnectionState::Connecting,
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                ConnectionState::Connecting
+            }
             Err(error) => return Err(error),
         };
         self.register(slot, socket.into(), state)?;

@@ -6,7 +6,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::{DISCARD_BYTES_MAX, Epoll, EpollTransport, ConnectionState};
+use super::{ConnectionState, DISCARD_BYTES_MAX, Epoll, EpollTransport};
 use crate::backend::{self, Event, Peer, SendCall, Slot};
 use crate::transport::Stream;
 use crate::{clock, receive_stamps, socket};

@@ -208,6 +208,7 @@ pub trait Keep: Sized {
     /// The name of a kept field.
     fn kept_name(&self) -> Self::Name<'_>;
 
+    /// What was kept, as a field.
     fn kept_field(&self) -> Self::Field<'_>;
 }
 

@@ -475,7 +475,9 @@ impl Chunked {
             }
             (ChunkPhase::Size | ChunkPhase::SizePadding, b' ' | b'\t') => ChunkPhase::SizePadding,
             (ChunkPhase::Size | ChunkPhase::SizePadding, b';') => ChunkPhase::Extension,
-            (ChunkPhase::Size | ChunkPhase::SizePadding | ChunkPhase::Extension, b'\r') => ChunkPhase::SizeLineFeed,
+            (ChunkPhase::Size | ChunkPhase::SizePadding | ChunkPhase::Extension, b'\r') => {
+                ChunkPhase::SizeLineFeed
+            }
             (ChunkPhase::Extension, b'\t' | b' '..=b'~' | 0x80..) => ChunkPhase::Extension,
             (ChunkPhase::SizeLineFeed, b'\n') => {
                 self.line_bytes = 0;

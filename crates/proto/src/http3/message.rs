@@ -237,7 +237,8 @@ impl MessageReader {
     #[inline]
     fn check(&self, kind: Kind, side: Side) -> Result<(), ConnectionError> {
         match (kind, self.phase) {
-            (Kind::Headers, MessagePhase::Head | MessagePhase::Content) | (Kind::Data, MessagePhase::Content) => Ok(()),
+            (Kind::Headers, MessagePhase::Head | MessagePhase::Content)
+            | (Kind::Data, MessagePhase::Content) => Ok(()),
             (Kind::Other(_), _) if !kind.is_of_http2() => Ok(()),
             // We sent no MAX_PUSH_ID (RFC 9114 section 7.2.5).
             (Kind::PushPromise, _) if side == Side::Client => Err(ConnectionError::Push),

@@ -314,7 +314,11 @@ impl ServerConnection {
                         break RequestRead::Failed(error);
                     }
                 }
-                Ok(None) => break reader.end().map_or_else(RequestRead::Failed, |()| RequestRead::Complete),
+                Ok(None) => {
+                    break reader
+                        .end()
+                        .map_or_else(RequestRead::Failed, |()| RequestRead::Complete);
+                }
                 Err(ReadError::Blocked) => break RequestRead::More,
                 Err(ReadError::Reset(_)) => break RequestRead::Reset,
             }
@@ -432,7 +436,11 @@ impl ServerConnection {
         Ok(true)
     }
 
-    fn stream_event(&mut self, event: StreamEvent, now_ns: u64) -> Result<Option<ServerEvent>, Ended> {
+    fn stream_event(
+        &mut self,
+        event: StreamEvent,
+        now_ns: u64,
+    ) -> Result<Option<ServerEvent>, Ended> {
         Ok(match event {
             StreamEvent::Readable { id } if id.dir() == Dir::Bi => {
                 Some(ServerEvent::Readable { stream: id.index() })

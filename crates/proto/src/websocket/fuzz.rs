@@ -3,7 +3,7 @@
 
 use super::frame::{Opcode, mask, put_frame};
 use super::reader::{FrameEvent, Reader, Rules, Side};
-use super::{WebSocketClient, ClientEvent, Fault, Offer, Settings};
+use super::{ClientEvent, Fault, Offer, Settings, WebSocketClient};
 use crate::Limits;
 
 /// What a reader gave until its bytes were used up, or a fault.

@@ -440,7 +440,11 @@ fn a_client_answers_and_closes_once() {
 
 #[test]
 fn idle_connections_are_small() {
-    assert!(size_of::<WebSocketClient>() <= 144, "{}", size_of::<WebSocketClient>());
+    assert!(
+        size_of::<WebSocketClient>() <= 144,
+        "{}",
+        size_of::<WebSocketClient>()
+    );
 }
 
 proptest! {

@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord,
-};
+use crate::{ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord};
 use brunt_load::Work;
 
 const START_NS: u64 = 500;

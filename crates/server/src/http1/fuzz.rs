@@ -1,6 +1,6 @@
 //! For fuzzing, and for the tests: requests in pieces of any length.
 
-use super::request::{RequestFound, KnownHead, Malformed, RequestReader, Request};
+use super::request::{KnownHead, Malformed, Request, RequestFound, RequestReader};
 
 /// Reads `data` as requests, at once and cut at every byte, and panics when the two differ.
 pub fn fuzz_requests(data: &[u8]) {

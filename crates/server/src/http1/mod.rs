@@ -9,8 +9,10 @@ use brunt_proto::http1::head_fields;
 use brunt_proto::websocket::{accept_of, is_key};
 
 use self::reply::PendingReply;
-use self::request::{Body, RequestFound, KnownHead, RequestReader, Request};
-use crate::answer::{After, Answer, Context, Finish, FinalReply, Says, BodySource, answer_to, interim};
+use self::request::{Body, KnownHead, Request, RequestFound, RequestReader};
+use crate::answer::{
+    After, Answer, BodySource, Context, FinalReply, Finish, Says, answer_to, interim,
+};
 use crate::batch::{Batch, Step};
 use crate::counters::WorkerCounters;
 use crate::listeners::Protocol;

@@ -326,7 +326,8 @@ impl BodySkip {
     fn skip(&mut self, input: &[u8]) -> Result<(usize, bool), ReplyError> {
         match self {
             Self::Length(left) => {
-                let taken = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                let taken =
+                    usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
                 *left -= taken as u64;
                 Ok((taken, *left == 0))
             }
@@ -544,7 +545,12 @@ mod tests {
     #[test]
     fn bodies_end_where_they_say() {
         let chunked = |chunks| (asked("PUT /", "Transfer-Encoding: chunked\r\n", ""), chunks);
-        let sized = |length, body| (asked("PUT /", &format!("Content-Length: {length}\r\n"), ""), body);
+        let sized = |length, body| {
+            (
+                asked("PUT /", &format!("Content-Length: {length}\r\n"), ""),
+                body,
+            )
+        };
         let (complete, bad) = (Ok(true), Err(Malformed::Body(ReplyError::BadChunk)));
         for ((head, body), outcome) in [
             (sized(0, ""), complete),
@@ -552,7 +558,10 @@ mod tests {
             (sized(4, "abc"), Ok(false)),
             (chunked("0\r\n\r\n"), complete),
             (chunked("3\r\nabc\r\n0\r\n\r\n"), complete),
-            (chunked("0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\n"), complete),
+            (
+                chunked("0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\n"),
+                complete,
+            ),
             (chunked("3\r\nab"), Ok(false)),
             (chunked("3\n"), bad),
             (chunked("\r\n"), bad),

@@ -4,7 +4,7 @@
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
 use brunt_proto::http2::hpack::{Bytes, Decoder, TABLE_BYTES};
 
-use super::streams::{self, Incoming, StreamState, Http2Streams};
+use super::streams::{self, Http2Streams, Incoming, StreamState};
 use super::{Http2Options, reply};
 use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::Batch;
@@ -413,7 +413,9 @@ impl Http2Session {
         // The block changes the table of the connection, so it is read in any case.
         let mut gathered = GatheredFields::default();
         self.decoder
-            .decode(block, turn.scratch, |(name, value), _| gathered.add(name, value))
+            .decode(block, turn.scratch, |(name, value), _| {
+                gathered.add(name, value)
+            })
             .map_err(|_| ErrorCode::CompressionError)?;
         if stream <= self.last_stream {
             let outcome = gathered.trailers();
@@ -456,7 +458,9 @@ impl Http2Session {
         }
         self.requests += 1;
         match outcome {
-            Ok(RequestHead { body_bytes, .. }) if is_end && body_bytes.is_some_and(|bytes| bytes > 0) => {
+            Ok(RequestHead { body_bytes, .. })
+                if is_end && body_bytes.is_some_and(|bytes| bytes > 0) =>
+            {
                 self.refuse(stream, Malformed::ContentLength, is_end, turn);
             }
             Ok(head) => {

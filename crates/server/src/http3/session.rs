@@ -10,7 +10,7 @@ use brunt_proto::http3::{
 use brunt_proto::quic::Lost;
 
 use super::reply;
-use super::streams::{Outgoing, Http3Progress, Http3Streams};
+use super::streams::{Http3Progress, Http3Streams, Outgoing};
 use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::{Hold, Room};
 use crate::counters::WorkerCounters;
@@ -410,7 +410,9 @@ fn reject(stream: u64, connection: &mut ServerConnection) {
 /// Reads the fields of a section.
 fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<GatheredFields, QpackError> {
     let mut gathered = GatheredFields::default();
-    qpack::decode::<Bytes>(section, scratch, |(name, value), _| gathered.add(name, value))?;
+    qpack::decode::<Bytes>(section, scratch, |(name, value), _| {
+        gathered.add(name, value)
+    })?;
     Ok(gathered)
 }
 

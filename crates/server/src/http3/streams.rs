@@ -158,6 +158,8 @@ fn step(
             answer.write_more(unsent, 0, usize::MAX);
             More::Now
         }
-        StreamState::Incoming(_) | StreamState::Waiting { .. } | StreamState::Silence => More::Later,
+        StreamState::Incoming(_) | StreamState::Waiting { .. } | StreamState::Silence => {
+            More::Later
+        }
     }
 }

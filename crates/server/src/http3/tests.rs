@@ -274,7 +274,13 @@ impl Site {
         self.outcome(number)
     }
 
-    fn answered(&mut self, number: usize, method: &str, path: &str, body: &[u8]) -> (Reply, Vec<u8>) {
+    fn answered(
+        &mut self,
+        number: usize,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> (Reply, Vec<u8>) {
         self.request(number, method, path, body);
         match self.outcome(number) {
             Outcome::Answered(reply, body) => (reply, body),

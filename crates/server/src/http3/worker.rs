@@ -19,7 +19,7 @@ use crate::answer::Context;
 use crate::batch::Room;
 use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
-use crate::worker::{STOP_CHECK_NS, WorkerSettings, Wakes};
+use crate::worker::{STOP_CHECK_NS, Wakes, WorkerSettings};
 
 /// How long a handshake may take, nanoseconds: as long as over TCP.
 const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;

@@ -13,7 +13,7 @@ use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
 use crate::counters::Shared;
 use crate::pattern;
-use crate::worker::{Link, Linked, Serve, Service, WorkerSettings, Worker};
+use crate::worker::{Link, Linked, Serve, Service, Worker, WorkerSettings};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
-use super::{Serve, Service, WorkerSettings, Worker};
+use super::{Serve, Service, Worker, WorkerSettings};
 use crate::answer::{After, Context};
 use crate::batch::{self, Batch, BatchContent, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room, Step};
 use crate::connection::HttpConnection;

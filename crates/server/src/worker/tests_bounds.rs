@@ -7,7 +7,7 @@ use brunt_proto::websocket::Opcode;
 
 use super::tests::{SETTINGS, Site, get};
 use super::tests_websocket::{KEY, frame, text, upgrade};
-use super::{WorkerSettings, Shared};
+use super::{Shared, WorkerSettings};
 
 /// Room for output in these tests, and clients that share it.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;

@@ -7,7 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use brunt_io::clock;
-use brunt_server::{BackendKind, Counters, ListenAddress, ServeOptions, Running, ServeError, start};
+use brunt_server::{
+    BackendKind, Counters, ListenAddress, Running, ServeError, ServeOptions, start,
+};
 use brunt_testkit::malformed;
 
 use crate::{BACKENDS, MS, letters, stream_to, wait_for};

@@ -8,7 +8,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use brunt_io::clock;
-use brunt_server::{BackendKind, Counters, ListenAddress, ServeOptions, Running, pattern_byte, start};
+use brunt_server::{
+    BackendKind, Counters, ListenAddress, Running, ServeOptions, pattern_byte, start,
+};
 
 const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 const MS: u64 = 1_000_000;

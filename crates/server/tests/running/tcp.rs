@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendKind, ListenAddress, ServeOptions, Running, TcpCounters, TcpOptions, TlsOptions, start,
+    BackendKind, ListenAddress, Running, ServeOptions, TcpCounters, TcpOptions, TlsOptions, start,
 };
 
 use crate::http2_tls::{client, secure};

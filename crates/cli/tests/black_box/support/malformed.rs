@@ -1,6 +1,6 @@
 //! A reference server in the test's own process, whose `/malformed/KIND` break their protocol.
 
-use brunt_server::{ListenAddress, ServeOptions, Running, TlsOptions};
+use brunt_server::{ListenAddress, Running, ServeOptions, TlsOptions};
 use brunt_testkit::malformed;
 
 /// The server, on a free port of loopback.

@@ -286,8 +286,8 @@ impl Application {
         loop {
             match connection.event(now_ns, &[]) {
                 Ok(None) => return,
-                Ok(Some(server::Event::Ready)) => {}
-                Ok(Some(server::Event::Readable { stream })) => {
+                Ok(Some(server::ServerEvent::Ready)) => {}
+                Ok(Some(server::ServerEvent::Readable { stream })) => {
                     let request = requests.entry(stream).or_default();
                     match request.read(connection, stream, now_ns) {
                         RequestRead::More => {}
@@ -301,12 +301,12 @@ impl Application {
                         RequestRead::Failed(error) => panic!("{error}"),
                     }
                 }
-                Ok(Some(server::Event::Writable { stream })) => {
+                Ok(Some(server::ServerEvent::Writable { stream })) => {
                     if let Some(request) = requests.get_mut(&stream) {
                         request.write(connection, stream);
                     }
                 }
-                Ok(Some(server::Event::Stopped { code, .. })) => stopped.push(code),
+                Ok(Some(server::ServerEvent::Stopped { code, .. })) => stopped.push(code),
                 Err(ended) => {
                     *is_over = true;
                     if let Ended::Lost(Lost::ClosedAbove { code, .. }) = ended {
@@ -320,7 +320,12 @@ impl Application {
 }
 
 impl Request {
-    fn read(&mut self, connection: &mut server::ServerConnection, stream: u64, now_ns: u64) -> RequestRead {
+    fn read(
+        &mut self,
+        connection: &mut server::ServerConnection,
+        stream: u64,
+        now_ns: u64,
+    ) -> RequestRead {
         let Self {
             reader,
             path,
