@@ -10,6 +10,11 @@ use procfs::net::DeviceStatus;
 
 use super::route::Way;
 
+/// Why there is no first reading.
+const NOT_READ: &str = "it was not read at first";
+/// What there is of each interface, in a folder of its name.
+const INTERFACES: &str = "/sys/class/net";
+
 /// Reads the network at the edges of one window: [`Self::begin`], then [`Self::end`].
 #[derive(Debug)]
 pub(crate) struct NetworkReader {
@@ -17,7 +22,7 @@ pub(crate) struct NetworkReader {
     /// What `--link-speed` says.
     link_bits_per_s: Option<u64>,
     tcp: Result<TcpCounters, String>,
-    interface: Option<DeviceStatus>,
+    interface: Result<DeviceStatus, String>,
     conntrack_drops: Option<u64>,
 }
 
@@ -27,8 +32,8 @@ impl NetworkReader {
         Self {
             way: Way::to(peer),
             link_bits_per_s,
-            tcp: Err("it was not read at first".to_owned()),
-            interface: None,
+            tcp: Err(NOT_READ.to_owned()),
+            interface: Err(NOT_READ.to_owned()),
             conntrack_drops: None,
         }
     }
@@ -36,10 +41,9 @@ impl NetworkReader {
     /// The first reading.
     pub(crate) fn begin(&mut self) {
         self.tcp = read_tcp();
-        self.interface = match &self.way {
-            Way::Interface(name) => read_interface(name).ok(),
-            _ => None,
-        };
+        if let Way::Interface(name) = &self.way {
+            self.interface = read_interface(name);
+        }
         self.conntrack_drops = conntrack_drops();
     }
 
@@ -73,25 +77,19 @@ impl NetworkReader {
             }
             Way::Interface(name) => {
                 let start = self.interface;
-                let start =
-                    start.ok_or_else(|| format!("{name} was not in /proc/net/dev at first"));
                 match start.and_then(|start| Ok((start, read_interface(&name)?))) {
-                    Ok((start, end)) => {
-                        let speed = match self.link_bits_per_s {
-                            Some(given) => Ok(given),
-                            None => driver_bits_per_s(Path::new("/sys/class/net"), &name),
-                        };
-                        Route::Interface {
-                            link_bits_per_s: speed
-                                .map_err(|reason| miss("route.link_bits_per_s", reason))
-                                .ok(),
-                            was_given: self.link_bits_per_s.is_some(),
-                            received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
-                            sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
-                            dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
-                            name,
-                        }
-                    }
+                    Ok((start, end)) => Route::Interface {
+                        link_bits_per_s: self
+                            .link_bits_per_s
+                            .map_or_else(|| driver_bits_per_s(INTERFACES.as_ref(), &name), Ok)
+                            .map_err(|reason| miss("route.link_bits_per_s", reason))
+                            .ok(),
+                        was_given: self.link_bits_per_s.is_some(),
+                        received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
+                        sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
+                        dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
+                        name,
+                    },
                     Err(reason) => {
                         miss("route", reason);
                         Route::Unknown

@@ -212,11 +212,8 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn take(&mut self, slot: Slot, was_received: bool) {
         let mut out = self.out(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        let bytes = if was_received {
-            self.inner.received()
-        } else {
-            &[]
-        };
+        let bytes = was_received.then(|| self.inner.received());
+        let bytes = bytes.unwrap_or_default();
         let is_listening = matches!(connection.state, TlsState::Handshaking | TlsState::Open);
         let (Some(session), true) = (&mut connection.session, is_listening) else {
             connection.overhead_bytes += bytes.len() as u64;

@@ -315,9 +315,8 @@ impl ServerConnection {
                     }
                 }
                 Ok(None) => {
-                    break reader
-                        .end()
-                        .map_or_else(RequestRead::Failed, |()| RequestRead::Complete);
+                    let end = reader.end();
+                    break end.map_or_else(RequestRead::Failed, |()| RequestRead::Complete);
                 }
                 Err(ReadError::Blocked) => break RequestRead::More,
                 Err(ReadError::Reset(_)) => break RequestRead::Reset,
@@ -332,8 +331,8 @@ impl ServerConnection {
     }
 
     /// Writes what the client's windows take of a reply; gives how many bytes that is. Those that
-    /// nobody will read count as written. Where it is not all, [`ServerEvent::Writable`] says when more
-    /// is taken.
+    /// nobody will read count as written. Where it is not all, [`ServerEvent::Writable`] says when
+    /// more is taken.
     pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
         let mut stream = self.quic.inner.send_stream(request_stream(stream));
         let mut written = 0;
