@@ -69,34 +69,30 @@ impl NetworkReader {
             .map_err(|reason| miss("time_wait", reason))
             .ok();
         let route = match self.way {
-            Way::UnixSocket => Route::UnixSocket,
-            Way::Loopback => Route::Loopback,
-            Way::Unknown(reason) => {
-                miss("route", reason);
-                Route::Unknown
-            }
+            Way::UnixSocket => Ok(Route::UnixSocket),
+            Way::Loopback => Ok(Route::Loopback),
+            Way::Unknown(reason) => Err(reason),
             Way::Interface(name) => {
                 let start = self.interface;
-                match start.and_then(|start| Ok((start, read_interface(&name)?))) {
-                    Ok((start, end)) => Route::Interface {
-                        link_bits_per_s: self
-                            .link_bits_per_s
-                            .map_or_else(|| driver_bits_per_s(INTERFACES.as_ref(), &name), Ok)
-                            .map_err(|reason| miss("route.link_bits_per_s", reason))
-                            .ok(),
-                        was_given: self.link_bits_per_s.is_some(),
-                        received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
-                        sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
-                        dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
-                        name,
-                    },
-                    Err(reason) => {
-                        miss("route", reason);
-                        Route::Unknown
-                    }
-                }
+                let readings = start.and_then(|start| Ok((start, read_interface(&name)?)));
+                readings.map(|(start, end)| Route::Interface {
+                    link_bits_per_s: self
+                        .link_bits_per_s
+                        .map_or_else(|| driver_bits_per_s(INTERFACES.as_ref(), &name), Ok)
+                        .map_err(|reason| miss("route.link_bits_per_s", reason))
+                        .ok(),
+                    was_given: self.link_bits_per_s.is_some(),
+                    received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
+                    sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
+                    dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
+                    name,
+                })
             }
         };
+        let route = route.unwrap_or_else(|reason| {
+            miss("route", reason);
+            Route::Unknown
+        });
         NetworkEvidence {
             route,
             tcp,

@@ -391,6 +391,8 @@ mod tests {
         };
         let post = of("POST", Route::Null, Body::Length(5));
         let put = of("PUT", Route::Null, Body::Chunked);
+        let absent = of("HEAD", Route::Status(404), Body::Length(0));
+        let unknown = of("BREW", Route::Unknown, Body::Length(0));
         let old = Request {
             http10: true,
             ..null
@@ -399,40 +401,26 @@ mod tests {
             keep_alive: false,
             ..request
         };
+        let five = get(Route::Bytes(5));
         let (length, encoding) = ("Content-Length: 5\r\n", "Transfer-Encoding: Chunked\r\n");
         let chunks = "5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\n";
-        let empty = Body::Length(0);
+        let pipelined = plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET";
+        let closing = asked("GET /", "Connection: Foo, Close\r\n", "");
+        let kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+        let sized = asked("POST /", &length.repeat(2), "12345") + &plain;
         for (text, requests) in [
             (String::new(), vec![]),
             ("\r\n\r\n".to_owned(), vec![]),
             (plain.clone(), vec![null]),
             (format!("\r\n\n{plain}\r\n"), vec![null]),
             (plain.replace('\r', ""), vec![null]),
-            (
-                plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET",
-                vec![null, get(Route::Bytes(5)), null],
-            ),
-            (
-                asked("GET /", "Connection: Foo, Close\r\n", ""),
-                vec![last(null)],
-            ),
+            (pipelined, vec![null, five, null]),
+            (closing, vec![last(null)]),
             ("GET / HTTP/1.0\r\n\r\n".to_owned(), vec![last(old)]),
-            (
-                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-                vec![old],
-            ),
-            (
-                asked("HEAD /status/404", "", ""),
-                vec![of("HEAD", Route::Status(404), empty)],
-            ),
-            (
-                asked("BREW /pot", "", ""),
-                vec![of("BREW", Route::Unknown, empty)],
-            ),
-            (
-                asked("POST /", &length.repeat(2), "12345") + &plain,
-                vec![post, null],
-            ),
+            (kept.to_owned(), vec![old]),
+            (asked("HEAD /status/404", "", ""), vec![absent]),
+            (asked("BREW /pot", "", ""), vec![unknown]),
+            (sized, vec![post, null]),
             (asked("PUT /", encoding, chunks) + &plain, vec![put, null]),
             (asked("POST /", length, "1234"), vec![]),
         ] {
@@ -444,6 +432,7 @@ mod tests {
     fn malformed_requests_end_the_reading() {
         use httparse::Error;
         let (length, encoding) = (Malformed::ContentLength, Malformed::TransferEncoding);
+        let both = "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n";
         let of_fields = [
             ("Host: y\r\n", Malformed::Host),
             ("no colon\r\n", Malformed::Head(Error::HeaderName)),
@@ -452,28 +441,21 @@ mod tests {
             ("Content-Length: 5\r\nContent-Length: 6\r\n", length),
             ("Content-Length: 18446744073709551616\r\n", length),
             ("Transfer-Encoding: gzip, chunked\r\n", encoding),
-            (
-                "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-                encoding,
-            ),
+            (both, encoding),
         ]
         .map(|(fields, error)| (asked("POST /", fields, ""), error));
         let chunked = "Transfer-Encoding: chunked\r\n";
+        let (token, version) = (
+            Malformed::Head(Error::Token),
+            Malformed::Head(Error::Version),
+        );
+        let chunk = Malformed::Body(ReplyError::BadChunk);
         let others = [
-            (
-                "\u{16}\u{3}\u{1}\u{2}".to_owned(),
-                Malformed::Head(Error::Token),
-            ),
-            (
-                "GET / HTTP/2.0\r\n\r\n".to_owned(),
-                Malformed::Head(Error::Version),
-            ),
+            ("\u{16}\u{3}\u{1}\u{2}".to_owned(), token),
+            ("GET / HTTP/2.0\r\n\r\n".to_owned(), version),
             ("GET / HTTP/1.1\r\n\r\n".to_owned(), Malformed::Host),
             (format!("POST / HTTP/1.0\r\n{chunked}\r\n"), encoding),
-            (
-                asked("POST /", chunked, "x\r\n"),
-                Malformed::Body(ReplyError::BadChunk),
-            ),
+            (asked("POST /", chunked, "x\r\n"), chunk),
         ];
         for (text, error) in of_fields.into_iter().chain(others) {
             assert_eq!(read(&text), (vec![], Err(error)), "{text:?}");

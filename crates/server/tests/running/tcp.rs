@@ -106,25 +106,6 @@ fn a_sink_counts_every_byte_and_discards_them_in_the_kernel() {
 }
 
 #[test]
-fn a_source_sends_until_its_peer_leaves() {
-    for backend in BACKENDS {
-        for service in ["source", "source=50m"] {
-            let server = start(&options(backend, service)).unwrap();
-            let mut stream = connect(&server);
-            // It reads what comes meanwhile.
-            stream.write_all(&letters(100_000)).unwrap();
-            let mut received = vec![0; 5_000_000];
-            stream.read_exact(&mut received).unwrap();
-            assert!(received == letters(5_000_000), "{backend:?}");
-            let counters = settle(&server, |counters| counters.bytes_received == 100_000);
-            assert!(counters.bytes_sent >= 5_000_000);
-            drop(stream);
-            settle(&server, |counters| counters.connections_live == 0);
-        }
-    }
-}
-
-#[test]
 fn it_listens_on_a_unix_socket_too() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("raw");
