@@ -194,7 +194,8 @@ pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode
 /// Starts brunt's own server, and has the plan load it.
 fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let split = CpuSplit::of(usable_cpus(), arguments.threads.is_none());
-    let mut options = brunt_server::Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    let mut options =
+        brunt_server::ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.workers = NonZeroU32::new(split.server_workers).unwrap_or(NonZeroU32::MIN);
     options.cpus = split.server_cpus;
     let is_epoll = arguments.backend == BackendChoice::Epoll;

@@ -9,7 +9,7 @@ use brunt_io::cpu::{allowed_cpus, usable_cpus};
 use brunt_io::{threads, tls_config};
 use brunt_load::ClientIdentity;
 use brunt_probe::memory::available_memory_bytes;
-use brunt_server::{Http2Options, Identity, ListenAddress, Options, TcpOptions, TlsOptions};
+use brunt_server::{Http2Options, Identity, ListenAddress, ServeOptions, TcpOptions, TlsOptions};
 
 use crate::commands::{ServeArguments, ServeProtocolArguments, ServeTcpArguments};
 use crate::message;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         Some(path) => ListenAddress::Unix(path.clone()),
         None => ListenAddress::Tcp(arguments.listen),
     };
-    let mut options = Options::new(address);
+    let mut options = ServeOptions::new(address);
     options.workers = arguments
         .threads
         .or_else(|| NonZeroU32::new(usable_cpus()))
@@ -46,8 +46,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
     let limit = |asked: Option<NonZeroU64>, default_bytes: u64| {
         asked.map_or(part_bytes.unwrap_or(default_bytes), NonZeroU64::get)
     };
-    options.input_bytes_max = limit(arguments.input_max, Options::INPUT_BYTES_MAX);
-    options.output_bytes_max = limit(arguments.output_max, Options::OUTPUT_BYTES_MAX);
+    options.input_bytes_max = limit(arguments.input_max, ServeOptions::INPUT_BYTES_MAX);
+    options.output_bytes_max = limit(arguments.output_max, ServeOptions::OUTPUT_BYTES_MAX);
     let protocol = &arguments.protocol;
     // QUIC has no clear text.
     let is_secure = protocol.tls || protocol.http3;
@@ -114,7 +114,7 @@ fn raw_tcp(arguments: &ServeTcpArguments) -> Result<Option<TcpOptions>> {
 }
 
 /// What the server allows its clients, in words.
-fn limits(options: &Options) -> String {
+fn limits(options: &ServeOptions) -> String {
     let idle = match options.idle_timeout_ns {
         Some(ns) => format!("closed when idle for {} s", ns as f64 / 1_000_000_000.0),
         None => "never closed when idle".to_owned(),
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn limits_are_said() {
-        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+        let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
         options.input_bytes_max = 20_000_000;
         options.output_bytes_max = 30_000_000;
         let words = limits(&options);

@@ -8,7 +8,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let address = brunt_server::ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-//! # let server = brunt_server::start(&brunt_server::Options::new(address))?;
+//! # let server = brunt_server::start(&brunt_server::ServeOptions::new(address))?;
 //! # let url = format!("http://{}/", server.address());
 //! # /*
 //! let url = "http://127.0.0.1:8080/";

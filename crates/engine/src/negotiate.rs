@@ -481,7 +481,7 @@ impl Negotiation<'_> {
             offer: &offer,
             limits: &limits,
         };
-        let mut client = websocket::Client::default();
+        let mut client = websocket::WebSocketClient::default();
         let (mut out, mut received) = (Vec::new(), Vec::new());
         client.open(&offer, NONCE, &mut out);
         loop {

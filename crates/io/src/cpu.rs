@@ -220,7 +220,6 @@ pub fn bind_thread(cpu: u32) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &only)?)
 }
 
-/// How many CPUs a list of the kernel names, as in `0-3,8`.
 /// How many CPUs a list of the kernel's names, such as `0-3,5`.
 pub fn count_listed(list: &str) -> Option<u32> {
     list.trim().split(',').try_fold(0, |count, range| {

@@ -177,12 +177,12 @@ pub(crate) struct SendMessage {
     /// To whom, on a socket that is not connected.
     to: Option<socket2::SockAddr>,
     part: libc::iovec,
-    control: Control,
+    control: ControlMessages,
 }
 
 /// Control messages of what is sent, aligned as their headers.
 #[repr(C, align(8))]
-struct Control {
+struct ControlMessages {
     bytes: [u8; SENT_CONTROL_BYTES],
     used: usize,
 }
@@ -196,7 +196,7 @@ impl Default for SendMessage {
                 iov_base: std::ptr::null_mut(),
                 iov_len: 0,
             },
-            control: Control {
+            control: ControlMessages {
                 bytes: [0; SENT_CONTROL_BYTES],
                 used: 0,
             },
@@ -248,7 +248,7 @@ impl SendMessage {
     }
 }
 
-impl Control {
+impl ControlMessages {
     fn put<T: Copy>(&mut self, level: libc::c_int, kind: libc::c_int, value: T) {
         let at = self.used;
         self.used += space(size_of::<T>());
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn control_messages_are_read_as_they_are_written() {
-        let mut control = Control {
+        let mut control = ControlMessages {
             bytes: [0; SENT_CONTROL_BYTES],
             used: 0,
         };

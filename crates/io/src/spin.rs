@@ -68,9 +68,9 @@ impl Spinner {
     /// Whether polling is possible now, were it wanted.
     pub fn may_spin(&self, now_ns: u64) -> bool {
         match self.policy.state {
-            State::Never => false,
-            State::Always | State::Polling { .. } => true,
-            State::Pausing { until_ns } => now_ns >= until_ns,
+            SpinState::Never => false,
+            SpinState::Always | SpinState::Polling { .. } => true,
+            SpinState::Pausing { until_ns } => now_ns >= until_ns,
         }
     }
 
@@ -101,16 +101,15 @@ impl Spinner {
 /// The decision alone: it gets the readings as arguments.
 #[derive(Debug)]
 struct Policy {
-    state: State,
+    state: SpinState,
     /// How long the next pause will be.
     pause_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SpinState {
     Never,
     Always,
-    /// Polls.
     Polling {
         since_ns: u64,
         /// The latest look, and what was read.
@@ -126,9 +125,9 @@ enum State {
 impl Policy {
     fn new(spin: Spin, threads: u32, cpus: Cpus) -> Self {
         let state = match spin {
-            Spin::On => State::Always,
-            Spin::Auto if has_room(threads, cpus) => State::Pausing { until_ns: 0 },
-            Spin::Auto | Spin::Off => State::Never,
+            Spin::On => SpinState::Always,
+            Spin::Auto if has_room(threads, cpus) => SpinState::Pausing { until_ns: 0 },
+            Spin::Auto | Spin::Off => SpinState::Never,
         };
         Self {
             state,
@@ -138,19 +137,19 @@ impl Policy {
 
     fn spins(&mut self, now_ns: u64, read: impl FnOnce() -> Contention) -> bool {
         match &mut self.state {
-            State::Never => false,
-            State::Always => true,
-            State::Pausing { until_ns } if now_ns < *until_ns => false,
-            State::Pausing { .. } => {
-                self.state = State::Polling {
+            SpinState::Never => false,
+            SpinState::Always => true,
+            SpinState::Pausing { until_ns } if now_ns < *until_ns => false,
+            SpinState::Pausing { .. } => {
+                self.state = SpinState::Polling {
                     since_ns: now_ns,
                     looked_ns: now_ns,
                     seen: read(),
                 };
                 true
             }
-            State::Polling { looked_ns, .. } if now_ns < *looked_ns + LOOK_NS => true,
-            State::Polling {
+            SpinState::Polling { looked_ns, .. } if now_ns < *looked_ns + LOOK_NS => true,
+            SpinState::Polling {
                 since_ns,
                 looked_ns,
                 seen,
@@ -164,7 +163,7 @@ impl Policy {
                 if now_ns - *since_ns >= CALM_NS {
                     self.pause_ns = PAUSE_NS_MIN;
                 }
-                self.state = State::Pausing {
+                self.state = SpinState::Pausing {
                     until_ns: now_ns + self.pause_ns,
                 };
                 self.pause_ns = (2 * self.pause_ns).min(PAUSE_NS_MAX);
@@ -268,7 +267,7 @@ mod tests {
             now_ns = looked_ns + LOOK_NS;
             waited_ns += LOOK_NS;
             assert!(!policy.spins(now_ns, || contention(0, waited_ns)));
-            let State::Pausing { until_ns } = policy.state else {
+            let SpinState::Pausing { until_ns } = policy.state else {
                 panic!("{policy:?}")
             };
             let pause_ns = until_ns - now_ns;

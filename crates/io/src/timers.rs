@@ -8,12 +8,12 @@ use std::collections::BinaryHeap;
 /// callers keep at most one or two entries per connection.
 #[derive(Debug)]
 pub struct Timers<K> {
-    heap: BinaryHeap<Reverse<Entry<K>>>,
+    heap: BinaryHeap<Reverse<Timer<K>>>,
     pushes: u64,
 }
 
 #[derive(Debug)]
-struct Entry<K> {
+struct Timer<K> {
     at_ns: u64,
     order: u64,
     key: K,
@@ -32,7 +32,7 @@ impl<K> Timers<K> {
     /// Adds a deadline.
     pub fn push(&mut self, at_ns: u64, key: K) {
         self.pushes += 1;
-        self.heap.push(Reverse(Entry {
+        self.heap.push(Reverse(Timer {
             at_ns,
             order: self.pushes,
             key,
@@ -53,25 +53,25 @@ impl<K> Timers<K> {
     }
 }
 
-impl<K> Ord for Entry<K> {
+impl<K> Ord for Timer<K> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at_ns, self.order).cmp(&(other.at_ns, other.order))
     }
 }
 
-impl<K> PartialOrd for Entry<K> {
+impl<K> PartialOrd for Timer<K> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<K> PartialEq for Entry<K> {
+impl<K> PartialEq for Timer<K> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<K> Eq for Entry<K> {}
+impl<K> Eq for Timer<K> {}
 
 #[cfg(test)]
 mod tests {

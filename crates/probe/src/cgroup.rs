@@ -66,7 +66,7 @@ impl CpuQuota {
     /// held back longest: where quotas are nested, one second may be counted in several of them.
     pub(crate) fn read(&self) -> Throttling {
         let groups = self.groups.iter();
-        longest_held_back(groups.map(|group| since(group.read(), group.marked)))
+        longest_held_back(groups.map(|group| group.read().since(&group.marked)))
     }
 
     /// CPUs that the tightest quota allows.
@@ -91,17 +91,6 @@ fn longest_held_back(groups: impl Iterator<Item = Throttling>) -> Throttling {
     groups
         .max_by_key(|group| (group.throttled_ns, group.throttled_periods))
         .unwrap_or_default()
-}
-
-/// What was added since `earlier`.
-pub(crate) fn since(now: Throttling, earlier: Throttling) -> Throttling {
-    Throttling {
-        periods: now.periods.saturating_sub(earlier.periods),
-        throttled_periods: now
-            .throttled_periods
-            .saturating_sub(earlier.throttled_periods),
-        throttled_ns: now.throttled_ns.saturating_sub(earlier.throttled_ns),
-    }
 }
 
 /// Memory that this process's cgroup, and those above it, still allow, bytes; what the kernel can
@@ -336,8 +325,11 @@ mod tests {
          rw,cpu,cpuacct
 ";
 
-    /// The version of the cgroup that decides on a limit, with its folder and the top of those;
-    /// or that it cannot be seen, or is none.
+    /// Where the cgroups of all these are mounted.
+    const MOUNTS: &str = "/sys/fs/cgroup";
+
+    /// The version of the cgroup that decides on a limit, with its folder and the top of those,
+    /// below [`MOUNTS`]; or that it cannot be seen, or is none.
     fn found(memberships: &str, mounts: &str, controller: Controller) -> String {
         let memberships =
             ProcessCGroups::from_buf_read(memberships.as_bytes()).expect("memberships");
@@ -348,79 +340,54 @@ mod tests {
         let Some(lineage) = lineage(membership, &mounts.0, controller) else {
             return format!("unseen {}", membership.pathname);
         };
-        let Lineage {
-            version,
-            folder,
-            top,
-        } = lineage;
-        format!("{version:?} {} {}", folder.display(), top.display())
+        let below = |path: &Path| {
+            below(&path.display().to_string(), MOUNTS)
+                .unwrap()
+                .to_owned()
+        };
+        let (folder, top) = (below(&lineage.folder), below(&lineage.top));
+        format!("{:?} /{folder} /{top}", lineage.version)
     }
 
     #[test]
     fn the_cgroup_of_a_process_is_found_below_a_mount() {
-        use Controller::{Cpu, Memory};
-        for (memberships, mounts, controller, expected) in [
-            // The controller is in one of the two hierarchies; here, in the first.
-            (
-                "2:cpuacct:/\n1:cpu:/a/b\n0::/\n",
-                HYBRID,
-                Cpu,
-                "One /sys/fs/cgroup/cpu/a/b /sys/fs/cgroup/cpu",
-            ),
-            (
-                "4:memory:/a\n0::/x\n",
-                HYBRID,
-                Cpu,
-                "Two /sys/fs/cgroup/unified/x /sys/fs/cgroup/unified",
-            ),
-            (
-                "0::/user.slice/run-1.scope\n",
-                UNIFIED,
-                Cpu,
-                "Two /sys/fs/cgroup/user.slice/run-1.scope /sys/fs/cgroup",
-            ),
-            // That of memory may be another one.
-            (
-                "4:memory:/a/b\n1:cpu:/c\n0::/x\n",
-                HYBRID,
-                Memory,
-                "One /sys/fs/cgroup/memory/a/b /sys/fs/cgroup/memory",
-            ),
-            (
-                "1:cpu:/c\n0::/x\n",
-                HYBRID,
-                Memory,
-                "Two /sys/fs/cgroup/unified/x /sys/fs/cgroup/unified",
-            ),
-            // In a container without a cgroup namespace, paths are the host's.
-            (
-                "4:cpu,cpuacct:/docker/ab12\n",
-                DOCKER,
-                Cpu,
-                "One /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup/cpu,cpuacct",
-            ),
-            (
-                "4:cpu,cpuacct:/docker/ab12/x\n",
-                DOCKER,
-                Cpu,
-                "One /sys/fs/cgroup/cpu,cpuacct/x /sys/fs/cgroup/cpu,cpuacct",
-            ),
-            // Other cgroups cannot be seen from inside.
-            (
-                "4:cpu,cpuacct:/docker/ab123\n",
-                DOCKER,
-                Cpu,
-                "unseen /docker/ab123",
-            ),
-            ("4:cpu,cpuacct:/\n", DOCKER, Cpu, "unseen /"),
-            ("0::/../other\n", UNIFIED, Cpu, "unseen /../other"),
-            ("0::/\n", "", Cpu, "unseen /"),
-            // Without the controller, there is no quota.
-            ("4:memory:/a\n", HYBRID, Cpu, "none"),
-            ("", UNIFIED, Cpu, "none"),
-        ] {
-            let found = found(memberships, mounts, controller);
-            assert_eq!(found, expected, "{memberships:?}");
+        // Mounts, controller, memberships, and what is found.
+        let cases = "
+            The controller is in one of the two hierarchies; here, in the first.
+            hybrid cpu 2:cpuacct:/ 1:cpu:/a/b 0::/ => One /cpu/a/b /cpu
+            hybrid cpu 4:memory:/a 0::/x => Two /unified/x /unified
+            unified cpu 0::/user.slice/run-1.scope => Two /user.slice/run-1.scope /
+            That of memory may be another one.
+            hybrid memory 4:memory:/a/b 1:cpu:/c 0::/x => One /memory/a/b /memory
+            hybrid memory 1:cpu:/c 0::/x => Two /unified/x /unified
+            In a container without a cgroup namespace, paths are the host's.
+            docker cpu 4:cpu,cpuacct:/docker/ab12 => One /cpu,cpuacct /cpu,cpuacct
+            docker cpu 4:cpu,cpuacct:/docker/ab12/x => One /cpu,cpuacct/x /cpu,cpuacct
+            Other cgroups cannot be seen from inside.
+            docker cpu 4:cpu,cpuacct:/docker/ab123 => unseen /docker/ab123
+            docker cpu 4:cpu,cpuacct:/ => unseen /
+            unified cpu 0::/../other => unseen /../other
+            nothing cpu 0::/ => unseen /
+            Without the controller, there is no quota.
+            hybrid cpu 4:memory:/a => none
+            unified cpu => none";
+        for case in cases.lines() {
+            let Some((asked, expected)) = case.split_once(" => ") else {
+                continue;
+            };
+            let mut words = asked.split_whitespace();
+            let mounts = match words.next().expect("mounts") {
+                "hybrid" => HYBRID,
+                "unified" => UNIFIED,
+                "docker" => DOCKER,
+                _ => "",
+            };
+            let controller = match words.next().expect("a controller") {
+                "memory" => Controller::Memory,
+                _ => Controller::Cpu,
+            };
+            let memberships: String = words.map(|word| format!("{word}\n")).collect();
+            assert_eq!(found(&memberships, mounts, controller), expected, "{case}");
         }
     }
 
@@ -428,6 +395,8 @@ mod tests {
     fn memory_that_is_left_counts_caches_as_free() {
         const ONE: [&str; 2] = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
         const TWO: [&str; 2] = ["memory.max", "memory.current"];
+        const UNLIMITED: &str = "9223372036854771712\n";
+        const UNLIMITED_LEFT: u64 = 9_223_372_036_854_771_112;
         let stat = "cache 9\ninactive_file 30\ntotal_inactive_file 300\n";
         for (version, names, limit, used, stat, left) in [
             (Version::One, ONE, "1000\n", "600\n", "", Some(400)),
@@ -436,10 +405,10 @@ mod tests {
             (
                 Version::One,
                 ONE,
-                "9223372036854771712\n",
+                UNLIMITED,
                 "600\n",
                 "",
-                Some(9_223_372_036_854_771_112),
+                Some(UNLIMITED_LEFT),
             ),
             (Version::Two, TWO, "1000\n", "600\n", stat, Some(430)),
             (Version::Two, TWO, "max\n", "600\n", stat, None),
@@ -537,9 +506,9 @@ mod tests {
 
     #[test]
     fn the_cgroup_that_was_held_back_longest_counts() {
-        let own = since(throttling(14, 4, 705), throttling(10, 1, 5));
+        let own = throttling(14, 4, 705).since(&throttling(10, 1, 5));
         assert_eq!(own, throttling(4, 3, 700));
-        let above = since(throttling(9, 0, 0), throttling(10, 40, 9_000));
+        let above = throttling(9, 0, 0).since(&throttling(10, 40, 9_000));
         assert_eq!(above, throttling(0, 0, 0));
         for (groups, expected) in [
             (vec![own, above], own),

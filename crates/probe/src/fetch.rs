@@ -73,6 +73,19 @@ pub enum FetchFault {
     TooLarge,
 }
 
+impl From<LinkError> for FetchFault {
+    /// The limit of a time-out is left to [`Page::get`], which knows it.
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Timeout => Self::Timeout { limit_ms: 0 },
+            LinkError::Lost(reason) => Self::Lost(reason),
+            LinkError::NotTls => Self::NotTls,
+            LinkError::Tls(TlsError::Certificate(reason)) => Self::Certificate(reason),
+            LinkError::Tls(reason) => Self::Tls(reason),
+        }
+    }
+}
+
 /// Asks for a page once: whether it is answered with 200, within `limit_ns` and the time that it
 /// takes to resolve its host.
 ///
@@ -161,24 +174,16 @@ impl Page {
     /// Reads it: the body, with what is not UTF-8 replaced. Takes at most `limit_ns`.
     pub(crate) fn get(&self, limit_ns: u64) -> Result<String, FetchError> {
         let outcome = self.exchange(Deadline::after(limit_ns));
-        outcome.map_err(|failure| FetchError {
-            url: self.url.clone(),
-            fault: match failure {
-                Failure::Fault(fault) => fault,
-                Failure::Link(LinkError::Timeout) => FetchFault::Timeout {
-                    limit_ms: limit_ns / 1_000_000,
-                },
-                Failure::Link(LinkError::Lost(reason)) => FetchFault::Lost(reason),
-                Failure::Link(LinkError::NotTls) => FetchFault::NotTls,
-                Failure::Link(LinkError::Tls(TlsError::Certificate(reason))) => {
-                    FetchFault::Certificate(reason)
-                }
-                Failure::Link(LinkError::Tls(reason)) => FetchFault::Tls(reason),
-            },
+        outcome.map_err(|mut fault| {
+            if let FetchFault::Timeout { limit_ms } = &mut fault {
+                *limit_ms = limit_ns / 1_000_000;
+            }
+            let url = self.url.clone();
+            FetchError { url, fault }
         })
     }
 
-    fn exchange(&self, deadline: Deadline) -> Result<String, Failure> {
+    fn exchange(&self, deadline: Deadline) -> Result<String, FetchFault> {
         let mut link = self.connect(deadline)?;
         if let Some(side) = &self.tls {
             link.secure(side, deadline)?;
@@ -200,7 +205,7 @@ impl Page {
         }
     }
 
-    fn connect(&self, deadline: Deadline) -> Result<Link, Failure> {
+    fn connect(&self, deadline: Deadline) -> Result<Link, FetchFault> {
         let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
         for (peer, peers_left) in self.peers.iter().zip((1..=self.peers.len() as u32).rev()) {
             // An address that stays silent leaves the others their share of the time.
@@ -210,28 +215,9 @@ impl Page {
             }
         }
         Err(match failure.kind() {
-            ErrorKind::TimedOut => Failure::Link(LinkError::Timeout),
-            _ => FetchFault::Connect(failure).into(),
+            ErrorKind::TimedOut => LinkError::Timeout.into(),
+            _ => FetchFault::Connect(failure),
         })
-    }
-}
-
-/// Why there is no body.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    Link(LinkError),
-    Fault(FetchFault),
-}
-
-impl From<LinkError> for Failure {
-    fn from(error: LinkError) -> Self {
-        Self::Link(error)
-    }
-}
-
-impl From<FetchFault> for Failure {
-    fn from(fault: FetchFault) -> Self {
-        Self::Fault(fault)
     }
 }
 
@@ -244,7 +230,7 @@ pub(crate) struct ReplyReader {
 
 impl ReplyReader {
     /// Takes bytes, none at the end of the connection. The body, when it is complete.
-    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, FetchFault> {
         let mut limits = Limits::default();
         let received_max = BODY_BYTES_MAX + limits.head_bytes as usize;
         limits.bodies = BodiesWanted {
@@ -254,15 +240,15 @@ impl ReplyReader {
         };
         self.received_bytes += bytes.len();
         if self.received_bytes > received_max {
-            return Err(FetchFault::TooLarge.into());
+            return Err(FetchFault::TooLarge);
         }
         let reply = if bytes.is_empty() {
             match self.parser.end() {
                 Ok(Some(reply)) => Some(reply),
                 Ok(None) | Err(ReplyError::TruncatedHead | ReplyError::TruncatedBody) => {
-                    return Err(LinkError::Lost(closed()).into());
+                    return Err(FetchFault::Lost(closed()));
                 }
-                Err(reason) => return Err(FetchFault::Reply(reason).into()),
+                Err(reason) => return Err(FetchFault::Reply(reason)),
             }
         } else {
             let (kind, mut known) = (RequestKind::default(), KnownHead::default());
@@ -271,7 +257,7 @@ impl ReplyReader {
         };
         match reply {
             None => Ok(None),
-            Some(reply) if reply.status != 200 => Err(FetchFault::Status(reply.status).into()),
+            Some(reply) if reply.status != 200 => Err(FetchFault::Status(reply.status)),
             Some(_) => Ok(Some(self.parser.take_body().unwrap_or_default().bytes)),
         }
     }
@@ -358,7 +344,7 @@ pub(crate) mod tests {
     }
 
     /// The result of a connection on which these pieces arrive.
-    fn receive(pieces: &[&[u8]]) -> Result<Vec<u8>, Failure> {
+    fn receive(pieces: &[&[u8]]) -> Result<Vec<u8>, FetchFault> {
         let mut reader = ReplyReader::default();
         for piece in pieces {
             if let Some(body) = reader.receive(piece)? {
@@ -377,16 +363,13 @@ pub(crate) mod tests {
         for (wire, kind) in [
             (
                 "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
-                "Fault(Status(404))",
+                "Status(404)",
             ),
-            ("SSH-2.0-OpenSSH\r\n", "Fault(Reply("),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
-                "Link(Lost(",
-            ),
-            ("HTTP/1.1 200", "Link(Lost("),
-            ("", "Link(Lost("),
-            (&over, "Fault(TooLarge)"),
+            ("SSH-2.0-OpenSSH\r\n", "Reply("),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", "Lost("),
+            ("HTTP/1.1 200", "Lost("),
+            ("", "Lost("),
+            (&over, "TooLarge"),
         ] {
             let failure = format!("{:?}", receive(&[wire.as_bytes()]).unwrap_err());
             assert!(failure.starts_with(kind), "{failure}");

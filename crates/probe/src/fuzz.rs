@@ -1,7 +1,7 @@
 //! What fuzzing calls: the parser of replies that are fetched beside the load. It takes any bytes,
 //! and panics when a rule is broken.
 
-use crate::fetch::{Failure, ReplyReader};
+use crate::fetch::{FetchFault, ReplyReader};
 
 /// Takes the input as a reply that is fetched beside the load. Whole, byte by byte and cut in the
 /// middle, it is the same body or the same refusal, and no longer than what came.
@@ -22,7 +22,7 @@ fn body_in_pieces(data: &[u8], length: usize) -> Result<Vec<u8>, String> {
         match reader.receive(piece) {
             Ok(Some(body)) => return Ok(body),
             Ok(None) => {}
-            Err(Failure::Link(_)) => return Err("lost".to_owned()),
+            Err(FetchFault::Lost(_)) => return Err("lost".to_owned()),
             Err(failure) => return Err(format!("{failure:?}")),
         }
     }

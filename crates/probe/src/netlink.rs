@@ -43,7 +43,6 @@ const LISTEN: u8 = 10;
 const BYTES_RECEIVED_OFFSET: usize = 128;
 const DATA_SEGMENTS_IN_OFFSET: usize = 152;
 
-/// One socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpSocket {
     /// Whether the socket listens; else it is a connection.
@@ -61,7 +60,6 @@ pub(crate) struct TcpSocket {
     pub(crate) segments_received: u64,
 }
 
-/// Which sockets are listed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listed {
     Listening,

@@ -10,6 +10,11 @@ use procfs::net::DeviceStatus;
 
 use super::route::Way;
 
+/// Why there is no first reading.
+const NOT_READ: &str = "it was not read at first";
+/// What there is of each interface, in a folder of its name.
+const INTERFACES: &str = "/sys/class/net";
+
 /// Reads the network at the edges of one window: [`Self::begin`], then [`Self::end`].
 #[derive(Debug)]
 pub(crate) struct NetworkReader {
@@ -17,7 +22,7 @@ pub(crate) struct NetworkReader {
     /// What `--link-speed` says.
     link_bits_per_s: Option<u64>,
     tcp: Result<TcpCounters, String>,
-    interface: Option<DeviceStatus>,
+    interface: Result<DeviceStatus, String>,
     conntrack_drops: Option<u64>,
 }
 
@@ -27,8 +32,8 @@ impl NetworkReader {
         Self {
             way: Way::to(peer),
             link_bits_per_s,
-            tcp: Err("it was not read at first".to_owned()),
-            interface: None,
+            tcp: Err(NOT_READ.to_owned()),
+            interface: Err(NOT_READ.to_owned()),
             conntrack_drops: None,
         }
     }
@@ -36,10 +41,9 @@ impl NetworkReader {
     /// The first reading.
     pub(crate) fn begin(&mut self) {
         self.tcp = read_tcp();
-        self.interface = match &self.way {
-            Way::Interface(name) => read_interface(name).ok(),
-            _ => None,
-        };
+        if let Way::Interface(name) = &self.way {
+            self.interface = read_interface(name);
+        }
         self.conntrack_drops = conntrack_drops();
     }
 
@@ -51,7 +55,7 @@ impl NetworkReader {
         let tcp = if self.way == Way::UnixSocket {
             Err("a Unix socket does without TCP".to_owned())
         } else {
-            self.tcp.and_then(|start| Ok(tcp_since(read_tcp()?, start)))
+            self.tcp.and_then(|start| Ok(read_tcp()?.since(&start)))
         };
         let tcp = tcp.map_err(|reason| miss("tcp", reason)).ok();
         let conntrack = read_conntrack(self.conntrack_drops)
@@ -65,39 +69,30 @@ impl NetworkReader {
             .map_err(|reason| miss("time_wait", reason))
             .ok();
         let route = match self.way {
-            Way::UnixSocket => Route::UnixSocket,
-            Way::Loopback => Route::Loopback,
-            Way::Unknown(reason) => {
-                miss("route", reason);
-                Route::Unknown
+            Way::UnixSocket => Ok(Route::UnixSocket),
+            Way::Loopback => Ok(Route::Loopback),
+            Way::Unknown(reason) => Err(reason),
+            Way::Interface(name) => {
+                let start = self.interface;
+                let readings = start.and_then(|start| Ok((start, read_interface(&name)?)));
+                readings.map(|(start, end)| Route::Interface {
+                    link_bits_per_s: self
+                        .link_bits_per_s
+                        .map_or_else(|| driver_bits_per_s(INTERFACES.as_ref(), &name), Ok)
+                        .map_err(|reason| miss("route.link_bits_per_s", reason))
+                        .ok(),
+                    was_given: self.link_bits_per_s.is_some(),
+                    received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
+                    sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
+                    dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
+                    name,
+                })
             }
-            Way::Interface(name) => match (self.interface, read_interface(&name)) {
-                (Some(start), Ok(end)) => {
-                    let speed = match self.link_bits_per_s {
-                        Some(given) => Ok(given),
-                        None => driver_bits_per_s(Path::new("/sys/class/net"), &name),
-                    };
-                    Route::Interface {
-                        link_bits_per_s: speed
-                            .map_err(|reason| miss("route.link_bits_per_s", reason))
-                            .ok(),
-                        was_given: self.link_bits_per_s.is_some(),
-                        received_bytes: end.recv_bytes.saturating_sub(start.recv_bytes),
-                        sent_bytes: end.sent_bytes.saturating_sub(start.sent_bytes),
-                        dropped_packets: dropped(&end).saturating_sub(dropped(&start)),
-                        name,
-                    }
-                }
-                (None, Ok(_)) => {
-                    miss("route", format!("{name} was not in /proc/net/dev at first"));
-                    Route::Unknown
-                }
-                (_, Err(reason)) => {
-                    miss("route", reason);
-                    Route::Unknown
-                }
-            },
         };
+        let route = route.unwrap_or_else(|reason| {
+            miss("route", reason);
+            Route::Unknown
+        });
         NetworkEvidence {
             route,
             tcp,
@@ -163,21 +158,6 @@ fn tcp_counters(tcp: &Counters<'_>, extended: &Counters<'_>) -> TcpCounters {
         receive_prunes: prunes.iter().map(|name| extended.get(name)).sum(),
         listen_overflows: extended.get("ListenOverflows"),
         listen_drops: extended.get("ListenDrops"),
-    }
-}
-
-fn tcp_since(now: TcpCounters, start: TcpCounters) -> TcpCounters {
-    let since = |field: fn(&TcpCounters) -> u64| field(&now).saturating_sub(field(&start));
-    TcpCounters {
-        segments_received: since(|tcp| tcp.segments_received),
-        segments_sent: since(|tcp| tcp.segments_sent),
-        segments_retransmitted: since(|tcp| tcp.segments_retransmitted),
-        segments_out_of_order: since(|tcp| tcp.segments_out_of_order),
-        syn_retransmits: since(|tcp| tcp.syn_retransmits),
-        zero_windows_advertised: since(|tcp| tcp.zero_windows_advertised),
-        receive_prunes: since(|tcp| tcp.receive_prunes),
-        listen_overflows: since(|tcp| tcp.listen_overflows),
-        listen_drops: since(|tcp| tcp.listen_drops),
     }
 }
 
@@ -338,7 +318,7 @@ IpExt: 0
             listen_drops,
             ..TcpCounters::default()
         };
-        assert_eq!(tcp_since(counters(9, 1), counters(4, 3)), counters(5, 0));
+        assert_eq!(counters(9, 1).since(&counters(4, 3)), counters(5, 0));
     }
 
     #[test]

@@ -124,24 +124,24 @@ enum Stop {
 /// Messages to the thread.
 #[derive(Debug, Default)]
 struct Orders {
-    state: Mutex<State>,
+    state: Mutex<ObserverState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ObserverState {
     begin: Option<Begin>,
     stop: Option<Stop>,
 }
 
 impl Orders {
-    fn give(&self, change: impl FnOnce(&mut State)) {
+    fn give(&self, change: impl FnOnce(&mut ObserverState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
     fn wait_for_begin(&self) -> Result<Begin, Stop> {
-        let is_silent = |state: &mut State| state.stop.is_none() && state.begin.is_none();
+        let is_silent = |state: &mut ObserverState| state.stop.is_none() && state.begin.is_none();
         let state = self.changed.wait_while(self.lock(), is_silent);
         let state = state.unwrap_or_else(PoisonError::into_inner);
         match state.stop {
@@ -169,7 +169,7 @@ impl Orders {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ObserverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

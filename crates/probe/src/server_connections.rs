@@ -23,27 +23,27 @@ pub(crate) struct ConnectionsReader {
     address: Result<SocketAddr, String>,
     /// Most connections that brunt itself has.
     own_max: usize,
-    first: Option<Result<Reading, String>>,
+    first: Option<Result<ConnectionsReading, String>>,
 }
 
 /// The connections at one instant, in the order of the kernel's names for them.
 #[derive(Debug)]
-struct Reading {
+struct ConnectionsReading {
     at_ns: u64,
-    connections: Vec<Received>,
+    connections: Vec<ReceivedCounts>,
 }
 
 /// What one connection has received.
 #[derive(Clone, Copy, Debug)]
-struct Received {
+struct ReceivedCounts {
     /// The kernel's name for it.
     cookie: u64,
     bytes: u64,
     segments: u64,
 }
 
-impl Reading {
-    fn find(&self, cookie: u64) -> Option<&Received> {
+impl ConnectionsReading {
+    fn find(&self, cookie: u64) -> Option<&ReceivedCounts> {
         let found = self
             .connections
             .binary_search_by_key(&cookie, |connection| connection.cookie);
@@ -97,7 +97,7 @@ impl ConnectionsReader {
     }
 }
 
-fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
+fn read(address: SocketAddr, at_ns: u64) -> Result<ConnectionsReading, String> {
     let of_port = |listed, families: &[_], each: &mut dyn FnMut(TcpSocket)| {
         sockets_at(address.port(), listed, families, SOCKETS_MAX, each)
             .map_err(|error| format!("the kernel does not list the server's connections: {error}"))
@@ -114,7 +114,7 @@ fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
     let mut connections = Vec::new();
     of_port(Listed::Connections, &families, &mut |socket| {
         if server.has(&socket.local) {
-            connections.push(Received {
+            connections.push(ReceivedCounts {
                 cookie: socket.cookie,
                 bytes: socket.bytes_received,
                 segments: socket.segments_received,
@@ -123,7 +123,7 @@ fn read(address: SocketAddr, at_ns: u64) -> Result<Reading, String> {
     })?;
     connections.sort_unstable_by_key(|connection| connection.cookie);
     connections.shrink_to_fit();
-    Ok(Reading { at_ns, connections })
+    Ok(ConnectionsReading { at_ns, connections })
 }
 
 /// The server that is loaded, among all that listen at its port: two may share a port, each at an
@@ -159,7 +159,11 @@ impl Server {
 
 /// What was received between two readings. Of a connection that ended in between, nothing is known.
 /// Brunt has `own_max` of them at most.
-fn counted(first: &Reading, last: &Reading, own_max: usize) -> ServerConnections {
+fn counted(
+    first: &ConnectionsReading,
+    last: &ConnectionsReading,
+    own_max: usize,
+) -> ServerConnections {
     let mut bytes_received = 0_u64;
     let mut segments: Vec<u64> = Vec::with_capacity(last.connections.len());
     for now in &last.connections {

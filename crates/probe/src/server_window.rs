@@ -23,7 +23,7 @@ const NOTICE_NS: u64 = 100_000_000;
 
 /// One reading of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct WindowReading {
     clock_ns: u64,
     bytes_received: u64,
     bytes_sent: u64,
@@ -49,23 +49,23 @@ impl WindowReader {
 
     /// A reading of the page. Absent where it cannot be read, or is not one of the reference server
     /// with raw TCP.
-    fn read(&self) -> Option<Reading> {
+    fn read(&self) -> Option<WindowReading> {
         find(&self.page.get(LIMIT_NS).ok()?)
     }
 }
 
-pub(crate) fn find(page: &str) -> Option<Reading> {
+pub(crate) fn find(page: &str) -> Option<WindowReading> {
     let page: Value = serde_json::from_str(page).ok()?;
     let tcp = page.get("tcp")?;
     let number = |name| tcp.get(name)?.as_u64();
-    Some(Reading {
+    Some(WindowReading {
         clock_ns: number("clock_ns")?,
         bytes_received: number("bytes_received")?,
         bytes_sent: number("bytes_sent")?,
     })
 }
 
-fn between(first: Reading, second: Reading) -> Option<ServerWindow> {
+fn between(first: WindowReading, second: WindowReading) -> Option<ServerWindow> {
     Some(ServerWindow {
         interval_ns: second
             .clock_ns

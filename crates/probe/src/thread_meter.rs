@@ -8,11 +8,11 @@ use brunt_record::ThreadUse;
 pub struct ThreadMeter {
     probe: ContentionProbe,
     /// The reading at the start of the window; absent before.
-    start: Option<Reading>,
+    start: Option<ThreadReading>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct ThreadReading {
     at_ns: u64,
     cpu: CpuUse,
     contention: Contention,
@@ -48,8 +48,8 @@ impl ThreadMeter {
         })
     }
 
-    fn read(&self, now_ns: u64, spun_ns: u64) -> Option<Reading> {
-        Some(Reading {
+    fn read(&self, now_ns: u64, spun_ns: u64) -> Option<ThreadReading> {
+        Some(ThreadReading {
             at_ns: now_ns,
             cpu: CpuUse::of_thread().ok()?,
             contention: self.probe.read(),

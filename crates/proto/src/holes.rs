@@ -158,8 +158,8 @@ impl TextWithHoles {
 
     fn scan(text: &[u8], is_json: bool) -> Result<Self, PlaceholderError> {
         let mut found = Self::fixed(Vec::with_capacity(text.len()));
-        // Whether what is next lies in a string of JSON, up to `told`.
-        let (mut is_string, mut told) = (false, 0);
+        // Whether what follows `taken` lies in a string of JSON.
+        let mut is_string = false;
         let (mut taken, mut at) = (0, 0);
         while let Some(next) = memchr::memchr(b'{', &text[at..]) {
             at += next;
@@ -168,7 +168,7 @@ impl TextWithHoles {
                 continue;
             };
             if is_json {
-                is_string = ends_in_string(&text[told..at], is_string);
+                is_string = ends_in_string(&text[taken..at], is_string);
             }
             if text[taken..at].ends_with(b"\\") {
                 found.bytes.extend_from_slice(&text[taken..at - 1]);
@@ -177,7 +177,7 @@ impl TextWithHoles {
             } else {
                 found.bytes.extend_from_slice(&text[taken..at]);
                 let is_number = is_json && !is_string;
-                let follows_another = told == at && !found.holes.is_empty();
+                let follows_another = taken == at && !found.holes.is_empty();
                 let is_part = follows_another
                     || is_of_number(text[..at].last())
                     || is_of_number(text.get(at + bytes));
@@ -191,7 +191,7 @@ impl TextWithHoles {
                 found.add((number?, bytes), pad)?;
             }
             at += bytes;
-            (taken, told) = (at, at);
+            taken = at;
         }
         found.bytes.extend_from_slice(&text[taken..]);
         Ok(found)
@@ -292,7 +292,6 @@ fn ends_in_string(text: &[u8], begins_in_string: bool) -> bool {
 struct Placeholder {
     /// What it stands for.
     number: Result<Number, PlaceholderError>,
-    /// Its bytes.
     bytes: usize,
 }
 

@@ -23,5 +23,5 @@ mod test_support;
 pub mod tls;
 pub mod websocket;
 
-pub use fields::reply::{Event as StreamsEvent, StreamFailure};
+pub use fields::reply::{StreamFailure, StreamsEvent};
 pub use limits::{BodiesWanted, Body, Limits};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::sum;
+use crate::merged::{differences, sum};
 
 /// Most programs beside brunt and the server that are named.
 pub const PROGRAMS_MAX: usize = 3;
@@ -131,6 +131,8 @@ pub struct Throttling {
     pub throttled_ns: u64,
 }
 
+differences!(Throttling: periods throttled_periods throttled_ns);
+
 /// The machine at one instant; sums since the first reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPoint {
@@ -211,6 +213,11 @@ pub struct TcpCounters {
     /// (ListenDrops).
     pub listen_drops: u64,
 }
+
+differences!(TcpCounters:
+    segments_received segments_sent segments_retransmitted segments_out_of_order syn_retransmits
+    zero_windows_advertised receive_prunes listen_overflows listen_drops
+);
 
 /// The table of tracked connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -316,7 +316,7 @@ impl Histogram {
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredHistogram {
     /// How many durations were recorded.
     count: u64,
     /// The smallest, exact, nanoseconds; null when there is none.
@@ -332,7 +332,7 @@ struct Stored {
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Stored {
+        StoredHistogram {
             count: self.count(),
             min_ns: self.min_ns(),
             max_ns: self.max_ns(),
@@ -343,7 +343,7 @@ impl Serialize for Histogram {
     }
 }
 
-impl Stored {
+impl StoredHistogram {
     /// The histogram, if it is sound and of this resolution.
     fn histogram(self, resolution: Resolution) -> Result<Histogram, String> {
         let stored = self;
@@ -397,7 +397,7 @@ fn read<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
     resolution: Resolution,
 ) -> Result<Histogram, D::Error> {
-    let stored = Stored::deserialize(deserializer)?;
+    let stored = StoredHistogram::deserialize(deserializer)?;
     stored
         .histogram(resolution)
         .map_err(serde::de::Error::custom)

@@ -28,7 +28,7 @@ pub struct IntervalHistogram {
 /// completion: interval `i` covers `[i, i + 1) * interval_ns` from the window's start. What
 /// completed in drain is in the last interval of the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "StoredIntervals", into = "StoredIntervals")]
 pub struct Intervals {
     interval_ns: u64,
     /// Oldest first.
@@ -341,7 +341,7 @@ impl IntervalRecorder {
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredIntervals {
     /// Length of an interval, nanoseconds: 100 ms times a power of two, from 1/256 on.
     #[serde(deserialize_with = "grid::length")]
     interval_ns: u64,
@@ -350,7 +350,7 @@ struct Stored {
     buckets: Vec<String>,
 }
 
-impl From<Intervals> for Stored {
+impl From<Intervals> for StoredIntervals {
     fn from(intervals: Intervals) -> Self {
         let sparse = intervals.sparse.iter();
         Self {
@@ -362,10 +362,10 @@ impl From<Intervals> for Stored {
     }
 }
 
-impl TryFrom<Stored> for Intervals {
+impl TryFrom<StoredIntervals> for Intervals {
     type Error = String;
 
-    fn try_from(stored: Stored) -> Result<Self, String> {
+    fn try_from(stored: StoredIntervals) -> Result<Self, String> {
         if stored.buckets.len() > INTERVALS_MAX {
             return Err(format!(
                 "over the limit of {INTERVALS_MAX} intervals of response times"
@@ -407,20 +407,16 @@ fn sum_of(a: Sparse, b: Sparse) -> Sparse {
     if b.is_empty() {
         return a;
     }
-    let mut sum = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
-    while let (Some(one), Some(two)) = (a.peek(), b.peek()) {
-        match one.bucket().cmp(&two.bucket()) {
-            std::cmp::Ordering::Less => sum.extend(a.next()),
-            std::cmp::Ordering::Greater => sum.extend(b.next()),
-            std::cmp::Ordering::Equal => {
-                sum.push(one.plus(two.count()));
-                a.next();
-                b.next();
-            }
+    let mut sum = [a, b].concat();
+    // Two sorted runs, which a stable sort merges.
+    sum.sort_by_key(|filled| filled.bucket());
+    sum.dedup_by(|next, kept| {
+        let is_same = next.bucket() == kept.bucket();
+        if is_same {
+            *kept = kept.plus(next.count());
         }
-    }
-    sum.extend(a.chain(b));
+        is_same
+    });
     sum.into_boxed_slice()
 }
 

@@ -67,4 +67,18 @@ macro_rules! merges {
     };
 }
 
-pub(crate) use {merge_fields, merges};
+/// Gives a type of counters its `since`, field by field.
+macro_rules! differences {
+    ($type:ident: $($field:ident)+) => {
+        impl $type {
+            /// What was counted since it stood at `earlier`.
+            #[must_use]
+            pub fn since(&self, earlier: &Self) -> Self {
+                let Self { $($field),+ } = *self;
+                Self { $($field: $field.saturating_sub(earlier.$field)),+ }
+            }
+        }
+    };
+}
+
+pub(crate) use {differences, merge_fields, merges};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merged::{Merge, merge_fields, merges};
+use crate::merged::{Merge, differences, merge_fields, merges};
 use crate::{FailureCounts, FailureKind, GeneratorUse, PhaseTallies, Series};
 
 /// The instants of one worker, each written once, nanoseconds from the start of the window.
@@ -538,24 +538,11 @@ merges!(StreamAccount:
     send_buffer_limited_ns
 );
 
-impl StreamAccount {
-    /// What was counted since it stood at `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        let since = |of: fn(&Self) -> u64| of(self).saturating_sub(of(earlier));
-        Self {
-            bytes_acked: since(|info| info.bytes_acked),
-            bytes_received: since(|info| info.bytes_received),
-            bytes_retransmitted: since(|info| info.bytes_retransmitted),
-            segments_sent: since(|info| info.segments_sent),
-            segments_retransmitted: since(|info| info.segments_retransmitted),
-            segments_received: since(|info| info.segments_received),
-            segments_out_of_order: since(|info| info.segments_out_of_order),
-            busy_ns: since(|info| info.busy_ns),
-            receive_window_limited_ns: since(|info| info.receive_window_limited_ns),
-            send_buffer_limited_ns: since(|info| info.send_buffer_limited_ns),
-        }
-    }
-}
+differences!(StreamAccount:
+    bytes_acked bytes_received bytes_retransmitted segments_sent segments_retransmitted
+    segments_received segments_out_of_order busy_ns receive_window_limited_ns
+    send_buffer_limited_ns
+);
 
 /// How far the streams of a worker had come at one instant, counted from the first reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ const BUCKETS_MAX: usize = 8_192;
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[serde(try_from = "StoredSparse", into = "StoredSparse")]
 pub struct SparseHistogram(
     /// Minimum, maximum and sum, and the filled buckets in order, each packed with its count; empty
     /// where nothing was recorded.
@@ -25,7 +25,7 @@ const HEAD: usize = 3;
 /// Durations in nanoseconds, 1 ns to 1 h, two significant digits; minimum, maximum and sum are
 /// exact.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredSparse {
     /// Counts of its buckets, 128 per doubling, as the text that stores them.
     buckets: String,
     /// The smallest duration, nanoseconds; 0 where there is none.
@@ -36,10 +36,10 @@ struct Stored {
     sum_ns: u64,
 }
 
-impl TryFrom<Stored> for SparseHistogram {
+impl TryFrom<StoredSparse> for SparseHistogram {
     type Error = &'static str;
 
-    fn try_from(stored: Stored) -> Result<Self, &'static str> {
+    fn try_from(stored: StoredSparse) -> Result<Self, &'static str> {
         let buckets = RESOLUTION.read(&stored.buckets)?;
         let (min_ns, max_ns, sum_ns) = (stored.min_ns, stored.max_ns, stored.sum_ns);
         let is_in = |bucket: &Filled, ns| bucket.bucket() == RESOLUTION.bucket_of(ns);
@@ -56,7 +56,7 @@ impl TryFrom<Stored> for SparseHistogram {
     }
 }
 
-impl From<SparseHistogram> for Stored {
+impl From<SparseHistogram> for StoredSparse {
     fn from(histogram: SparseHistogram) -> Self {
         let (min_ns, max_ns, sum_ns) = histogram.head();
         Self {

@@ -197,7 +197,7 @@ impl Bucket {
 
 /// The parts of many response times, by response time, so that those of a tail can be told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Stored")]
+#[serde(try_from = "StoredSplit")]
 pub struct Split {
     /// Brunt's own share of each response time.
     pub own: Histogram,
@@ -336,17 +336,17 @@ impl Split {
 
 /// What a stored split says, before it is believed: looking buckets up relies on their order.
 #[derive(Deserialize)]
-struct Stored {
+struct StoredSplit {
     own: Histogram,
     rest: Histogram,
     buckets: Vec<Bucket>,
 }
 
-impl TryFrom<Stored> for Split {
+impl TryFrom<StoredSplit> for Split {
     type Error = String;
 
-    fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { own, rest, buckets } = stored;
+    fn try_from(stored: StoredSplit) -> Result<Self, String> {
+        let StoredSplit { own, rest, buckets } = stored;
         if !buckets.is_sorted_by(|a, b| a.index < b.index) {
             return Err("the buckets of a split are out of order or given twice".to_owned());
         }

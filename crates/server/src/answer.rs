@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::counters::{Fault, Shared, WorkerCounters};
+use crate::counters::{FaultKind, Shared, WorkerCounters};
 use crate::listeners::Protocol;
 use crate::pattern;
 use crate::raw::RawAnswer;
@@ -60,9 +60,7 @@ pub(crate) enum Answer {
     Interim(u16),
     /// The same, as the last answer on its connection.
     Last,
-    Reply(Reply),
-    /// The counters ([`Reply::counters`]): what was answered before is to be in them.
-    Counters,
+    Reply(FinalReply),
     /// A reply of HTTP/1.0, with a length, or one that ends with the connection.
     Http10 {
         has_length: bool,
@@ -92,14 +90,14 @@ pub(crate) enum After {
 
 /// A head, and the body that follows it.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct FinalReply {
     pub(crate) status: u16,
     pub(crate) says: Says,
     pub(crate) body: Body,
 }
 
-impl Reply {
-    fn new(status: u16, says: Says, source: Source) -> Self {
+impl FinalReply {
+    fn new(status: u16, says: Says, source: BodySource) -> Self {
         let body = Body {
             source,
             finish: Finish::End,
@@ -116,11 +114,11 @@ impl Reply {
         } else {
             text
         };
-        Self::new(status, says, Source::Text { text, position: 0 })
+        Self::new(status, says, BodySource::Text { text, position: 0 })
     }
 
     /// The counters as of now, as JSON on one line; not counted themselves.
-    pub(crate) fn counters(shared: &Shared, method: Method) -> Self {
+    fn counters(shared: &Shared, method: Method) -> Self {
         let mut json = serde_json::to_string(&shared.totals()).unwrap_or_default();
         json.push('\n');
         let mut reply = Self::text(200, json, method);
@@ -146,7 +144,6 @@ pub(crate) enum Says {
     RetryLater,
     /// Trailer: Brunt-Length; in HTTP/1.1 also that the body comes in chunks.
     Trailer,
-    /// Link.
     Link,
 }
 
@@ -159,31 +156,34 @@ pub(crate) fn interim(number: u16) -> (u16, Says) {
 }
 
 /// What a request for `route` gets over `protocol`. Counts faults, draws and turns: to be called
-/// once per request.
+/// once per request. For [`Route::Counters`], what was answered before is to be counted as sent.
 pub(crate) fn answer_to(
     route: Route,
     method: Method,
     protocol: Protocol,
     context: &Context<'_>,
 ) -> Answer {
-    let text = |status, text: &str| Answer::Reply(Reply::text(status, text.to_owned(), method));
+    let text =
+        |status, text: &str| Answer::Reply(FinalReply::text(status, text.to_owned(), method));
     let no_such_route = || text(404, "no such route: /routes lists them\n");
     if !route.exists_in(protocol) {
         return no_such_route();
     }
     let is_head = method == Method::HEAD;
-    let pattern = |bytes: u64| Source::pattern(if is_head { 0 } else { bytes });
-    let empty = |status, says| Answer::Reply(Reply::new(status, says, pattern(0)));
+    let pattern = |bytes: u64| BodySource::pattern(if is_head { 0 } else { bytes });
+    let empty = |status, says| Answer::Reply(FinalReply::new(status, says, pattern(0)));
     let fault = |fault, answer| {
         context.counters.fault(fault);
         answer
     };
-    let refuse = || fault(Fault::Refused, Answer::ResetStream(protocol.refused()));
+    let refuse = || fault(FaultKind::Refused, Answer::ResetStream(protocol.refused()));
     match route {
         Route::Null => Answer::Null,
-        Route::Bytes(bytes) => Answer::Reply(Reply::new(200, Says::Length(bytes), pattern(bytes))),
+        Route::Bytes(bytes) => {
+            Answer::Reply(FinalReply::new(200, Says::Length(bytes), pattern(bytes)))
+        }
         Route::Chunked(bytes) => {
-            let mut reply = Reply::new(200, Says::Trailer, pattern(bytes));
+            let mut reply = FinalReply::new(200, Says::Trailer, pattern(bytes));
             if !is_head {
                 reply.body.finish = Finish::Trailers(bytes);
             }
@@ -226,35 +226,35 @@ pub(crate) fn answer_to(
         Route::Close => Answer::Last,
         Route::Http10 => Answer::Http10 { has_length: false },
         Route::Http10KeepAlive => Answer::Http10 { has_length: true },
-        Route::Never => fault(Fault::Silent, Answer::Silence),
-        Route::Reset => fault(Fault::Reset, Answer::End(After::Reset)),
+        Route::Never => fault(FaultKind::Silent, Answer::Silence),
+        Route::Reset => fault(FaultKind::Reset, Answer::End(After::Reset)),
         Route::Truncate(bytes) => {
-            let mut reply = Reply::new(200, Says::Length(bytes), pattern(bytes / 2));
+            let mut reply = FinalReply::new(200, Says::Length(bytes), pattern(bytes / 2));
             reply.body.finish = Finish::Reset;
-            fault(Fault::Truncated, Answer::Reply(reply))
+            fault(FaultKind::Truncated, Answer::Reply(reply))
         }
         Route::ResetStream(code) => {
             let code = code.unwrap_or(protocol.internal_error());
-            fault(Fault::StreamReset, Answer::ResetStream(code))
+            fault(FaultKind::StreamReset, Answer::ResetStream(code))
         }
         Route::Refuse => refuse(),
         Route::RandomRefuse(percent) if context.shared.draw_percent() < percent => refuse(),
         Route::RandomRefuse(_) => Answer::Null,
         Route::GoAway(code) => {
             let code = code.unwrap_or(protocol.no_error());
-            fault(Fault::GoneAway, Answer::GoAway(code))
+            fault(FaultKind::GoneAway, Answer::GoAway(code))
         }
         Route::Raw(answers) => match answers.over(protocol) {
-            Some(answer) => fault(Fault::Raw, Answer::Raw(answer)),
+            Some(answer) => fault(FaultKind::Raw, Answer::Raw(answer)),
             None => no_such_route(),
         },
         Route::RefuseAfter(most) if !context.shared.refuses(most) => Answer::Null,
         Route::RefuseAfter(_) => text(503, "no more answers on this path\n"),
         Route::RandomClose(percent) if context.shared.draw_percent() < percent => {
-            fault(Fault::Closed, Answer::End(After::Close))
+            fault(FaultKind::Closed, Answer::End(After::Close))
         }
         Route::RandomClose(_) => Answer::Null,
-        Route::Counters => Answer::Counters,
+        Route::Counters => Answer::Reply(FinalReply::counters(context.shared, method)),
         Route::Routes => text(200, ROUTES),
         // An upgrade is answered by who reads its head.
         Route::WebSocket | Route::Unknown => no_such_route(),
@@ -271,12 +271,12 @@ fn compute(ns: u64, context: &Context<'_>) {
 
 /// What a body consists of.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum BodySource {
     Pattern { position: u64, end: u64 },
     Text { text: String, position: usize },
 }
 
-impl Source {
+impl BodySource {
     /// So many bytes of the pattern.
     pub(crate) fn pattern(end: u64) -> Self {
         Self::Pattern { position: 0, end }
@@ -328,7 +328,7 @@ pub(crate) enum Finish {
 /// A body on its way.
 #[derive(Debug)]
 pub(crate) struct Body {
-    pub(crate) source: Source,
+    pub(crate) source: BodySource,
     pub(crate) finish: Finish,
     /// Whether its bytes are counted as sent.
     pub(crate) is_counted: bool,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::answer::After;
-use crate::http1::reply::{NULL_ANSWER, Stream};
+use crate::http1::reply::{NULL_ANSWER, PendingReply};
 use crate::pattern;
 use crate::route::Route;
 
@@ -44,20 +44,26 @@ impl Default for Batch {
 /// What to do once what was written into a batch is sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Go on.
     GoOn,
     /// Go on with a reply.
-    Stream(Stream),
+    Reply(PendingReply),
     /// Speak WebSocket from here on, where messages get this.
     WebSocket(Route),
     /// Go on: what was written is an answer that was to be sent at this instant.
-    Answer { due_ns: u64 },
+    Answer {
+        due_ns: u64,
+    },
     /// Nothing was written: send this part of the pattern payload, then go on.
-    Pattern { start: u32, end: u32 },
+    Pattern {
+        start: u32,
+        end: u32,
+    },
     /// Wait for more input.
     Input,
     /// Come back at this instant.
-    Wait { until_ns: u64 },
+    Wait {
+        until_ns: u64,
+    },
     /// What was in hand is complete.
     End(After),
     /// The room for a message is used up.
@@ -66,7 +72,7 @@ pub(crate) enum Step {
 
 /// What a batch holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum BatchContent {
     Nothing,
     /// So many null answers.
     Nulls(u32),
@@ -148,11 +154,11 @@ impl Batch {
         self.bytes.capacity()
     }
 
-    pub(crate) fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> BatchContent {
         match (self.nulls, self.bytes.is_empty()) {
-            (0, true) => Content::Nothing,
-            (nulls, true) => Content::Nulls(nulls),
-            (_, false) => Content::Bytes,
+            (0, true) => BatchContent::Nothing,
+            (nulls, true) => BatchContent::Nulls(nulls),
+            (_, false) => BatchContent::Bytes,
         }
     }
 
@@ -192,7 +198,7 @@ impl Batch {
 const SHARES: usize = 16;
 /// What is granted in any case of what is left, a share of it at most.
 const GRANT_BYTES_MIN: usize = 4 * 1024;
-/// Buffers of one connection that are for input: what waits, and a field block of HTTP/2.
+/// Buffers of one connection that are for input: what waits, and a message of WebSocket.
 pub(crate) const INPUT_BUFFERS: usize = 2;
 /// Buffers of one connection that are for output: what is being sent, and in HTTP/2 what follows it
 /// and what is known of its streams.
@@ -305,21 +311,24 @@ mod tests {
     #[test]
     fn a_batch_keeps_order_and_counts_each_byte_once() {
         let mut batch = Batch::default();
-        assert_eq!(batch.content(), Content::Nothing);
+        assert_eq!(batch.content(), BatchContent::Nothing);
         batch.push_null();
         batch.push_null();
-        assert_eq!(batch.content(), Content::Nulls(2));
+        assert_eq!(batch.content(), BatchContent::Nulls(2));
         assert_eq!(batch.settle(), 2 * NULL_ANSWER.len() as u64);
         batch.bytes().extend_from_slice(b"x");
         batch.push_null();
-        assert_eq!(batch.content(), Content::Bytes);
+        assert_eq!(batch.content(), BatchContent::Bytes);
         assert_eq!(batch.settle(), 1 + NULL_ANSWER.len() as u64);
         let bytes = batch.take_bytes(Vec::new());
         assert_eq!(
             bytes,
             [NULL_ANSWER, NULL_ANSWER, b"x", NULL_ANSWER].concat()
         );
-        assert_eq!((batch.content(), batch.settle()), (Content::Nothing, 0));
+        assert_eq!(
+            (batch.content(), batch.settle()),
+            (BatchContent::Nothing, 0)
+        );
         batch.push_null();
         batch.seal();
         assert!(batch.is_full());
@@ -338,7 +347,7 @@ mod tests {
         batch.bytes().push(b'x');
         batch.absorb(&mut other);
         assert_eq!((batch.settle(), batch.is_full()), (2, true));
-        assert_eq!(other.content(), Content::Nothing);
+        assert_eq!(other.content(), BatchContent::Nothing);
         assert_eq!(
             batch.take_bytes(Vec::new()),
             [b"x", NULL_ANSWER, b"y"].concat()

@@ -5,18 +5,18 @@ use std::rc::Rc;
 use crate::answer::{After, Context};
 use crate::batch::{Batch, Hold, Room, Step};
 use crate::http1::answer_input;
-use crate::http1::reply::Stream;
-use crate::http1::request::{KnownHead, Reader};
-use crate::http2::Session;
-use crate::websocket::Session as WebSocket;
-use crate::worker::{self, Link};
+use crate::http1::reply::PendingReply;
+use crate::http1::request::{KnownHead, RequestReader};
+use crate::http2::Http2Session;
+use crate::websocket::WebSocketSession;
+use crate::worker::{Link, Linked};
 
 /// Input that may wait on one connection while a reply is in flight.
 pub(crate) const INPUT_BYTES_MAX: usize = 1 << 20;
 
 /// One slot's connection.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct HttpConnection {
     pub(crate) link: Link,
     /// Whether its first bytes have shown which protocol it speaks.
     pub(crate) begun: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     pub(crate) http2: Option<Box<Http2>>,
 }
 
-impl worker::Connection for Connection {
+impl Linked for HttpConnection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
@@ -49,9 +49,9 @@ impl worker::Connection for Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Present once it speaks WebSocket.
-    pub(crate) websocket: Option<Box<WebSocket>>,
-    pub(crate) reader: Reader,
-    pub(crate) stream: Option<Stream>,
+    pub(crate) websocket: Option<Box<WebSocketSession>>,
+    pub(crate) reader: RequestReader,
+    pub(crate) stream: Option<PendingReply>,
     /// When the stream wants to go on.
     pub(crate) wake_ns: Option<u64>,
     /// When the answer that is sent next was due, if it had to wait for an instant.
@@ -119,7 +119,7 @@ impl Work {
 /// A connection that speaks HTTP/2.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    pub(crate) session: Session,
+    pub(crate) session: Http2Session,
     /// An incomplete frame, or what waits for room in the output.
     pub(crate) input: Input,
     /// When the latest bytes came.
@@ -139,7 +139,7 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    pub(crate) fn new(session: Session) -> Self {
+    pub(crate) fn new(session: Http2Session) -> Self {
         Self {
             session,
             input: Input::default(),
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_idle_connection_is_small() {
-        assert!(size_of::<Connection>() <= 40);
+        assert!(size_of::<HttpConnection>() <= 40);
     }
 
     #[test]

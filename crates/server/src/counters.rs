@@ -101,7 +101,7 @@ counters! {
     }
     worker {
         methods: [Count; Method::NAMES.len()],
-        faults: [Count; Fault::NAMES.len()],
+        faults: [Count; FaultKind::NAMES.len()],
         statuses: Statuses,
     }
 }
@@ -118,7 +118,7 @@ impl Default for Statuses {
 
 /// How a request ends without a reply that keeps to the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum FaultKind {
     Silent,
     Reset,
     Closed,
@@ -129,7 +129,7 @@ pub(crate) enum Fault {
     GoneAway,
 }
 
-impl Fault {
+impl FaultKind {
     const NAMES: [&'static str; 8] = [
         "silent",
         "reset",
@@ -163,7 +163,7 @@ impl WorkerCounters {
     }
 
     /// Counts a request that ended in a fault.
-    pub(crate) fn fault(&self, fault: Fault) {
+    pub(crate) fn fault(&self, fault: FaultKind) {
         self.faults[fault as usize].add(1);
     }
 }
@@ -233,7 +233,11 @@ impl Shared {
         for worker in &self.workers {
             let methods = &mut totals.requests_by_method;
             add_named(methods, &Method::NAMES, &worker.methods);
-            add_named(&mut totals.faults_by_kind, &Fault::NAMES, &worker.faults);
+            add_named(
+                &mut totals.faults_by_kind,
+                &FaultKind::NAMES,
+                &worker.faults,
+            );
             for (status, count) in (STATUS_MIN..).zip(&worker.statuses.0) {
                 match count.get() {
                     0 => {}
@@ -272,32 +276,30 @@ mod tests {
             worker.request(Route::Null, Method::OTHER, 7);
             worker.reply(200);
             worker.reply(999);
-            worker.fault(Fault::Closed);
+            worker.fault(FaultKind::Closed);
             worker.links.bytes_received.add(7);
             worker.links.bytes_received.subtract(2);
         }
         let totals = shared.totals();
         assert_eq!(
-            (totals.connections_accepted, totals.connections_live),
-            (30, 27)
+            [totals.connections_accepted, totals.connections_live],
+            [30, 27]
         );
         assert_eq!((totals.requests, totals.replies, totals.faults), (6, 6, 3));
         assert_eq!(totals.requests_by_method["other"], 3);
         assert_eq!(totals.replies_by_status[&999], 3);
         assert_eq!(totals.bytes_received, 15);
-        let lateness = |totals: &Counters| {
-            (
-                totals.replies_delayed,
-                totals.lateness_ns_mean,
-                totals.lateness_ns_max,
-            )
-        };
-        assert_eq!(lateness(&totals), (0, None, None));
+        let lateness = (totals.lateness_ns_mean, totals.lateness_ns_max);
+        assert_eq!((totals.replies_delayed, lateness), (0, (None, None)));
         for (index, lateness_ns) in [(0, 500), (1, 900), (1, 100), (2, 300)] {
             shared.worker(index).lateness.add(1, lateness_ns);
         }
         let totals = shared.totals();
-        assert_eq!(lateness(&totals), (4, Some(450), Some(900)));
+        let lateness = (totals.lateness_ns_mean, totals.lateness_ns_max);
+        assert_eq!(
+            (totals.replies_delayed, lateness),
+            (4, (Some(450), Some(900)))
+        );
         let json = serde_json::to_string(&totals).unwrap();
         assert_eq!(serde_json::from_str::<Counters>(&json).unwrap(), totals);
     }

@@ -1,13 +1,13 @@
 //! What the fields of a request's head mean.
 
-use brunt_proto::http2::hpack::{Keep, is_text};
+use brunt_proto::http2::hpack::is_text;
 
 use crate::http1::request::{FIELDS_MAX, content_length};
 use crate::route::{Method, Route};
 
 /// All that matters of a request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     pub(crate) method: Method,
     pub(crate) route: Route,
     /// Length of the body as Content-Length promises.
@@ -31,125 +31,17 @@ pub(crate) enum Malformed {
     TooManyFields,
 }
 
-/// What a name means here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Name {
-    Method,
-    Scheme,
-    Authority,
-    Path,
-    ContentLength,
-    Expect,
-    Te,
-    Other,
-    /// RFC 9113 section 8.2, RFC 9114 section 4.2: upper case, no token, of a connection of
-    /// HTTP/1.1, an unknown pseudo-header.
-    Forbidden,
-}
-
-/// What a field means here; also what the dynamic table of HTTP/2 keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    Method(Method),
-    Scheme,
-    Authority,
-    Path(Route),
-    /// Content-Length; absent: its value is not a number.
-    ContentLength(Option<u64>),
-    ExpectContinue,
-    Other,
-    Forbidden,
-}
-
-/// An entry of the dynamic table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    name: Name,
-    field: Field,
-}
-
-impl Keep for Entry {
-    type Name<'a> = Name;
-    type Field<'a> = Self;
-
-    fn name(bytes: &[u8]) -> Name {
-        match bytes {
-            b":method" => Name::Method,
-            b":scheme" => Name::Scheme,
-            b":authority" => Name::Authority,
-            b":path" => Name::Path,
-            b"content-length" => Name::ContentLength,
-            b"expect" => Name::Expect,
-            b"te" => Name::Te,
-            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => Name::Forbidden,
-            _ if is_token(bytes) => Name::Other,
-            _ => Name::Forbidden,
-        }
-    }
-
-    fn field(name: Name, value: &[u8]) -> Self {
-        let field = match name {
-            _ if !is_text(value) => Field::Forbidden,
-            Name::Method => match std::str::from_utf8(value) {
-                Ok(name) if is_token(&value.to_ascii_lowercase()) => {
-                    Field::Method(Method::of(name))
-                }
-                _ => Field::Forbidden,
-            },
-            Name::Scheme => Field::Scheme,
-            Name::Authority => Field::Authority,
-            Name::Path => match std::str::from_utf8(value) {
-                Ok("") | Err(_) => Field::Forbidden,
-                Ok(path) => Field::Path(Route::of(path)),
-            },
-            Name::ContentLength => Field::ContentLength(content_length(value)),
-            Name::Expect if value.eq_ignore_ascii_case(b"100-continue") => Field::ExpectContinue,
-            Name::Te if !value.eq_ignore_ascii_case(b"trailers") => Field::Forbidden,
-            Name::Expect | Name::Te | Name::Other => Field::Other,
-            Name::Forbidden => Field::Forbidden,
-        };
-        Self { name, field }
-    }
-
-    fn unread_field<'a>(name: Self::Name<'a>, is_text: bool) -> Option<Self::Field<'a>> {
-        let field = match name {
-            Name::Scheme => Field::Scheme,
-            Name::Authority => Field::Authority,
-            Name::Other => Field::Other,
-            Name::Forbidden => Field::Forbidden,
-            Name::Method | Name::Path | Name::ContentLength | Name::Expect | Name::Te => {
-                return None;
-            }
-        };
-        let field = if is_text { field } else { Field::Forbidden };
-        Some(Self { name, field })
-    }
-
-    fn keep(entry: Self) -> Self {
-        entry
-    }
-
-    fn kept_name(&self) -> Name {
-        self.name
-    }
-
-    fn kept_field(&self) -> Self {
-        *self
-    }
-}
-
 /// RFC 9110 section 5.6.2, without upper case.
-fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty()
-        && bytes.iter().all(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(byte)
-        })
+fn is_token(mut bytes: impl ExactSizeIterator<Item = u8>) -> bool {
+    let is_of_token = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    };
+    bytes.len() > 0 && bytes.all(is_of_token)
 }
 
 /// What the fields of one block say, or of one section.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredFields {
     /// Fields so far, without pseudo-header fields.
     fields: usize,
     method: Option<Method>,
@@ -161,37 +53,49 @@ pub(crate) struct Gathered {
     malformed: Option<Malformed>,
 }
 
-impl Gathered {
-    pub(crate) fn add(&mut self, entry: Entry) {
-        let field = entry.field;
-        let is_pseudo = matches!(
-            field,
-            Field::Method(_) | Field::Path(_) | Field::Scheme | Field::Authority
-        );
-        self.fields += usize::from(!is_pseudo);
-        if let Err(malformed) = self.take(field) {
+impl GatheredFields {
+    pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) {
+        self.fields += usize::from(!name.starts_with(b":"));
+        if let Err(malformed) = self.take(name, value) {
             self.malformed.get_or_insert(malformed);
         }
     }
 
-    fn take(&mut self, field: Field) -> Result<(), Malformed> {
-        let is_new = match field {
-            Field::Method(method) => self.method.replace(method).is_none(),
-            Field::Path(route) => self.route.replace(route).is_none(),
-            Field::Scheme => !std::mem::replace(&mut self.has_scheme, true),
-            Field::Authority => !std::mem::replace(&mut self.has_authority, true),
-            Field::Forbidden => return Err(Malformed::Field),
-            Field::ContentLength(length) => {
-                let length = length.ok_or(Malformed::ContentLength)?;
+    fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+        if !is_text(value) {
+            return Err(Malformed::Field);
+        }
+        let text = |is_allowed: bool| {
+            let text = std::str::from_utf8(value).ok();
+            text.filter(|_| is_allowed).ok_or(Malformed::Field)
+        };
+        let is_new = match name {
+            b":method" => {
+                let is_method = is_token(value.iter().map(u8::to_ascii_lowercase));
+                let method = Method::of(text(is_method)?);
+                self.method.replace(method).is_none()
+            }
+            b":path" => {
+                let route = Route::of(text(!value.is_empty())?);
+                self.route.replace(route).is_none()
+            }
+            b":scheme" => !std::mem::replace(&mut self.has_scheme, true),
+            b":authority" => !std::mem::replace(&mut self.has_authority, true),
+            b"content-length" => {
+                let length = content_length(value).ok_or(Malformed::ContentLength)?;
                 let earlier = self.body_bytes.replace(length);
                 let is_same = earlier.is_none_or(|earlier| earlier == length);
                 return is_same.then_some(()).ok_or(Malformed::ContentLength);
             }
-            Field::ExpectContinue => {
-                self.expects_continue = true;
+            b"expect" => {
+                self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
                 return Ok(());
             }
-            Field::Other => return Ok(()),
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
+            | b"upgrade" => return Err(Malformed::Field),
+            b"te" if !value.eq_ignore_ascii_case(b"trailers") => return Err(Malformed::Field),
+            _ if is_token(name.iter().copied()) => return Ok(()),
+            _ => return Err(Malformed::Field),
         };
         if self.fields > 0 {
             // RFC 9113 section 8.3, RFC 9114 section 4.3: all pseudo-header fields come first.
@@ -200,7 +104,7 @@ impl Gathered {
         is_new.then_some(()).ok_or(Malformed::Pseudo)
     }
 
-    pub(crate) fn head(self) -> Result<Head, Malformed> {
+    pub(crate) fn head(self) -> Result<RequestHead, Malformed> {
         if let Some(malformed) = self.malformed {
             return Err(malformed);
         }
@@ -208,7 +112,7 @@ impl Gathered {
             return Err(Malformed::TooManyFields);
         }
         match (self.method, self.route) {
-            (Some(method), Some(route)) if self.has_scheme => Ok(Head {
+            (Some(method), Some(route)) if self.has_scheme => Ok(RequestHead {
                 method,
                 route,
                 body_bytes: self.body_bytes,

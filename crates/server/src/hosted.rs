@@ -14,8 +14,8 @@ use brunt_proto::tls::ServerSide;
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
 use crate::http3::worker::{Http3Worker, transport};
-use crate::server::Options;
-use crate::worker::{Settings, Worker};
+use crate::server::ServeOptions;
+use crate::worker::{Worker, WorkerSettings};
 
 /// Does what there is to do at this instant, and gives when there will be more.
 type Settle = Box<dyn FnMut() -> io::Result<Option<u64>>>;
@@ -41,7 +41,7 @@ impl Hosted {
         }
     }
 
-    fn of_http<B: ServerBackend + 'static>(backend: B, settings: Settings) -> Self {
+    fn of_http<B: ServerBackend + 'static>(backend: B, settings: WorkerSettings) -> Self {
         let shared = Arc::new(Shared::new(1));
         let mut worker = Worker::of_http(backend, &shared, 0, settings);
         let settle = Box::new(move || worker.settle());
@@ -88,14 +88,14 @@ impl fmt::Debug for Hosted {
     }
 }
 
-fn settings(http2: Http2Options, is_tls: bool) -> Settings {
-    Settings {
-        connections_max: Options::CONNECTIONS_MAX,
+fn settings(http2: Http2Options, is_tls: bool) -> WorkerSettings {
+    WorkerSettings {
+        connections_max: ServeOptions::CONNECTIONS_MAX,
         spin: false,
         is_tls,
         idle_timeout_ns: None,
-        input_bytes_max: Options::INPUT_BYTES_MAX as usize,
-        output_bytes_max: Options::OUTPUT_BYTES_MAX as usize,
+        input_bytes_max: ServeOptions::INPUT_BYTES_MAX as usize,
+        output_bytes_max: ServeOptions::OUTPUT_BYTES_MAX as usize,
         http2,
     }
 }

@@ -64,34 +64,35 @@
 //!
 //! # Raw TCP
 //!
-//! With [`Options::tcp`] the server has a second address, on which no HTTP is spoken: it echoes
-//! what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each message
-//! with known bytes. Answers may be late ([`TcpOptions::delay_ns`], [`Stall`]). An answer is due a
-//! delay after its message was noticed, whatever waits before it, and leaves in the order of the
-//! messages. While 256 KiB of answers wait on a connection, nothing more is read from it.
+//! With [`ServeOptions::tcp`] the server has a second address, on which no HTTP is spoken: it
+//! echoes what it reads ([`TcpService::Echo`]), throws it away, sends without end, or answers each
+//! message with known bytes. Answers may be late ([`TcpOptions::delay_ns`], [`Stall`]). An answer
+//! is due a delay after its message was noticed, whatever waits before it, and leaves in the order
+//! of the messages. While 256 KiB of answers wait on a connection, nothing more is read from it.
 //! `/counters` has what was received and sent, as `tcp`.
 //!
 //! # Time
 //!
 //! An instant at which an answer is due is computed once. A worker that sleeps until then is late
 //! by as long as the kernel and the CPU need to wake up, commonly 50 µs and more; with
-//! [`Options::spin`] it does not sleep, and is late by about a microsecond. [`Counters`] says how
-//! late it was.
+//! [`ServeOptions::spin`] it does not sleep, and is late by about a microsecond. [`Counters`] says
+//! how late it was.
 //!
 //! # Requests
 //!
 //! HTTP/1.0 and HTTP/1.1, pipelined or not, with bodies of any length (skipped, never kept).
 //! `Expect: 100-continue` is answered. Requests on one connection are answered in order, and each
 //! is looked at when its turn has come. Malformed requests are answered with 400 and the connection
-//! is closed; so is one whose head exceeds 64 KiB or 100 fields, and one with more than 1 MiB of
+//! is closed; so is one whose head exceeds 64 KiB or 256 fields, and one with more than 1 MiB of
 //! input waiting behind an unfinished reply.
 //!
 //! # Limits
 //!
-//! What waits in memory is bounded, for input ([`Options::input_bytes_max`]) and for output
-//! ([`Options::output_bytes_max`]) alike: answers are made in pieces, as their clients take them.
-//! In a turn a worker sends about 1 MiB of answers that take several pieces, however many there
-//! are, and then looks at what has come. [`Options::idle_timeout_ns`] bounds what gets nowhere.
+//! What waits in memory is bounded, for input ([`ServeOptions::input_bytes_max`]) and for output
+//! ([`ServeOptions::output_bytes_max`]) alike: answers are made in pieces, as their clients take
+//! them. In a turn a worker sends about 1 MiB of answers that take several pieces, however many
+//! there are, and then looks at what has come. [`ServeOptions::idle_timeout_ns`] bounds what gets
+//! nowhere.
 //!
 //! # HTTP/2
 //!
@@ -110,8 +111,8 @@
 //!
 //! # HTTP/3
 //!
-//! With [`Options::http3`] the server speaks HTTP/3, too, over UDP on the port of the others. What
-//! is said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its
+//! With [`ServeOptions::http3`] the server speaks HTTP/3, too, over UDP on the port of the others.
+//! What is said of HTTP/2 is true of it, but that QUIC bounds what a client sends: its streams, its
 //! windows, how long it idles.
 //!
 //! # WebSocket
@@ -133,7 +134,7 @@
 //!
 //! # TLS
 //!
-//! With [`Options::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a
+//! With [`ServeOptions::tls`] the server speaks TLS 1.2 and 1.3, with a certificate of its own or a
 //! given one. It offers h2 and http/1.1 (ALPN), and speaks whichever the client's first bytes show.
 
 mod answer;
@@ -175,6 +176,6 @@ pub use pace::Stall;
 pub use pattern::pattern_byte;
 pub use raw::{RawAnswer, RawAnswers, RawBytes, RawEnding, RawPlace, set_raw_answers};
 pub use route::ROUTES;
-pub use server::{BackendKind, Options, Running, ServeError, start};
+pub use server::{BackendKind, Running, ServeError, ServeOptions, start};
 pub use tcp::{ParseTcpError, TcpCounters, TcpOptions, TcpService};
 pub use tls::{Identity, IdentityError, TlsOptions};

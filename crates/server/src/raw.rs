@@ -103,15 +103,15 @@ impl RawAnswers {
 }
 
 /// What gives the raw answers of a path that is no route.
-type Source = fn(&str) -> Option<RawAnswers>;
+type RawSource = fn(&str) -> Option<RawAnswers>;
 
 /// Of the whole process: a route is read where nothing but its path is known.
-static SOURCE: OnceLock<Source> = OnceLock::new();
+static SOURCE: OnceLock<RawSource> = OnceLock::new();
 
 /// Has every server of this process ask `source` for the answers of paths that are no routes. The
 /// first one that is set stays.
 #[doc(hidden)]
-pub fn set_raw_answers(source: Source) {
+pub fn set_raw_answers(source: RawSource) {
     SOURCE.get_or_init(|| source);
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct Seen {
     /// How many of them were parts of a payload.
     pub(crate) shared_sends: usize,
     pub(crate) closed: bool,
-    /// By a reset.
     pub(crate) is_reset: bool,
     /// A send that the peer does not take yet.
     pub(crate) held: bool,

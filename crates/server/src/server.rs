@@ -25,7 +25,7 @@ use crate::http3::worker::{Http3Worker, transport};
 use crate::listeners::{self, ListenAddress, Listeners, SocketFile};
 use crate::tcp::{ParseTcpError, TcpOptions};
 use crate::tls::{self, IdentityError, Secure, TlsOptions};
-use crate::worker::{Settings, Worker};
+use crate::worker::{Worker, WorkerSettings};
 
 /// A kernel interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl fmt::Display for BackendKind {
 
 /// What is to be decided before the server starts.
 #[derive(Debug)]
-pub struct Options {
+pub struct ServeOptions {
     /// Where to listen.
     pub address: ListenAddress,
     /// Threads that serve, each on its own.
@@ -93,7 +93,7 @@ pub struct Options {
     pub tcp: Option<TcpOptions>,
 }
 
-impl Options {
+impl ServeOptions {
     /// The default of `connections_max`.
     pub const CONNECTIONS_MAX: u32 = 100_000;
     /// The default of `input_bytes_max`: 1 GiB.
@@ -170,7 +170,7 @@ pub enum ServeError {
 /// The address cannot be listened on, the certificate or its key cannot be used, the backend does
 /// not work, or no thread can be started.
 /// Nothing is left running then.
-pub fn start(options: &Options) -> Result<Running, ServeError> {
+pub fn start(options: &ServeOptions) -> Result<Running, ServeError> {
     let tcp = options.tcp.as_ref();
     tcp.map_or(Ok(()), TcpOptions::check)?;
     let tcp_workers = tcp.map_or(0, |_| options.workers.get());
@@ -202,7 +202,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     };
     let settings = |workers: u32| {
         let part = |bytes: u64| usize::try_from(bytes / u64::from(workers)).unwrap_or(usize::MAX);
-        Settings {
+        WorkerSettings {
             connections_max: (options.connections_max / workers).max(1),
             spin: options.spin,
             idle_timeout_ns: options.idle_timeout_ns,
@@ -216,7 +216,7 @@ pub fn start(options: &Options) -> Result<Running, ServeError> {
     let mut add = |service: Service, sockets: Vec<Arc<OwnedFd>>, first: usize, cpus: &[u32]| {
         let settings = settings(sockets.len() as u32);
         for (index, socket) in sockets.into_iter().enumerate() {
-            places.push(Place {
+            places.push(WorkerSetup {
                 index: first + index,
                 cpu: cpus.get(index).copied(),
                 socket,
@@ -328,12 +328,12 @@ impl Drop for Running {
 }
 
 /// Where a worker belongs, and what it needs.
-struct Place {
+struct WorkerSetup {
     shared: Arc<Shared>,
     index: usize,
     cpu: Option<u32>,
     socket: Arc<OwnedFd>,
-    settings: Settings,
+    settings: WorkerSettings,
     service: Service,
     secure: Option<Secure>,
 }
@@ -362,7 +362,7 @@ impl Service {
 /// that it failed later.
 type Served = io::Result<io::Result<()>>;
 
-impl Place {
+impl WorkerSetup {
     /// Serves on a backend of this kind.
     fn serve(&self, kind: BackendKind, ready: &dyn Fn() -> bool) -> Served {
         match (kind, &self.service) {
@@ -414,7 +414,7 @@ type Thread = JoinHandle<io::Result<()>>;
 /// Starts a worker and waits until its backend is set up: only the worker's own thread may do it.
 /// Without a kind, it is io_uring where the kernel allows it, else epoll.
 fn start_worker(
-    place: Place,
+    place: WorkerSetup,
     kind: Option<BackendKind>,
 ) -> Result<(BackendKind, Thread), ServeError> {
     let (ready, started) = mpsc::channel();

@@ -10,7 +10,7 @@ use crate::worker::Wakes;
 
 /// Where a stream is. `I` is a request that is still coming.
 #[derive(Debug)]
-pub(crate) enum State<I> {
+pub(crate) enum StreamState<I> {
     Incoming(I),
     /// The null answer is due at this instant.
     Waiting {
@@ -41,7 +41,7 @@ pub(crate) enum More {
 /// A stream. `O` is what its protocol knows of what it sends.
 #[derive(Debug)]
 pub(crate) struct Stream<I, O> {
-    pub(crate) state: State<I>,
+    pub(crate) state: StreamState<I>,
     pub(crate) out: O,
     kept_bytes: usize,
     is_ready: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Stream<I, O> {
 
 /// The streams of one connection, by their numbers.
 #[derive(Debug)]
-pub(crate) struct Streams<N, I, O> {
+pub(crate) struct StreamTable<N, I, O> {
     by_number: BTreeMap<N, Stream<I, O>>,
     /// Streams that have something to send and, as far as they know, a window for it.
     ready: VecDeque<N>,
@@ -62,7 +62,7 @@ pub(crate) struct Streams<N, I, O> {
     incoming_count: usize,
 }
 
-impl<N, I, O> Default for Streams<N, I, O> {
+impl<N, I, O> Default for StreamTable<N, I, O> {
     fn default() -> Self {
         Self {
             by_number: BTreeMap::new(),
@@ -74,7 +74,7 @@ impl<N, I, O> Default for Streams<N, I, O> {
     }
 }
 
-impl<N: Copy + Ord, I, O> Streams<N, I, O> {
+impl<N: Copy + Ord, I, O> StreamTable<N, I, O> {
     pub(crate) fn len(&self) -> usize {
         self.by_number.len()
     }
@@ -113,27 +113,30 @@ impl<N: Copy + Ord, I, O> Streams<N, I, O> {
     /// The request of this stream, if it is not complete.
     pub(crate) fn incoming(&mut self, number: N) -> Option<&mut I> {
         match &mut self.get(number)?.state {
-            State::Incoming(incoming) => Some(incoming),
+            StreamState::Incoming(incoming) => Some(incoming),
             _ => None,
         }
     }
 
     /// Has a stream go on in another state; one that is new begins with `out`.
-    pub(crate) fn set(&mut self, number: N, state: State<I>, out: impl FnOnce() -> O) {
+    pub(crate) fn set(&mut self, number: N, state: StreamState<I>, out: impl FnOnce() -> O) {
         let stream = self.by_number.entry(number).or_insert_with(|| Stream {
-            state: State::Silence,
+            state: StreamState::Silence,
             out: out(),
             kept_bytes: 0,
             is_ready: false,
             wake_ns: None,
         });
-        self.incoming_count -= usize::from(matches!(stream.state, State::Incoming(_)));
-        self.incoming_count += usize::from(matches!(state, State::Incoming(_)));
+        self.incoming_count -= usize::from(matches!(stream.state, StreamState::Incoming(_)));
+        self.incoming_count += usize::from(matches!(state, StreamState::Incoming(_)));
         self.kept_bytes -= std::mem::take(&mut stream.kept_bytes);
-        if let State::Waiting { at_ns } = state {
+        if let StreamState::Waiting { at_ns } = state {
             self.wakes.plan(number, &mut stream.wake_ns, Some(at_ns));
         }
-        let has_more = matches!(state, State::Body(_) | State::Endless(_) | State::Ending);
+        let has_more = matches!(
+            state,
+            StreamState::Body(_) | StreamState::Endless(_) | StreamState::Ending
+        );
         stream.state = state;
         if has_more {
             self.go_on(number);
@@ -208,12 +211,12 @@ impl<N: Copy + Ord, I, O> Streams<N, I, O> {
     pub(crate) fn end(&mut self, number: N) -> Option<bool> {
         let mut stream = self.by_number.remove(&number)?;
         self.kept_bytes -= stream.kept_bytes;
-        self.incoming_count -= usize::from(matches!(stream.state, State::Incoming(_)));
+        self.incoming_count -= usize::from(matches!(stream.state, StreamState::Incoming(_)));
         if stream.is_ready {
             self.ready.retain(|other| *other != number);
         }
         self.wakes.plan(number, &mut stream.wake_ns, None);
-        Some(matches!(stream.state, State::Waiting { .. }))
+        Some(matches!(stream.state, StreamState::Waiting { .. }))
     }
 
     /// Ends a stream that the client gave up; whether there was one.
@@ -245,7 +248,7 @@ impl<N: Copy + Ord, I, O> Streams<N, I, O> {
 
     /// Ends all of them, since the connection is lost.
     pub(crate) fn abandon(&mut self, counters: &WorkerCounters) {
-        let is_due = |stream: &&Stream<I, O>| matches!(stream.state, State::Waiting { .. });
+        let is_due = |stream: &&Stream<I, O>| matches!(stream.state, StreamState::Waiting { .. });
         let due = self.by_number.values().filter(is_due).count();
         counters.requests_abandoned.add(due as u64);
         *self = Self::default();

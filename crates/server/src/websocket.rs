@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use brunt_proto::websocket::{
-    CloseCode, Event, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
+    CloseCode, FrameEvent, Kind, Opcode, Reader, Rules, Side, mask, put_close, put_frame, put_head,
 };
 
-use crate::answer::{After, Answer, Context, Finish, Reply, Says, answer_to};
-use crate::batch::{Batch, Content, Hold, Room, Step};
+use crate::answer::{After, Answer, Context, FinalReply, Finish, Says, answer_to};
+use crate::batch::{Batch, BatchContent, Hold, Room, Step};
 use crate::counters::WorkerCounters;
 use crate::http1::reply::INLINE_BODY_BYTES_MAX;
 use crate::listeners::Protocol;
@@ -28,9 +28,8 @@ const PUSH: &[u8] = b"push";
 const GOING_AWAY: u32 = 1001;
 const TOO_BIG: u32 = 1009;
 
-/// One connection.
 #[derive(Debug, Default)]
-pub(crate) struct Session {
+pub(crate) struct WebSocketSession {
     /// What messages get.
     route: Route,
     reader: Reader,
@@ -40,7 +39,7 @@ pub(crate) struct Session {
     /// An echo that is due at an instant.
     waiting: Option<(Kind, u64)>,
     /// The message that is being sent, whose frame has begun.
-    sending: Option<Sending>,
+    sending: Option<SendingMessage>,
     /// What follows the message that is being sent.
     then: Then,
     /// A Close frame was sent, or a raw answer was the last one: nothing is answered any more.
@@ -51,7 +50,7 @@ pub(crate) struct Session {
 
 /// What is left of a message that is being sent.
 #[derive(Clone, Copy, Debug)]
-struct Sending {
+struct SendingMessage {
     /// Whether its bytes are those of the payload, else those of the pattern.
     is_echo: bool,
     position: u64,
@@ -72,7 +71,7 @@ enum Then {
     Cut,
 }
 
-impl Session {
+impl WebSocketSession {
     /// A connection whose messages get `route`.
     pub(crate) fn boxed(route: Route) -> Box<Self> {
         Box::new(Self {
@@ -150,7 +149,7 @@ impl Session {
             }
             let step = match progress.event {
                 None => Some(Step::Input),
-                Some(Event::Message {
+                Some(FrameEvent::Message {
                     kind,
                     payload_bytes,
                     ..
@@ -159,7 +158,7 @@ impl Session {
                     counters.websocket_bytes_received.add(payload_bytes);
                     self.answer(kind, batch, context)
                 }
-                Some(Event::Ping { .. }) => {
+                Some(FrameEvent::Ping { .. }) => {
                     counters.websocket_pings.add(1);
                     if !self.is_closing {
                         let payload = self.reader.control_payload();
@@ -167,11 +166,11 @@ impl Session {
                     }
                     None
                 }
-                Some(Event::Pong { .. }) => {
+                Some(FrameEvent::Pong { .. }) => {
                     counters.websocket_pongs.add(1);
                     None
                 }
-                Some(Event::Close { code, .. }) => {
+                Some(FrameEvent::Close { code, .. }) => {
                     counters.websocket_closes.add(1);
                     if self.is_silent {
                         return (input.len(), Step::Input);
@@ -217,7 +216,7 @@ impl Session {
                 self.then = Then::Close;
                 self.echo(kind, batch, counters);
             }
-            Answer::Reply(Reply { says, body, .. }) => {
+            Answer::Reply(FinalReply { says, body, .. }) => {
                 let end = body.source.left();
                 let frame_bytes = match says {
                     Says::Length(promised) => promised,
@@ -270,7 +269,7 @@ impl Session {
     ) {
         let is_final = frame_bytes >= end;
         put_head(batch.bytes(), opcode, is_final, frame_bytes, None);
-        self.sending = Some(Sending {
+        self.sending = Some(SendingMessage {
             is_echo,
             position: 0,
             frame_end: frame_bytes.min(end),
@@ -297,7 +296,7 @@ impl Session {
             }
             let left = sending.frame_end - from;
             let is_long = !sending.is_echo && left > INLINE_BODY_BYTES_MAX;
-            if is_long && batch.content() != Content::Nothing {
+            if is_long && batch.content() != BatchContent::Nothing {
                 return Some(Step::GoOn);
             }
             let bytes_max = if is_long {

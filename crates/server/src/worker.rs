@@ -32,7 +32,7 @@ pub(crate) const STOP_CHECK_NS: u64 = 50_000_000;
 
 /// How a worker serves.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct WorkerSettings {
     /// The most connections at a time.
     pub(crate) connections_max: u32,
     /// Whether to poll instead of sleeping while there are connections.
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
 
 /// What a worker serves, beside its connections.
 pub(crate) trait Service: Sized {
-    type Connection: Connection;
+    type Connection: Linked;
 
     /// Bytes that a turn sends, about, to connections that go on after a send.
     const TURN_BYTES_MAX: usize;
@@ -87,7 +87,7 @@ pub(crate) trait Serve {
 pub(crate) struct Worker<B, S: Service> {
     pub(crate) backend: B,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: WorkerSettings,
     pub(crate) connections: Vec<S::Connection>,
     /// How many connections are open.
     open: u32,
@@ -108,7 +108,12 @@ where
     Self: Serve,
 {
     /// A worker on a backend that listens.
-    pub(crate) fn new(backend: B, shared: &Arc<Shared>, settings: Settings, service: S) -> Self {
+    pub(crate) fn new(
+        backend: B,
+        shared: &Arc<Shared>,
+        settings: WorkerSettings,
+        service: S,
+    ) -> Self {
         Self {
             backend,
             shared: Arc::clone(shared),
@@ -333,7 +338,7 @@ pub(crate) struct Link {
 }
 
 /// A connection of a service, or a slot without one.
-pub(crate) trait Connection: Default {
+pub(crate) trait Linked: Default {
     fn link(&mut self) -> &mut Link;
 
     /// Where it is noted when the worker is to come back; absent where nothing waits.

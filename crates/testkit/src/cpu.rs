@@ -28,7 +28,6 @@ impl Cpu {
         }
     }
 
-    /// The time.
     pub(super) fn now_ns(&self) -> u64 {
         self.now_ns.get()
     }

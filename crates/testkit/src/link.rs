@@ -39,7 +39,6 @@ pub(super) enum Server {
     Closed,
 }
 
-/// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Link {
     pub(super) slot: Option<Slot>,
@@ -131,7 +130,6 @@ impl Link {
 pub(super) struct Links(Vec<Option<Box<Link>>>);
 
 impl Links {
-    /// Takes a new connection.
     pub(super) fn add(&mut self, link: Link) -> LinkId {
         self.0.push(Some(Box::new(link)));
         LinkId(self.0.len() as u32 - 1)
@@ -147,7 +145,6 @@ impl Links {
         self.0[id.0 as usize].as_deref_mut()
     }
 
-    /// Forgets the connection.
     pub(super) fn remove(&mut self, id: LinkId) {
         self.0[id.0 as usize] = None;
     }

@@ -294,7 +294,7 @@ fn serve_at(addresses: &[SocketAddr]) -> Result<(Running, SocketAddr)> {
 fn serve(address: SocketAddr) -> Result<Running> {
     // What it has besides, counters over HTTP, nobody is to see.
     let local = (Ipv4Addr::LOCALHOST, 0).into();
-    let mut options = brunt_server::Options::new(ListenAddress::Tcp(local));
+    let mut options = brunt_server::ServeOptions::new(ListenAddress::Tcp(local));
     options.workers = cpus();
     options.idle_timeout_ns = None;
     let service: TcpService = "sink".parse().context("a service")?;

@@ -11,7 +11,7 @@ use brunt_load::{MessageSpec, Plan, ReplyMatch, WebSocketExchange};
 use brunt_proto::Limits;
 use brunt_proto::messages::Template;
 use brunt_proto::websocket::{
-    Client, ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings,
+    ClientEvent, CloseCode, Kind, MaskKey, Offer, OfferError, Opcode, Settings, WebSocketClient,
     frame_head_bytes, mask, put_frame, put_head,
 };
 use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
@@ -235,7 +235,7 @@ struct Likeness {
 /// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct WebSocketConnection {
-    client: Client,
+    client: WebSocketClient,
     in_flight: InFlight,
     /// Where its masks are in their sequence.
     random: u64,

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_judge::{CountBeside, InvariantStatus, RunFigures};
 use brunt_load::{Plan, ProtocolSpec, ServerCounter, SocketOptions, Streams, Target};
 use brunt_record::Run;
-use brunt_server::{BackendKind, ListenAddress, Options, Running, Stall, TcpOptions, start};
+use brunt_server::{BackendKind, ListenAddress, Running, ServeOptions, Stall, TcpOptions, start};
 
 use crate::common::{self, Kind, MS, choice, expect_valid, many, plan, status};
 
@@ -15,12 +15,12 @@ fn server(service: &str, stall: Option<Stall>) -> Running {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
     let mut tcp = TcpOptions::new(address.clone(), service.parse().expect("a service"));
     tcp.stall = stall;
-    let options = Options {
+    let options = ServeOptions {
         workers: many(1),
         // What it runs on is not what is tested.
         backend: Some(BackendKind::Epoll),
         tcp: Some(tcp),
-        ..Options::new(address)
+        ..ServeOptions::new(address)
     };
     start(&options).expect("a server")
 }

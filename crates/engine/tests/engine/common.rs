@@ -10,7 +10,7 @@ use brunt_load::{
     Schedule, Stage, Target, Watch,
 };
 use brunt_record::{Backend, FailureKind, FailureScope, Histogram, Once, Run, Tally, after_ns};
-use brunt_server::{BackendKind, Http2Options, ListenAddress, Options, Running};
+use brunt_server::{BackendKind, Http2Options, ListenAddress, Running, ServeOptions};
 use brunt_testkit::{SimCounts, SimMachine, SimServer, SimSettings};
 
 pub(crate) const US: u64 = 1_000;
@@ -428,7 +428,7 @@ pub(crate) fn serve(kind: Kind) -> Running {
 
 /// The reference server at `address`.
 pub(crate) fn serve_at(kind: Kind, address: ListenAddress) -> Running {
-    let mut options = Options::new(address);
+    let mut options = ServeOptions::new(address);
     options.backend = server_backend(kind);
     brunt_server::start(&options).expect("a server")
 }

@@ -5,7 +5,7 @@ use brunt_engine::Rounds;
 use brunt_judge::{Quantile, ResponseQuantiles, RunFigures};
 use brunt_load::{ArrivalProcess, HttpChoice, Load, Plan, Reuse, Spin, Stamps, Target};
 use brunt_record::{CarriedIn, FailureKind, Population, Protocol, Run};
-use brunt_server::{ListenAddress, Options, TlsOptions};
+use brunt_server::{ListenAddress, ServeOptions, TlsOptions};
 use brunt_testkit::Framing;
 
 use crate::common::{
@@ -104,7 +104,7 @@ fn serve_over(kind: Kind, wire: Wire, path: &str) -> (Server, Plan) {
         speak(&mut plan, wire, "simulated", path);
         return (Server::reference(kind), plan);
     }
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.backend = server_backend(kind);
     options.tls = wire.is_tls().then(TlsOptions::default);
     options.http3 = wire == Wire::Http3;

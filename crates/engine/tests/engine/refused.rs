@@ -12,7 +12,7 @@ use brunt_proto::http3::Server;
 use brunt_proto::quic::{ServerTransport, TransportOptions};
 use brunt_proto::tls::{ServerOptions, ServerSide};
 use brunt_record::{FailureKind, Run};
-use brunt_server::{ListenAddress, Options, Running, TlsOptions};
+use brunt_server::{ListenAddress, Running, ServeOptions, TlsOptions};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::common::{Kind, choice, expect_valid, failures, lifetime, many, plan, run, trust};
@@ -112,8 +112,8 @@ fn stand(front: &UdpSocket, server: SocketAddr, refused: &AtomicU64, is_over: &A
 }
 
 /// A server of HTTP/3 as `change` has it, and its address.
-fn serve(change: impl FnOnce(&mut Options)) -> (Running, SocketAddr) {
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+fn serve(change: impl FnOnce(&mut ServeOptions)) -> (Running, SocketAddr) {
+    let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.tls = Some(TlsOptions::default());
     options.http3 = true;
     change(&mut options);

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use super::{Epoll, EpollTransport, State, token};
+use super::{ConnectionState, Epoll, EpollTransport, token};
 use crate::backend::{Event, Peer, SendCall, Slot};
 use crate::clock;
 use crate::datagrams::{self, About};
@@ -91,7 +91,7 @@ impl EpollTransport for Datagram {
 
     fn read(instance: &mut Epoll<Self>, slot: Slot) -> Option<Event> {
         let connection = &mut instance.slots[slot.0 as usize];
-        if connection.state != State::Open {
+        if connection.state != ConnectionState::Open {
             return None;
         }
         let socket = connection.socket.as_ref()?;
@@ -108,7 +108,7 @@ impl EpollTransport for Datagram {
                 Some(Event::Received(slot))
             }
             Err(errno) => {
-                connection.state = State::Ended;
+                connection.state = ConnectionState::Ended;
                 // It would be ready for ever.
                 let _ = epoll::delete(&instance.epoll, socket);
                 Some(Event::ReceiveFailed(slot, errno.raw_os_error()))

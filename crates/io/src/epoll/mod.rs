@@ -83,7 +83,7 @@ pub trait EpollTransport: Transport {
 pub struct Epoll<T: EpollTransport = Stream> {
     epoll: OwnedFd,
     waiting: Wait,
-    slots: Vec<Connection<T>>,
+    slots: Vec<EpollConnection<T>>,
     payloads: Payloads,
     listener: Option<OwnedFd>,
     /// The connections that are accepted are of TCP.
@@ -120,10 +120,10 @@ pub struct Epoll<T: EpollTransport = Stream> {
 }
 
 #[derive(Default)]
-struct Connection<T: Transport> {
+struct EpollConnection<T: Transport> {
     socket: Option<OwnedFd>,
     generation: u32,
-    state: State,
+    state: ConnectionState,
     /// The connection is in `Epoll::unfinished`.
     is_unfinished: bool,
     /// Whether the peer connected to us.
@@ -153,7 +153,7 @@ struct Connection<T: Transport> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ConnectionState {
     #[default]
     Free,
     Connecting,
@@ -214,15 +214,15 @@ impl<T: EpollTransport> Epoll<T> {
         }
     }
 
-    fn connection(&mut self, slot: Slot) -> &mut Connection<T> {
+    fn connection(&mut self, slot: Slot) -> &mut EpollConnection<T> {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, Connection::default);
+            self.slots.resize_with(index + 1, EpollConnection::default);
         }
         &mut self.slots[index]
     }
 
-    fn register(&mut self, slot: Slot, socket: OwnedFd, state: State) -> io::Result<()> {
+    fn register(&mut self, slot: Slot, socket: OwnedFd, state: ConnectionState) -> io::Result<()> {
         let generation = self.connection(slot).generation;
         epoll::add(&self.epoll, &socket, token(generation, slot), T::INTEREST)?;
         let connection = self.connection(slot);
@@ -264,7 +264,7 @@ impl<T: EpollTransport> Epoll<T> {
         match rustix::net::accept_with(listener, flags) {
             Ok(socket) => {
                 self.offered.pop_front();
-                match self.register(slot, socket, State::Open) {
+                match self.register(slot, socket, ConnectionState::Open) {
                     Ok(()) => {
                         let (may_discard, on_request) = (self.listens_on_tcp, self.on_request);
                         let connection = self.connection(slot);
@@ -293,8 +293,8 @@ impl<T: EpollTransport> Epoll<T> {
     /// Looks at one readiness event; it may yield an event for the caller.
     fn look(&mut self, slot: Slot, flags: epoll::EventFlags) -> Option<Event> {
         match self.slots[slot.0 as usize].state {
-            State::Free => None,
-            State::Connecting => {
+            ConnectionState::Free => None,
+            ConnectionState::Connecting => {
                 let event = self.finish_connect(slot);
                 let came = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
                 if matches!(event, Some(Event::Connected(_))) && flags.intersects(came) {
@@ -303,7 +303,7 @@ impl<T: EpollTransport> Epoll<T> {
                 }
                 event
             }
-            State::Open | State::Ended => {
+            ConnectionState::Open | ConnectionState::Ended => {
                 if flags.contains(epoll::EventFlags::OUT) {
                     T::push_out(self, slot);
                 }
@@ -327,11 +327,11 @@ impl<T: EpollTransport> Epoll<T> {
         let socket = connection.socket.as_ref()?;
         match rustix::net::sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                connection.state = State::Open;
+                connection.state = ConnectionState::Open;
                 Some(Event::Connected(slot))
             }
             Ok(Err(errno)) | Err(errno) => {
-                connection.state = State::Ended;
+                connection.state = ConnectionState::Ended;
                 let errno = errno.raw_os_error();
                 if backend::is_by_peer(errno) {
                     let failed = Event::ReceiveFailed(slot, errno);
@@ -377,10 +377,10 @@ impl<T: EpollTransport> Backend for Epoll<T> {
 
     fn close(&mut self, slot: Slot) {
         let connection = &mut self.slots[slot.0 as usize];
-        let next = Connection {
+        let next = EpollConnection {
             generation: connection.generation.wrapping_add(1),
             is_unfinished: connection.is_unfinished,
-            ..Connection::default()
+            ..EpollConnection::default()
         };
         let former = std::mem::replace(connection, next);
         if let Some(socket) = &former.socket
@@ -527,8 +527,10 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         let is_stamped = self.send_calls.opened(slot);
         let has_receive_stamps = is_stamped && socket::enable_receive_stamps(&socket, peer)?;
         let state = match socket.connect(&socket::address(peer)?) {
-            Ok(()) => State::Open,
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => State::Connecting,
+            Ok(()) => ConnectionState::Open,
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                ConnectionState::Connecting
+            }
             Err(error) => return Err(error),
         };
         self.register(slot, socket.into(), state)?;
@@ -537,7 +539,7 @@ impl<T: EpollTransport> ClientBackend for Epoll<T> {
         connection.has_receive_stamps = has_receive_stamps;
         connection.may_discard = matches!(peer, Peer::Tcp(_));
         connection.accepted = false;
-        if state == State::Open {
+        if state == ConnectionState::Open {
             let generation = self.connection(slot).generation;
             self.events.push_back((generation, Event::Connected(slot)));
         }
@@ -612,7 +614,7 @@ impl ServerBackend for Epoll {
     }
 }
 
-impl<T: Transport> Connection<T> {
+impl<T: Transport> EpollConnection<T> {
     /// Keeps readiness to receive for when that is asked for: an edge-triggered socket says it
     /// once.
     fn keep(&mut self, ready: epoll::Event) {

@@ -6,7 +6,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::{DISCARD_BYTES_MAX, Epoll, EpollTransport, State};
+use super::{ConnectionState, DISCARD_BYTES_MAX, Epoll, EpollTransport};
 use crate::backend::{self, Event, Peer, SendCall, Slot};
 use crate::transport::Stream;
 use crate::{clock, receive_stamps, socket};
@@ -68,7 +68,7 @@ impl EpollTransport for Stream {
             // The end of the connection is yet to be read, and what came before it.
             Event::SendFailed(_, errno)
                 if backend::is_by_peer(errno)
-                    && connection.state == State::Open
+                    && connection.state == ConnectionState::Open
                     && !connection.accepted =>
             {
                 connection.failed = (errno != libc::EPIPE).then_some(outcome);
@@ -88,7 +88,7 @@ impl EpollTransport for Stream {
 
     fn read(instance: &mut Epoll, slot: Slot) -> Option<Event> {
         let connection = &mut instance.slots[slot.0 as usize];
-        if connection.state != State::Open {
+        if connection.state != ConnectionState::Open {
             return None;
         }
         let socket = connection.socket.as_ref()?;
@@ -104,7 +104,7 @@ impl EpollTransport for Stream {
             };
             return match outcome {
                 Ok((0, _)) => {
-                    connection.state = State::Ended;
+                    connection.state = ConnectionState::Ended;
                     // The failed send took the error of the socket.
                     Some(connection.failed.take().unwrap_or(Event::Ended(slot)))
                 }
@@ -125,7 +125,7 @@ impl EpollTransport for Stream {
                 Err(Errno::AGAIN) => None,
                 Err(Errno::INTR) => continue,
                 Err(errno) => {
-                    connection.state = State::Ended;
+                    connection.state = ConnectionState::Ended;
                     Some(Event::ReceiveFailed(slot, errno.raw_os_error()))
                 }
             };

@@ -23,6 +23,9 @@ use crate::transport::Stream;
 /// The protocol that a server speaks which chooses none (RFC 7301).
 const HTTP_1_1: &[u8] = b"http/1.1";
 
+/// How long an accepted connection may take for its handshake. Without an end, clients that say
+/// nothing would hold every slot that is offered.
+const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
 /// A buffer that grew beyond this is not kept.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
@@ -30,11 +33,9 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 ///
 /// `Connected` and `Accepted` come when the handshake is complete. A handshake that fails on the
 /// accepting side closes the connection and is an `AcceptFailed`; one that takes longer than 10 s
-/// there fails with `ETIMEDOUT`, and so do those whose clients have been silent for the longest
-/// time, half a second at least, while no slot is left to be offered. On the opening side the
-/// caller sets limits. `Ended` comes with the peer's `close_notify`, or with the end of the
-/// connection where the peer sends none; whether plain text may have been cut off is reported by
-/// [`Backend::is_cut`].
+/// there fails with `ETIMEDOUT`. On the opening side the caller sets limits. `Ended` comes with the
+/// peer's `close_notify`, or with the end of the connection where the peer sends none; whether
+/// plain text may have been cut off is reported by [`Backend::is_cut`].
 ///
 /// A slot's overhead may be asked for after it was closed, too, until it is used again: only then
 /// does it hold the bytes of a record that never became complete.
@@ -42,7 +43,7 @@ pub struct Tls<B> {
     inner: B,
     role: Role,
     payloads: Payloads,
-    slots: Vec<Connection>,
+    slots: Vec<TlsConnection>,
     scratch: Scratch,
     /// Plain text of the read in hand.
     plain: Vec<u8>,
@@ -52,8 +53,9 @@ pub struct Tls<B> {
     out: Vec<u8>,
     /// Slots with records that wait for the caller's first send, or for the end of the turn.
     held: Vec<Slot>,
-    /// The handshakes of accepted connections.
-    handshakes: Handshakes,
+    /// When the handshake of each accepted connection has to be complete, or its alert sent. A set,
+    /// because they are left at once: so it is never larger than the number of slots.
+    handshakes: BTreeSet<(u64, Slot)>,
     /// Connections receive only what `receive` asks for.
     on_request: bool,
     /// Events known without asking the inner backend, with the generation of their connection.
@@ -69,9 +71,9 @@ enum Role {
 }
 
 #[derive(Default)]
-struct Connection {
+struct TlsConnection {
     generation: u32,
-    state: State,
+    state: TlsState,
     /// What the send in flight on the inner backend holds.
     sending: Option<Sending>,
     /// Records that wait for it; or, without one, are held.
@@ -85,19 +87,10 @@ struct Connection {
     is_cut: bool,
     /// When the handshake began.
     from_ns: u64,
-    /// When something came of the peer's side of it last.
-    heard_ns: u64,
     secured: Option<Secured>,
     overhead_bytes: u64,
     /// Its caller asked for plain text.
     is_wanted: bool,
-}
-
-/// What a session receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
-    Nothing,
-    Received,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +102,7 @@ enum Sending {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum TlsState {
     /// Free, or the inner backend has yet to connect or accept.
     #[default]
     Idle,
@@ -148,7 +141,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             is_showing: false,
             out: Vec::new(),
             held: Vec::new(),
-            handshakes: Handshakes::default(),
+            handshakes: BTreeSet::new(),
             on_request: false,
             events: VecDeque::new(),
         }
@@ -158,7 +151,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn prepare(&mut self, slot: Slot) {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, Connection::default);
+            self.slots.resize_with(index + 1, TlsConnection::default);
         }
         let connection = &mut self.slots[index];
         connection.secured = None;
@@ -169,10 +162,10 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn release(&mut self, slot: Slot) {
         self.end_deadline(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        *connection = Connection {
+        *connection = TlsConnection {
             generation: connection.generation.wrapping_add(1),
             overhead_bytes: connection.overhead_bytes + connection.unfinished_bytes(),
-            ..Connection::default()
+            ..TlsConnection::default()
         };
     }
 
@@ -189,16 +182,15 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             Role::Server(side) => Session::server(side),
         };
         let connection = &mut self.slots[slot.0 as usize];
-        connection.state = State::Handshaking;
+        connection.state = TlsState::Handshaking;
         connection.from_ns = from_ns;
-        connection.heard_ns = from_ns;
         if let Role::Server(_) = self.role {
-            self.handshakes.begin(slot, from_ns);
+            self.handshakes.insert((from_ns + HANDSHAKE_NS_MAX, slot));
         }
         match session {
             Ok(session) => {
                 connection.session = Some(Box::new(session));
-                self.take(slot, Input::Nothing);
+                self.take(slot, false);
             }
             Err(error) => self.fail_handshake(slot, &error),
         }
@@ -216,15 +208,13 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         }
     }
 
-    /// Gives what was received to the session, and reports the result.
-    fn take(&mut self, slot: Slot, input: Input) {
+    /// Gives what was received to the session, if anything was, and reports the result.
+    fn take(&mut self, slot: Slot, was_received: bool) {
         let mut out = self.out(slot);
         let connection = &mut self.slots[slot.0 as usize];
-        let bytes = match input {
-            Input::Nothing => &[],
-            Input::Received => self.inner.received(),
-        };
-        let is_listening = matches!(connection.state, State::Handshaking | State::Open);
+        let bytes = was_received.then(|| self.inner.received());
+        let bytes = bytes.unwrap_or_default();
+        let is_listening = matches!(connection.state, TlsState::Handshaking | TlsState::Open);
         let (Some(session), true) = (&mut connection.session, is_listening) else {
             connection.overhead_bytes += bytes.len() as u64;
             self.put(slot, out, Sending::Own);
@@ -241,14 +231,14 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         } else {
             self.hold(slot, out);
         }
-        if self.slots[slot.0 as usize].state == State::Handshaking {
+        if self.slots[slot.0 as usize].state == TlsState::Handshaking {
             if !is_handshaking {
                 self.complete_handshake(slot);
             } else if let Err(error) = &outcome {
                 return self.fail_handshake(slot, error);
             }
         }
-        if self.slots[slot.0 as usize].state != State::Open {
+        if self.slots[slot.0 as usize].state != TlsState::Open {
             return;
         }
         if !self.plain.is_empty() {
@@ -256,10 +246,10 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             self.report(Event::Received(slot));
         }
         if outcome.is_err() {
-            self.slots[slot.0 as usize].state = State::Over;
+            self.slots[slot.0 as usize].state = TlsState::Over;
             self.report(Event::ReceiveFailed(slot, libc::EPROTO));
         } else if is_ended {
-            self.slots[slot.0 as usize].state = State::Finished;
+            self.slots[slot.0 as usize].state = TlsState::Finished;
             self.report(Event::Ended(slot));
         }
     }
@@ -276,7 +266,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             to_ns,
             is_resumed: session.is_resumed(),
         });
-        connection.state = State::Open;
+        connection.state = TlsState::Open;
         let event = match &self.role {
             Role::Server(_) => Event::Accepted(slot),
             Role::Client { alpn, .. } if is_expected(*alpn, session.alpn()) => {
@@ -310,7 +300,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
                 self.report(Event::HandshakeFailed(slot, failure));
             }
             Role::Server(_) if failure != HandshakeFailure::Cut && connection.sending.is_some() => {
-                connection.state = State::Refused(errno);
+                connection.state = TlsState::Refused(errno);
             }
             Role::Server(_) => self.refuse(slot, errno),
         }
@@ -325,33 +315,21 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
 
     /// The handshake need not end any more, or has.
     fn end_deadline(&mut self, slot: Slot) {
-        let connection = &self.slots[slot.0 as usize];
-        self.handshakes
-            .end(slot, connection.from_ns, connection.heard_ns);
-    }
-
-    /// A client says something of its handshake.
-    fn hear(&mut self, slot: Slot) {
-        let connection = &mut self.slots[slot.0 as usize];
-        if connection.state == State::Handshaking && matches!(self.role, Role::Server(_)) {
-            let now_ns = self.inner.now_ns();
-            let before_ns = std::mem::replace(&mut connection.heard_ns, now_ns);
-            self.handshakes.hear(slot, before_ns, now_ns);
-        }
+        let from_ns = self.slots[slot.0 as usize].from_ns;
+        self.handshakes.remove(&(from_ns + HANDSHAKE_NS_MAX, slot));
     }
 
     /// Closes accepted connections whose handshake takes too long, or whose peer does not take the
-    /// alert; and, while slots are short, silent ones.
+    /// alert.
     fn refuse_late(&mut self) {
-        if self.handshakes.wake_ns().is_none() {
-            return;
-        }
-        for slot in self.handshakes.late(self.inner.now_ns()) {
+        while let Some(&(deadline_ns, slot)) = self.handshakes.first()
+            && deadline_ns <= self.inner.now_ns()
+        {
             let errno = match self.slots[slot.0 as usize].state {
-                State::Refused(errno) => errno,
+                TlsState::Refused(errno) => errno,
                 _ => libc::ETIMEDOUT,
             };
-            // Takes it out of the sets.
+            // Takes it out of the set.
             self.refuse(slot, errno);
         }
     }
@@ -413,7 +391,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             });
             let queued = std::mem::take(&mut connection.queued);
             self.inner.send(slot, Outgoing::Owned(queued));
-        } else if let State::Refused(errno) = connection.state {
+        } else if let TlsState::Refused(errno) = connection.state {
             self.refuse(slot, errno);
             return None;
         }
@@ -428,8 +406,8 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
         connection.queued_is_callers = false;
         connection.send_errno = Some(errno);
         match connection.state {
-            State::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
-            State::Refused(errno) => self.refuse(slot, errno),
+            TlsState::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
+            TlsState::Refused(errno) => self.refuse(slot, errno),
             _ => {}
         }
         is_callers.then_some(Event::SendFailed(slot, errno))
@@ -440,15 +418,15 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn cut(&mut self, slot: Slot, event: Event, errno: i32) -> Option<Event> {
         let connection = &mut self.slots[slot.0 as usize];
         match connection.state {
-            State::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
-            State::Refused(errno) => self.refuse(slot, errno),
-            State::Open => {
+            TlsState::Handshaking => self.end_handshake(slot, HandshakeFailure::Cut, errno),
+            TlsState::Refused(errno) => self.refuse(slot, errno),
+            TlsState::Open => {
                 connection.go_over();
                 connection.is_cut = true;
                 return Some(event);
             }
-            State::Finished => connection.go_over(),
-            State::Idle | State::Over => {}
+            TlsState::Finished => connection.go_over(),
+            TlsState::Idle | TlsState::Over => {}
         }
         None
     }
@@ -456,7 +434,7 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     /// Tells the peer that nothing more comes, where that is possible without waiting.
     fn notify_close(&mut self, slot: Slot) {
         let connection = &mut self.slots[slot.0 as usize];
-        let is_possible = matches!(connection.state, State::Open | State::Finished)
+        let is_possible = matches!(connection.state, TlsState::Open | TlsState::Finished)
             && connection.sending.is_none()
             && connection.send_errno.is_none();
         if !is_possible {
@@ -474,9 +452,9 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
     fn receive_more(&mut self, slot: Slot) {
         let connection = &self.slots[slot.0 as usize];
         let waits = match connection.state {
-            State::Handshaking => true,
-            State::Open => connection.is_wanted,
-            State::Idle | State::Refused(_) | State::Finished | State::Over => false,
+            TlsState::Handshaking => true,
+            TlsState::Open => connection.is_wanted,
+            TlsState::Idle | TlsState::Refused(_) | TlsState::Finished | TlsState::Over => false,
         };
         if self.on_request && waits {
             self.inner.receive(slot, 0);
@@ -491,14 +469,12 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
                 None
             }
             Event::Accepted(slot) => {
-                self.handshakes.taken();
                 self.begin(slot);
                 self.receive_more(slot);
                 None
             }
             Event::Received(slot) => {
-                self.hear(slot);
-                self.take(slot, Input::Received);
+                self.take(slot, true);
                 self.receive_more(slot);
                 None
             }
@@ -506,23 +482,20 @@ impl<B: Backend<Transport = Stream>> Tls<B> {
             Event::SendFailed(slot, errno) => self.send_failed(slot, errno),
             Event::Ended(slot) => self.cut(slot, event, libc::ECONNABORTED),
             Event::ReceiveFailed(slot, errno) => self.cut(slot, event, errno),
-            Event::AcceptFailed(..) => {
-                self.handshakes.taken();
-                Some(event)
-            }
             // Nothing is to be discarded: what comes has to be decrypted.
-            Event::ConnectFailed(..) | Event::HandshakeFailed(..) | Event::Discarded(..) => {
-                Some(event)
-            }
+            Event::AcceptFailed(..)
+            | Event::ConnectFailed(..)
+            | Event::HandshakeFailed(..)
+            | Event::Discarded(..) => Some(event),
         }
     }
 }
 
-impl Connection {
+impl TlsConnection {
     /// Bytes of a record that is not complete, while it may still become so.
     fn unfinished_bytes(&self) -> u64 {
         match (&self.session, self.state) {
-            (Some(session), State::Handshaking | State::Open) => session.kept_bytes() as u64,
+            (Some(session), TlsState::Handshaking | TlsState::Open) => session.kept_bytes() as u64,
             _ => 0,
         }
     }
@@ -530,7 +503,7 @@ impl Connection {
     /// Nothing more is received.
     fn go_over(&mut self) {
         self.overhead_bytes += self.unfinished_bytes();
-        self.state = State::Over;
+        self.state = TlsState::Over;
     }
 }
 
@@ -604,7 +577,7 @@ impl<B: Backend<Transport = Stream>> Backend for Tls<B> {
         self.is_showing = false;
         self.send_held();
         self.refuse_late();
-        let deadline_ns = self.handshakes.wake_ns();
+        let deadline_ns = self.handshakes.first().map(|&(at_ns, _)| at_ns);
         let until_ns = if self.events.is_empty() {
             until_ns.into_iter().chain(deadline_ns).min()
         } else {
@@ -686,7 +659,7 @@ impl<B: ClientBackend<Transport = Stream>> ClientBackend for Tls<B> {
     fn is_handshaking(&self, slot: Slot) -> bool {
         self.slots
             .get(slot.0 as usize)
-            .is_some_and(|connection| connection.state == State::Handshaking)
+            .is_some_and(|connection| connection.state == TlsState::Handshaking)
     }
 
     fn is_cut(&self, slot: Slot) -> bool {
@@ -731,87 +704,6 @@ impl<B: ServerBackend> ServerBackend for Tls<B> {
 
     fn accept(&mut self, slot: Slot) {
         self.prepare(slot);
-        self.handshakes.offer();
         self.inner.accept(slot);
-    }
-}
-
-/// How long an accepted connection may take for its handshake. Without an end, clients that say
-/// nothing would hold every slot that is offered.
-pub(super) const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
-/// How long a client may say nothing while no slot is offered any more: longer than a round trip
-/// with a segment that is sent again.
-pub(super) const SILENCE_NS_MAX: u64 = 500_000_000;
-/// How many make room at once.
-const ROOM: usize = 64;
-
-/// The handshakes in progress. Sets, because they are left at once: so they are never larger than
-/// the number of slots.
-#[derive(Debug, Default)]
-pub(super) struct Handshakes {
-    /// Slots offered for connections that have yet to come.
-    offered: u32,
-    /// When each handshake has to be complete, or its alert sent.
-    deadlines: BTreeSet<(u64, Slot)>,
-    /// When the client of each handshake was heard last.
-    heard: BTreeSet<(u64, Slot)>,
-}
-
-impl Handshakes {
-    /// A slot is offered.
-    pub(super) fn offer(&mut self) {
-        self.offered += 1;
-    }
-
-    /// An offered slot has a connection, or an error.
-    pub(super) fn taken(&mut self) {
-        self.offered = self.offered.saturating_sub(1);
-    }
-
-    /// A handshake began.
-    pub(super) fn begin(&mut self, slot: Slot, now_ns: u64) {
-        self.deadlines.insert((now_ns + HANDSHAKE_NS_MAX, slot));
-        self.heard.insert((now_ns, slot));
-    }
-
-    /// The client of a handshake sent something.
-    pub(super) fn hear(&mut self, slot: Slot, before_ns: u64, now_ns: u64) {
-        if self.heard.remove(&(before_ns, slot)) {
-            self.heard.insert((now_ns, slot));
-        }
-    }
-
-    /// A handshake is over, or need not end any more.
-    pub(super) fn end(&mut self, slot: Slot, from_ns: u64, heard_ns: u64) {
-        self.deadlines.remove(&(from_ns + HANDSHAKE_NS_MAX, slot));
-        self.heard.remove(&(heard_ns, slot));
-    }
-
-    /// When the next handshake may have to end.
-    pub(super) fn wake_ns(&self) -> Option<u64> {
-        let deadline_ns = self.deadlines.first().map(|&(at_ns, _)| at_ns);
-        let is_short = self.offered == 0;
-        let oldest = self.heard.first().filter(|_| is_short);
-        let silence_ns = oldest.map(|&(heard_ns, _)| heard_ns + SILENCE_NS_MAX);
-        deadline_ns.into_iter().chain(silence_ns).min()
-    }
-
-    /// The handshakes that have taken too long and, while no slot is offered, the ones whose
-    /// clients have been silent for the longest time.
-    pub(super) fn late(&self, now_ns: u64) -> Vec<Slot> {
-        let is_over = |&&(at_ns, _): &&(u64, Slot)| at_ns <= now_ns;
-        let mut late: Vec<_> = self.deadlines.iter().take_while(is_over).collect();
-        if self.offered == 0 && late.is_empty() {
-            let is_silent = |&&(heard_ns, _): &&(u64, Slot)| heard_ns + SILENCE_NS_MAX <= now_ns;
-            late.extend(self.heard.iter().take_while(is_silent).take(ROOM));
-        }
-        late.into_iter().map(|&(_, slot)| slot).collect()
-    }
-
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        assert_eq!(self.deadlines.len(), self.heard.len());
-        self.deadlines.len()
     }
 }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use brunt_proto::tls::{ClientOptions, Version};
 
-use super::{HANDSHAKE_NS_MAX, SILENCE_NS_MAX, *};
+use super::*;
 use crate::epoll::Epoll;
 use crate::tls_peer::{self, Authority};
 use crate::uring::Uring;
@@ -670,40 +670,5 @@ fn early_replies_are_decrypted_before_a_send_fails() {
 
 #[test]
 fn an_idle_slot_is_small() {
-    assert!(size_of::<Connection>() <= 128);
-}
-
-/// While no slot is offered, clients that say nothing make room for others, oldest first.
-#[test]
-fn silent_clients_make_room_when_slots_are_short() {
-    let identity = Identity::new();
-    let mut backend = Tls::server(Script::default(), identity.server(&[]));
-    let slots = [5, 6, 7, 8].map(Slot);
-    for slot in slots.into_iter().chain([SLOT]) {
-        backend.accept(slot);
-    }
-    for (index, slot) in slots.into_iter().enumerate() {
-        backend.inner.now_ns = index as u64;
-        backend.inner.happen(Event::Accepted(slot));
-        assert_eq!(events(&mut backend), []);
-    }
-    // There is a slot left: no connection is closed.
-    backend.inner.now_ns = SILENCE_NS_MAX + 1;
-    assert_eq!(events(&mut backend), []);
-    // The last one is taken, by a client that speaks.
-    backend.inner.happen(Event::Accepted(SLOT));
-    assert_eq!(events(&mut backend), []);
-    let late = |slot| Event::AcceptFailed(slot, libc::ETIMEDOUT);
-    assert_eq!(events(&mut backend), [late(slots[0]), late(slots[1])]);
-    assert_eq!(backend.handshakes.len(), 3);
-    // The next ones wait for their turn.
-    backend.wait(None).unwrap();
-    assert_eq!(backend.inner.until_ns, Some(SILENCE_NS_MAX + 2));
-    let mut far = Far::new(Session::client(&identity.client(|_| {})));
-    assert_eq!(converse(&mut backend, &mut far).0, [Event::Accepted(SLOT)]);
-    // A client that says something counts from then on.
-    backend.inner.now_ns = 2 * SILENCE_NS_MAX;
-    backend.accept(slots[0]);
-    assert_eq!(events(&mut backend), []);
-    assert_eq!(backend.handshakes.len(), 2);
+    assert!(size_of::<TlsConnection>() <= 128);
 }

@@ -139,7 +139,7 @@ pub struct Uring<T: UringTransport = Stream> {
     /// Of the same: those that have completions to be taken.
     ready: RingSet,
     ring_files: u32,
-    slots: Vec<Connection<T>>,
+    slots: Vec<UringConnection<T>>,
     payloads: Payloads,
     /// Peers with the kernel's form of their address, which must not move.
     addresses: Vec<(Peer, Box<socket2::SockAddr>)>,
@@ -191,7 +191,7 @@ struct Filled {
 }
 
 #[derive(Default)]
-struct Connection<T: UringTransport> {
+struct UringConnection<T: UringTransport> {
     generation: u32,
     /// The number of what was last queued for it.
     queued_number: u64,
@@ -331,7 +331,7 @@ impl<T: UringTransport> Uring<T> {
     fn place(&mut self, slot: Slot) -> io::Result<(usize, u32)> {
         let index = slot.0 as usize;
         if self.slots.len() <= index {
-            self.slots.resize_with(index + 1, Connection::default);
+            self.slots.resize_with(index + 1, UringConnection::default);
         }
         let (ring, place) = self.home(slot);
         while self.rings.len() <= ring {

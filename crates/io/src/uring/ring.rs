@@ -71,7 +71,6 @@ pub(super) struct Ring {
 pub(super) struct Layout {
     /// Receive buffers.
     pub(super) buffers: u16,
-    /// Bytes of each.
     pub(super) buffer_bytes: usize,
     /// Bytes for control messages, in those receives that have any.
     pub(super) control_bytes: usize,

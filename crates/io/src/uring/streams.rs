@@ -24,7 +24,7 @@ pub struct Sends {
     /// It is in `Uring::held`.
     is_held: bool,
     /// The latest silent send, by its number in the ring, and what of it was not taken.
-    silent: Part,
+    silent: PayloadPart,
     silent_number: u64,
     /// The rest of it goes first.
     is_resuming: bool,
@@ -36,14 +36,14 @@ pub struct Sends {
     /// The peer sends no more.
     has_peer_ended: bool,
     /// The send that failed last, if any did: it takes no room on a connection that works.
-    failure: Option<Box<Failure>>,
+    failure: Option<Box<SendFailure>>,
     /// It was asked what is left of the send in flight.
     is_counted: bool,
 }
 
 /// A send that failed.
 #[derive(Debug, Default)]
-struct Failure {
+struct SendFailure {
     /// Told when everything that the peer had sent is received.
     event: Option<Event>,
     /// Bytes that were not sent.
@@ -52,13 +52,13 @@ struct Failure {
 
 /// A part of a shared payload.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct PayloadPart {
     payload: u32,
     start: u32,
     end: u32,
 }
 
-impl Part {
+impl PayloadPart {
     fn outgoing(self) -> Outgoing {
         Outgoing::Shared {
             payload: PayloadId(self.payload),
@@ -368,7 +368,7 @@ impl Uring {
             let outcome = unsafe { self.rings[ring].send_silently(place, bytes, data) };
             sends.outgoing = None;
             sends.silent_number = self.rings[ring].last_number();
-            sends.silent = Part {
+            sends.silent = PayloadPart {
                 payload: payload.0,
                 start,
                 end,

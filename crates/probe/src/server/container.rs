@@ -96,11 +96,11 @@ fn id_by(name: &str, sockets: &[PathBuf], limit_ns: u64) -> Result<String, Conta
     let mut unreadable = None;
     for socket in sockets {
         match ask(&name, socket, limit_ns) {
-            Answer::Id(id) => return Ok(id),
-            Answer::Unknown => asked.push(socket.clone()),
-            Answer::NoEngine => {}
+            EngineAnswer::Id(id) => return Ok(id),
+            EngineAnswer::Unknown => asked.push(socket.clone()),
+            EngineAnswer::NoEngine => {}
             // Who may not ask Docker may have the container in a Podman of their own.
-            Answer::Unreadable(reason) => {
+            EngineAnswer::Unreadable(reason) => {
                 unreadable.get_or_insert((socket.clone(), reason));
             }
         }
@@ -123,7 +123,7 @@ fn id_by(name: &str, sockets: &[PathBuf], limit_ns: u64) -> Result<String, Conta
 }
 
 /// What an engine said.
-enum Answer {
+enum EngineAnswer {
     /// The container's id.
     Id(String),
     /// There is no such container.
@@ -134,29 +134,29 @@ enum Answer {
     Unreadable(String),
 }
 
-fn ask(name: &str, socket: &Path, limit_ns: u64) -> Answer {
+fn ask(name: &str, socket: &Path, limit_ns: u64) -> EngineAnswer {
     // Docker's interface, which Podman has too.
     let url = format!("http://localhost/containers/{name}/json");
     let target = match Target::parse(&url, Some(socket.to_owned())) {
         Ok(target) => target,
-        Err(reason) => return Answer::Unreadable(reason.to_string()),
+        Err(reason) => return EngineAnswer::Unreadable(reason.to_string()),
     };
     let page = Page::new(&target, &PageTls::default()).and_then(|page| page.get(limit_ns));
     let page = match page {
         Ok(page) => page,
         Err(error) => {
             return match &error.fault {
-                FetchFault::Status(404) => Answer::Unknown,
-                FetchFault::Connect(reason) if is_absent(reason.kind()) => Answer::NoEngine,
-                _ => Answer::Unreadable(fact(&error)),
+                FetchFault::Status(404) => EngineAnswer::Unknown,
+                FetchFault::Connect(reason) if is_absent(reason.kind()) => EngineAnswer::NoEngine,
+                _ => EngineAnswer::Unreadable(fact(&error)),
             };
         }
     };
     let container: Option<Value> = serde_json::from_str(&page).ok();
     let id = container.as_ref().and_then(|json| json.get("Id")?.as_str());
     match id.filter(|id| is_id(id)) {
-        Some(id) => Answer::Id(id.to_owned()),
-        None => Answer::Unreadable("its answer has no id".to_owned()),
+        Some(id) => EngineAnswer::Id(id.to_owned()),
+        None => EngineAnswer::Unreadable("its answer has no id".to_owned()),
     }
 }
 

@@ -81,7 +81,7 @@ pub struct ServerWatch {
 
 /// Whether a sample is at an edge of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SamplePlace {
     Edge,
     Within,
 }
@@ -198,7 +198,7 @@ impl ServerWatch {
             quota.mark();
         }
         self.add_affinities();
-        let point = self.point(now_ns, Place::Edge);
+        let point = self.point(now_ns, SamplePlace::Edge);
         self.points.add(point);
     }
 
@@ -217,7 +217,7 @@ impl ServerWatch {
     pub(crate) fn sample(&mut self, now_ns: u64) {
         self.discover();
         self.refresh();
-        let point = self.point(now_ns, Place::Within);
+        let point = self.point(now_ns, SamplePlace::Within);
         self.points.add(point);
     }
 
@@ -259,7 +259,7 @@ impl ServerWatch {
             all_threads = both.map(|(all, threads)| [all, threads].concat());
         }
         let sums = all_threads.map(|threads| ThreadSums::of(&threads, interval_ns));
-        let last = self.point(now_ns, Place::Edge);
+        let last = self.point(now_ns, SamplePlace::Edge);
         let count = self.threads_last_seen;
         let cpu = self.cpu_max.scaled_to(exact_ns);
         ServerEvidence {
@@ -401,7 +401,7 @@ impl ServerWatch {
     }
 
     /// The last readings in sum; notes the most of memory and descriptors.
-    fn point(&mut self, now_ns: u64, place: Place) -> ServerPoint {
+    fn point(&mut self, now_ns: u64, place: SamplePlace) -> ServerPoint {
         let live = self.processes.iter();
         let cpu = live.fold(self.ended_cpu, |sum, process| sum.plus(process.cpu()));
         self.cpu_max = cpu.max(self.cpu_max);
@@ -428,8 +428,8 @@ impl ServerWatch {
         }
     }
 
-    fn descriptors(&mut self, place: Place) -> Option<u64> {
-        if self.counts_at_edges_only && place == Place::Within {
+    fn descriptors(&mut self, place: SamplePlace) -> Option<u64> {
+        if self.counts_at_edges_only && place == SamplePlace::Within {
             return None;
         }
         let mut counted = 0;
@@ -486,7 +486,6 @@ pub(super) struct Watched {
     pub(super) first_waited: CpuUse,
     /// What watched children that have ended since had used in all their lives.
     pub(super) watched_children: CpuUse,
-    /// Whether its children count.
     pub(super) counts_children: bool,
     /// Threads of the process when the window began, none when it began later. Absent: unknown.
     pub(super) first_threads: Option<ThreadTable>,
@@ -857,7 +856,7 @@ mod tests {
             process.has_ended = ended.contains(&process.pid);
         }
         watch.retire();
-        let point = watch.point(0, Place::Within);
+        let point = watch.point(0, SamplePlace::Within);
         let live = watch.processes.iter().map(|process| process.pid).collect();
         (point.cpu_user_ns / MS, live)
     }
@@ -938,12 +937,12 @@ mod tests {
             process(1, 0, [0, 0], [30, 0]),
             process(2, 1, [60, 0], [0, 0]),
         ];
-        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 90 * MS);
+        assert_eq!(watch.point(0, SamplePlace::Within).cpu_user_ns, 90 * MS);
         watch.processes[1].has_ended = true;
         watch.retire();
-        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 90 * MS);
+        assert_eq!(watch.point(0, SamplePlace::Within).cpu_user_ns, 90 * MS);
         watch.processes[0].last.waited_cpu = cpu(95);
-        assert_eq!(watch.point(0, Place::Within).cpu_user_ns, 95 * MS);
+        assert_eq!(watch.point(0, SamplePlace::Within).cpu_user_ns, 95 * MS);
     }
 
     #[test]

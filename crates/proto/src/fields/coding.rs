@@ -85,13 +85,13 @@ impl<'b> Text<'b> {
 
     /// Decodes it: one in Huffman code is appended to `scratch`.
     #[inline]
-    pub(crate) fn decode(self, scratch: &mut Vec<u8>) -> Result<Place<'b>, CodingError> {
+    pub(crate) fn decode(self, scratch: &mut Vec<u8>) -> Result<StringPlace<'b>, CodingError> {
         if !self.is_huffman {
-            return Ok(Place::Block(self.string));
+            return Ok(StringPlace::Block(self.string));
         }
         let start = scratch.len();
         huffman::decode(self.string, scratch).map_err(|huffman::Malformed| CodingError::Huffman)?;
-        Ok(Place::Scratch(start..scratch.len()))
+        Ok(StringPlace::Scratch(start..scratch.len()))
     }
 
     /// What is known of it without its bytes.
@@ -109,19 +109,19 @@ impl<'b> Text<'b> {
 
 /// Where the bytes of a decoded string are.
 #[derive(Debug)]
-pub(crate) enum Place<'b> {
+pub(crate) enum StringPlace<'b> {
     /// The text stands in the block itself.
     Block(&'b [u8]),
     /// The text stands in the scratch buffer.
     Scratch(Range<usize>),
 }
 
-impl Place<'_> {
+impl StringPlace<'_> {
     #[inline]
     pub(crate) fn bytes<'a>(&'a self, scratch: &'a [u8]) -> &'a [u8] {
         match self {
-            Place::Block(bytes) => bytes,
-            Place::Scratch(range) => &scratch[range.clone()],
+            StringPlace::Block(bytes) => bytes,
+            StringPlace::Scratch(range) => &scratch[range.clone()],
         }
     }
 }
@@ -208,7 +208,7 @@ pub trait Keep: Sized {
     /// The name of a kept field.
     fn kept_name(&self) -> Self::Name<'_>;
 
-    /// A kept field.
+    /// What was kept, as a field.
     fn kept_field(&self) -> Self::Field<'_>;
 }
 
@@ -250,7 +250,7 @@ impl Keep for Bytes {
 
 /// A value of a literal.
 pub(crate) enum Value<'b> {
-    Read(Place<'b>),
+    Read(StringPlace<'b>),
     Skipped(Skipped),
 }
 

@@ -48,7 +48,7 @@ struct Tables {
     short: [(u8, u8); 1 << SHORT_BITS],
     /// For each beginning of the input: how many short codes it holds whole, and their bits.
     /// None: the first code is longer.
-    steps: [Step; 1 << STEP_BITS],
+    steps: [HuffmanStep; 1 << STEP_BITS],
     /// The first code that has more than this many bits, its bits moved up to the top of 32.
     ends: [u64; BITS_MAX + 1],
     /// Symbols whose codes have fewer bits than this.
@@ -57,7 +57,7 @@ struct Tables {
 
 /// Short codes one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct HuffmanStep {
     symbols: u8,
     bits: u8,
 }
@@ -68,7 +68,7 @@ impl Tables {
             by_code: [0; SYMBOLS],
             codes: [0; SYMBOLS],
             short: [(0, 0); 1 << SHORT_BITS],
-            steps: [Step {
+            steps: [HuffmanStep {
                 symbols: 0,
                 bits: 0,
             }; 1 << STEP_BITS],
@@ -117,8 +117,8 @@ impl Tables {
     }
 
     /// The short codes with which [`STEP_BITS`] bits begin.
-    const fn step(short: &[(u8, u8); 1 << SHORT_BITS], input: u32) -> Step {
-        let mut step = Step {
+    const fn step(short: &[(u8, u8); 1 << SHORT_BITS], input: u32) -> HuffmanStep {
+        let mut step = HuffmanStep {
             symbols: 0,
             bits: 0,
         };

@@ -77,7 +77,7 @@ pub enum MalformedReply {
 
 /// Something that a caller must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<Code> {
+pub enum StreamsEvent<Code> {
     /// Requests may be sent: in HTTP/2 the server's first SETTINGS are in, in HTTP/3 the handshake
     /// is complete. Once per connection.
     Ready,

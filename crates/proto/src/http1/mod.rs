@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use head::{Gathered, head_status};
 pub use head::{KnownHead, MAX_HEADER_FIELDS, ReplyError, head_fields};
-pub use reply::{Progress, Reply, ReplyParser};
+pub use reply::{ChunkedReader, Reply, ReplyParser, ReplyProgress};
 pub use request::{Request, RequestError, RequestPart};
 pub use request_text::{
     MethodKind, RequestKind, RequestTextError, TEXT_BYTES_MAX, TEXT_REQUESTS_MAX, TextFault,

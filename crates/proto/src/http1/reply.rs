@@ -27,7 +27,7 @@ pub struct Reply {
 /// What [`ReplyParser::receive`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Progress {
+pub struct ReplyProgress {
     /// Bytes taken. Without a reply: all of them.
     pub consumed: usize,
     /// The reply that the last of these bytes completed.
@@ -51,7 +51,7 @@ pub struct Progress {
 /// (`head_bytes + body_bytes`) and [`pending_bytes`](Self::pending_bytes), at any time.
 #[derive(Debug, Default)]
 pub struct ReplyParser {
-    stage: Stage,
+    stage: ReplyStage,
     /// A head or trailer line that is not complete.
     gathered: Option<Box<Gathered>>,
     head_bytes: u64,
@@ -68,7 +68,7 @@ const STREAM: u32 = 0;
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default)]
-enum Stage {
+enum ReplyStage {
     #[default]
     Head,
     /// A body of which this many bytes are to come.
@@ -97,7 +97,7 @@ impl ReplyParser {
         limits: &Limits,
         kind: RequestKind,
         known: &mut KnownHead,
-    ) -> Result<Progress, ReplyError> {
+    ) -> Result<ReplyProgress, ReplyError> {
         let mut consumed = 0;
         if self.is_idle()
             && let Some(head) = known.find(bytes, kind)
@@ -106,7 +106,7 @@ impl ReplyParser {
                 && !limits.bodies.holds(head.status)
                 && body_bytes <= (bytes.len() - head.len) as u64
             {
-                return Ok(Progress {
+                return Ok(ReplyProgress {
                     consumed: head.len + body_bytes as usize,
                     reply: Some(Reply {
                         status: head.status,
@@ -124,7 +124,7 @@ impl ReplyParser {
             self.head_bytes = consumed as u64;
             self.start_final_body(head);
             if head.framing == Framing::Length(0) {
-                return Ok(Progress {
+                return Ok(ReplyProgress {
                     consumed,
                     reply: Some(self.complete()),
                 });
@@ -142,12 +142,12 @@ impl ReplyParser {
         limits: &Limits,
         kind: RequestKind,
         known: &mut KnownHead,
-    ) -> Result<Progress, ReplyError> {
+    ) -> Result<ReplyProgress, ReplyError> {
         let earlier = self.pending_bytes();
         let received = self.receive_stages(bytes, consumed, limits, kind, known);
         if let Err(error) = received {
             self.reset();
-            self.stage = Stage::Failed(error);
+            self.stage = ReplyStage::Failed(error);
             self.head_bytes = earlier + (bytes.len() - consumed) as u64;
         }
         received
@@ -160,17 +160,17 @@ impl ReplyParser {
         limits: &Limits,
         kind: RequestKind,
         known: &mut KnownHead,
-    ) -> Result<Progress, ReplyError> {
+    ) -> Result<ReplyProgress, ReplyError> {
         loop {
             let rest = &bytes[consumed..];
             if rest.is_empty() {
-                return Ok(Progress {
+                return Ok(ReplyProgress {
                     consumed,
                     reply: None,
                 });
             }
             let is_complete = match &mut self.stage {
-                Stage::Head => {
+                ReplyStage::Head => {
                     let (taken, head) = self.receive_head(rest, limits, kind, known)?;
                     consumed += taken;
                     self.head_bytes += taken as u64;
@@ -179,7 +179,7 @@ impl ReplyParser {
                         None => false,
                     }
                 }
-                Stage::Length(left) => {
+                ReplyStage::Length(left) => {
                     let taken = usize::try_from(*left).map_or(rest.len(), |n| n.min(rest.len()));
                     self.bodies.add(STREAM, &rest[..taken]);
                     consumed += taken;
@@ -187,7 +187,7 @@ impl ReplyParser {
                     *left -= taken as u64;
                     *left == 0
                 }
-                Stage::Chunked(chunked) => {
+                ReplyStage::Chunked(chunked) => {
                     let end = chunked.receive(rest, limits, &mut self.gathered, |content| {
                         self.bodies.add(STREAM, content);
                     })?;
@@ -196,16 +196,16 @@ impl ReplyParser {
                     self.body_bytes += taken as u64;
                     end.is_some()
                 }
-                Stage::UntilClose => {
+                ReplyStage::UntilClose => {
                     self.bodies.add(STREAM, rest);
                     consumed += rest.len();
                     self.body_bytes += rest.len() as u64;
                     false
                 }
-                Stage::Failed(error) => return Err(*error),
+                ReplyStage::Failed(error) => return Err(*error),
             };
             if is_complete {
-                return Ok(Progress {
+                return Ok(ReplyProgress {
                     consumed,
                     reply: Some(self.complete()),
                 });
@@ -275,9 +275,9 @@ impl ReplyParser {
         self.keep_alive = head.keep_alive;
         self.retry_after = head.retry_after;
         self.stage = match head.framing {
-            Framing::Length(left) => Stage::Length(left),
-            Framing::Chunked => Stage::Chunked(Chunked::default()),
-            Framing::UntilClose => Stage::UntilClose,
+            Framing::Length(left) => ReplyStage::Length(left),
+            Framing::Chunked => ReplyStage::Chunked(Chunked::default()),
+            Framing::UntilClose => ReplyStage::UntilClose,
         };
     }
 
@@ -308,7 +308,7 @@ impl ReplyParser {
     /// not kept, but for its last one, which completes the reply.
     pub fn unread_bytes(&self) -> u64 {
         match self.stage {
-            Stage::Length(left) if self.bodies.keeps_none() => left.saturating_sub(1),
+            ReplyStage::Length(left) if self.bodies.keeps_none() => left.saturating_sub(1),
             _ => 0,
         }
     }
@@ -316,7 +316,7 @@ impl ReplyParser {
     /// Tells the parser that so many bytes came and were thrown away: at most
     /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
-        if let Stage::Length(left) = &mut self.stage {
+        if let ReplyStage::Length(left) = &mut self.stage {
             debug_assert!(bytes < *left, "the last byte completes the reply");
             *left -= bytes;
             self.body_bytes += bytes;
@@ -333,14 +333,14 @@ impl ReplyParser {
     /// [`reset`](Self::reset).
     pub fn end(&mut self) -> Result<Option<Reply>, ReplyError> {
         let error = match self.stage {
-            Stage::Head if self.is_idle() => return Ok(None),
-            Stage::UntilClose => return Ok(Some(self.complete())),
-            Stage::Head => ReplyError::TruncatedHead,
-            Stage::Length(_) | Stage::Chunked(_) => ReplyError::TruncatedBody,
-            Stage::Failed(error) => error,
+            ReplyStage::Head if self.is_idle() => return Ok(None),
+            ReplyStage::UntilClose => return Ok(Some(self.complete())),
+            ReplyStage::Head => ReplyError::TruncatedHead,
+            ReplyStage::Length(_) | ReplyStage::Chunked(_) => ReplyError::TruncatedBody,
+            ReplyStage::Failed(error) => error,
         };
         self.gathered = None;
-        self.stage = Stage::Failed(error);
+        self.stage = ReplyStage::Failed(error);
         Err(error)
     }
 
@@ -355,7 +355,7 @@ impl ReplyParser {
     /// No byte of a next reply has come, and nothing failed.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Head) && self.head_bytes == 0
+        matches!(self.stage, ReplyStage::Head) && self.head_bytes == 0
     }
 
     /// Forgets the current reply: the connection is replaced.
@@ -371,13 +371,34 @@ pub(super) const MAX_SIZE_LINE_BYTES: u32 = 4096;
 /// Digits of the largest size, `u64::MAX`.
 const MAX_SIZE_DIGITS: u32 = 16;
 
+/// Reads a chunked body that nobody keeps: that of a request.
+#[derive(Debug, Default)]
+pub struct ChunkedReader {
+    chunked: Chunked,
+    /// A trailer line that is not complete.
+    gathered: Option<Box<Gathered>>,
+}
+
+impl ChunkedReader {
+    /// Takes `bytes` up to the end of the body: `Some(n)` when it ends after `n` of them, `None`
+    /// when all belong to it.
+    ///
+    /// # Errors
+    ///
+    /// The framing or the trailers are malformed, or the trailers are beyond `limits`.
+    pub fn receive(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, ReplyError> {
+        let gathered = &mut self.gathered;
+        self.chunked.receive(bytes, limits, gathered, |_| {})
+    }
+}
+
 /// The framing of one body that is being received.
 ///
 /// Extensions are skipped; white space is allowed between the size and its line end or extension.
 /// Lines of chunks end with CRLF; a bare line feed there is a fault, in trailers it ends the line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chunked {
-    phase: Phase,
+    phase: ChunkPhase,
     /// Complete trailer fields.
     fields: u16,
     /// Bytes so far of the size line, or of all trailers.
@@ -388,7 +409,7 @@ struct Chunked {
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum ChunkPhase {
     #[default]
     SizeStart,
     Size,
@@ -415,17 +436,17 @@ impl Chunked {
         let mut taken = 0;
         while taken < bytes.len() {
             match self.phase {
-                Phase::Data => {
+                ChunkPhase::Data => {
                     let left = bytes.len() - taken;
                     let skipped = usize::try_from(self.size).map_or(left, |size| size.min(left));
                     content(&bytes[taken..taken + skipped]);
                     self.size -= skipped as u64;
                     taken += skipped;
                     if self.size == 0 {
-                        self.phase = Phase::DataCarriageReturn;
+                        self.phase = ChunkPhase::DataCarriageReturn;
                     }
                 }
-                Phase::Trailers => {
+                ChunkPhase::Trailers => {
                     let ended = self.receive_trailers(&bytes[taken..], limits, gathered)?;
                     return Ok(ended.map(|end| taken + end));
                 }
@@ -441,7 +462,7 @@ impl Chunked {
     /// Takes one byte outside data and trailers.
     fn receive_framing(&mut self, byte: u8) -> Result<(), ReplyError> {
         self.phase = match (self.phase, byte) {
-            (Phase::SizeStart | Phase::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+            (ChunkPhase::SizeStart | ChunkPhase::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if self.line_bytes >= MAX_SIZE_DIGITS {
                     return Err(ReplyError::BadChunk);
                 }
@@ -450,27 +471,29 @@ impl Chunked {
                     _ => (byte | 0x20) - b'a' + 10,
                 };
                 self.size = (self.size << 4) | u64::from(digit);
-                Phase::Size
+                ChunkPhase::Size
             }
-            (Phase::Size | Phase::SizePadding, b' ' | b'\t') => Phase::SizePadding,
-            (Phase::Size | Phase::SizePadding, b';') => Phase::Extension,
-            (Phase::Size | Phase::SizePadding | Phase::Extension, b'\r') => Phase::SizeLineFeed,
-            (Phase::Extension, b'\t' | b' '..=b'~' | 0x80..) => Phase::Extension,
-            (Phase::SizeLineFeed, b'\n') => {
+            (ChunkPhase::Size | ChunkPhase::SizePadding, b' ' | b'\t') => ChunkPhase::SizePadding,
+            (ChunkPhase::Size | ChunkPhase::SizePadding, b';') => ChunkPhase::Extension,
+            (ChunkPhase::Size | ChunkPhase::SizePadding | ChunkPhase::Extension, b'\r') => {
+                ChunkPhase::SizeLineFeed
+            }
+            (ChunkPhase::Extension, b'\t' | b' '..=b'~' | 0x80..) => ChunkPhase::Extension,
+            (ChunkPhase::SizeLineFeed, b'\n') => {
                 self.line_bytes = 0;
                 self.phase = if self.size == 0 {
-                    Phase::Trailers
+                    ChunkPhase::Trailers
                 } else {
-                    Phase::Data
+                    ChunkPhase::Data
                 };
                 return Ok(());
             }
-            (Phase::DataCarriageReturn, b'\r') => {
-                self.phase = Phase::DataLineFeed;
+            (ChunkPhase::DataCarriageReturn, b'\r') => {
+                self.phase = ChunkPhase::DataLineFeed;
                 return Ok(());
             }
-            (Phase::DataLineFeed, b'\n') => {
-                self.phase = Phase::SizeStart;
+            (ChunkPhase::DataLineFeed, b'\n') => {
+                self.phase = ChunkPhase::SizeStart;
                 return Ok(());
             }
             _ => return Err(ReplyError::BadChunk),

@@ -206,7 +206,7 @@ type Fault = (TextFault, usize);
 
 /// What the header fields of a request say about its end, and that of its connection.
 #[derive(Default)]
-struct Said {
+struct StatedFields {
     content_length: Option<u64>,
     is_chunked: bool,
     has_coding: bool,
@@ -245,13 +245,13 @@ impl Scan<'_> {
         let mut kind = RequestKind::of_method(self.method()?);
         self.url()?;
         kind.is_http_1_0 = self.version()?;
-        let said = self.fields()?;
+        let stated = self.fields()?;
         let body_start = self.at;
-        if said.is_chunked {
+        if stated.is_chunked {
             self.chunks()?;
         } else {
             let left = (self.text.len() - self.at) as u64;
-            match said.content_length.unwrap_or(0) {
+            match stated.content_length.unwrap_or(0) {
                 bytes if bytes <= left => self.at += bytes as usize,
                 _ => return Err((TextFault::Incomplete, self.text.len())),
             }
@@ -260,7 +260,7 @@ impl Scan<'_> {
             range: from..self.at,
             body_start,
             kind,
-            closes: said.close || kind.is_http_1_0 && !said.keep_alive,
+            closes: stated.close || kind.is_http_1_0 && !stated.keep_alive,
         })
     }
 
@@ -355,19 +355,19 @@ impl Scan<'_> {
     }
 
     /// Header fields, with the empty line behind them.
-    fn fields(&mut self) -> Result<Said, Fault> {
-        let mut said = Said::default();
+    fn fields(&mut self) -> Result<StatedFields, Fault> {
+        let mut stated = StatedFields::default();
         while !matches!(self.peek()?, b'\r' | b'\n') {
-            self.field(&mut said)?;
+            self.field(&mut stated)?;
         }
         self.line_end(TextFault::Header)?;
-        if said.has_coding && said.content_length.is_some() {
+        if stated.has_coding && stated.content_length.is_some() {
             return Err((TextFault::UnexpectedContentLength, self.at));
         }
-        Ok(said)
+        Ok(stated)
     }
 
-    fn field(&mut self, said: &mut Said) -> Result<(), Fault> {
+    fn field(&mut self, stated: &mut StatedFields) -> Result<(), Fault> {
         let name_from = self.at;
         self.while_part(is_token_byte);
         let name_end = self.at;
@@ -385,7 +385,7 @@ impl Scan<'_> {
         }
         let value = &self.text[value_from..self.at];
         match name_end - name_from {
-            10 | 14 | 17 => said.add(&self.text[name_from..name_end], value, value_from)?,
+            10 | 14 | 17 => stated.add(&self.text[name_from..name_end], value, value_from)?,
             _ => {}
         }
         self.line_end(TextFault::Header)
@@ -420,7 +420,7 @@ impl Scan<'_> {
     }
 }
 
-impl Said {
+impl StatedFields {
     /// Takes a field whose value begins at `value_from`.
     fn add(&mut self, name: &[u8], value: &[u8], value_from: usize) -> Result<(), Fault> {
         if name.eq_ignore_ascii_case(b"connection") {

@@ -15,11 +15,11 @@ use crate::fields::request::{Field, Request, RequestError, fields, is_call};
 #[derive(Clone, Debug)]
 pub struct Template {
     /// Uses no dynamic table.
-    stateless: Form,
+    stateless: EncodedHead,
     /// Inserts fields into the server's dynamic table, which must have room for `table_bytes`.
-    inserting: Form,
+    inserting: EncodedHead,
     /// Refers to the fields that `inserting` left there.
-    indexed: Form,
+    indexed: EncodedHead,
     /// Size of those fields in the table; 0: there are none.
     table_bytes: u32,
     body: Box<[u8]>,
@@ -29,14 +29,14 @@ pub struct Template {
 
 /// A head in one of its encodings.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub(super) struct EncodedHead {
     /// The field block.
     pub(super) block: Vec<u8>,
     /// The block in frames, of stream 0.
     wire: Vec<u8>,
 }
 
-impl Form {
+impl EncodedHead {
     fn new(block: Vec<u8>, end_stream: bool) -> Self {
         let mut wire = Vec::new();
         frame::write_head(&mut wire, 0, &block, end_stream, PAYLOAD_BYTES);
@@ -158,9 +158,9 @@ impl Template {
             }
         }
         Self {
-            stateless: Form::new(stateless, end_stream),
-            inserting: Form::new(inserting, end_stream),
-            indexed: Form::new(indexed, end_stream),
+            stateless: EncodedHead::new(stateless, end_stream),
+            inserting: EncodedHead::new(inserting, end_stream),
+            indexed: EncodedHead::new(indexed, end_stream),
             table_bytes: table_bytes as u32,
             body: request.body.into(),
             is_head: request.method == "HEAD",
@@ -186,11 +186,11 @@ impl Template {
         size_of::<Self>() + heads.iter().sum::<usize>() + self.body.len()
     }
 
-    fn forms(&self) -> [&Form; 3] {
+    fn forms(&self) -> [&EncodedHead; 3] {
         [&self.stateless, &self.inserting, &self.indexed]
     }
 
-    fn bytes_with(&self, head: &Form) -> usize {
+    fn bytes_with(&self, head: &EncodedHead) -> usize {
         let frames = self.body.len().div_ceil(PAYLOAD_BYTES as usize);
         head.wire.len() + frames * HEADER_BYTES + self.body.len()
     }
@@ -198,7 +198,7 @@ impl Template {
     /// The head for a server whose table may have `table_bytes_max` bytes, and whether the fields
     /// are in it afterwards; `is_filled`: they are in it now.
     #[inline]
-    pub(super) fn form(&self, table_bytes_max: u32, is_filled: bool) -> (&Form, bool) {
+    pub(super) fn form(&self, table_bytes_max: u32, is_filled: bool) -> (&EncodedHead, bool) {
         if self.table_bytes == 0 || self.table_bytes > table_bytes_max {
             (&self.stateless, false)
         } else if is_filled {
@@ -238,7 +238,7 @@ mod tests {
     use crate::http1;
     use crate::test_support::{PLAIN, owned as headers};
 
-    fn decode(decoder: &mut Decoder<Bytes>, form: &Form) -> String {
+    fn decode(decoder: &mut Decoder<Bytes>, form: &EncodedHead) -> String {
         let mut fields = String::new();
         decoder
             .decode(&form.block, &mut Vec::new(), |(name, value), _| {

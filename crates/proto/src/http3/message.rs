@@ -40,7 +40,7 @@ enum Fault {
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum MessageStage {
     /// The type of a frame.
     #[default]
     Kind,
@@ -54,7 +54,7 @@ enum Stage {
     PassedOver(u64),
 }
 
-impl Stage {
+impl MessageStage {
     /// Within a payload of which so many bytes are to come, or behind it.
     #[inline]
     fn of_left(left: u64, payload: impl Fn(u64) -> Self) -> Self {
@@ -67,7 +67,7 @@ impl Stage {
 
 /// Which of the frames of a message may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+enum MessagePhase {
     /// HEADERS: a head.
     #[default]
     Head,
@@ -80,8 +80,8 @@ enum Phase {
 /// Reads the frames of one direction of a request stream.
 #[derive(Debug, Default)]
 struct MessageReader {
-    stage: Stage,
-    phase: Phase,
+    stage: MessageStage,
+    phase: MessagePhase,
     number: Pieces,
     /// Bytes of the current frame that were taken and are in no part.
     pending_bytes: u64,
@@ -104,13 +104,13 @@ impl MessageReader {
     /// Whether the next byte begins a frame.
     #[inline]
     fn is_between_frames(&self) -> bool {
-        self.stage == Stage::Kind && self.number.is_empty()
+        self.stage == MessageStage::Kind && self.number.is_empty()
     }
 
     /// The head that came last is an interim one: another follows.
     #[inline]
     fn expect_head(&mut self) {
-        self.phase = Phase::Head;
+        self.phase = MessagePhase::Head;
     }
 
     /// Takes bytes off `rest` up to the next part. `side`: who reads. `section_bytes_max`: bytes of
@@ -122,20 +122,20 @@ impl MessageReader {
         side: Side,
         section_bytes_max: u32,
     ) -> Result<Option<Part<'s>>, Fault> {
-        if !self.gathered.is_empty() && !matches!(self.stage, Stage::Fields(_)) {
+        if !self.gathered.is_empty() && !matches!(self.stage, MessageStage::Fields(_)) {
             self.gathered = Vec::new();
         }
         while !rest.is_empty() {
             match self.stage {
-                Stage::Kind => {
+                MessageStage::Kind => {
                     let Some(number) = self.take_number(rest) else {
                         return Ok(None);
                     };
                     let kind = Kind::of(number);
                     self.check(kind, side).map_err(Fault::Connection)?;
-                    self.stage = Stage::Length(kind);
+                    self.stage = MessageStage::Length(kind);
                 }
-                Stage::Length(kind) => {
+                MessageStage::Length(kind) => {
                     let Some(length) = self.take_number(rest) else {
                         return Ok(None);
                     };
@@ -155,29 +155,29 @@ impl MessageReader {
                                     wire_bytes,
                                 }));
                             }
-                            self.stage = Stage::Fields(length);
+                            self.stage = MessageStage::Fields(length);
                         }
                         Kind::Data => {
-                            self.stage = Stage::of_left(length, Stage::Data);
+                            self.stage = MessageStage::of_left(length, MessageStage::Data);
                             return Ok(Some(Part::DataHeader {
                                 payload_bytes: length,
                                 wire_bytes: std::mem::take(&mut self.pending_bytes),
                             }));
                         }
                         _ => {
-                            self.stage = Stage::of_left(length, Stage::PassedOver);
+                            self.stage = MessageStage::of_left(length, MessageStage::PassedOver);
                             let bytes = std::mem::take(&mut self.pending_bytes);
                             return Ok(Some(Part::PassedOver(bytes)));
                         }
                     }
                 }
-                Stage::Fields(left) => {
+                MessageStage::Fields(left) => {
                     let (piece, tail) = rest.split_at(rest.len().min(left));
                     *rest = tail;
                     self.gathered.extend_from_slice(piece);
                     self.pending_bytes += piece.len() as u64;
                     if piece.len() < left {
-                        self.stage = Stage::Fields(left - piece.len());
+                        self.stage = MessageStage::Fields(left - piece.len());
                         return Ok(None);
                     }
                     let (is_trailers, wire_bytes) = self.end_fields();
@@ -187,14 +187,14 @@ impl MessageReader {
                         wire_bytes,
                     }));
                 }
-                Stage::Data(left) => {
+                MessageStage::Data(left) => {
                     let (piece, left) = take_piece(rest, left);
-                    self.stage = Stage::of_left(left, Stage::Data);
+                    self.stage = MessageStage::of_left(left, MessageStage::Data);
                     return Ok(Some(Part::Data(piece)));
                 }
-                Stage::PassedOver(left) => {
+                MessageStage::PassedOver(left) => {
                     let (piece, left) = take_piece(rest, left);
-                    self.stage = Stage::of_left(left, Stage::PassedOver);
+                    self.stage = MessageStage::of_left(left, MessageStage::PassedOver);
                     return Ok(Some(Part::PassedOver(piece.len() as u64)));
                 }
             }
@@ -206,7 +206,7 @@ impl MessageReader {
     /// is an error (RFC 9114 section 7.1).
     fn end(&self) -> Result<bool, ConnectionError> {
         if self.is_between_frames() {
-            Ok(self.phase != Phase::Head)
+            Ok(self.phase != MessagePhase::Head)
         } else {
             Err(ConnectionError::FrameSize)
         }
@@ -223,12 +223,12 @@ impl MessageReader {
     /// A field section is whole: whether it is trailers, and the bytes of its frame.
     #[inline]
     fn end_fields(&mut self) -> (bool, u64) {
-        let is_trailers = self.phase == Phase::Content;
-        self.stage = Stage::Kind;
+        let is_trailers = self.phase == MessagePhase::Content;
+        self.stage = MessageStage::Kind;
         self.phase = if is_trailers {
-            Phase::End
+            MessagePhase::End
         } else {
-            Phase::Content
+            MessagePhase::Content
         };
         (is_trailers, std::mem::take(&mut self.pending_bytes))
     }
@@ -237,7 +237,8 @@ impl MessageReader {
     #[inline]
     fn check(&self, kind: Kind, side: Side) -> Result<(), ConnectionError> {
         match (kind, self.phase) {
-            (Kind::Headers, Phase::Head | Phase::Content) | (Kind::Data, Phase::Content) => Ok(()),
+            (Kind::Headers, MessagePhase::Head | MessagePhase::Content)
+            | (Kind::Data, MessagePhase::Content) => Ok(()),
             (Kind::Other(_), _) if !kind.is_of_http2() => Ok(()),
             // We sent no MAX_PUSH_ID (RFC 9114 section 7.2.5).
             (Kind::PushPromise, _) if side == Side::Client => Err(ConnectionError::Push),

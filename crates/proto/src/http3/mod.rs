@@ -26,9 +26,7 @@ pub use frame::Setting;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_http3, fuzz_qpack};
 pub use message::{RequestPart, RequestReader};
-pub use server::{
-    Connection as ServerConnection, Event as ServerEvent, Read as RequestRead, Received, Server,
-};
+pub use server::{Received, RequestRead, Server, ServerConnection, ServerEvent};
 pub use template::{Template, WorkerTemplate};
 
 pub use crate::fields::reply::{FailedCall, KnownHead, MalformedReply, Reply};

@@ -46,14 +46,13 @@ impl Default for PeerStream {
 
 /// What the next byte of the control stream belongs to. Bytes to come are those of the frame.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum ControlStage {
     Kind,
     Length(Kind),
     /// The identifier of a setting.
     SettingId {
         left_bytes: u64,
     },
-    /// Its value.
     SettingValue {
         id: u64,
         left_bytes: u64,
@@ -81,7 +80,7 @@ pub(super) struct Peer {
     has_decoder: bool,
 
     // The control stream.
-    stage: Stage,
+    stage: ControlStage,
     number: Pieces,
     /// Of each setting that may come once, a bit by its number.
     settings_seen: u8,
@@ -100,7 +99,7 @@ impl Peer {
             has_control: false,
             has_encoder: false,
             has_decoder: false,
-            stage: Stage::Kind,
+            stage: ControlStage::Kind,
             number: Pieces::default(),
             settings_seen: 0,
             has_settings: false,
@@ -188,74 +187,74 @@ impl Peer {
     fn control(&mut self, rest: &mut &[u8]) -> Result<Option<PeerEvent>, ConnectionError> {
         loop {
             match self.stage {
-                Stage::Kind => {
+                ControlStage::Kind => {
                     let Some(number) = self.number.take(rest) else {
                         return Ok(None);
                     };
                     let kind = Kind::of(number);
                     self.check(kind)?;
-                    self.stage = Stage::Length(kind);
+                    self.stage = ControlStage::Length(kind);
                 }
-                Stage::Length(kind) => {
+                ControlStage::Length(kind) => {
                     let Some(left_bytes) = self.number.take(rest) else {
                         return Ok(None);
                     };
                     self.stage = match kind {
-                        Kind::Settings => Stage::SettingId { left_bytes },
-                        Kind::Other(_) => Stage::PassedOver { left_bytes },
-                        _ => Stage::Number { kind, left_bytes },
+                        Kind::Settings => ControlStage::SettingId { left_bytes },
+                        Kind::Other(_) => ControlStage::PassedOver { left_bytes },
+                        _ => ControlStage::Number { kind, left_bytes },
                     };
                 }
-                Stage::SettingId { left_bytes: 0 } => {
-                    self.stage = Stage::Kind;
+                ControlStage::SettingId { left_bytes: 0 } => {
+                    self.stage = ControlStage::Kind;
                     self.has_settings = true;
                     return Ok(Some(PeerEvent::Settings));
                 }
-                Stage::SettingId { mut left_bytes } => {
+                ControlStage::SettingId { mut left_bytes } => {
                     let id = self.take_number(rest, &mut left_bytes)?;
                     self.stage = match id {
-                        Some(id) => Stage::SettingValue { id, left_bytes },
-                        None => Stage::SettingId { left_bytes },
+                        Some(id) => ControlStage::SettingValue { id, left_bytes },
+                        None => ControlStage::SettingId { left_bytes },
                     };
                     if id.is_none() {
                         return Ok(None);
                     }
                 }
-                Stage::SettingValue { id, mut left_bytes } => {
+                ControlStage::SettingValue { id, mut left_bytes } => {
                     // Without a dynamic table or large heads, none of the values matters here.
                     if self.take_number(rest, &mut left_bytes)?.is_none() {
-                        self.stage = Stage::SettingValue { id, left_bytes };
+                        self.stage = ControlStage::SettingValue { id, left_bytes };
                         return Ok(None);
                     }
                     self.take_setting(Setting::of(id))?;
-                    self.stage = Stage::SettingId { left_bytes };
+                    self.stage = ControlStage::SettingId { left_bytes };
                 }
-                Stage::Number {
+                ControlStage::Number {
                     kind,
                     mut left_bytes,
                 } => {
                     let number = self.take_number(rest, &mut left_bytes)?;
                     let Some(number) = number else {
-                        self.stage = Stage::Number { kind, left_bytes };
+                        self.stage = ControlStage::Number { kind, left_bytes };
                         return Ok(None);
                     };
                     if left_bytes > 0 {
                         return Err(ConnectionError::FrameSize);
                     }
-                    self.stage = Stage::Kind;
+                    self.stage = ControlStage::Kind;
                     if let event @ Some(_) = self.frame(kind, number)? {
                         return Ok(event);
                     }
                 }
-                Stage::PassedOver { left_bytes: 0 } => self.stage = Stage::Kind,
-                Stage::PassedOver { left_bytes } => {
+                ControlStage::PassedOver { left_bytes: 0 } => self.stage = ControlStage::Kind,
+                ControlStage::PassedOver { left_bytes } => {
                     if rest.is_empty() {
                         return Ok(None);
                     }
                     let taken = left_bytes.min(rest.len() as u64);
                     *rest = &rest[taken as usize..];
                     let left_bytes = left_bytes - taken;
-                    self.stage = Stage::PassedOver { left_bytes };
+                    self.stage = ControlStage::PassedOver { left_bytes };
                 }
             }
         }

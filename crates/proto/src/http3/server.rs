@@ -40,7 +40,7 @@ pub struct Server {
     endpoint: Endpoint,
     /// The instant 0.
     origin: Instant,
-    connections: Vec<Option<Box<Connection>>>,
+    connections: Vec<Option<Box<ServerConnection>>>,
     /// How many there are.
     open: u32,
     connections_max: u32,
@@ -112,13 +112,13 @@ impl Server {
             self.connections.resize_with(number + 1, || None);
         }
         let quic = quic::Connection::new(handle, inner, self.origin);
-        self.connections[number] = Some(Box::new(Connection::new(quic)));
+        self.connections[number] = Some(Box::new(ServerConnection::new(quic)));
         self.open += 1;
         Received::Begun(number as u32)
     }
 
     /// The connection of this number, while it lasts.
-    pub fn connection(&mut self, number: u32) -> Option<&mut Connection> {
+    pub fn connection(&mut self, number: u32) -> Option<&mut ServerConnection> {
         self.connections.get_mut(number as usize)?.as_deref_mut()
     }
 
@@ -182,7 +182,7 @@ impl Server {
 /// What happened on a connection. Streams are those that carry requests, by their numbers among
 /// them, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ServerEvent {
     /// The handshake is complete.
     Ready,
     /// Something of a request may have come on the stream, which may be a new one.
@@ -206,7 +206,7 @@ pub enum Event {
 
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum RequestRead {
     /// More is to come.
     More,
     /// It is complete.
@@ -219,7 +219,7 @@ pub enum Read {
 
 /// The server's side of one connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct ServerConnection {
     quic: quic::Connection,
     peer: PeerStreams,
     /// The stream on which the server tells of the connection, once the handshake is complete.
@@ -232,7 +232,7 @@ pub struct Connection {
     read_bytes: u64,
 }
 
-impl Connection {
+impl ServerConnection {
     fn new(quic: quic::Connection) -> Self {
         Self {
             quic,
@@ -254,12 +254,12 @@ impl Connection {
         &mut self,
         now_ns: u64,
         settings: &[(Setting, u64)],
-    ) -> Result<Option<Event>, Ended> {
+    ) -> Result<Option<ServerEvent>, Ended> {
         loop {
             if self.has_opened {
                 if let Some(id) = self.quic.inner.streams().accept(Dir::Bi) {
                     let stream = id.index();
-                    return Ok(Some(Event::Readable { stream }));
+                    return Ok(Some(ServerEvent::Readable { stream }));
                 }
                 self.has_opened = false;
             }
@@ -268,7 +268,7 @@ impl Connection {
             };
             match polled.map_err(Ended::Lost)? {
                 quinn_proto::Event::Connected if self.open_control(settings, now_ns)? => {
-                    return Ok(Some(Event::Ready));
+                    return Ok(Some(ServerEvent::Ready));
                 }
                 quinn_proto::Event::Stream(event) => {
                     if let event @ Some(_) = self.stream_event(event, now_ns)? {
@@ -300,36 +300,39 @@ impl Connection {
         head_bytes_max: u32,
         now_ns: u64,
         mut each: impl FnMut(RequestPart<'_>) -> Option<u64>,
-    ) -> Read {
+    ) -> RequestRead {
         let mut received = self.quic.inner.recv_stream(request_stream(stream));
         // One that was stopped is not read any more.
         let Ok(mut chunks) = received.read(true) else {
-            return Read::More;
+            return RequestRead::More;
         };
         let read = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     self.read_bytes += chunk.bytes.len() as u64;
                     if let Err(error) = take(reader, &chunk.bytes, head_bytes_max, &mut each) {
-                        break Read::Failed(error);
+                        break RequestRead::Failed(error);
                     }
                 }
-                Ok(None) => break reader.end().map_or_else(Read::Failed, |()| Read::Complete),
-                Err(ReadError::Blocked) => break Read::More,
-                Err(ReadError::Reset(_)) => break Read::Reset,
+                Ok(None) => {
+                    let end = reader.end();
+                    break end.map_or_else(RequestRead::Failed, |()| RequestRead::Complete);
+                }
+                Err(ReadError::Blocked) => break RequestRead::More,
+                Err(ReadError::Reset(_)) => break RequestRead::Reset,
             }
         };
         // What is to be sent is asked for in any case.
         let _ = chunks.finalize();
-        if let Read::Failed(RequestReadError::Connection(error)) = read {
+        if let RequestRead::Failed(RequestReadError::Connection(error)) = read {
             self.close(error.code().number(), error.to_string(), now_ns);
         }
         read
     }
 
     /// Writes what the client's windows take of a reply; gives how many bytes that is. Those that
-    /// nobody will read count as written. Where it is not all, [`Event::Writable`] says when more
-    /// is taken.
+    /// nobody will read count as written. Where it is not all, [`ServerEvent::Writable`] says when
+    /// more is taken.
     pub fn write(&mut self, stream: u64, bytes: &[u8]) -> usize {
         let mut stream = self.quic.inner.send_stream(request_stream(stream));
         let mut written = 0;
@@ -432,10 +435,14 @@ impl Connection {
         Ok(true)
     }
 
-    fn stream_event(&mut self, event: StreamEvent, now_ns: u64) -> Result<Option<Event>, Ended> {
+    fn stream_event(
+        &mut self,
+        event: StreamEvent,
+        now_ns: u64,
+    ) -> Result<Option<ServerEvent>, Ended> {
         Ok(match event {
             StreamEvent::Readable { id } if id.dir() == Dir::Bi => {
-                Some(Event::Readable { stream: id.index() })
+                Some(ServerEvent::Readable { stream: id.index() })
             }
             StreamEvent::Readable { id } => {
                 self.read_peer(id, now_ns)?;
@@ -453,14 +460,14 @@ impl Connection {
                 None
             }
             StreamEvent::Writable { id } if id.dir() == Dir::Bi => {
-                Some(Event::Writable { stream: id.index() })
+                Some(ServerEvent::Writable { stream: id.index() })
             }
             StreamEvent::Stopped { id, .. } if id.dir() == Dir::Uni => {
                 return Err(self.broken(ConnectionError::ClosedCriticalStream, now_ns));
             }
             StreamEvent::Stopped { id, error_code } => {
                 let _ = self.quic.inner.send_stream(id).reset(error_code);
-                Some(Event::Stopped {
+                Some(ServerEvent::Stopped {
                     stream: id.index(),
                     code: error_code.into_inner(),
                 })

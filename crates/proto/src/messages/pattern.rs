@@ -6,8 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::framing::{escape, unescape};
-use super::{Framing, Template};
+use super::escape::{escape, unescape};
 
 /// What `*` and `+` repeat at most.
 const REPEAT_MOST: u32 = 16;
@@ -23,12 +22,12 @@ const PARTS_MAX: u32 = 10_000;
 pub struct TextPattern {
     /// The pattern as it was typed.
     text: String,
-    part: Part,
+    part: TextPart,
     bytes_max: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TextPart {
     Bytes(Vec<u8>),
     /// One of these bytes.
     Class(Vec<u8>),
@@ -128,7 +127,7 @@ impl fmt::Display for TextPattern {
     }
 }
 
-impl Part {
+impl TextPart {
     fn bytes_max(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -195,7 +194,7 @@ impl Parser<'_> {
         is_next
     }
 
-    fn one_of(&mut self, depth: u32) -> Result<Part, TextPatternError> {
+    fn one_of(&mut self, depth: u32) -> Result<TextPart, TextPatternError> {
         if depth > DEPTH_MAX {
             return Err(TextPatternError::TooLarge);
         }
@@ -205,12 +204,12 @@ impl Parser<'_> {
         }
         match choices.len() {
             1 => Ok(choices.remove(0)),
-            _ => Ok(Part::OneOf(choices)),
+            _ => Ok(TextPart::OneOf(choices)),
         }
     }
 
-    fn all(&mut self, depth: u32) -> Result<Part, TextPatternError> {
-        let mut parts: Vec<Part> = Vec::new();
+    fn all(&mut self, depth: u32) -> Result<TextPart, TextPatternError> {
+        let mut parts: Vec<TextPart> = Vec::new();
         while let Some(byte) = self.peek() {
             let part = match byte {
                 b'|' | b')' | b'}' => break,
@@ -230,7 +229,7 @@ impl Parser<'_> {
                 b']' | b'?' | b'*' | b'+' | b'{' => return Err(TextPatternError::Misplaced),
                 byte => {
                     self.at += 1;
-                    Part::Bytes(vec![byte])
+                    TextPart::Bytes(vec![byte])
                 }
             };
             self.parts += 1;
@@ -238,11 +237,11 @@ impl Parser<'_> {
                 return Err(TextPatternError::TooLarge);
             }
             match (self.repeated()?, part, parts.last_mut()) {
-                (None, Part::Bytes(more), Some(Part::Bytes(bytes))) => bytes.extend(more),
+                (None, TextPart::Bytes(more), Some(TextPart::Bytes(bytes))) => bytes.extend(more),
                 (None, part, _) => parts.push(part),
                 // Nothing would be repeated at length.
                 (Some(_), part, _) if part.bytes_max() == 0 => return Err(TextPatternError::Empty),
-                (Some((least, most)), part, _) => parts.push(Part::Repeated {
+                (Some((least, most)), part, _) => parts.push(TextPart::Repeated {
                     part: Box::new(part),
                     least,
                     most,
@@ -252,7 +251,7 @@ impl Parser<'_> {
         match parts.len() {
             0 => Err(TextPatternError::Empty),
             1 => Ok(parts.remove(0)),
-            _ => Ok(Part::All(parts)),
+            _ => Ok(TextPart::All(parts)),
         }
     }
 
@@ -283,7 +282,7 @@ impl Parser<'_> {
         Ok(Some(times))
     }
 
-    fn class(&mut self) -> Result<Part, TextPatternError> {
+    fn class(&mut self) -> Result<TextPart, TextPatternError> {
         self.at += 1;
         let mut bytes: Vec<u8> = Vec::new();
         loop {
@@ -310,7 +309,7 @@ impl Parser<'_> {
         }
         match bytes.len() {
             0 => Err(TextPatternError::Misplaced),
-            _ => Ok(Part::Class(bytes)),
+            _ => Ok(TextPart::Class(bytes)),
         }
     }
 }
@@ -396,27 +395,6 @@ fn extended(pattern: &[u8], borders: &[u16], matched: u16, byte: u8) -> u16 {
     }
     (matched + usize::from(pattern[matched] == byte)) as u16
 }
-
-/// Stores a type as its text, and reads it from that.
-macro_rules! stored_as_text {
-    ($($type:ident),*) => {$(
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
-            }
-        }
-
-    )*};
-}
-
-stored_as_text!(Framing, Pattern, Template);
 
 #[cfg(test)]
 mod tests {

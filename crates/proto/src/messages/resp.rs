@@ -108,7 +108,6 @@ enum Sign {
     None,
     /// A minus: no value is there.
     Minus,
-    /// A digit.
     Digit,
     /// A question mark: the length is unknown.
     Unknown,

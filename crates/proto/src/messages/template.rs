@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::framing::{EscapeError, escape, escaped};
+use super::escape::{EscapeError, escape, escaped};
 use super::pattern::{TextPattern, TextPatternError};
 use crate::holes::next_random;
 

@@ -8,40 +8,6 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 use thiserror::Error;
 
-use super::provider::{Version, cipher_suite_names, group_names};
-
-/// Why a side cannot be set up.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
-    /// The server name is neither a host name nor an IP address.
-    #[error("{0:?} is neither a host name nor an IP address")]
-    ServerName(String),
-    /// None of the roots is a certificate that can be trusted.
-    #[error("there is no certificate to trust among the roots")]
-    NoRoots,
-    /// No cipher suite of this name is known.
-    #[error(
-        "cipher suite {0:?} is not known; known are {known}",
-        known = listed(cipher_suite_names())
-    )]
-    CipherSuite(String),
-    /// No key exchange group of this name is known.
-    #[error("group {0:?} is not known; known are {known}", known = listed(group_names()))]
-    Group(String),
-    /// The oldest version is newer than the newest.
-    #[error("{} is newer than {}", .0.as_str(), .1.as_str())]
-    Versions(Version, Version),
-    /// No version has both a cipher suite and a group.
-    #[error(
-        "no version of TLS that is asked for has one of the cipher suites and one of the groups \
-         that are asked for"
-    )]
-    NothingLeft,
-    /// A certificate or its key cannot be used.
-    #[error("certificate or key cannot be used: {0}")]
-    Identity(String),
-}
-
 /// Why a session failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TlsError {
@@ -114,10 +80,6 @@ fn snake_case(camel: &str) -> String {
         snake.push(character.to_ascii_lowercase());
     }
     snake
-}
-
-fn listed(names: impl Iterator<Item = &'static str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Names of a certificate shown in words at most.

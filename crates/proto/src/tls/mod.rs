@@ -11,8 +11,8 @@ mod sides;
 #[cfg(test)]
 mod tests;
 
-pub use error::{CertificateFault, CertificateObjection, ConfigError, TlsError, is_encrypted_key};
-pub use provider::{Version, cipher_suite_names, group_names};
+pub use error::{CertificateFault, CertificateObjection, TlsError, is_encrypted_key};
+pub use provider::{ConfigError, Version, cipher_suite_names, group_names};
 pub use session::{Negotiated, Scratch, Session};
 pub use sides::{ClientOptions, ClientSide, ServerOptions, ServerSide};
 

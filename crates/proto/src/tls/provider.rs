@@ -1,5 +1,5 @@
-//! The versions, cipher suites and key exchange groups that one side offers, and their names in the
-//! IANA registries.
+//! The versions, cipher suites and key exchange groups that one side offers, their names in the
+//! IANA registries, and why a side cannot be set up.
 
 use std::sync::LazyLock;
 
@@ -10,8 +10,7 @@ use rustls::{
     Tls12CipherSuite, version,
 };
 use serde::{Deserialize, Serialize};
-
-use super::error::ConfigError;
+use thiserror::Error;
 
 /// Groups offered unless others are asked for: those without a post-quantum part, which costs time
 /// and bytes that few servers spend.
@@ -113,6 +112,42 @@ fn find_cipher_suite(name: &str) -> Result<SupportedCipherSuite, ConfigError> {
 fn find_group(name: &str) -> Result<&'static dyn SupportedKxGroup, ConfigError> {
     find(ALL_KX_GROUPS, name, |group| group_name(group.name()))
         .ok_or_else(|| ConfigError::Group(name.to_owned()))
+}
+
+/// Why a side cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// The server name is neither a host name nor an IP address.
+    #[error("{0:?} is neither a host name nor an IP address")]
+    ServerName(String),
+    /// None of the roots is a certificate that can be trusted.
+    #[error("there is no certificate to trust among the roots")]
+    NoRoots,
+    /// No cipher suite of this name is known.
+    #[error(
+        "cipher suite {0:?} is not known; known are {known}",
+        known = listed(cipher_suite_names())
+    )]
+    CipherSuite(String),
+    /// No key exchange group of this name is known.
+    #[error("group {0:?} is not known; known are {known}", known = listed(group_names()))]
+    Group(String),
+    /// The oldest version is newer than the newest.
+    #[error("{} is newer than {}", .0.as_str(), .1.as_str())]
+    Versions(Version, Version),
+    /// No version has both a cipher suite and a group.
+    #[error(
+        "no version of TLS that is asked for has one of the cipher suites and one of the groups \
+         that are asked for"
+    )]
+    NothingLeft,
+    /// A certificate or its key cannot be used.
+    #[error("certificate or key cannot be used: {0}")]
+    Identity(String),
+}
+
+fn listed(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A version of TLS, oldest first.

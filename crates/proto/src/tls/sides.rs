@@ -19,8 +19,8 @@ use rustls::{
     RootCertStore, ServerConfig, SignatureScheme,
 };
 
-use super::error::{ConfigError, SelfSigned, is_authority, is_self_signed};
-use super::provider::{self, Version};
+use super::error::{SelfSigned, is_authority, is_self_signed};
+use super::provider::{self, ConfigError, Version};
 
 /// How clients speak TLS.
 #[derive(Debug)]

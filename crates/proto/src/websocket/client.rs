@@ -9,7 +9,7 @@ use super::frame::{
     ClientError, CloseCode, Fault, HandshakeError, MaskKey, OfferError, Opcode, put_close,
     put_frame,
 };
-use super::reader::{Event, Kind, Piece, Progress, Reader, Rules, Side};
+use super::reader::{FrameEvent, Kind, Piece, ReadProgress, Reader, Rules, Side};
 use crate::Limits;
 use crate::field_value::{is_token_byte, list};
 use crate::http1::{Gathered, ReplyError, Request, head_fields, head_status};
@@ -60,8 +60,8 @@ pub enum ClientEvent {
 /// Every byte received is accounted for: it is one of a message that was given out, of the
 /// [overhead](Self::take_overhead), or [pending](Self::pending_bytes).
 #[derive(Debug, Default)]
-pub struct Client {
-    stage: Stage,
+pub struct WebSocketClient {
+    stage: ClientStage,
     reader: Reader,
     /// A Close frame was written.
     has_closed: bool,
@@ -71,7 +71,7 @@ pub struct Client {
 }
 
 #[derive(Debug, Default)]
-enum Stage {
+enum ClientStage {
     #[default]
     Down,
     Offered(Box<Awaited>),
@@ -80,12 +80,12 @@ enum Stage {
     Closed,
 }
 
-impl Client {
+impl WebSocketClient {
     /// The connection was made: writes the upgrade, whose key is made from `nonce`, which is to be
     /// random.
     pub fn open(&mut self, offer: &Offer, nonce: [u8; 16], out: &mut Vec<u8>) {
         *self = Self {
-            stage: Stage::Offered(Box::new(offer.put(nonce, out))),
+            stage: ClientStage::Offered(Box::new(offer.put(nonce, out))),
             ..Self::default()
         };
     }
@@ -105,28 +105,28 @@ impl Client {
         key: MaskKey,
         out: &mut Vec<u8>,
         data: impl FnMut(Piece<'_>),
-    ) -> Result<Progress<ClientEvent>, ClientError> {
+    ) -> Result<ReadProgress<ClientEvent>, ClientError> {
         match &mut self.stage {
-            Stage::Open => {}
-            Stage::Offered(awaited) => {
+            ClientStage::Open => {}
+            ClientStage::Offered(awaited) => {
                 let before = self.answer_bytes;
                 self.answer_bytes += bytes.len() as u64;
                 let (consumed, is_open) =
                     awaited.receive(bytes, settings.offer, settings.limits)?;
                 if is_open {
-                    self.stage = Stage::Open;
+                    self.stage = ClientStage::Open;
                     self.answer_bytes = 0;
                     self.overhead_bytes += before + consumed as u64;
                 }
-                return Ok(Progress {
+                return Ok(ReadProgress {
                     consumed,
                     event: is_open.then_some(ClientEvent::Open),
                 });
             }
             // Nothing is to come, and what does has no meaning (RFC 6455 section 5.5.1).
-            Stage::Down | Stage::Closed => {
+            ClientStage::Down | ClientStage::Closed => {
                 self.overhead_bytes += bytes.len() as u64;
-                return Ok(Progress {
+                return Ok(ReadProgress {
                     consumed: bytes.len(),
                     event: None,
                 });
@@ -136,16 +136,16 @@ impl Client {
             .reader
             .receive(bytes, RULES, data)
             .map_err(|fault| self.refuse(fault, key, out))?;
-        Ok(Progress {
+        Ok(ReadProgress {
             consumed: progress.consumed,
             event: progress.event.map(|event| self.answer(event, key, out)),
         })
     }
 
     #[inline]
-    fn answer(&mut self, event: Event, key: MaskKey, out: &mut Vec<u8>) -> ClientEvent {
+    fn answer(&mut self, event: FrameEvent, key: MaskKey, out: &mut Vec<u8>) -> ClientEvent {
         match event {
-            Event::Message {
+            FrameEvent::Message {
                 kind,
                 payload_bytes,
                 wire_bytes,
@@ -154,21 +154,21 @@ impl Client {
                 payload_bytes,
                 wire_bytes,
             },
-            Event::Ping { wire_bytes } => {
+            FrameEvent::Ping { wire_bytes } => {
                 self.overhead_bytes += wire_bytes;
                 if !self.has_closed {
                     put_frame(out, Opcode::Pong, self.reader.control_payload(), Some(key));
                 }
                 ClientEvent::Ping
             }
-            Event::Pong { wire_bytes } => {
+            FrameEvent::Pong { wire_bytes } => {
                 self.overhead_bytes += wire_bytes;
                 ClientEvent::Pong
             }
-            Event::Close { code, wire_bytes } => {
+            FrameEvent::Close { code, wire_bytes } => {
                 self.overhead_bytes += wire_bytes;
                 self.close(code, key, out);
-                self.stage = Stage::Closed;
+                self.stage = ClientStage::Closed;
                 ClientEvent::Closed { code }
             }
         }
@@ -218,7 +218,7 @@ impl Client {
     /// Whether messages may be sent: the server agreed, and nobody closed.
     #[inline]
     pub fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open) && !self.has_closed
+        matches!(self.stage, ClientStage::Open) && !self.has_closed
     }
 
     /// Whether a message has begun that is not complete.

@@ -228,10 +228,10 @@ pub enum HandshakeError {
     /// The answer has another status than 101.
     #[error(
         "the server answers the upgrade with status {status} in place of 101{}",
-        told(location)
+        and_names(location)
     )]
     Refused {
-        /// Which.
+        /// The status.
         status: u16,
         /// Where the server sends the client (`Location`); absent where it names no other place.
         location: Option<String>,
@@ -253,7 +253,7 @@ pub enum HandshakeError {
     NoSubprotocol,
 }
 
-fn told(location: &Option<String>) -> String {
+fn and_names(location: &Option<String>) -> String {
     let place = location
         .as_ref()
         .map(|place| format!(", and names `{place}`"));

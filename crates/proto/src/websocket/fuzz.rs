@@ -2,15 +2,15 @@
 //! and for the tests.
 
 use super::frame::{Opcode, mask, put_frame};
-use super::reader::{Event, Reader, Rules, Side};
-use super::{Client, ClientEvent, Fault, Offer, Settings};
+use super::reader::{FrameEvent, Reader, Rules, Side};
+use super::{ClientEvent, Fault, Offer, Settings, WebSocketClient};
 use crate::Limits;
 
 /// What a reader gave until its bytes were used up, or a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// Each with the payload of the message or control frame.
-    pub(super) events: Vec<(Event, Vec<u8>)>,
+    pub(super) events: Vec<(FrameEvent, Vec<u8>)>,
     pub(super) ending: Result<(), Fault>,
     pub(super) pending_bytes: u64,
 }
@@ -44,16 +44,16 @@ pub(super) fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, rules: Rules)
             piece = &piece[progress.consumed..];
             settled += match progress.event {
                 Some(
-                    Event::Message { wire_bytes, .. }
-                    | Event::Ping { wire_bytes }
-                    | Event::Pong { wire_bytes }
-                    | Event::Close { wire_bytes, .. },
+                    FrameEvent::Message { wire_bytes, .. }
+                    | FrameEvent::Ping { wire_bytes }
+                    | FrameEvent::Pong { wire_bytes }
+                    | FrameEvent::Close { wire_bytes, .. },
                 ) => wire_bytes,
                 None => 0,
             };
             assert_eq!(received, settled + reader.pending_bytes());
             match progress.event {
-                Some(event @ Event::Message { payload_bytes, .. }) => {
+                Some(event @ FrameEvent::Message { payload_bytes, .. }) => {
                     assert_eq!(payload.len() as u64, payload_bytes);
                     assert!(!reader.is_in_message());
                     events.push((event, std::mem::take(&mut payload)));
@@ -116,7 +116,7 @@ fn talk(bytes: &[u8], expected: &Outcome) {
         offer: &offer,
         limits: &limits,
     };
-    let (mut client, mut out) = (Client::default(), Vec::new());
+    let (mut client, mut out) = (WebSocketClient::default(), Vec::new());
     client.open(&offer, [7; 16], &mut out);
     let answer = answer_to(&out);
     out.clear();
@@ -134,14 +134,14 @@ fn talk(bytes: &[u8], expected: &Outcome) {
         let progress = progress.expect("the reader takes it");
         rest = &rest[progress.consumed..];
         match (event, progress.event) {
-            (Event::Message { wire_bytes, .. }, Some(ClientEvent::Message { .. })) => {
+            (FrameEvent::Message { wire_bytes, .. }, Some(ClientEvent::Message { .. })) => {
                 message_bytes += wire_bytes;
             }
-            (Event::Ping { .. }, Some(ClientEvent::Ping)) => {
+            (FrameEvent::Ping { .. }, Some(ClientEvent::Ping)) => {
                 put_frame(&mut answered, Opcode::Pong, payload, Some(key));
             }
-            (Event::Pong { .. }, Some(ClientEvent::Pong)) => {}
-            (Event::Close { code, .. }, Some(ClientEvent::Closed { code: given })) => {
+            (FrameEvent::Pong { .. }, Some(ClientEvent::Pong)) => {}
+            (FrameEvent::Close { code, .. }, Some(ClientEvent::Closed { code: given })) => {
                 assert_eq!(*code, given);
                 let payload = &payload[..payload.len().min(2)];
                 put_frame(&mut answered, Opcode::Close, payload, Some(key));

@@ -56,7 +56,7 @@ pub struct Piece<'a> {
 
 /// What a peer sent. Bytes on the wire include the heads of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum FrameEvent {
     /// A message is complete.
     Message {
         /// What it is.
@@ -85,10 +85,10 @@ pub enum Event {
     },
 }
 
-/// What [`Reader::receive`] did, or that of a [client](super::Client).
+/// What [`Reader::receive`] did, or that of a [client](super::WebSocketClient).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Progress<E = Event> {
+pub struct ReadProgress<E = FrameEvent> {
     /// Bytes taken. Without an event: all of them.
     pub consumed: usize,
     /// What the last of these bytes completed.
@@ -107,7 +107,7 @@ pub struct Progress<E = Event> {
 pub struct Reader {
     head: [u8; HEAD_BYTES_MAX],
     head_length: u8,
-    stage: Stage,
+    stage: ReaderStage,
     /// The message that is not complete.
     message: Option<Kind>,
     utf8: Utf8,
@@ -121,7 +121,7 @@ pub struct Reader {
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default)]
-enum Stage {
+enum ReaderStage {
     #[default]
     Head,
     Payload(Frame),
@@ -161,12 +161,12 @@ impl Reader {
         bytes: &[u8],
         rules: Rules,
         mut data: impl FnMut(Piece<'_>),
-    ) -> Result<Progress, Fault> {
+    ) -> Result<ReadProgress, Fault> {
         let earlier = self.pending_bytes();
         let received = self.receive_frames(bytes, rules, &mut data);
         if let Err(fault) = received {
             *self = Self {
-                stage: Stage::Failed(fault),
+                stage: ReaderStage::Failed(fault),
                 frame_wire_bytes: earlier + bytes.len() as u64,
                 ..Self::default()
             };
@@ -179,13 +179,13 @@ impl Reader {
         bytes: &[u8],
         rules: Rules,
         data: &mut impl FnMut(Piece<'_>),
-    ) -> Result<Progress, Fault> {
+    ) -> Result<ReadProgress, Fault> {
         let mut consumed = 0;
         loop {
             let frame = match self.stage {
-                Stage::Head => {
+                ReaderStage::Head => {
                     let Some(&byte) = bytes.get(consumed) else {
-                        return Ok(Progress {
+                        return Ok(ReadProgress {
                             consumed,
                             event: None,
                         });
@@ -196,19 +196,19 @@ impl Reader {
                     };
                     frame
                 }
-                Stage::Payload(frame) => frame,
-                Stage::Failed(fault) => return Err(fault),
+                ReaderStage::Payload(frame) => frame,
+                ReaderStage::Failed(fault) => return Err(fault),
             };
             let rest = &bytes[consumed..];
             let taken = usize::try_from(frame.left).map_or(rest.len(), |left| left.min(rest.len()));
             consumed += taken;
             let event = self.receive_payload(frame, &rest[..taken], rules, data)?;
             if event.is_some() {
-                return Ok(Progress { consumed, event });
+                return Ok(ReadProgress { consumed, event });
             }
-            if matches!(self.stage, Stage::Payload(_)) {
+            if matches!(self.stage, ReaderStage::Payload(_)) {
                 // More is to come of this frame.
-                return Ok(Progress { consumed, event });
+                return Ok(ReadProgress { consumed, event });
             }
         }
     }
@@ -323,7 +323,7 @@ impl Reader {
         } else {
             self.message_wire_bytes += std::mem::take(&mut self.frame_wire_bytes);
         }
-        self.stage = Stage::Payload(frame);
+        self.stage = ReaderStage::Payload(frame);
         frame
     }
 
@@ -335,7 +335,7 @@ impl Reader {
         bytes: &[u8],
         rules: Rules,
         data: &mut impl FnMut(Piece<'_>),
-    ) -> Result<Option<Event>, Fault> {
+    ) -> Result<Option<FrameEvent>, Fault> {
         frame.left -= bytes.len() as u64;
         match (frame.control, self.message) {
             (None, Some(kind)) => {
@@ -356,15 +356,15 @@ impl Reader {
         }
         frame.key = frame.key.map(|key| key_behind(key, bytes.len()));
         if frame.left > 0 {
-            self.stage = Stage::Payload(frame);
+            self.stage = ReaderStage::Payload(frame);
             return Ok(None);
         }
-        self.stage = Stage::Head;
+        self.stage = ReaderStage::Head;
         self.end_frame(frame, rules)
     }
 
     #[inline]
-    fn end_frame(&mut self, frame: Frame, rules: Rules) -> Result<Option<Event>, Fault> {
+    fn end_frame(&mut self, frame: Frame, rules: Rules) -> Result<Option<FrameEvent>, Fault> {
         let Some(opcode) = frame.control else {
             return Ok(match self.message {
                 Some(kind) if frame.is_final => {
@@ -372,7 +372,7 @@ impl Reader {
                         return Err(Fault::NotUtf8);
                     }
                     self.message = None;
-                    Some(Event::Message {
+                    Some(FrameEvent::Message {
                         kind,
                         payload_bytes: std::mem::take(&mut self.payload_bytes),
                         wire_bytes: std::mem::take(&mut self.message_wire_bytes),
@@ -382,14 +382,14 @@ impl Reader {
             });
         };
         let event = match opcode {
-            Opcode::Ping => Event::Ping {
+            Opcode::Ping => FrameEvent::Ping {
                 wire_bytes: self.frame_wire_bytes,
             },
-            Opcode::Close => Event::Close {
+            Opcode::Close => FrameEvent::Close {
                 code: read_close(self.control_payload())?,
                 wire_bytes: self.frame_wire_bytes,
             },
-            _ => Event::Pong {
+            _ => FrameEvent::Pong {
                 wire_bytes: self.frame_wire_bytes,
             },
         };
@@ -459,7 +459,7 @@ impl Reader {
     pub fn unread_bytes(&self, rules: Rules) -> u64 {
         let is_checked = rules.is_strict && self.message == Some(Kind::Text);
         match self.stage {
-            Stage::Payload(frame) if frame.control.is_none() && !is_checked => {
+            ReaderStage::Payload(frame) if frame.control.is_none() && !is_checked => {
                 frame.left.saturating_sub(1)
             }
             _ => 0,
@@ -469,7 +469,7 @@ impl Reader {
     /// Tells the reader that so many bytes came and were thrown away: at most
     /// [`unread_bytes`](Self::unread_bytes).
     pub fn discarded(&mut self, bytes: u64) {
-        if let Stage::Payload(frame) = &mut self.stage {
+        if let ReaderStage::Payload(frame) = &mut self.stage {
             debug_assert!(bytes < frame.left, "the last byte completes the frame");
             frame.left -= bytes;
             frame.key = frame.key.map(|key| key_behind(key, (bytes % 4) as usize));

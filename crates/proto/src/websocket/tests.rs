@@ -24,8 +24,8 @@ fn outcome(bytes: &[u8], rules: Rules) -> Outcome {
     })
 }
 
-fn message(kind: Kind, payload: &[u8], wire_bytes: u64) -> (Event, Vec<u8>) {
-    let event = Event::Message {
+fn message(kind: Kind, payload: &[u8], wire_bytes: u64) -> (FrameEvent, Vec<u8>) {
+    let event = FrameEvent::Message {
         kind,
         payload_bytes: payload.len() as u64,
         wire_bytes,
@@ -33,16 +33,16 @@ fn message(kind: Kind, payload: &[u8], wire_bytes: u64) -> (Event, Vec<u8>) {
     (event, payload.to_vec())
 }
 
-fn closed(number: Option<u16>, wire_bytes: u64, payload: &[u8]) -> (Event, Vec<u8>) {
+fn closed(number: Option<u16>, wire_bytes: u64, payload: &[u8]) -> (FrameEvent, Vec<u8>) {
     let code = number.and_then(CloseCode::of);
-    (Event::Close { code, wire_bytes }, payload.to_vec())
+    (FrameEvent::Close { code, wire_bytes }, payload.to_vec())
 }
 
 #[test]
 fn good_frames() {
     let ping = |payload: &[u8]| {
         let wire_bytes = 2 + payload.len() as u64;
-        (Event::Ping { wire_bytes }, payload.to_vec())
+        (FrameEvent::Ping { wire_bytes }, payload.to_vec())
     };
     let text = |payload: &[u8], wire_bytes| message(Kind::Text, payload, wire_bytes);
     let euro = text("€".as_bytes(), 9);
@@ -58,7 +58,7 @@ fn good_frames() {
             b"\x02\x01a\x89\x01x\x00\x00\x8a\x00\x80\x01b\x81\x00",
             vec![
                 ping(b"x"),
-                (Event::Pong { wire_bytes: 2 }, Vec::new()),
+                (FrameEvent::Pong { wire_bytes: 2 }, Vec::new()),
                 message(Kind::Binary, b"ab", 8),
                 text(b"", 2),
             ],
@@ -209,7 +209,7 @@ fn a_reason_is_cut_between_characters() {
         panic!("one");
     };
     let wire_bytes = 126;
-    assert_eq!(*event, Event::Close { code, wire_bytes });
+    assert_eq!(*event, FrameEvent::Close { code, wire_bytes });
     assert_eq!(payload[2..], *"ä".repeat(61).as_bytes());
 }
 
@@ -235,7 +235,7 @@ fn what_is_offered() {
     let names = ["chat".to_owned(), "v2.x".to_owned()];
     let offer = Offer::new("/a?b", "h:1", &headers, &names).expect("good");
     let mut out = Vec::new();
-    Client::default().open(&offer, *b"the sample nonce", &mut out);
+    WebSocketClient::default().open(&offer, *b"the sample nonce", &mut out);
     assert_eq!(out.len(), offer.bytes());
     let text = String::from_utf8(out).expect("text").replace("\r\n", "|");
     assert_eq!(
@@ -268,7 +268,7 @@ fn handshake<'a>(
     offer: &Offer,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Result<Option<ClientEvent>, ClientError> {
-    let (mut client, mut out) = (Client::default(), Vec::new());
+    let (mut client, mut out) = (WebSocketClient::default(), Vec::new());
     client.open(offer, [7; 16], &mut out);
     let limits = crate::Limits::default();
     let settings = Settings {
@@ -288,7 +288,7 @@ fn handshake<'a>(
 fn answer(replaced: &str, by: &str) -> Vec<u8> {
     let offer = Offer::new("/", "h", &[], &[]).expect("good");
     let mut out = Vec::new();
-    Client::default().open(&offer, [7; 16], &mut out);
+    WebSocketClient::default().open(&offer, [7; 16], &mut out);
     let text = String::from_utf8(answer_to(&out)).expect("text");
     assert!(text.contains(replaced), "{replaced}");
     text.replace(replaced, by).into_bytes()
@@ -365,8 +365,8 @@ fn an_upgrade_has_no_endless_answer() {
 }
 
 /// A client whose upgrade is answered.
-fn open_client(offer: &Offer, settings: Settings<'_>) -> Client {
-    let (mut client, mut out) = (Client::default(), Vec::new());
+fn open_client(offer: &Offer, settings: Settings<'_>) -> WebSocketClient {
+    let (mut client, mut out) = (WebSocketClient::default(), Vec::new());
     client.open(offer, [7; 16], &mut out);
     let answer = answer_to(&out);
     let progress = client.receive(&answer, settings, [0; 4], &mut out, |_| {});
@@ -388,7 +388,7 @@ fn a_client_answers_and_closes_once() {
     let mut out = Vec::new();
     let mut client = open_client(&offer, settings);
     assert!(client.is_open());
-    let mut receive = |client: &mut Client, bytes: &[u8]| {
+    let mut receive = |client: &mut WebSocketClient, bytes: &[u8]| {
         out.clear();
         let progress = client.receive(bytes, settings, key, &mut out, |_| {});
         (progress.map(|progress| progress.event), out.clone())
@@ -440,7 +440,11 @@ fn a_client_answers_and_closes_once() {
 
 #[test]
 fn idle_connections_are_small() {
-    assert!(size_of::<Client>() <= 144, "{}", size_of::<Client>());
+    assert!(
+        size_of::<WebSocketClient>() <= 144,
+        "{}",
+        size_of::<WebSocketClient>()
+    );
 }
 
 proptest! {
@@ -474,7 +478,7 @@ proptest! {
                     put_frame(&mut wire, Opcode::Ping, b"p", key);
                     let wire_bytes = (wire.len() - before) as u64;
                     pings += wire_bytes;
-                    expected.push((Event::Ping { wire_bytes }, b"p".to_vec()));
+                    expected.push((FrameEvent::Ping { wire_bytes }, b"p".to_vec()));
                 }
             }
             let wire_bytes = (wire.len() - start) as u64 - pings;

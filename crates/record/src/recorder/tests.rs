@@ -3,10 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    ArrivalCounts, FailureKind, Instants, MissingConnections, Parts, Population, ReplyOutcome,
-    StageRecord,
-};
+use crate::{ArrivalCounts, FailureKind, Instants, Parts, Population, ReplyOutcome, StageRecord};
 use brunt_load::Work;
 
 const START_NS: u64 = 500;
@@ -47,6 +44,11 @@ fn with_window(window: Window) -> Recorder {
     recorder
 }
 
+fn ended(recorder: Recorder, end_ns: u64) -> (WorkerRecord, Latencies) {
+    let recording = recorder.finish(end_ns);
+    (recording.record, recording.latencies)
+}
+
 #[test]
 fn a_request_that_is_sent_again_stays_one() {
     let mut recorder = with_window(window_of(START_NS, END_NS));
@@ -58,9 +60,7 @@ fn a_request_that_is_sent_again_stays_one() {
     recorder.sent(at(1_400), 1, 50);
     recorder.waited_to_be_sent_again(1_450, 1_600);
     recorder.censored(at(1_400), 1_600, 0);
-    let Recording {
-        record, latencies, ..
-    } = recorder.finish(END_NS);
+    let (record, latencies) = ended(recorder, END_NS);
     let tally = &record.tallies.measure;
     let sends = (tally.requests_sent, tally.sent_again, tally.sends());
     assert_eq!(sends, (2, 1, 3));
@@ -130,6 +130,18 @@ fn live_of(window: Option<Window>, changes: Changes<'_>, end_ns: u64) -> (LiveCo
     (record.live, record.series)
 }
 
+/// What is expected of eight connections that were asked for.
+fn of_eight(min: u32, max: u32, connection_ns: u64) -> LiveConnections {
+    LiveConnections {
+        asked: 8,
+        most: 8,
+        min,
+        max,
+        connection_ns,
+        ..LiveConnections::default()
+    }
+}
+
 #[test]
 fn live_connections_are_those_of_the_window() {
     let window = Some(window_of(100, 200));
@@ -150,19 +162,7 @@ fn live_connections_are_those_of_the_window() {
     ];
     for &(changes, min, max, connection_ns) in cases {
         let (live, series) = live_of(window, changes, 200);
-        let expected = LiveConnections {
-            asked: 8,
-            most: 8,
-            min,
-            max,
-            connection_ns,
-            not_begun_ns: 0,
-            blocked_ns: 0,
-            unopened_at_start: None,
-            missing: MissingConnections::default(),
-            at_end: None,
-        };
-        assert_eq!(live, expected, "{changes:?}");
+        assert_eq!(live, of_eight(min, max, connection_ns), "{changes:?}");
         assert_eq!(series.points.len(), 1, "{changes:?}");
         assert_eq!(
             (series.points[0].live_min, series.points[0].live_max),
@@ -207,22 +207,7 @@ fn of_the_wait_for_a_first_request_the_window_counts() {
 #[test]
 fn a_run_without_a_window_measures_nothing() {
     let (live, series) = live_of(None, &[(50, 1)], 1_000);
-    assert_eq!(
-        live,
-        LiveConnections {
-            asked: 8,
-            most: 8,
-            min: 1,
-            max: 1,
-            connection_ns: 0,
-            not_begun_ns: 0,
-            blocked_ns: 0,
-            unopened_at_start: None,
-            missing: MissingConnections::default(),
-            at_end: None,
-        }
-    );
-    assert_eq!(series, Series::default());
+    assert_eq!((live, series), (of_eight(1, 1, 0), Series::default()));
 }
 
 #[test]
@@ -304,9 +289,7 @@ fn what_is_planned_counts_from_its_planned_instant() {
         recorder.split(due_ns, parts);
         recorder.first_reply(due_ns, done_ns);
     }
-    let Recording {
-        record, latencies, ..
-    } = recorder.finish(2_000);
+    let (record, latencies) = ended(recorder, 2_000);
     let population = Population {
         issued: 1,
         recorded: 1,
@@ -386,9 +369,7 @@ fn handshakes_and_what_is_of_connections_count_in_their_phase() {
     }
     recorder.tally(1_999).goaways += 1;
     recorder.tally(2_000).goaways += 1;
-    let Recording {
-        record, latencies, ..
-    } = recorder.finish(2_000);
+    let (record, latencies) = ended(recorder, 2_000);
     let phases = [
         record.tallies.before,
         record.tallies.measure,
@@ -435,9 +416,7 @@ fn what_never_ended_has_a_lower_bound() {
         recorder.sent(at(1_400), 2, 160);
         recorder.request_failed(at(1_400), 2_400, FailureKind::TimedOut, 0);
         recorder.censored(at(1_400), 2_600, 0);
-        let Recording {
-            record, latencies, ..
-        } = recorder.finish(2_000);
+        let (record, latencies) = ended(recorder, 2_000);
         assert_eq!(record.arrivals, arrivals);
         assert_eq!(record.arrivals_all.planned, 4);
         // A connection that was skipped is no request.
@@ -462,9 +441,7 @@ fn what_warmup_leaves_in_flight_is_part_of_what_the_window_shows() {
         recorder.reply(at(900), 2_100, &answer(200, 0, 20, 0));
         recorder.request_failed(at(900), 2_200, FailureKind::Reset, 0);
         recorder.censored(at(900), 2_500, 0);
-        let Recording {
-            record, latencies, ..
-        } = recorder.finish(2_000);
+        let (record, latencies) = ended(recorder, 2_000);
         let carried_in = CarriedIn {
             in_flight: 5,
             answered: 1,
@@ -757,25 +734,19 @@ proptest! {
         let record = recording.record;
         let lifetime = record.tallies.lifetime();
 
-        prop_assert_eq!(
-            lifetime.requests_sent,
-            lifetime.replies.total()
-                + lifetime.failures.of_requests(Work::Requests)
-                + record.in_flight_at_end
-        );
-        prop_assert_eq!(
-            lifetime.bytes_received,
-            lifetime.reply_head_bytes
-                + lifetime.reply_body_bytes
-                + lifetime.discarded_bytes
-                + lifetime.overhead_bytes
-        );
-        prop_assert_eq!(lifetime.reply_head_bytes, head_total);
+        let ended = lifetime.replies.total() + lifetime.failures.of_requests(Work::Requests);
+        let replied_bytes = lifetime.reply_head_bytes + lifetime.reply_body_bytes;
+        let other_bytes = lifetime.discarded_bytes + lifetime.overhead_bytes;
         let population = record.population;
-        prop_assert_eq!(
-            population.issued,
-            population.recorded + population.failed + population.censored
-        );
+        let outcomes = population.recorded + population.failed + population.censored;
+        for (what, left, right) in [
+            ("requests", lifetime.requests_sent, ended + record.in_flight_at_end),
+            ("bytes", lifetime.bytes_received, replied_bytes + other_bytes),
+            ("heads", lifetime.reply_head_bytes, head_total),
+            ("the population", population.issued, outcomes),
+        ] {
+            prop_assert_eq!(left, right, "{}", what);
+        }
         let (arrivals, arrivals_all) = (record.arrivals, record.arrivals_all);
         for counts in [arrivals, arrivals_all] {
             prop_assert_eq!(
@@ -815,35 +786,29 @@ proptest! {
         } else {
             prop_assert!(latencies.stages.is_empty());
         }
-        prop_assert_eq!(latencies.intervals.count(), latencies.response.count());
-        prop_assert_eq!(latencies.connect.count(), lifetime.connections_opened);
-        prop_assert_eq!(latencies.tls.count(), lifetime.connections_opened);
-        prop_assert_eq!(
-            lifetime.handshakes_full + lifetime.handshakes_resumed,
-            lifetime.connections_opened
-        );
         let service = if is_planned { &latencies.service } else { &latencies.response };
-        prop_assert_eq!(latencies.first_byte.count(), service.count());
-        prop_assert_eq!(latencies.transfer.count(), service.count());
-        prop_assert_eq!(
-            latencies.first_byte.sum_ns() + latencies.transfer.sum_ns(),
-            service.sum_ns()
-        );
-        let points = &record.series.points;
+        let (first_byte, transfer) = (&latencies.first_byte, &latencies.transfer);
+        let opened = lifetime.connections_opened;
+        let handshakes = lifetime.handshakes_full + lifetime.handshakes_resumed;
         let measure = &record.tallies.measure;
-        prop_assert_eq!(
-            points.iter().map(|p| p.successes).sum::<u64>(),
-            measure.replies.successes()
-        );
-        prop_assert_eq!(points.iter().map(|p| p.errors).sum::<u64>(), measure.replies.errors());
-        prop_assert_eq!(
-            points.iter().map(|p| p.bytes_received).sum::<u64>(),
-            measure.bytes_received
-        );
-        prop_assert_eq!(
-            points.iter().map(|p| p.failures).sum::<u64>(),
-            measure.failures.iter().map(|(_, count)| count).sum::<u64>()
-        );
+        let failures: u64 = measure.failures.iter().map(|(_, count)| count).sum();
+        let points = &record.series.points;
+        let points = |of: fn(&SeriesPoint) -> u64| points.iter().map(of).sum::<u64>();
+        for (what, left, right) in [
+            ("intervals", latencies.intervals.count(), latencies.response.count()),
+            ("connections", latencies.connect.count(), opened),
+            ("TLS", latencies.tls.count(), opened),
+            ("handshakes", handshakes, opened),
+            ("first bytes", first_byte.count(), service.count()),
+            ("transfers", transfer.count(), service.count()),
+            ("service times", first_byte.sum_ns() + transfer.sum_ns(), service.sum_ns()),
+            ("successes over time", points(|point| point.successes), measure.replies.successes()),
+            ("errors over time", points(|point| point.errors), measure.replies.errors()),
+            ("bytes over time", points(|point| point.bytes_received), measure.bytes_received),
+            ("failures over time", points(|point| point.failures), failures),
+        ] {
+            prop_assert_eq!(left, right, "{}", what);
+        }
 
         if window_set {
             let window = window_of(START_NS, common_end_ns );

@@ -1,6 +1,6 @@
 //! For fuzzing, and for the tests: requests in pieces of any length.
 
-use super::request::{Found, KnownHead, Malformed, Reader, Request};
+use super::request::{KnownHead, Malformed, Request, RequestFound, RequestReader};
 
 /// Reads `data` as requests, at once and cut at every byte, and panics when the two differ.
 pub fn fuzz_requests(data: &[u8]) {
@@ -11,7 +11,7 @@ pub fn fuzz_requests(data: &[u8]) {
 
 /// Every request in `data`, arriving in pieces of `step` bytes, and how it ended.
 pub(super) fn read_all(data: &[u8], step: usize) -> (Vec<Request>, Result<(), Malformed>) {
-    let mut reader = Reader::default();
+    let mut reader = RequestReader::default();
     let mut known = KnownHead::default();
     let mut input = Vec::new();
     let mut requests = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn read_all(data: &[u8], step: usize) -> (Vec<Request>, Result<(), Ma
 }
 
 pub(super) fn read_more(
-    reader: &mut Reader,
+    reader: &mut RequestReader,
     known: &mut KnownHead,
     input: &mut Vec<u8>,
     requests: &mut Vec<Request>,
@@ -37,9 +37,9 @@ pub(super) fn read_more(
         let (taken, found) = reader.read(input, known)?;
         input.drain(..taken);
         match found {
-            Found::Request(request) => requests.push(request),
-            Found::ContinueWanted => {}
-            Found::Incomplete => return Ok(()),
+            RequestFound::Request(request) => requests.push(request),
+            RequestFound::ContinueWanted => {}
+            RequestFound::Incomplete => return Ok(()),
         }
     }
 }

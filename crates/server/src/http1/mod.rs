@@ -8,9 +8,11 @@ pub(crate) mod request;
 use brunt_proto::http1::head_fields;
 use brunt_proto::websocket::{accept_of, is_key};
 
-use self::reply::Stream;
-use self::request::{Body, Found, KnownHead, Reader, Request};
-use crate::answer::{After, Answer, Context, Finish, Reply, Says, Source, answer_to, interim};
+use self::reply::PendingReply;
+use self::request::{Body, KnownHead, Request, RequestFound, RequestReader};
+use crate::answer::{
+    After, Answer, BodySource, Context, FinalReply, Finish, Says, answer_to, interim,
+};
 use crate::batch::{Batch, Step};
 use crate::counters::WorkerCounters;
 use crate::listeners::Protocol;
@@ -21,7 +23,7 @@ use crate::route::{Method, Route};
 /// Reads requests from `input` and appends their answers to `batch`, until more input is needed,
 /// the batch is full, or an answer takes time. Also returns how much of the input was taken.
 pub(crate) fn answer_input(
-    reader: &mut Reader,
+    reader: &mut RequestReader,
     known: &mut KnownHead,
     input: &[u8],
     batch: &mut Batch,
@@ -34,9 +36,13 @@ pub(crate) fn answer_input(
                 let head = &input[taken..taken + length];
                 taken += length;
                 match found {
-                    Found::Request(request) => {
+                    RequestFound::Request(request) => {
                         let counters = context.counters;
                         counters.request(request.route, request.method, length as u64);
+                        if request.route == Route::Counters {
+                            // What this batch already holds belongs into the figures.
+                            counters.bytes_sent.add(batch.settle());
+                        }
                         if request.route == Route::WebSocket {
                             upgrade(head, &request, batch, counters)
                         } else {
@@ -45,17 +51,17 @@ pub(crate) fn answer_input(
                             write(answer, &request, batch, context)
                         }
                     }
-                    Found::ContinueWanted => {
+                    RequestFound::ContinueWanted => {
                         context.counters.replies_interim.add(1);
                         batch.bytes().extend_from_slice(CONTINUE);
                         Step::GoOn
                     }
-                    Found::Incomplete => return (taken, Step::Input),
+                    RequestFound::Incomplete => return (taken, Step::Input),
                 }
             }
             Err(error) => {
                 context.counters.requests_malformed.add(1);
-                let reply = Reply::text(400, format!("{error}\n"), Method::OTHER);
+                let reply = FinalReply::text(400, format!("{error}\n"), Method::OTHER);
                 write_reply(reply, &NOT_A_REQUEST, batch, context.counters)
             }
         };
@@ -88,7 +94,7 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
             batch.seal();
             step
         }
-        Answer::NullAt { at_ns } => Step::Stream(Stream::NullAt {
+        Answer::NullAt { at_ns } => Step::Reply(PendingReply::NullAt {
             at_ns,
             request: *request,
         }),
@@ -108,16 +114,8 @@ fn write(answer: Answer, request: &Request, batch: &mut Batch, context: &Context
         }
         Answer::Last => null(&last(request), batch, counters),
         Answer::Reply(reply) => write_reply(reply, request, batch, counters),
-        Answer::Counters => {
-            // What this batch already holds belongs into the figures.
-            counters.bytes_sent.add(batch.settle());
-            let reply = Reply::counters(context.shared, request.method);
-            let step = write_reply(reply, request, batch, counters);
-            batch.settle();
-            step
-        }
         Answer::Http10 { has_length } => http10(has_length, request, batch, counters),
-        Answer::Silence => Step::Stream(Stream::Silence),
+        Answer::Silence => Step::Reply(PendingReply::Silence),
         Answer::Raw(answer) => raw(answer, batch),
         Answer::End(after) => Step::End(after),
         // These are not among the answers of this protocol; nothing comes near them.
@@ -149,13 +147,13 @@ fn null(request: &Request, batch: &mut Batch, counters: &WorkerCounters) -> Step
 
 /// Appends a reply, or its beginning.
 fn write_reply(
-    reply: Reply,
+    reply: FinalReply,
     request: &Request,
     batch: &mut Batch,
     counters: &WorkerCounters,
 ) -> Step {
     reply.count(counters);
-    let Reply { status, says, body } = reply;
+    let FinalReply { status, says, body } = reply;
     if says == Says::Trailer && request.http10 {
         // RFC 9112 section 7: no chunks for HTTP/1.0, so the body ends with the connection.
         reply::write_head(batch.bytes(), &last(request), status, Says::Nothing);
@@ -164,23 +162,27 @@ fn write_reply(
     reply::write_head(batch.bytes(), request, status, says);
     let after = request.after();
     match (body.source, body.finish) {
-        (Source::Text { text, .. }, _) => {
+        (BodySource::Text { text, .. }, _) => {
             batch.bytes().extend_from_slice(text.as_bytes());
+            if !body.is_counted {
+                batch.settle();
+            }
             Step::End(after)
         }
         (source, Finish::End) => pattern(source.left(), after, batch),
         (source, Finish::Reset) => pattern(source.left(), After::Close, batch),
         (_, Finish::Trailers(end)) => {
-            let mut stream = Stream::Chunks {
+            let mut stream = PendingReply::Pattern {
                 position: 0,
                 end,
+                is_chunked: true,
                 after,
             };
             // The first chunk goes with the head; for a short body it is the only one.
             stream.step(0, batch, counters);
             match stream {
-                Stream::End(after) => Step::End(after),
-                stream => Step::Stream(stream),
+                PendingReply::End(after) => Step::End(after),
+                stream => Step::Reply(stream),
             }
         }
     }
@@ -192,9 +194,10 @@ fn pattern(end: u64, after: After, batch: &mut Batch) -> Step {
         pattern::write_pattern(batch.bytes(), 0, end);
         return Step::End(after);
     }
-    Step::Stream(Stream::Pattern {
+    Step::Reply(PendingReply::Pattern {
         position: 0,
         end,
+        is_chunked: false,
         after,
     })
 }
@@ -232,8 +235,8 @@ fn raw(answer: &'static RawAnswer, batch: &mut Batch) -> Step {
     match answer.ending {
         RawEnding::Close => Step::End(After::Close),
         RawEnding::GoOn => Step::GoOn,
-        RawEnding::Silence => Step::Stream(Stream::Silence),
-        RawEnding::Endless(_) => Step::Stream(Stream::Endless(answer)),
+        RawEnding::Silence => Step::Reply(PendingReply::Silence),
+        RawEnding::Endless(_) => Step::Reply(PendingReply::Endless(answer)),
     }
 }
 
@@ -262,7 +265,7 @@ fn upgrade(head: &[u8], request: &Request, batch: &mut Batch, counters: &WorkerC
         .filter(|key| is_key(key) && keys.next().is_none());
     let (Some(key), Some(route), Method::GET) = (key, messages_of(head), request.method) else {
         let text = "an upgrade is a GET with one Sec-WebSocket-Key of 16 bytes in base64\n";
-        let reply = Reply::text(400, text.to_owned(), request.method);
+        let reply = FinalReply::text(400, text.to_owned(), request.method);
         return write_reply(reply, request, batch, counters);
     };
     counters.reply(101);

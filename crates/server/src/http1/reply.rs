@@ -68,37 +68,20 @@ pub(crate) fn write_decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// The usual phrase of a status (RFC 9110 section 15); none for the unusual.
+/// The usual phrase of a status (RFC 9110 section 15), where routes beside `/status` answer with it
+/// or everybody knows it; a client does without one.
 fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
-        101 => "Switching Protocols",
         103 => "Early Hints",
         200 => "OK",
-        201 => "Created",
-        202 => "Accepted",
         204 => "No Content",
-        206 => "Partial Content",
-        301 => "Moved Permanently",
-        302 => "Found",
-        303 => "See Other",
-        304 => "Not Modified",
-        307 => "Temporary Redirect",
-        308 => "Permanent Redirect",
         400 => "Bad Request",
-        401 => "Unauthorized",
-        403 => "Forbidden",
         404 => "Not Found",
-        405 => "Method Not Allowed",
-        408 => "Request Timeout",
-        413 => "Content Too Large",
         426 => "Upgrade Required",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
-        501 => "Not Implemented",
-        502 => "Bad Gateway",
         503 => "Service Unavailable",
-        504 => "Gateway Timeout",
         _ => "",
     }
 }
@@ -108,19 +91,14 @@ const CHUNK_BYTES: u64 = 16 * 1024;
 
 /// The rest of a reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Stream {
+pub(crate) enum PendingReply {
     /// A null answer at an instant.
     NullAt { at_ns: u64, request: Request },
-    /// Bytes of the pattern.
+    /// Bytes of the pattern; in chunks, the last one of which has a trailer, or as they are.
     Pattern {
         position: u64,
         end: u64,
-        after: After,
-    },
-    /// Chunks of the pattern, then the last chunk with a trailer.
-    Chunks {
-        position: u64,
-        end: u64,
+        is_chunked: bool,
         after: After,
     },
     /// The rest of a raw answer that has no end.
@@ -131,7 +109,7 @@ pub(crate) enum Stream {
     End(After),
 }
 
-impl Stream {
+impl PendingReply {
     /// Goes on by one step, at `now_ns`; what is appended to `batch` is no more than it allows.
     pub(crate) fn step(
         &mut self,
@@ -153,22 +131,7 @@ impl Stream {
             Self::Pattern {
                 position,
                 end,
-                after,
-            } => {
-                let length = (*end - *position).min(batch.pattern_bytes_max());
-                if length == 0 {
-                    return Step::End(*after);
-                }
-                let start = pattern::pattern_start(*position);
-                *position += length;
-                Step::Pattern {
-                    start,
-                    end: start + length as u32,
-                }
-            }
-            Self::Chunks {
-                position,
-                end,
+                is_chunked: true,
                 after,
             } => {
                 let out = batch.bytes();
@@ -180,6 +143,23 @@ impl Stream {
                     *self = Self::End(*after);
                 }
                 Step::GoOn
+            }
+            Self::Pattern {
+                position,
+                end,
+                after,
+                ..
+            } => {
+                let length = (*end - *position).min(batch.pattern_bytes_max());
+                if length == 0 {
+                    return Step::End(*after);
+                }
+                let start = pattern::pattern_start(*position);
+                *position += length;
+                Step::Pattern {
+                    start,
+                    end: start + length as u32,
+                }
             }
             Self::Endless(answer) => {
                 answer.write_more(batch.bytes(), 0, piece_bytes_max);
@@ -215,12 +195,12 @@ mod tests {
 
     /// Runs a stream in virtual time. Gives its bytes, the instant of its end, and what comes after
     /// it.
-    fn run(stream: Stream) -> (Vec<u8>, u64, After) {
+    fn run(stream: PendingReply) -> (Vec<u8>, u64, After) {
         run_within(stream, usize::MAX)
     }
 
     /// Runs a stream in virtual time, with room for `grant_bytes` of output at a time.
-    fn run_within(mut stream: Stream, grant_bytes: usize) -> (Vec<u8>, u64, After) {
+    fn run_within(mut stream: PendingReply, grant_bytes: usize) -> (Vec<u8>, u64, After) {
         let counters = WorkerCounters::default();
         let payload = pattern::pattern_payload();
         let (mut now_ns, mut out) = (0, Vec::new());
@@ -254,18 +234,16 @@ mod tests {
         ] {
             let mut expected = Vec::new();
             pattern::write_pattern(&mut expected, 0, end);
-            let stream = Stream::Pattern {
+            let pattern = |is_chunked, after| PendingReply::Pattern {
                 position: 0,
                 end,
-                after: After::KeepOpen,
+                is_chunked,
+                after,
             };
-            assert_eq!(run(stream), (expected.clone(), 0, After::KeepOpen));
+            let whole = run(pattern(false, After::KeepOpen));
+            assert_eq!(whole, (expected.clone(), 0, After::KeepOpen));
             // Chunks, taken apart again.
-            let stream = Stream::Chunks {
-                position: 0,
-                end,
-                after: After::Close,
-            };
+            let stream = pattern(true, After::Close);
             let (chunks, _, after) = run(stream);
             for grant_bytes in [150, 10_000] {
                 assert!(run_within(stream, grant_bytes).0 == chunks, "{grant_bytes}");

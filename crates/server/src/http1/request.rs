@@ -3,6 +3,8 @@
 
 use std::mem::MaybeUninit;
 
+use brunt_proto::Limits;
+use brunt_proto::http1::{ChunkedReader, ReplyError};
 use httparse::Status;
 
 use crate::answer::After;
@@ -53,12 +55,12 @@ pub(crate) enum Malformed {
     #[error("a Transfer-Encoding other than chunked, or beside Content-Length, or in HTTP/1.0")]
     TransferEncoding,
     #[error(transparent)]
-    Body(#[from] BodyError),
+    Body(#[from] ReplyError),
 }
 
 /// What the reader found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RequestFound {
     /// A request, head and body complete.
     Request(Request),
     /// The client waits for 100 (Continue) before the body; given once per request.
@@ -69,14 +71,14 @@ pub(crate) enum Found {
 
 /// The state of reading one connection's requests. At its default between requests.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct RequestReader {
     /// The request whose body is being skipped.
     body: Option<(Request, BodySkip)>,
     /// Bytes of the unfinished head that were searched without finding its end.
     pub(super) looked_at: usize,
 }
 
-impl Reader {
+impl RequestReader {
     /// Whether no request has begun.
     pub(crate) fn is_idle(&self) -> bool {
         self.body.is_none() && self.looked_at == 0
@@ -93,7 +95,7 @@ impl Reader {
         &mut self,
         input: &[u8],
         known: &mut KnownHead,
-    ) -> Result<(usize, Found), Malformed> {
+    ) -> Result<(usize, RequestFound), Malformed> {
         let mut taken = 0;
         let mut head_is_new = false;
         if self.body.is_none() {
@@ -102,32 +104,33 @@ impl Reader {
                 self.looked_at = 0;
             }
             let Some((request, length)) = self.read_head(&input[taken..], known)? else {
-                return Ok((taken, Found::Incomplete));
+                return Ok((taken, RequestFound::Incomplete));
             };
             taken += length;
             if request.body == Body::Length(0) {
-                return Ok((taken, Found::Request(request)));
+                return Ok((taken, RequestFound::Request(request)));
             }
             self.body = Some((request, BodySkip::new(request.body)));
             head_is_new = true;
         }
         let Some((request, skip)) = &mut self.body else {
-            return Ok((taken, Found::Incomplete));
+            return Ok((taken, RequestFound::Incomplete));
         };
         let request = *request;
         let rest = &input[taken..];
-        taken += skip.skip(rest)?;
-        if skip.is_done() {
+        let (skipped, is_complete) = skip.skip(rest)?;
+        taken += skipped;
+        if is_complete {
             self.body = None;
-            return Ok((taken, Found::Request(request)));
+            return Ok((taken, RequestFound::Request(request)));
         }
         let waits = request.expects_continue && head_is_new && rest.is_empty();
         Ok((
             taken,
             if waits {
-                Found::ContinueWanted
+                RequestFound::ContinueWanted
             } else {
-                Found::Incomplete
+                RequestFound::Incomplete
             },
         ))
     }
@@ -301,32 +304,12 @@ pub(crate) enum Body {
     Chunked,
 }
 
-/// The most bytes of a line with the size of a chunk, and of trailers.
-const LINE_BYTES_MAX: usize = 4 * 1024;
-
-/// Why a chunked body cannot be read (RFC 9112 section 7.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BodyError {
-    #[error("bad chunk size")]
-    ChunkSize,
-    #[error("a chunk does not end where its size says")]
-    ChunkEnd,
-    #[error("malformed trailers: {0}")]
-    Trailers(httparse::Error),
-    #[error("chunk extensions or trailers beyond {LINE_BYTES_MAX} bytes")]
-    TooLong,
-}
-
 /// What of a body is to come next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum BodySkip {
-    /// So many bytes, then the body is complete.
+    /// So many bytes.
     Length(u64),
-    /// The line with the size of a chunk.
-    Size,
-    /// So many bytes of a chunk, then a line end.
-    Chunk(u64),
-    Trailers,
+    Chunks(ChunkedReader),
 }
 
 impl BodySkip {
@@ -334,64 +317,24 @@ impl BodySkip {
     fn new(body: Body) -> Self {
         match body {
             Body::Length(length) => Self::Length(length),
-            Body::Chunked => Self::Size,
+            Body::Chunked => Self::Chunks(ChunkedReader::default()),
         }
     }
 
-    /// Whether the body is complete.
-    fn is_done(self) -> bool {
-        self == Self::Length(0)
-    }
-
-    /// Takes as much of `input` as belongs to the body, without a line that is not complete, and
-    /// returns how much that was.
-    fn skip(&mut self, input: &[u8]) -> Result<usize, BodyError> {
-        let mut taken = 0;
-        while !self.is_done() && taken < input.len() {
-            let rest = &input[taken..];
-            if let Self::Length(left) | Self::Chunk(left) = self
-                && *left > 0
-            {
-                let count = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
-                *left -= count as u64;
-                taken += count;
-                continue;
-            }
-            match self.behind_line(&rest[..rest.len().min(LINE_BYTES_MAX)])? {
-                Some((length, next)) => {
-                    taken += length;
-                    *self = next;
-                }
-                None if rest.len() >= LINE_BYTES_MAX => return Err(BodyError::TooLong),
-                None => break,
-            }
-        }
-        Ok(taken)
-    }
-
-    /// The length of the line, or of the trailers, that `text` begins with, and what comes behind
-    /// them. Absent where they are not complete.
-    fn behind_line(self, text: &[u8]) -> Result<Option<(usize, Self)>, BodyError> {
+    /// Takes as much of `input` as belongs to the body. Gives how much that was, and whether the
+    /// body is complete.
+    fn skip(&mut self, input: &[u8]) -> Result<(usize, bool), ReplyError> {
         match self {
-            Self::Size if !text[0].is_ascii_hexdigit() => Err(BodyError::ChunkSize),
-            Self::Size => match httparse::parse_chunk_size(text) {
-                Ok(Status::Complete((length, 0))) => Ok(Some((length, Self::Trailers))),
-                Ok(Status::Complete((length, bytes))) => Ok(Some((length, Self::Chunk(bytes)))),
-                Ok(Status::Partial) => Ok(None),
-                Err(_) => Err(BodyError::ChunkSize),
-            },
-            Self::Trailers => {
-                let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-                match httparse::parse_headers(text, &mut fields).map_err(BodyError::Trailers)? {
-                    Status::Complete((length, _)) => Ok(Some((length, Self::Length(0)))),
-                    Status::Partial => Ok(None),
-                }
+            Self::Length(left) => {
+                let taken =
+                    usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                *left -= taken as u64;
+                Ok((taken, *left == 0))
             }
-            Self::Chunk(_) | Self::Length(_) => match text {
-                [b'\r', b'\n', ..] => Ok(Some((2, Self::Size))),
-                [b'\r'] => Ok(None),
-                _ => Err(BodyError::ChunkEnd),
-            },
+            Self::Chunks(chunks) => {
+                let end = chunks.receive(input, &Limits::default())?;
+                Ok((end.unwrap_or(input.len()), end.is_some()))
+            }
         }
     }
 }
@@ -416,7 +359,7 @@ mod tests {
     fn read(text: &str) -> (Vec<Request>, Result<(), Malformed>) {
         fuzz_requests(text.as_bytes());
         for cut in 0..text.len() {
-            let mut reader = Reader::default();
+            let mut reader = RequestReader::default();
             let mut known = KnownHead::default();
             let (mut input, mut requests) = (text.as_bytes()[..cut].to_vec(), Vec::new());
             let first = read_more(&mut reader, &mut known, &mut input, &mut requests);
@@ -448,6 +391,8 @@ mod tests {
         };
         let post = of("POST", Route::Null, Body::Length(5));
         let put = of("PUT", Route::Null, Body::Chunked);
+        let absent = of("HEAD", Route::Status(404), Body::Length(0));
+        let unknown = of("BREW", Route::Unknown, Body::Length(0));
         let old = Request {
             http10: true,
             ..null
@@ -456,40 +401,26 @@ mod tests {
             keep_alive: false,
             ..request
         };
+        let five = get(Route::Bytes(5));
         let (length, encoding) = ("Content-Length: 5\r\n", "Transfer-Encoding: Chunked\r\n");
         let chunks = "5;a=b\r\n12345\r\n0\r\nT: 1\r\n\r\n";
-        let empty = Body::Length(0);
+        let pipelined = plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET";
+        let closing = asked("GET /", "Connection: Foo, Close\r\n", "");
+        let kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+        let sized = asked("POST /", &length.repeat(2), "12345") + &plain;
         for (text, requests) in [
             (String::new(), vec![]),
             ("\r\n\r\n".to_owned(), vec![]),
             (plain.clone(), vec![null]),
             (format!("\r\n\n{plain}\r\n"), vec![null]),
             (plain.replace('\r', ""), vec![null]),
-            (
-                plain.clone() + &asked("GET /bytes/5", "", "") + &plain + "GET",
-                vec![null, get(Route::Bytes(5)), null],
-            ),
-            (
-                asked("GET /", "Connection: Foo, Close\r\n", ""),
-                vec![last(null)],
-            ),
+            (pipelined, vec![null, five, null]),
+            (closing, vec![last(null)]),
             ("GET / HTTP/1.0\r\n\r\n".to_owned(), vec![last(old)]),
-            (
-                "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_owned(),
-                vec![old],
-            ),
-            (
-                asked("HEAD /status/404", "", ""),
-                vec![of("HEAD", Route::Status(404), empty)],
-            ),
-            (
-                asked("BREW /pot", "", ""),
-                vec![of("BREW", Route::Unknown, empty)],
-            ),
-            (
-                asked("POST /", &length.repeat(2), "12345") + &plain,
-                vec![post, null],
-            ),
+            (kept.to_owned(), vec![old]),
+            (asked("HEAD /status/404", "", ""), vec![absent]),
+            (asked("BREW /pot", "", ""), vec![unknown]),
+            (sized, vec![post, null]),
             (asked("PUT /", encoding, chunks) + &plain, vec![put, null]),
             (asked("POST /", length, "1234"), vec![]),
         ] {
@@ -501,6 +432,7 @@ mod tests {
     fn malformed_requests_end_the_reading() {
         use httparse::Error;
         let (length, encoding) = (Malformed::ContentLength, Malformed::TransferEncoding);
+        let both = "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n";
         let of_fields = [
             ("Host: y\r\n", Malformed::Host),
             ("no colon\r\n", Malformed::Head(Error::HeaderName)),
@@ -509,28 +441,21 @@ mod tests {
             ("Content-Length: 5\r\nContent-Length: 6\r\n", length),
             ("Content-Length: 18446744073709551616\r\n", length),
             ("Transfer-Encoding: gzip, chunked\r\n", encoding),
-            (
-                "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-                encoding,
-            ),
+            (both, encoding),
         ]
         .map(|(fields, error)| (asked("POST /", fields, ""), error));
         let chunked = "Transfer-Encoding: chunked\r\n";
+        let (token, version) = (
+            Malformed::Head(Error::Token),
+            Malformed::Head(Error::Version),
+        );
+        let chunk = Malformed::Body(ReplyError::BadChunk);
         let others = [
-            (
-                "\u{16}\u{3}\u{1}\u{2}".to_owned(),
-                Malformed::Head(Error::Token),
-            ),
-            (
-                "GET / HTTP/2.0\r\n\r\n".to_owned(),
-                Malformed::Head(Error::Version),
-            ),
+            ("\u{16}\u{3}\u{1}\u{2}".to_owned(), token),
+            ("GET / HTTP/2.0\r\n\r\n".to_owned(), version),
             ("GET / HTTP/1.1\r\n\r\n".to_owned(), Malformed::Host),
             (format!("POST / HTTP/1.0\r\n{chunked}\r\n"), encoding),
-            (
-                asked("POST /", chunked, "x\r\n"),
-                Malformed::Body(BodyError::ChunkSize),
-            ),
+            (asked("POST /", chunked, "x\r\n"), chunk),
         ];
         for (text, error) in of_fields.into_iter().chain(others) {
             assert_eq!(read(&text), (vec![], Err(error)), "{text:?}");
@@ -564,24 +489,24 @@ mod tests {
         let head =
             "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
         let mut known = KnownHead::default();
-        let mut reader = Reader::default();
+        let mut reader = RequestReader::default();
         let found = reader.read(head.as_bytes(), &mut known).unwrap();
-        assert_eq!(found, (head.len(), Found::ContinueWanted));
+        assert_eq!(found, (head.len(), RequestFound::ContinueWanted));
         assert_eq!(
             reader.read(b"", &mut known).unwrap(),
-            (0, Found::Incomplete)
+            (0, RequestFound::Incomplete)
         );
         assert_eq!(
             reader.read(b"1", &mut known).unwrap(),
-            (1, Found::Incomplete)
+            (1, RequestFound::Incomplete)
         );
         assert!(matches!(
             reader.read(b"2", &mut known).unwrap(),
-            (1, Found::Request(_))
+            (1, RequestFound::Request(_))
         ));
         let with_body = format!("{head}1");
         let found = reader.read(with_body.as_bytes(), &mut known).unwrap();
-        assert_eq!(found, (with_body.len(), Found::Incomplete));
+        assert_eq!(found, (with_body.len(), RequestFound::Incomplete));
     }
 
     #[test]
@@ -599,47 +524,36 @@ mod tests {
         }
     }
 
-    fn skip(body: Body, text: &str, step: usize) -> Result<(usize, bool), BodyError> {
-        let (mut skip, mut taken) = (BodySkip::new(body), 0);
-        for end in (step..text.len()).step_by(step).chain([text.len()]) {
-            taken += skip.skip(&text.as_bytes()[taken..end])?;
-        }
-        Ok((taken, skip.is_done()))
-    }
-
     #[test]
     fn bodies_end_where_they_say() {
-        let long = format!("4;{}\r\n0123\r\n0\r\n\r\n", "x".repeat(LINE_BYTES_MAX));
-        let trailers = format!("0\r\na: {}\r\n\r\n", "b".repeat(LINE_BYTES_MAX));
-        let cases = [
-            (Body::Length(0), "abc", Ok((0, true))),
-            (Body::Length(2), "abc", Ok((2, true))),
-            (Body::Length(4), "abc", Ok((3, false))),
-            (Body::Chunked, "0\r\n\r\nabc", Ok((5, true))),
-            (Body::Chunked, "3\r\nabc\r\n0\r\n\r\nx", Ok((13, true))),
-            (Body::Chunked, "3\n", Err(BodyError::ChunkSize)),
+        let chunked = |chunks| (asked("PUT /", "Transfer-Encoding: chunked\r\n", ""), chunks);
+        let sized = |length, body| {
             (
-                Body::Chunked,
-                "0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\nx",
-                Ok((34, true)),
-            ),
-            (Body::Chunked, "3\r\nab", Ok((5, false))),
-            (Body::Chunked, "\r\n", Err(BodyError::ChunkSize)),
-            (Body::Chunked, "-1\r\n", Err(BodyError::ChunkSize)),
+                asked("PUT /", &format!("Content-Length: {length}\r\n"), ""),
+                body,
+            )
+        };
+        let (complete, bad) = (Ok(true), Err(Malformed::Body(ReplyError::BadChunk)));
+        for ((head, body), outcome) in [
+            (sized(0, ""), complete),
+            (sized(2, "ab"), complete),
+            (sized(4, "abc"), Ok(false)),
+            (chunked("0\r\n\r\n"), complete),
+            (chunked("3\r\nabc\r\n0\r\n\r\n"), complete),
             (
-                Body::Chunked,
-                "fffffffffffffffff\r\n",
-                Err(BodyError::ChunkSize),
+                chunked("0A;x=\"y\"\r\n0123456789\r\n00\r\nT: v\r\n\r\n"),
+                complete,
             ),
-            (Body::Chunked, "3\r\nabcd\r\n", Err(BodyError::ChunkEnd)),
-            (Body::Chunked, "3\r\nabc\rx", Err(BodyError::ChunkEnd)),
-            (Body::Chunked, &long, Err(BodyError::TooLong)),
-            (Body::Chunked, &trailers, Err(BodyError::TooLong)),
-        ];
-        for (body, text, outcome) in cases {
-            for step in [1, 2, text.len()] {
-                assert_eq!(skip(body, text, step), outcome, "{text:.40?} by {step}");
-            }
+            (chunked("3\r\nab"), Ok(false)),
+            (chunked("3\n"), bad),
+            (chunked("\r\n"), bad),
+            (chunked("-1\r\n"), bad),
+            (chunked("fffffffffffffffff\r\n"), bad),
+            (chunked("3\r\nabcd\r\n"), bad),
+            (chunked("3\r\nabc\rx"), bad),
+        ] {
+            let (requests, end) = read(&(head + body));
+            assert_eq!(end.map(|()| requests.len() == 1), outcome, "{body:?}");
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use brunt_proto::http2::frame::{FrameHeader, HEADER_BYTES};
 
-use super::{End, Http2Options, Session};
+use super::{End, Http2Options, Http2Session};
 use crate::answer::Context;
-use crate::batch::{Batch, INPUT_BUFFERS, Room};
+use crate::batch::Batch;
 use crate::counters::{Counters, Shared};
 
 /// Bytes that gather for one send at most: a batch that is nearly full, and then the largest answer
@@ -48,11 +48,7 @@ fn take<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, Counters, b
         ..Http2Options::default()
     };
     let mut batch = Batch::default();
-    let mut session = Session::new(
-        options,
-        &Room::new(64 << 20, 1_000, INPUT_BUFFERS),
-        &mut batch,
-    );
+    let mut session = Http2Session::new(options, &mut batch);
     let mut scratch = Vec::new();
     let (mut input, mut sent) = (Vec::new(), Vec::new());
     for piece in pieces {

@@ -18,7 +18,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use brunt_proto::http2::frame::PREFACE;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_http2;
-pub(crate) use session::{End, Session};
+pub(crate) use session::{End, Http2Session};
 
 /// How the server speaks HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Default for Http2Options {
 
 /// Whether a connection that begins with these bytes, in two parts, speaks HTTP/2 by prior
 /// knowledge (RFC 9113 section 3.3). Absent: not known yet.
-pub(crate) fn is_spoken(before: &[u8], bytes: &[u8]) -> Option<bool> {
+pub(crate) fn is_preface(before: &[u8], bytes: &[u8]) -> Option<bool> {
     let start = before.iter().chain(bytes).take(PREFACE.len());
     let length = start.clone().count();
     let may_be = start.eq(&PREFACE[..length]);

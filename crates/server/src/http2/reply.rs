@@ -9,7 +9,6 @@ use crate::http1::reply::write_decimal;
 /// `content-length: 0`.
 const NULL_BLOCK: [u8; 5] = [0x88, 0x0f, 0x0d, 1, b'0'];
 
-/// Appends the null answer.
 pub(super) fn write_null(out: &mut Vec<u8>, stream: u32) {
     let header = FrameHeader {
         length: NULL_BLOCK.len() as u32,

@@ -1,21 +1,19 @@
 //! The server's state of one connection: from HEADERS, CONTINUATION and DATA to requests, and from
 //! answers to what each stream sends.
 
-use std::rc::Rc;
-
 use brunt_proto::http2::frame::{self, ErrorCode, FrameHeader, Kind, Setting, flags};
-use brunt_proto::http2::hpack::{Decoder, TABLE_BYTES};
+use brunt_proto::http2::hpack::{Bytes, Decoder, TABLE_BYTES};
 
-use super::streams::{self, Incoming, State, Streams};
+use super::streams::{self, Http2Streams, Incoming, StreamState};
 use super::{Http2Options, reply};
-use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
-use crate::batch::{Batch, Hold, Room};
+use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
+use crate::batch::Batch;
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, Gathered, Head, Malformed};
+use crate::head::{GatheredFields, Malformed, RequestHead};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::listeners::Protocol;
 use crate::raw::RawEnding;
-use crate::route::Method;
+use crate::route::{Method, Route};
 
 /// Bytes of DATA that a client may send on the connection before it waits for a WINDOW_UPDATE.
 const WINDOW_BYTES: u32 = 16 << 20;
@@ -37,27 +35,20 @@ pub(crate) enum End {
     Now(After),
 }
 
-/// A field block of which more is to come.
-#[derive(Debug)]
-struct Gathering {
-    stream: u32,
-    is_end: bool,
+/// The rest of a field block.
+#[derive(Debug, Default)]
+struct Continued {
     block: Vec<u8>,
     /// Bytes of its frames with their headers.
-    frame_bytes: u64,
-    /// The bytes that the frames count as.
-    cost: usize,
-    hold: Hold,
+    frame_bytes: usize,
 }
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct Http2Session {
     options: Http2Options,
-    room: Rc<Room>,
-    decoder: Decoder<Entry>,
-    pub(crate) streams: Streams,
-    gathering: Option<Box<Gathering>>,
+    decoder: Decoder<Bytes>,
+    pub(crate) streams: Http2Streams,
     /// Whether the client's first SETTINGS came.
     is_greeted: bool,
     /// The highest stream that the client opened.
@@ -85,9 +76,9 @@ struct Turn<'a> {
 /// The result of a frame, or why it ends the connection.
 type Frame<T> = Result<T, ErrorCode>;
 
-impl Session {
+impl Http2Session {
     /// A connection whose preface came. Appends the server's own.
-    pub(crate) fn new(options: Http2Options, room: &Rc<Room>, batch: &mut Batch) -> Self {
+    pub(crate) fn new(options: Http2Options, batch: &mut Batch) -> Self {
         let out = batch.bytes();
         let settings = [
             Setting::MaxConcurrentStreams(options.streams_max.get()),
@@ -98,10 +89,8 @@ impl Session {
         frame::write_window_update(out, 0, WINDOW_BYTES - frame::WINDOW_BYTES);
         Self {
             options,
-            room: Rc::clone(room),
             decoder: Decoder::new(TABLE_BYTES),
-            streams: Streams::default(),
-            gathering: None,
+            streams: Http2Streams::default(),
             is_greeted: false,
             last_stream: 0,
             last_processed: None,
@@ -113,8 +102,8 @@ impl Session {
         }
     }
 
-    /// Takes whole frames from `input` and appends answers, until more input is needed, the batch
-    /// is full or the connection ends. Tells how much of the input was taken.
+    /// Takes whole frames and whole field blocks from `input` and appends answers, until more input
+    /// is needed, the batch is full or the connection ends. Tells how much of the input was taken.
     pub(crate) fn receive(
         &mut self,
         input: &[u8],
@@ -134,13 +123,20 @@ impl Session {
         {
             let header = FrameHeader::read(header);
             let length = header.length as usize;
-            let outcome = if header.length > frame::PAYLOAD_BYTES {
-                Err(ErrorCode::FrameSizeError)
-            } else if let Some(payload) = rest.get(..length) {
-                taken += frame::HEADER_BYTES + length;
-                self.take(header, payload, &mut turn)
-            } else {
+            if header.length > frame::PAYLOAD_BYTES {
+                self.fail(ErrorCode::FrameSizeError, &mut turn);
                 break;
+            }
+            let Some((payload, rest)) = rest.split_at_checked(length) else {
+                break;
+            };
+            let outcome = match continued(header, rest) {
+                Ok(None) => break,
+                Ok(Some(continued)) => {
+                    taken += frame::HEADER_BYTES + length + continued.frame_bytes;
+                    self.take(header, payload, &continued, &mut turn)
+                }
+                Err(code) => Err(code),
             };
             if let Err(code) = outcome {
                 self.fail(code, &mut turn);
@@ -173,11 +169,6 @@ impl Session {
     /// Notes that all that was appended is sent.
     pub(crate) fn all_sent(&mut self) {
         self.unsent = 0;
-    }
-
-    /// Whether a field block has begun of which more is to come.
-    pub(crate) fn is_gathering(&self) -> bool {
-        self.gathering.is_some()
     }
 
     /// How the connection goes on.
@@ -224,19 +215,19 @@ impl Session {
         frame::write_go_away(turn.batch.bytes(), last_stream, code);
     }
 
-    /// Takes one frame.
-    fn take(&mut self, header: FrameHeader, payload: &[u8], turn: &mut Turn<'_>) -> Frame<()> {
-        let is_more = header.kind == Kind::Continuation;
+    fn take(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        continued: &Continued,
+        turn: &mut Turn<'_>,
+    ) -> Frame<()> {
         if !self.is_greeted && (header.kind != Kind::Settings || header.has(flags::ACK)) {
-            return Err(ErrorCode::ProtocolError);
-        }
-        if self.gathering.is_some() != is_more {
             return Err(ErrorCode::ProtocolError);
         }
         match header.kind {
             Kind::Data => self.take_data(header, payload, turn),
-            Kind::Headers => self.take_headers(header, payload, turn),
-            Kind::Continuation => self.take_continuation(header, payload, turn),
+            Kind::Headers => self.take_headers(header, payload, continued, turn),
             Kind::RstStream => {
                 frame::rst_stream(payload)?;
                 if self.is_idle_stream(header.stream) {
@@ -261,7 +252,8 @@ impl Session {
                 on_connection(header)
             }
             Kind::WindowUpdate => self.take_window_update(header, payload, turn),
-            Kind::PushPromise => Err(ErrorCode::ProtocolError),
+            // One that follows HEADERS was taken with them.
+            Kind::PushPromise | Kind::Continuation => Err(ErrorCode::ProtocolError),
             Kind::Priority if header.stream == 0 => Err(ErrorCode::ProtocolError),
             Kind::Priority if payload.len() != 5 => Err(ErrorCode::FrameSizeError),
             Kind::Priority | Kind::Other(_) => Ok(()),
@@ -287,16 +279,16 @@ impl Session {
                 Err(ErrorCode::FrameSizeError)
             };
         }
+        // However many there are, the streams are visited once: the last one counts.
         let mut initial_window = None;
         for setting in frame::settings(payload)? {
             setting.check()?;
             if let Setting::InitialWindowSize(bytes) = setting {
-                let (_, greatest) = initial_window.unwrap_or((bytes, bytes));
-                initial_window = Some((bytes, bytes.max(greatest)));
+                initial_window = Some(bytes);
             }
         }
-        if let Some((last, greatest)) = initial_window {
-            self.streams.set_initial_window(last, greatest)?;
+        if let Some(bytes) = initial_window {
+            self.streams.set_initial_window(bytes)?;
         }
         self.is_greeted = true;
         frame::write_settings_ack(turn.batch.bytes());
@@ -375,7 +367,7 @@ impl Session {
             incoming.window_bytes = stream_window_bytes;
         }
         let request = *incoming;
-        let is_wrong = match request.promised_bytes {
+        let is_wrong = match request.head.body_bytes {
             Some(bytes) if is_end => request.received_bytes != bytes,
             Some(bytes) => request.received_bytes > bytes,
             None => false,
@@ -392,6 +384,7 @@ impl Session {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
+        continued: &Continued,
         turn: &mut Turn<'_>,
     ) -> Frame<()> {
         let stream = header.stream;
@@ -400,63 +393,12 @@ impl Session {
         }
         let block = header.content(payload)?;
         let is_end = header.has(flags::END_STREAM);
-        let frame_bytes = frame::HEADER_BYTES as u64 + u64::from(header.length);
-        if header.has(flags::END_HEADERS) {
-            return self.take_block(stream, block, is_end, frame_bytes, turn);
+        let frame_bytes = frame::HEADER_BYTES + payload.len() + continued.frame_bytes;
+        if continued.block.is_empty() {
+            return self.take_block(stream, block, is_end, frame_bytes as u64, turn);
         }
-        let mut gathering = Box::new(Gathering {
-            stream,
-            is_end,
-            block: block.to_vec(),
-            frame_bytes,
-            cost: block.len().max(BLOCK_FRAME_BYTES_MIN),
-            hold: Hold::default(),
-        });
-        self.hold(&mut gathering, turn)?;
-        self.gathering = Some(gathering);
-        Ok(())
-    }
-
-    /// Counts what is gathered as input that waits.
-    fn hold(&self, gathering: &mut Gathering, turn: &mut Turn<'_>) -> Frame<()> {
-        if gathering.hold.set(gathering.block.capacity(), &self.room) {
-            return Ok(());
-        }
-        turn.context.counters.links.overflowed.add(1);
-        Err(ErrorCode::EnhanceYourCalm)
-    }
-
-    fn take_continuation(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-        turn: &mut Turn<'_>,
-    ) -> Frame<()> {
-        let Some(mut gathering) = self.gathering.take() else {
-            return Err(ErrorCode::ProtocolError);
-        };
-        if gathering.stream != header.stream {
-            return Err(ErrorCode::ProtocolError);
-        }
-        gathering.block.extend_from_slice(payload);
-        gathering.frame_bytes += frame::HEADER_BYTES as u64 + u64::from(header.length);
-        gathering.cost += payload.len().max(BLOCK_FRAME_BYTES_MIN);
-        if gathering.cost > HEAD_BYTES_MAX {
-            return Err(ErrorCode::EnhanceYourCalm);
-        }
-        if !header.has(flags::END_HEADERS) {
-            self.hold(&mut gathering, turn)?;
-            self.gathering = Some(gathering);
-            return Ok(());
-        }
-        let Gathering {
-            stream,
-            is_end,
-            block,
-            frame_bytes,
-            ..
-        } = *gathering;
-        self.take_block(stream, &block, is_end, frame_bytes, turn)
+        let block = [block, &continued.block].concat();
+        self.take_block(stream, &block, is_end, frame_bytes as u64, turn)
     }
 
     /// Takes a whole field block: a request's head or trailers.
@@ -469,9 +411,11 @@ impl Session {
         turn: &mut Turn<'_>,
     ) -> Frame<()> {
         // The block changes the table of the connection, so it is read in any case.
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredFields::default();
         self.decoder
-            .decode(block, turn.scratch, |entry, _| gathered.add(entry))
+            .decode(block, turn.scratch, |(name, value), _| {
+                gathered.add(name, value)
+            })
             .map_err(|_| ErrorCode::CompressionError)?;
         if stream <= self.last_stream {
             let outcome = gathered.trailers();
@@ -486,7 +430,7 @@ impl Session {
             };
             incoming.frame_bytes += frame_bytes;
             let request = *incoming;
-            let promised = request.promised_bytes;
+            let promised = request.head.body_bytes;
             let is_short = promised.is_some_and(|bytes| bytes != request.received_bytes);
             match outcome {
                 Ok(()) if !is_end => {
@@ -514,14 +458,14 @@ impl Session {
         }
         self.requests += 1;
         match outcome {
-            Ok(Head { body_bytes, .. }) if is_end && body_bytes.is_some_and(|bytes| bytes > 0) => {
+            Ok(RequestHead { body_bytes, .. })
+                if is_end && body_bytes.is_some_and(|bytes| bytes > 0) =>
+            {
                 self.refuse(stream, Malformed::ContentLength, is_end, turn);
             }
             Ok(head) => {
                 let request = Incoming {
-                    method: head.method,
-                    route: head.route,
-                    promised_bytes: head.body_bytes,
+                    head,
                     received_bytes: 0,
                     frame_bytes,
                     window_bytes: self.options.window_bytes,
@@ -529,7 +473,7 @@ impl Session {
                 if is_end {
                     self.answer(stream, &request, turn);
                 } else {
-                    self.streams.set(stream, State::Incoming(request));
+                    self.streams.set(stream, StreamState::Incoming(request));
                     if head.expects_continue {
                         turn.context.counters.replies_interim.add(1);
                         reply::write_head(turn.batch.bytes(), stream, 100, Says::Nothing, false);
@@ -558,21 +502,25 @@ impl Session {
             self.reset(stream, ErrorCode::ProtocolError, turn);
             return;
         }
-        let reply = Reply::text(400, format!("{malformed}\n"), Method::OTHER);
-        self.write(stream, Answer::Reply(reply), Method::OTHER, turn);
+        let reply = FinalReply::text(400, format!("{malformed}\n"), Method::OTHER);
+        self.write(stream, Answer::Reply(reply), turn);
     }
 
     /// Answers a complete request.
     fn answer(&mut self, stream: u32, request: &Incoming, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
-        let (route, method) = (request.route, request.method);
+        let RequestHead { route, method, .. } = request.head;
         counters.request(route, method, request.frame_bytes);
+        if route == Route::Counters {
+            // What the batch already holds belongs into the figures.
+            counters.bytes_sent.add(turn.batch.settle());
+        }
         let answer = answer_to(route, method, Protocol::Http2, turn.context);
-        self.write(stream, answer, method, turn);
+        self.write(stream, answer, turn);
     }
 
     /// Appends an answer, or has it sent in its time.
-    fn write(&mut self, stream: u32, answer: Answer, method: Method, turn: &mut Turn<'_>) {
+    fn write(&mut self, stream: u32, answer: Answer, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         let state = match answer {
             Answer::Null => null(stream, turn),
@@ -581,7 +529,7 @@ impl Session {
                 turn.batch.seal();
                 state
             }
-            Answer::NullAt { at_ns } => Some(State::Waiting { at_ns }),
+            Answer::NullAt { at_ns } => Some(StreamState::Waiting { at_ns }),
             Answer::Interim(count) => {
                 for (status, says) in (0..count).map(interim) {
                     counters.replies_interim.add(1);
@@ -595,15 +543,7 @@ impl Session {
                 null(stream, turn)
             }
             Answer::Reply(reply) => write_reply(stream, reply, turn),
-            Answer::Counters => {
-                // What the batch already holds belongs into the figures.
-                counters.bytes_sent.add(turn.batch.settle());
-                let reply = Reply::counters(turn.context.shared, method);
-                let state = write_reply(stream, reply, turn);
-                turn.batch.settle();
-                state
-            }
-            Answer::Silence => Some(State::Silence),
+            Answer::Silence => Some(StreamState::Silence),
             Answer::ResetStream(code) => {
                 frame::write_rst_stream(turn.batch.bytes(), stream, ErrorCode::of(code));
                 None
@@ -619,8 +559,8 @@ impl Session {
                 (answer.bytes.0)(turn.batch.bytes(), stream);
                 match answer.ending {
                     RawEnding::GoOn => None,
-                    RawEnding::Silence => Some(State::Silence),
-                    RawEnding::Endless(_) => Some(State::Endless(answer)),
+                    RawEnding::Silence => Some(StreamState::Silence),
+                    RawEnding::Endless(_) => Some(StreamState::Endless(answer)),
                     RawEnding::Close => {
                         self.end_now(After::Close, turn);
                         None
@@ -647,6 +587,39 @@ impl Session {
     }
 }
 
+/// What of a field block follows its first frame, at the start of `rest`; of another frame nothing.
+/// Absent while more is to come.
+fn continued(first: FrameHeader, mut rest: &[u8]) -> Frame<Option<Continued>> {
+    let mut continued = Continued::default();
+    let mut cost = (first.length as usize).max(BLOCK_FRAME_BYTES_MIN);
+    let mut is_whole = first.kind != Kind::Headers || first.has(flags::END_HEADERS);
+    while !is_whole {
+        let Some((header, behind)) = rest.split_first_chunk() else {
+            return Ok(None);
+        };
+        let header = FrameHeader::read(header);
+        if header.kind != Kind::Continuation || header.stream != first.stream {
+            return Err(ErrorCode::ProtocolError);
+        }
+        if header.length > frame::PAYLOAD_BYTES {
+            return Err(ErrorCode::FrameSizeError);
+        }
+        let length = header.length as usize;
+        cost += length.max(BLOCK_FRAME_BYTES_MIN);
+        if cost > HEAD_BYTES_MAX {
+            return Err(ErrorCode::EnhanceYourCalm);
+        }
+        let Some((payload, behind)) = behind.split_at_checked(length) else {
+            return Ok(None);
+        };
+        continued.block.extend_from_slice(payload);
+        continued.frame_bytes += frame::HEADER_BYTES + length;
+        is_whole = header.has(flags::END_HEADERS);
+        rest = behind;
+    }
+    Ok(Some(continued))
+}
+
 /// A frame about the connection as a whole.
 fn on_connection(header: FrameHeader) -> Frame<()> {
     if header.stream == 0 {
@@ -657,19 +630,22 @@ fn on_connection(header: FrameHeader) -> Frame<()> {
 }
 
 /// Appends the null answer; nothing is left of its stream.
-fn null(stream: u32, turn: &mut Turn<'_>) -> Option<State> {
+fn null(stream: u32, turn: &mut Turn<'_>) -> Option<StreamState> {
     turn.context.counters.reply(200);
     reply::write_null(turn.batch.bytes(), stream);
     None
 }
 
 /// Appends the head of a reply; gives what is still to be sent.
-fn write_reply(stream: u32, reply: Reply, turn: &mut Turn<'_>) -> Option<State> {
+fn write_reply(stream: u32, reply: FinalReply, turn: &mut Turn<'_>) -> Option<StreamState> {
     reply.count(turn.context.counters);
-    let Reply { status, says, body } = reply;
+    let FinalReply { status, says, body } = reply;
     reply::write_head(turn.batch.bytes(), stream, status, says, body.is_nothing());
+    if !body.is_counted {
+        turn.batch.settle();
+    }
     if body.source.left() > 0 {
-        return Some(State::Body(body));
+        return Some(StreamState::Body(body));
     }
     streams::write_finish(body.finish, stream, turn.batch.bytes());
     None

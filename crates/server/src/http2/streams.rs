@@ -6,7 +6,7 @@ use super::reply;
 use crate::answer::{Body, Finish};
 use crate::batch::Batch;
 use crate::counters::WorkerCounters;
-use crate::route::{Method, Route};
+use crate::head::RequestHead;
 use crate::streams::{self, More};
 
 /// Bytes of a body in one DATA frame at most.
@@ -15,16 +15,13 @@ const PIECE_BYTES_MAX: u64 = frame::PAYLOAD_BYTES as u64;
 const WINDOW_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
 
 /// What a stream takes of memory beside the text of its answer, with its places in the tables.
-const STREAM_BYTES: usize = 256;
-const _: () = assert!(STREAM_BYTES > 2 * size_of::<Stream>());
+const STREAM_BYTES: usize = 272;
+const _: () = assert!(STREAM_BYTES > 2 * size_of::<Http2Stream>());
 
 /// A request whose body is still coming.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
-    pub(super) method: Method,
-    pub(super) route: Route,
-    /// Bytes that the body must have, where the head states it.
-    pub(super) promised_bytes: Option<u64>,
+    pub(super) head: RequestHead,
     /// Bytes that came.
     pub(super) received_bytes: u64,
     /// Bytes of the frames that it came in.
@@ -34,51 +31,46 @@ pub(crate) struct Incoming {
 }
 
 /// Bytes of DATA that the client takes on a stream.
-pub(crate) type Window = i64;
+pub(crate) type WindowBytes = i64;
 
-pub(super) type State = streams::State<Incoming>;
-type Stream = streams::Stream<Incoming, Window>;
+pub(super) type StreamState = streams::StreamState<Incoming>;
+type Http2Stream = streams::Stream<Incoming, WindowBytes>;
 
 /// The streams of one connection, with the windows that they share.
 #[derive(Debug)]
-pub(crate) struct Streams {
-    pub(crate) all: streams::Streams<u32, Incoming, Window>,
+pub(crate) struct Http2Streams {
+    pub(crate) all: streams::StreamTable<u32, Incoming, WindowBytes>,
     /// Bytes of DATA that the client takes on all streams together.
-    window_bytes: Window,
+    window_bytes: WindowBytes,
     /// The window of a new stream.
-    initial_window_bytes: Window,
-    /// How often a stream was visited because the client set the window of all.
-    #[cfg(test)]
-    pub(super) window_visits: u64,
+    initial_window_bytes: WindowBytes,
 }
 
-impl Default for Streams {
+impl Default for Http2Streams {
     fn default() -> Self {
         Self {
-            all: streams::Streams::default(),
+            all: streams::StreamTable::default(),
             window_bytes: i64::from(frame::WINDOW_BYTES),
             initial_window_bytes: i64::from(frame::WINDOW_BYTES),
-            #[cfg(test)]
-            window_visits: 0,
         }
     }
 }
 
 /// Whether a stream with this window sends more of a body.
-fn resumes(stream: &Stream) -> bool {
-    stream.out > 0 && matches!(stream.state, State::Body(_))
+fn resumes(stream: &Http2Stream) -> bool {
+    stream.out > 0 && matches!(stream.state, StreamState::Body(_))
 }
 
-impl Streams {
+impl Http2Streams {
     /// Bytes of memory that they take, about.
     pub(crate) fn bytes(&self) -> usize {
         self.all.len() * STREAM_BYTES + self.all.kept_bytes()
     }
 
     /// Begins a stream, or has one go on in another state.
-    pub(super) fn set(&mut self, id: u32, state: State) {
+    pub(super) fn set(&mut self, id: u32, state: StreamState) {
         let text_bytes = match &state {
-            State::Body(body) => body.source.text_bytes(),
+            StreamState::Body(body) => body.source.text_bytes(),
             _ => 0,
         };
         self.all.set(id, state, || self.initial_window_bytes);
@@ -116,25 +108,15 @@ impl Streams {
         Ok(())
     }
 
-    /// The client sets the window of every stream (RFC 9113 section 6.9.2), by the values of one
-    /// frame, which count in their order: the last one stays, and none may make a window too large,
-    /// so that the greatest tells. The streams are visited once, however many values there are.
-    pub(super) fn set_initial_window(&mut self, last: u32, greatest: u32) -> Result<(), ErrorCode> {
-        let more = i64::from(last) - self.initial_window_bytes;
-        let most = i64::from(greatest) - self.initial_window_bytes;
-        self.initial_window_bytes = i64::from(last);
-        if more == 0 && most <= 0 {
-            return Ok(());
-        }
+    /// The client sets the window of every stream (RFC 9113 section 6.9.2).
+    pub(super) fn set_initial_window(&mut self, bytes: u32) -> Result<(), ErrorCode> {
+        let more = i64::from(bytes) - self.initial_window_bytes;
+        self.initial_window_bytes = i64::from(bytes);
         self.all.visit(|stream| {
-            #[cfg(test)]
-            {
-                self.window_visits += 1;
-            }
-            if stream.out + most > WINDOW_MAX {
+            stream.out += more;
+            if stream.out > WINDOW_MAX {
                 return Err(ErrorCode::FlowControlError);
             }
-            stream.out += more;
             Ok(resumes(stream))
         })
     }
@@ -151,7 +133,7 @@ impl Streams {
         while !batch.is_full()
             && let Some((id, stream)) = self.all.next_due(now_ns)
         {
-            if let State::Waiting { at_ns } = stream.state {
+            if let StreamState::Waiting { at_ns } = stream.state {
                 counters.reply(200);
                 reply::write_null(batch.bytes(), id);
                 counters.lateness.add(1, now_ns.saturating_sub(at_ns));
@@ -164,11 +146,11 @@ impl Streams {
             && let Some((id, stream)) = self.all.next_ready()
         {
             let more = match &mut stream.state {
-                State::Endless(answer) => {
+                StreamState::Endless(answer) => {
                     answer.write_more(batch.bytes(), id, usize::MAX);
                     More::Now
                 }
-                State::Body(body) => {
+                StreamState::Body(body) => {
                     if !body.is_counted {
                         counters.bytes_sent.add(batch.settle());
                     }

@@ -9,7 +9,6 @@ use crate::answer::Says;
 /// (RFC 9204 appendix A).
 const NULL: [u8; 6] = [0x01, 4, 0, 0, 0xc0 | 25, 0xc0 | 4];
 
-/// Appends the null answer.
 pub(super) fn write_null(out: &mut Vec<u8>) {
     out.extend_from_slice(&NULL);
 }

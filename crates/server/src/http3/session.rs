@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use brunt_proto::http3::qpack::{self, QpackError};
+use brunt_proto::http3::qpack::{self, Bytes, QpackError};
 use brunt_proto::http3::{
     ConnectionError, Ended, ErrorCode, RequestPart, RequestRead, RequestReadError,
     ServerConnection, ServerEvent, Setting,
@@ -10,18 +10,18 @@ use brunt_proto::http3::{
 use brunt_proto::quic::Lost;
 
 use super::reply;
-use super::streams::{Outgoing, Progress, Streams};
-use crate::answer::{After, Answer, Context, Reply, Says, answer_to, interim};
+use super::streams::{Http3Progress, Http3Streams, Outgoing};
+use crate::answer::{After, Answer, Context, FinalReply, Says, answer_to, interim};
 use crate::batch::{Hold, Room};
 use crate::counters::WorkerCounters;
-use crate::head::{Entry, Gathered, Head};
+use crate::head::{GatheredFields, RequestHead};
 use crate::http1::request::HEAD_BYTES_MAX;
 use crate::http2::Http2Options;
 use crate::listeners::Protocol;
 use crate::raw::{RawAnswer, RawEnding, RawPlace};
 use crate::route::Method;
-use crate::streams::State;
-use crate::worker::Settings;
+use crate::streams::StreamState;
+use crate::worker::WorkerSettings;
 
 /// What a client is told when the handshake is complete.
 const SETTINGS: [(Setting, u64); 1] = [(Setting::MaxFieldSectionSize, HEAD_BYTES_MAX as u64)];
@@ -38,9 +38,9 @@ struct Leaving {
 
 /// One connection.
 #[derive(Debug, Default)]
-pub(super) struct Session {
-    streams: Streams,
-    progress: Progress,
+pub(super) struct Http3Session {
+    streams: Http3Streams,
+    progress: Http3Progress,
     /// Streams that the client opened.
     opened: u64,
     /// What is held of the room for input by heads that are not complete.
@@ -62,7 +62,7 @@ pub(super) struct Turn<'a> {
     pub(super) now_ns: u64,
 }
 
-impl Session {
+impl Http3Session {
     /// Sees to all that happened, and writes what is due and what the client takes.
     pub(super) fn drive(&mut self, turn: &mut Turn<'_>) {
         while !self.is_over {
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// How it got on since this was last asked.
-    pub(super) fn take_progress(&mut self) -> Progress {
+    pub(super) fn take_progress(&mut self) -> Http3Progress {
         std::mem::take(&mut self.progress)
     }
 
@@ -121,7 +121,6 @@ impl Session {
         self.over(turn.context.counters);
     }
 
-    /// The connection is lost.
     fn lose(&mut self, ended: &Ended, counters: &WorkerCounters) {
         if self.is_ready && matches!(ended, Ended::Lost(Lost::Idle)) {
             counters.links.timed_out.add(1);
@@ -129,7 +128,6 @@ impl Session {
         self.over(counters);
     }
 
-    /// The connection is over.
     pub(super) fn over(&mut self, counters: &WorkerCounters) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -173,7 +171,7 @@ impl Session {
                 turn.context.counters.streams_ignored.add(1);
                 return reject(stream, turn.connection);
             }
-            let incoming = State::Incoming(Box::default());
+            let incoming = StreamState::Incoming(Box::default());
             self.streams.set(stream, incoming, Outgoing::default);
         }
         // What follows a complete request, or one that was refused, is its end.
@@ -195,7 +193,7 @@ impl Session {
                     RequestPart::Head(section) => gather(section, scratch)
                         .map(|gathered| gathered.head().map(|read| *head = Some(read))),
                     RequestPart::Trailers(section) => {
-                        gather(section, scratch).map(Gathered::trailers)
+                        gather(section, scratch).map(GatheredFields::trailers)
                     }
                     RequestPart::Content(_) | RequestPart::Framing => return None,
                 };
@@ -237,7 +235,7 @@ impl Session {
             (RequestRead::Complete, Ok(Err(malformed))) => {
                 self.begun(stream, turn);
                 counters.requests_malformed.add(1);
-                let reply = Reply::text(400, format!("{malformed}\n"), Method::OTHER);
+                let reply = FinalReply::text(400, format!("{malformed}\n"), Method::OTHER);
                 self.reply(stream, reply, counters);
             }
             (RequestRead::Failed(RequestReadError::HeadTooLarge), _) => {
@@ -305,19 +303,19 @@ impl Session {
         turn.context.counters.requests_malformed.add(1);
         turn.context.counters.reply(400);
         let append = |out: &mut Vec<u8>| reply::write_head(out, 400, Says::Length(0));
-        self.streams.send(stream, true, State::Ending, append);
+        self.streams.send(stream, true, StreamState::Ending, append);
         turn.connection.stop(stream, code.number());
     }
 
     /// Answers a complete request, of so many bytes.
-    fn answer(&mut self, stream: u64, head: Head, bytes: u64, turn: &mut Turn<'_>) {
+    fn answer(&mut self, stream: u64, head: RequestHead, bytes: u64, turn: &mut Turn<'_>) {
         let counters = turn.context.counters;
         counters.request(head.route, head.method, bytes);
         let streams = &mut self.streams;
         match answer_to(head.route, head.method, Protocol::Http3, turn.context) {
             Answer::Null | Answer::NullAlone => self.null(stream, 0, counters),
             Answer::NullAt { at_ns } => {
-                streams.send(stream, true, State::Waiting { at_ns }, |_| {});
+                streams.send(stream, true, StreamState::Waiting { at_ns }, |_| {});
             }
             Answer::Interim(count) => self.null(stream, count, counters),
             Answer::Last => {
@@ -326,11 +324,7 @@ impl Session {
                 self.null(stream, 0, counters);
             }
             Answer::Reply(reply) => self.reply(stream, reply, counters),
-            Answer::Counters => {
-                let reply = Reply::counters(turn.context.shared, head.method);
-                self.reply(stream, reply, counters);
-            }
-            Answer::Silence => streams.send(stream, true, State::Silence, |_| {}),
+            Answer::Silence => streams.send(stream, true, StreamState::Silence, |_| {}),
             Answer::ResetStream(code) => {
                 streams.end(stream);
                 turn.connection.reset(stream, code.into());
@@ -354,15 +348,14 @@ impl Session {
         }
     }
 
-    /// Has a reply sent.
-    fn reply(&mut self, stream: u64, reply: Reply, counters: &WorkerCounters) {
+    fn reply(&mut self, stream: u64, reply: FinalReply, counters: &WorkerCounters) {
         reply.count(counters);
-        let Reply { status, says, body } = reply;
+        let FinalReply { status, says, body } = reply;
         let is_counted = body.is_counted;
         let state = if body.is_nothing() {
-            State::Ending
+            StreamState::Ending
         } else {
-            State::Body(body)
+            StreamState::Body(body)
         };
         let append = |out: &mut Vec<u8>| reply::write_head(out, status, says);
         self.streams.send(stream, is_counted, state, append);
@@ -379,9 +372,9 @@ impl Session {
             RawPlace::NewStream => turn.connection.write_on_new_stream(&bytes),
         }
         let state = match answer.ending {
-            RawEnding::GoOn => State::Ending,
-            RawEnding::Silence => State::Silence,
-            RawEnding::Endless(_) => State::Endless(answer),
+            RawEnding::GoOn => StreamState::Ending,
+            RawEnding::Silence => StreamState::Silence,
+            RawEnding::Endless(_) => StreamState::Endless(answer),
             RawEnding::Close => {
                 let code = Protocol::Http3.no_error();
                 return self.close(code.into(), "", turn);
@@ -398,7 +391,7 @@ impl Session {
     fn null(&mut self, stream: u64, interims: u16, counters: &WorkerCounters) {
         counters.replies_interim.add(interims.into());
         counters.reply(200);
-        self.streams.send(stream, true, State::Ending, |out| {
+        self.streams.send(stream, true, StreamState::Ending, |out| {
             for (status, says) in (0..interims).map(interim) {
                 reply::write_head(out, status, says);
             }
@@ -415,9 +408,11 @@ fn reject(stream: u64, connection: &mut ServerConnection) {
 }
 
 /// Reads the fields of a section.
-fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<Gathered, QpackError> {
-    let mut gathered = Gathered::default();
-    qpack::decode::<Entry>(section, scratch, |entry, _| gathered.add(entry))?;
+fn gather(section: &[u8], scratch: &mut Vec<u8>) -> Result<GatheredFields, QpackError> {
+    let mut gathered = GatheredFields::default();
+    qpack::decode::<Bytes>(section, scratch, |(name, value), _| {
+        gathered.add(name, value)
+    })?;
     Ok(gathered)
 }
 
@@ -434,7 +429,7 @@ const MEMORY_TIMES: usize = 2;
 const INPUT_BUFFERS: usize = 2;
 
 /// Room for the input of one worker.
-pub(super) fn room(settings: &Settings) -> Rc<Room> {
+pub(super) fn room(settings: &WorkerSettings) -> Rc<Room> {
     Room::new(
         settings.input_bytes_max,
         settings.connections_max,
@@ -443,7 +438,7 @@ pub(super) fn room(settings: &Settings) -> Rc<Room> {
 }
 
 /// The window of a connection that begins: its own part of the room.
-pub(super) fn bytes_at_first(settings: &Settings) -> usize {
+pub(super) fn bytes_at_first(settings: &WorkerSettings) -> usize {
     let [least, most] = FIRST_BYTES;
     let buffers = settings.connections_max as usize * INPUT_BUFFERS;
     let part = settings.input_bytes_max / 2 / buffers.max(1) / MEMORY_TIMES;
@@ -461,7 +456,7 @@ pub(super) struct Window {
 
 impl Window {
     /// That of a connection that begins.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &WorkerSettings) -> Self {
         Self {
             bytes: bytes_at_first(settings),
             ..Self::default()

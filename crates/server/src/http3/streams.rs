@@ -5,8 +5,8 @@ use brunt_proto::http3::{ErrorCode, RequestReader, ServerConnection};
 use super::reply;
 use crate::answer::Finish;
 use crate::counters::WorkerCounters;
-use crate::head::Head;
-use crate::streams::{self, More, State};
+use crate::head::RequestHead;
+use crate::streams::{self, More, StreamState};
 
 /// Bytes of a body in one DATA frame at most.
 const PIECE_BYTES_MAX: u64 = 16 * 1024;
@@ -16,7 +16,7 @@ const PIECE_BYTES_MAX: u64 = 16 * 1024;
 pub(super) struct Incoming {
     pub(super) reader: RequestReader,
     /// Present once its head came.
-    pub(super) head: Option<Head>,
+    pub(super) head: Option<RequestHead>,
     /// Whether a client that waits for 100 has it.
     pub(super) is_continued: bool,
 }
@@ -33,19 +33,19 @@ pub(super) struct Outgoing {
     is_uncounted: bool,
 }
 
-pub(super) type Streams = streams::Streams<u64, Box<Incoming>, Outgoing>;
-type Stream = streams::Stream<Box<Incoming>, Outgoing>;
+pub(super) type Http3Streams = streams::StreamTable<u64, Box<Incoming>, Outgoing>;
+type Http3Stream = streams::Stream<Box<Incoming>, Outgoing>;
 
 /// How a connection got on since this was last asked.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct Http3Progress {
     /// A head came, or a request or an answer is complete.
     pub(super) is_step: bool,
     /// Bytes of bodies that came, and of answers that the client's windows took.
     pub(super) bytes: u64,
 }
 
-impl Streams {
+impl Http3Streams {
     /// Has a stream send what `append` appends.
     pub(super) fn append(&mut self, number: u64, append: impl FnOnce(&mut Vec<u8>)) {
         if let Some(stream) = self.get(number) {
@@ -59,7 +59,7 @@ impl Streams {
         &mut self,
         number: u64,
         is_counted: bool,
-        state: State<Box<Incoming>>,
+        state: StreamState<Box<Incoming>>,
         append: impl FnOnce(&mut Vec<u8>),
     ) {
         let Some(stream) = self.get(number) else {
@@ -79,15 +79,15 @@ impl Streams {
         &mut self,
         now_ns: u64,
         connection: &mut ServerConnection,
-        progress: &mut Progress,
+        progress: &mut Http3Progress,
         counters: &WorkerCounters,
     ) {
         while let Some((number, stream)) = self.next_due(now_ns) {
-            if let State::Waiting { at_ns } = stream.state {
+            if let StreamState::Waiting { at_ns } = stream.state {
                 counters.reply(200);
                 counters.lateness.add(1, now_ns.saturating_sub(at_ns));
                 reply::write_null(&mut stream.out.unsent);
-                stream.state = State::Ending;
+                stream.state = StreamState::Ending;
             }
             self.go_on(number);
         }
@@ -102,7 +102,7 @@ impl Streams {
 
 /// Writes what was appended, and appends the next piece.
 fn step(
-    stream: &mut Stream,
+    stream: &mut Http3Stream,
     number: u64,
     now_ns: u64,
     connection: &mut ServerConnection,
@@ -128,36 +128,38 @@ fn step(
         *written = 0;
     }
     match &mut stream.state {
-        State::Body(body) if body.source.left() > 0 => {
+        StreamState::Body(body) if body.source.left() > 0 => {
             let bytes = body.source.left().min(PIECE_BYTES_MAX);
             reply::write_data_header(unsent, bytes);
             body.source.write(bytes, unsent);
             More::Now
         }
-        State::Body(body) => {
+        StreamState::Body(body) => {
             if let Finish::Trailers(bytes) = body.finish {
                 reply::write_trailers(unsent, bytes);
             }
             if body.finish == Finish::Reset {
-                stream.state = State::Resetting;
+                stream.state = StreamState::Resetting;
                 // What was written is sent before the next turn; a reset drops the rest.
                 return More::At(now_ns + 1);
             }
-            stream.state = State::Ending;
+            stream.state = StreamState::Ending;
             More::Now
         }
-        State::Ending => {
+        StreamState::Ending => {
             connection.finish(number);
             More::Nothing
         }
-        State::Resetting => {
+        StreamState::Resetting => {
             connection.reset(number, ErrorCode::InternalError.number());
             More::Nothing
         }
-        State::Endless(answer) => {
+        StreamState::Endless(answer) => {
             answer.write_more(unsent, 0, usize::MAX);
             More::Now
         }
-        State::Incoming(_) | State::Waiting { .. } | State::Silence => More::Later,
+        StreamState::Incoming(_) | StreamState::Waiting { .. } | StreamState::Silence => {
+            More::Later
+        }
     }
 }

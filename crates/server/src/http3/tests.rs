@@ -1,30 +1,36 @@
-//! A worker in virtual time, whose clients say little, or nothing at all.
+//! A worker in virtual time, with brunt's client of HTTP/3. Servers and clients that are not ours
+//! check both of them elsewhere.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use brunt_io::backend::Payloads;
 use brunt_io::clock;
 use brunt_io::listener::DatagramListener;
 use brunt_io::transport::{self as kind, OutgoingDatagrams, ReceivedDatagrams};
-use brunt_proto::Limits;
-use brunt_proto::http3::{Client, KnownHead, Request, Template, WorkerTemplate};
-use brunt_proto::quic::{ClientTransport, TransportOptions};
+use brunt_proto::http3::{
+    Client, Ended, ErrorCode, Event, KnownHead, Reply, Request, StreamFailure, Template,
+};
+use brunt_proto::quic::{self, ClientTransport, Lost, TransportOptions};
 use brunt_proto::tls::{ALPN_HTTP3, ClientOptions, ClientSide};
+use brunt_proto::{BodiesWanted, Limits};
 
 use super::session;
 use super::worker::{Http3Worker, transport};
 use crate::counters::{Counters, Shared};
 use crate::http2::Http2Options;
+use crate::pattern::pattern_byte;
 use crate::tls::{Secure, TlsOptions};
-use crate::worker::Settings;
+use crate::worker::WorkerSettings;
 
 const SECOND_NS: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
 /// Datagrams that pass before a world has come to a stop.
 const DATAGRAMS_MAX: usize = 100_000;
 
@@ -89,10 +95,31 @@ struct Site {
     transport: ClientTransport,
     clients: Vec<Client>,
     known: KnownHead,
+    /// When the worker goes on, if nothing comes before.
+    next_ns: Option<u64>,
 }
 
-fn settings(connections_max: u32) -> Settings {
-    Settings {
+/// How a request ended.
+#[derive(Debug)]
+enum Outcome {
+    Answered(Reply, Vec<u8>),
+    Failed(StreamFailure),
+    GoneAway,
+    Ended(Ended),
+}
+
+impl Outcome {
+    /// The code with which the server closed the connection.
+    fn code(&self) -> u64 {
+        match self {
+            Self::Ended(Ended::Lost(Lost::ClosedAbove { code, .. })) => *code,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn settings(connections_max: u32) -> WorkerSettings {
+    WorkerSettings {
         connections_max,
         spin: false,
         is_tls: true,
@@ -104,7 +131,7 @@ fn settings(connections_max: u32) -> Settings {
 }
 
 impl Site {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: WorkerSettings) -> Self {
         let secure = Secure::new(&TlsOptions::default(), None).unwrap();
         let mut options = ClientOptions::new("localhost");
         options.roots = secure.certificates.clone();
@@ -122,6 +149,7 @@ impl Site {
             transport: of_client.unwrap(),
             clients: Vec::new(),
             known: KnownHead::default(),
+            next_ns: None,
         }
     }
 
@@ -142,12 +170,24 @@ impl Site {
         number
     }
 
-    /// What a client has to send.
+    fn event(&mut self, number: usize) -> Result<Option<Event>, Ended> {
+        let limits = Limits {
+            bodies: BodiesWanted {
+                from_status: 0,
+                bytes_max: u32::MAX,
+                heads: false,
+            },
+            ..Limits::default()
+        };
+        let now_ns = self.now_ns();
+        self.clients[number].event(now_ns, &limits, &mut self.known)
+    }
+
+    /// What a client has to send once it has seen what came.
     fn outgoing(&mut self, number: usize) -> Datagrams {
+        while let Ok(Some(_)) = self.event(number) {}
         let now_ns = self.now_ns();
         let client = &mut self.clients[number];
-        let limits = Limits::default();
-        while let Ok(Some(_)) = client.event(now_ns, &limits, &mut self.known) {}
         let mut all = Datagrams::new();
         let mut bytes = Vec::new();
         while let Some(sent) = client.transmit(now_ns, &mut bytes) {
@@ -161,26 +201,91 @@ impl Site {
     /// The server takes these datagrams; gives what it sends.
     fn deliver(&mut self, datagrams: Datagrams) -> Datagrams {
         self.exchange.borrow_mut().arrivals.extend(datagrams);
-        self.worker.settle().unwrap();
+        self.next_ns = self.worker.settle().unwrap();
         std::mem::take(&mut self.exchange.borrow_mut().sent)
+    }
+
+    /// Carries what a client has to send to the server and its answers back; whether there were
+    /// answers, and whether there was anything.
+    fn step(&mut self, number: usize) -> (bool, bool) {
+        let outgoing = self.outgoing(number);
+        let has_sent = !outgoing.is_empty();
+        let answers = self.deliver(outgoing);
+        let has_answers = !answers.is_empty();
+        let now_ns = self.now_ns();
+        for (to, bytes) in answers {
+            if to == address(number) {
+                self.clients[number].receive(&bytes, None, now_ns);
+            }
+        }
+        (has_answers, has_sent || has_answers)
     }
 
     /// Carries datagrams between a client and the server until there are none.
     fn carry(&mut self, number: usize) {
         for _ in 0..DATAGRAMS_MAX {
-            let outgoing = self.outgoing(number);
-            let answers = self.deliver(outgoing);
-            if answers.is_empty() {
+            if !self.step(number).0 {
                 return;
-            }
-            let now_ns = self.now_ns();
-            for (to, bytes) in answers {
-                if to == address(number) {
-                    self.clients[number].receive(&bytes, None, now_ns);
-                }
             }
         }
         panic!("it comes to no rest");
+    }
+
+    /// What comes next of what a client asked for, however long that takes.
+    fn outcome(&mut self, number: usize) -> Outcome {
+        for _ in 0..DATAGRAMS_MAX {
+            match self.event(number) {
+                Ok(Some(Event::Reply { reply, .. })) => {
+                    let body = self.clients[number].take_body().unwrap_or_default();
+                    return Outcome::Answered(reply, body.bytes);
+                }
+                Ok(Some(Event::Failed { why, .. })) => return Outcome::Failed(why),
+                Ok(Some(Event::GoAway { .. })) => return Outcome::GoneAway,
+                Ok(Some(Event::Ready)) => {}
+                Err(ended) => return Outcome::Ended(ended),
+                Ok(None) if self.step(number).1 => {}
+                Ok(None) => {
+                    let deadline_ns = self.clients[number].deadline_ns();
+                    let now_ns = self.next_ns.unwrap_or(u64::MAX).min(deadline_ns);
+                    self.exchange.borrow_mut().now_ns = now_ns;
+                    if deadline_ns <= now_ns {
+                        self.clients[number].expire(now_ns);
+                    }
+                }
+            }
+        }
+        panic!("it comes to no end");
+    }
+
+    fn request(&mut self, number: usize, method: &str, path: &str, body: &[u8]) -> u32 {
+        let template = Template::new(&Request {
+            method,
+            scheme: "https",
+            authority: "localhost",
+            path,
+            headers: &[],
+            body,
+        });
+        self.clients[number].request(&template.unwrap().of_worker())
+    }
+
+    fn ask(&mut self, number: usize, path: &str) -> Outcome {
+        self.request(number, "GET", path, b"");
+        self.outcome(number)
+    }
+
+    fn answered(
+        &mut self,
+        number: usize,
+        method: &str,
+        path: &str,
+        body: &[u8],
+    ) -> (Reply, Vec<u8>) {
+        self.request(number, method, path, body);
+        match self.outcome(number) {
+            Outcome::Answered(reply, body) => (reply, body),
+            other => panic!("{path}: {other:?}"),
+        }
     }
 
     fn pass(&mut self, ns: u64) {
@@ -204,16 +309,8 @@ fn address(number: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 1_000 + number as u16))
 }
 
-fn upload(bytes: usize) -> WorkerTemplate {
-    let template = Template::new(&Request {
-        method: "POST",
-        scheme: "https",
-        authority: "localhost",
-        path: "/",
-        headers: &[],
-        body: &vec![b'x'; bytes],
-    });
-    template.unwrap().of_worker()
+fn letters(bytes: u64) -> Vec<u8> {
+    (0..bytes).map(pattern_byte).collect()
 }
 
 #[test]
@@ -244,12 +341,12 @@ fn lone_initials_hold_some_places_for_as_long_as_a_handshake_may_take() {
 fn a_request_that_trickles_keeps_no_place() {
     // A datagram of 1,200 bytes each so many seconds: at 500 bytes per second it stays.
     for (each_s, is_kept) in [(2, true), (4, false)] {
-        let mut site = Site::new(Settings {
+        let mut site = Site::new(WorkerSettings {
             idle_timeout_ns: Some(8 * SECOND_NS),
             ..settings(8)
         });
         let number = site.connect();
-        site.clients[number].request(&upload(1_000_000));
+        site.request(number, "POST", "/", &[b'x'; 1_000_000]);
         let mut body = site.outgoing(number);
         for _ in 0..20 / each_s {
             (0..each_s).for_each(|_| site.pass(SECOND_NS));
@@ -267,14 +364,14 @@ fn windows_grow_within_the_room_for_input() {
     for (clients, input_bytes_max, largest_bytes) in
         [(1, 1 << 30, 2 << 20), (100, 8 << 20, 64 << 10)]
     {
-        let settings = Settings {
+        let settings = WorkerSettings {
             input_bytes_max,
             ..settings(200)
         };
         let mut site = Site::new(settings);
         for _ in 0..clients {
             let number = site.connect();
-            site.clients[number].request(&upload(4_000_000 / clients));
+            site.request(number, "POST", "/", &vec![b'x'; 4_000_000 / clients]);
             site.carry(number);
             assert_eq!(site.clients[number].in_flight(), 0);
         }
@@ -285,4 +382,154 @@ fn windows_grow_within_the_room_for_input() {
         let first_bytes = session::bytes_at_first(&settings);
         assert!(windows.iter().min() >= Some(&first_bytes), "{windows:?}");
     }
+}
+
+#[test]
+fn routes_answer_as_over_the_other_protocols() {
+    let mut site = Site::new(settings(8));
+    let client = site.connect();
+    for (method, path, body_bytes, status, expected) in [
+        ("GET", "/", 0, 200, vec![]),
+        ("POST", "/", 1 << 20, 200, vec![]),
+        ("GET", "/bytes/3", 0, 200, letters(3)),
+        ("GET", "/bytes/3m", 0, 200, letters(3 << 20)),
+        ("HEAD", "/bytes/3m", 0, 200, vec![]),
+        ("GET", "/bytes/0", 0, 200, vec![]),
+        ("GET", "/chunked/50k", 0, 200, letters(50 << 10)),
+        ("GET", "/chunked/0", 0, 200, vec![]),
+        ("GET", "/status/204", 0, 204, vec![]),
+        ("PUT", "/status/503", 5, 503, vec![]),
+    ] {
+        let (reply, body) = site.answered(client, method, path, &vec![b'x'; body_bytes]);
+        assert_eq!(reply.status, status, "{method} {path}");
+        assert!(body == expected, "{method} {path}: {}", body.len());
+    }
+    let (reply, text) = site.answered(client, "GET", "/nowhere", b"");
+    assert_eq!((reply.status, text.is_empty()), (404, false));
+    let (reply, _) = site.answered(client, "GET", "/interim/5", b"");
+    assert_eq!((reply.status, reply.interim), (200, 5));
+    let (reply, text) = site.answered(client, "GET", "/routes", b"");
+    assert_eq!(reply.status, 200);
+    assert!(text.starts_with(b"/ "));
+    let before_ns = site.now_ns();
+    site.answered(client, "GET", "/delay/30ms", b"");
+    assert_eq!(site.now_ns() - before_ns, 30 * MS);
+    let (_, counters) = site.answered(client, "GET", "/counters", b"");
+    let counters: Counters = serde_json::from_slice(&counters).unwrap();
+    assert_eq!((counters.requests, counters.replies), (14, 14));
+    assert_eq!(counters.requests_by_method["POST"], 1);
+    let replies = (counters.replies_by_status[&200], counters.replies_interim);
+    assert_eq!((replies, counters.replies_delayed), ((11, 5), 1));
+    let connections = (counters.connections_http3, counters.connections_live);
+    assert_eq!(connections, (1, 1));
+    assert!(counters.bytes_received > 1 << 20 && counters.bytes_sent > 3 << 20);
+    site.shared.stop.store(true, Ordering::Relaxed);
+    site.worker.run().unwrap();
+    let totals = site.counters();
+    assert_eq!((totals.requests, totals.counters_requests), (14, 1));
+    assert_eq!(totals.bytes_sent, counters.bytes_sent);
+    assert_eq!(totals.connections_live, 0);
+    assert_eq!(site.outcome(client).code(), ErrorCode::NoError.number());
+}
+
+#[test]
+fn answers_of_streams_do_not_wait_for_each_other() {
+    let mut site = Site::new(settings(8));
+    let client = site.connect();
+    site.request(client, "GET", "/delay/50ms", b"");
+    for _ in 0..50 {
+        site.request(client, "GET", "/bytes/100", b"");
+    }
+    for in_flight in (0..=50).rev() {
+        let Outcome::Answered(reply, body) = site.outcome(client) else {
+            panic!("an answer");
+        };
+        let body_bytes = if in_flight == 0 { 0 } else { 100 };
+        assert_eq!((reply.status, body.len()), (200, body_bytes));
+        assert_eq!(site.clients[client].in_flight(), in_flight);
+    }
+}
+
+#[test]
+fn faults_have_the_codes_of_the_rfc() {
+    let reset = StreamFailure::Reset;
+    let mut site = Site::new(settings(8));
+    for (path, expected) in [
+        ("/reset-stream", reset(ErrorCode::InternalError)),
+        ("/reset-stream/77", reset(ErrorCode::Other(77))),
+        ("/refuse", StreamFailure::NotProcessed),
+        ("/truncate/1000", reset(ErrorCode::InternalError)),
+    ] {
+        let client = site.connect();
+        let Outcome::Failed(why) = site.ask(client, path) else {
+            panic!("{path}");
+        };
+        assert_eq!(why, expected, "{path}");
+        site.answered(client, "GET", "/", b"");
+    }
+    for (path, expected) in [
+        ("/random-close/100", ErrorCode::NoError),
+        ("/reset", ErrorCode::InternalError),
+    ] {
+        let client = site.connect();
+        assert_eq!(site.ask(client, path).code(), expected.number(), "{path}");
+    }
+    let totals = site.counters();
+    assert_eq!((totals.requests, totals.faults, totals.replies), (10, 6, 4));
+    for kind in ["stream_reset", "refused", "truncated", "closed", "reset"] {
+        assert!(totals.faults_by_kind.contains_key(kind), "{kind}");
+    }
+}
+
+#[test]
+fn a_connection_ends_behind_goaway() {
+    let mut settings = settings(8);
+    settings.http2.requests_max = NonZeroU64::new(3);
+    let mut site = Site::new(settings);
+    let client = site.connect();
+    for _ in 0..2 {
+        site.answered(client, "GET", "/", b"");
+    }
+    assert!(matches!(site.ask(client, "/"), Outcome::GoneAway));
+    assert!(matches!(site.outcome(client), Outcome::Answered(..)));
+    assert!(site.clients[client].is_spent());
+    assert_eq!(site.outcome(client).code(), ErrorCode::NoError.number());
+    // The request itself is not taken in, and the code comes at the end.
+    let client = site.connect();
+    site.request(client, "GET", "/goaway/321", b"");
+    let mut has_failed = false;
+    let code = loop {
+        match site.outcome(client) {
+            Outcome::GoneAway => {}
+            Outcome::Failed(StreamFailure::NotProcessed) => has_failed = true,
+            ended => break ended.code(),
+        }
+    };
+    assert_eq!((has_failed, code), (true, 321));
+    assert_eq!(site.counters().goaways, 2);
+}
+
+#[test]
+fn what_is_one_too_many_is_refused_and_idle_connections_end() {
+    let mut site = Site::new(WorkerSettings {
+        idle_timeout_ns: Some(300 * MS),
+        ..settings(1)
+    });
+    let first = site.connect();
+    let second = site.join();
+    let Outcome::Ended(Ended::Lost(Lost::Closed { code, .. })) = site.outcome(second) else {
+        panic!("a refusal");
+    };
+    assert_eq!(code, quic::ErrorCode::ConnectionRefused);
+    let Outcome::Ended(ended) = site.outcome(first) else {
+        panic!("an idle connection ends");
+    };
+    assert_eq!(ended, Ended::Lost(Lost::Idle));
+    // The server learns of it by its own clock.
+    site.pass(SECOND_NS);
+    let third = site.connect();
+    site.answered(third, "GET", "/", b"");
+    let totals = site.counters();
+    assert_eq!((totals.accepts_failed, totals.connections_accepted), (1, 2));
+    assert_eq!(totals.connections_timed_out, 1);
 }

@@ -14,12 +14,12 @@ use brunt_proto::http3::{ErrorCode, Received, Server};
 use brunt_proto::quic::{ServerTransport, TransportError, TransportOptions};
 use brunt_proto::tls::ServerSide;
 
-use super::session::{self, Session, Turn, Window};
+use super::session::{self, Http3Session, Turn, Window};
 use crate::answer::Context;
 use crate::batch::Room;
 use crate::calendar::Calendar;
 use crate::counters::{Shared, WorkerCounters};
-use crate::worker::{STOP_CHECK_NS, Settings, Wakes};
+use crate::worker::{STOP_CHECK_NS, Wakes, WorkerSettings};
 
 /// How long a handshake may take, nanoseconds: as long as over TCP.
 const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
@@ -31,7 +31,7 @@ const HANDSHAKE_NS_MAX: u64 = 10_000_000_000;
 /// TLS is not set up for QUIC.
 pub(crate) fn transport(
     side: &ServerSide,
-    settings: &Settings,
+    settings: &WorkerSettings,
     origin: Instant,
 ) -> Result<ServerTransport, TransportError> {
     let options = TransportOptions {
@@ -51,7 +51,7 @@ pub(crate) struct Http3Worker<L> {
     counters: Arc<WorkerCounters>,
     server: Server,
     /// Connections by their numbers.
-    places: Vec<Place>,
+    places: Vec<Http3Connection>,
     /// Connections on which something waits for an instant.
     wakes: Wakes<u32>,
     /// By which idle connections are found.
@@ -65,13 +65,13 @@ pub(crate) struct Http3Worker<L> {
     /// Memory for the field section in hand, and for datagrams.
     scratch: Vec<u8>,
     spare: Vec<u8>,
-    settings: Settings,
+    settings: WorkerSettings,
 }
 
 /// What a connection has beside QUIC.
 #[derive(Debug, Default)]
-struct Place {
-    session: Session,
+struct Http3Connection {
+    session: Http3Session,
     window: Window,
     /// When it goes on.
     wake_ns: Option<u64>,
@@ -89,7 +89,7 @@ impl<L: DatagramListener> Http3Worker<L> {
         transport: &ServerTransport,
         shared: &Arc<Shared>,
         index: usize,
-        settings: Settings,
+        settings: WorkerSettings,
     ) -> Self {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&(index as u64).to_le_bytes());
@@ -222,12 +222,12 @@ impl<L: DatagramListener> Http3Worker<L> {
                 Received::Begun(number) => {
                     let index = number as usize;
                     if self.places.len() <= index {
-                        self.places.resize_with(index + 1, Place::default);
+                        self.places.resize_with(index + 1, Http3Connection::default);
                     }
-                    self.places[index] = Place {
+                    self.places[index] = Http3Connection {
                         window: Window::new(&self.settings),
                         handshake_until_ns: now_ns + HANDSHAKE_NS_MAX,
-                        ..Place::default()
+                        ..Http3Connection::default()
                     };
                     Some(number)
                 }
@@ -338,7 +338,7 @@ impl<L: DatagramListener> Http3Worker<L> {
         }
         self.wakes.plan(number, &mut place.wake_ns, wake_ns);
         if is_forgotten {
-            *place = Place::default();
+            *place = Http3Connection::default();
         }
     }
 }

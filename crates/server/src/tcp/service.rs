@@ -353,14 +353,8 @@ mod tests {
 
     #[test]
     fn services_are_read() {
-        for typed in [
-            "echo",
-            "sink",
-            "source",
-            "echo=line",
-            "sink=len32be-4",
-            "source=10000000",
-        ] {
+        let all = "echo sink source echo=line sink=len32be-4 source=10000000";
+        for typed in all.split_whitespace() {
             let service: TcpService = typed.parse().expect(typed);
             assert_eq!(service.to_string(), typed);
         }
@@ -392,27 +386,11 @@ mod tests {
 
     #[test]
     fn what_is_no_service_is_refused() {
-        for typed in [
-            "",
-            "echoes",
-            "echo=",
-            "echo=echo",
-            "sink=none",
-            "source=0",
-            "source=2g",
-            "source=x",
-            "reply",
-            "reply=line",
-            "reply=line:",
-            "reply=line:17m",
-            "reply=line:1x",
-            "reply=line:\\q",
-            "reply=len8:256",
-            "reply=len8+9:8",
-            "reply=fixed=4:0",
-            "drain",
-            "drain=1",
-        ] {
+        let all = r"
+            echoes echo= echo=echo sink=none source=0 source=2g source=x
+            reply reply=line reply=line: reply=line:17m reply=line:1x reply=line:\q
+            reply=len8:256 reply=len8+9:8 reply=fixed=4:0 drain drain=1";
+        for typed in all.split_whitespace().chain([""]) {
             assert!(typed.parse::<TcpService>().is_err(), "{typed}");
         }
     }

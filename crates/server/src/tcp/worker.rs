@@ -13,7 +13,7 @@ use crate::connection::INPUT_BYTES_MAX;
 use crate::count::LinkCounters;
 use crate::counters::Shared;
 use crate::pattern;
-use crate::worker::{self, Link, Serve, Service, Settings, Worker};
+use crate::worker::{Link, Linked, Serve, Service, Worker, WorkerSettings};
 
 /// Bytes that are thrown away at once, at most.
 const DISCARD_BYTES_MAX: u64 = 1 << 20;
@@ -41,7 +41,7 @@ pub(crate) struct Tcp<'a> {
 
 /// One slot's connection.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct TcpConnection {
     link: Link,
     /// Bytes that a source has sent.
     sent_bytes: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Connection {
     work: Option<Box<Work>>,
 }
 
-impl worker::Connection for Connection {
+impl Linked for TcpConnection {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
@@ -83,7 +83,7 @@ impl Work {
 }
 
 impl Service for Tcp<'_> {
-    type Connection = Connection;
+    type Connection = TcpConnection;
 
     const TURN_BYTES_MAX: usize = usize::MAX;
 
@@ -91,7 +91,7 @@ impl Service for Tcp<'_> {
         &self.counters.links
     }
 
-    fn leave(&mut self, connection: Connection) -> bool {
+    fn leave(&mut self, connection: TcpConnection) -> bool {
         if let (Some(work), Some(_)) = (&connection.work, self.options.service.framing()) {
             self.counters.messages_abandoned.add(work.answers.count());
         }
@@ -164,7 +164,7 @@ impl<'a, B: ServerBackend> Worker<B, Tcp<'a>> {
         options: &'a TcpOptions,
         shared: &Arc<Shared>,
         index: usize,
-        settings: Settings,
+        settings: WorkerSettings,
     ) -> Self {
         backend.receive_on_request();
         let reply = match &options.service {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use brunt_io::backend::{Outgoing, PayloadId, ServerBackend, Slot};
 
-use super::{Serve, Service, Settings, Worker};
+use super::{Serve, Service, Worker, WorkerSettings};
 use crate::answer::{After, Context};
-use crate::batch::{self, Batch, Content, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room, Step};
-use crate::connection::Connection;
+use crate::batch::{self, Batch, BatchContent, Hold, INPUT_BUFFERS, OUTPUT_BUFFERS, Room, Step};
+use crate::connection::HttpConnection;
 use crate::count::LinkCounters;
 use crate::counters::{Shared, WorkerCounters};
 use crate::http1::answer_input;
-use crate::http1::reply::{NULL_ANSWER, Stream};
-use crate::http1::request::{KnownHead, Reader};
+use crate::http1::reply::{NULL_ANSWER, PendingReply};
+use crate::http1::request::{KnownHead, RequestReader};
 use crate::pattern;
-use crate::websocket::Session as WebSocket;
+use crate::websocket::WebSocketSession;
 
 /// What a worker of HTTP has beside its connections.
 pub(crate) struct Http {
@@ -41,7 +41,7 @@ impl Http {
 }
 
 impl Service for Http {
-    type Connection = Connection;
+    type Connection = HttpConnection;
 
     /// However many answers there are that take more than one send, what comes meanwhile is seen to
     /// as soon.
@@ -51,10 +51,10 @@ impl Service for Http {
         &self.counters.links
     }
 
-    fn leave(&mut self, connection: Connection) -> bool {
+    fn leave(&mut self, connection: HttpConnection) -> bool {
         if let Some(work) = connection.work {
             let waits = work.websocket.is_some_and(|websocket| websocket.waits());
-            if waits || matches!(work.stream, Some(Stream::NullAt { .. })) {
+            if waits || matches!(work.stream, Some(PendingReply::NullAt { .. })) {
                 self.counters.requests_abandoned.add(1);
             }
         }
@@ -101,7 +101,7 @@ impl<B: ServerBackend> Serve for Worker<B, Http> {
         let is_busy = connection.work.as_ref().is_some_and(|work| !work.is_open());
         if connection.link.sending || is_busy {
             let work = connection.work.get_or_insert_default();
-            if matches!(work.stream, Some(Stream::Silence)) {
+            if matches!(work.stream, Some(PendingReply::Silence)) {
                 return;
             }
             if !work.keep(bytes, self.backend.now_ns(), &self.service.room) {
@@ -125,7 +125,7 @@ impl<B: ServerBackend> Serve for Worker<B, Http> {
                 answered
             }
             _ => {
-                let mut reader = Reader::default();
+                let mut reader = RequestReader::default();
                 let answered = answer_input(&mut reader, known, bytes, batch, &context);
                 let (taken, step) = answered;
                 let wants_input = matches!(step, Step::GoOn | Step::Input);
@@ -217,7 +217,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         mut backend: B,
         shared: &Arc<Shared>,
         index: usize,
-        settings: Settings,
+        settings: WorkerSettings,
     ) -> Self {
         let connections_max = settings.connections_max;
         let http = Http {
@@ -246,11 +246,11 @@ impl<B: ServerBackend> Worker<B, Http> {
                 self.send_pattern(slot, start, end);
                 return false;
             }
-            Step::Stream(stream) => {
+            Step::Reply(stream) => {
                 connection.work.get_or_insert_default().stream = Some(stream);
             }
             Step::WebSocket(route) => {
-                let websocket = WebSocket::boxed(route);
+                let websocket = WebSocketSession::boxed(route);
                 connection.work.get_or_insert_default().websocket = Some(websocket);
             }
             Step::Answer { due_ns } => {
@@ -298,12 +298,12 @@ impl<B: ServerBackend> Worker<B, Http> {
     /// Sends the batch; false when there is nothing in it.
     pub(super) fn flush(&mut self, slot: Slot) -> bool {
         let nulls = match self.service.batch.content() {
-            Content::Nothing => {
+            BatchContent::Nothing => {
                 self.service.batch.clear();
                 return false;
             }
-            Content::Nulls(count) => count,
-            Content::Bytes => 0,
+            BatchContent::Nulls(count) => count,
+            BatchContent::Bytes => 0,
         };
         let is_held = match nulls {
             0 => self.holds_batch(slot),

@@ -5,9 +5,9 @@ use brunt_proto::http2::frame::PREFACE;
 
 use super::{Http, Worker};
 use crate::answer::Context;
-use crate::batch::{Batch, Content, Hold};
+use crate::batch::{Batch, BatchContent, Hold};
 use crate::connection::Http2;
-use crate::http2::{self, End, Session};
+use crate::http2::{self, End, Http2Session};
 
 /// How long a client may take to close after GOAWAY. Until then what it sends is read,
 /// or the kernel would reset the connection and with it what is still on its way to the client.
@@ -21,9 +21,9 @@ impl<B: ServerBackend> Worker<B, Http> {
         let bytes = self.backend.received();
         let work = connection.work.as_deref();
         let before = work.map_or(&[][..], |work| work.input.rest());
-        let spoken = http2::is_spoken(before, bytes);
-        connection.begun = spoken.is_some();
-        match spoken {
+        let is_http2 = http2::is_preface(before, bytes);
+        connection.begun = is_http2.is_some();
+        match is_http2 {
             Some(false) => true,
             None => {
                 let work = connection.work.get_or_insert_default();
@@ -35,11 +35,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             Some(true) => {
                 let preface_bytes = PREFACE.len() - before.len();
                 connection.work = None;
-                let session = Session::new(
-                    self.settings.http2,
-                    &self.service.room,
-                    &mut self.service.batch,
-                );
+                let session = Http2Session::new(self.settings.http2, &mut self.service.batch);
                 connection.http2 = Some(Box::new(Http2::new(session)));
                 self.service.counters.connections_http2.add(1);
                 self.receive_http2(slot, preface_bytes);
@@ -81,7 +77,7 @@ impl<B: ServerBackend> Worker<B, Http> {
         } else {
             false
         };
-        if taken > 0 && !session.is_gathering() {
+        if taken > 0 {
             // Parts of a frame, or of a field block, are no progress; those of a body are as long
             // as there are enough of them.
             let is_progress = !session.streams.all.has_incoming()
@@ -188,7 +184,7 @@ impl<B: ServerBackend> Worker<B, Http> {
             || session.streams.can_send()
             || session.end() != End::Open
             || !http2.input.rest().is_empty()
-            || http2.pending.content() != Content::Nothing;
+            || http2.pending.content() != BatchContent::Nothing;
         if has_more {
             self.go_on_later(slot);
         }
@@ -210,7 +206,7 @@ impl<B: ServerBackend> Worker<B, Http> {
 
 /// Puts the input that came during a send in front of what comes now.
 fn take_pending(http2: &mut Http2, batch: &mut Batch) {
-    if http2.pending.content() != Content::Nothing {
+    if http2.pending.content() != BatchContent::Nothing {
         batch.absorb(&mut http2.pending);
         http2.pending_hold = Hold::default();
     }

@@ -20,7 +20,7 @@ const CHUNKED: &str = "Transfer-Encoding: chunked\r\nTrailer: Brunt-Length\r\n\r
 const NULL: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const NULL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(crate) const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: WorkerSettings = WorkerSettings {
     connections_max: 1_000,
     spin: false,
     is_tls: false,
@@ -44,7 +44,7 @@ impl Site {
         Self::with_settings(shared, SETTINGS)
     }
 
-    pub(super) fn with_settings(shared: &Arc<Shared>, settings: Settings) -> Self {
+    pub(super) fn with_settings(shared: &Arc<Shared>, settings: WorkerSettings) -> Self {
         Self::of(Worker::of_http(Scripted::default(), shared, 0, settings))
     }
 
@@ -165,19 +165,10 @@ fn routes_answer_as_documented() {
         format!("{OK_HEAD}Content-Length: {bytes}\r\n\r\n{sent}")
     };
     let chunked = format!("{OK_HEAD}{CHUNKED}");
-    for path in [
-        "/",
-        "/?query",
-        "/delay/1s",
-        "/stall/1s/1s",
-        "/drift/1ms/3ms/2s",
-        "/locked/1ms",
-        "/compute/0us",
-        "/limit/1",
-        "/limit/1g/599",
-        "/refuse-after/1",
-        "/random-close/0",
-    ] {
+    let null = "
+        / /?query /delay/1s /stall/1s/1s /drift/1ms/3ms/2s /locked/1ms /compute/0us
+        /limit/1 /limit/1g/599 /refuse-after/1 /random-close/0";
+    for path in null.split_whitespace() {
         assert_eq!(exchange(&get(path)), (NULL.to_owned(), false), "{path}");
     }
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
@@ -482,7 +473,7 @@ fn lateness_is_told() {
 #[test]
 fn a_spinning_worker_sleeps_only_without_connections() {
     let shared = Arc::new(Shared::new(1));
-    let spinning = Settings {
+    let spinning = WorkerSettings {
         spin: true,
         ..SETTINGS
     };
@@ -505,18 +496,14 @@ fn pipelined_null_requests_share_one_send_without_a_copy() {
     let (mut site, slot) = Site::connected();
     let many = NULL_ANSWERS_MAX as usize + 10;
     site.say(slot, get("/").repeat(3)).turns(2);
-    assert_eq!(
-        (site.text(slot), site.seen(slot).sends.len()),
-        (NULL.repeat(3), 1)
-    );
+    let counted = (site.text(slot), site.seen(slot).sends.len());
+    assert_eq!(counted, (NULL.repeat(3), 1));
     site.say(slot, get("/").repeat(many)).turns(2);
     assert_eq!(site.text(slot), NULL.repeat(3 + many));
     let seen = site.seen(slot);
     assert_eq!((seen.sends.len(), seen.shared_sends), (3, 3));
-    assert!(
-        site.worker.connections[slot.0 as usize].work.is_none(),
-        "idle again"
-    );
+    let work = &site.worker.connections[slot.0 as usize].work;
+    assert!(work.is_none(), "idle again");
     assert_eq!(site.totals().replies_by_status[&200], 3 + many as u64);
 }
 
@@ -588,14 +575,10 @@ fn counters_do_not_count_themselves() {
     let [first, second] = &reports[..] else {
         panic!("{text}")
     };
-    assert_eq!(
-        (first.requests, first.replies, first.bytes_sent),
-        (1, 1, NULL.len() as u64)
-    );
-    assert_eq!(
-        (second.requests, second.replies, second.counters_requests),
-        (2, 2, 2)
-    );
+    let counted = (first.requests, first.replies, first.bytes_sent);
+    assert_eq!(counted, (1, 1, NULL.len() as u64));
+    let counted = (second.requests, second.replies, second.counters_requests);
+    assert_eq!(counted, (2, 2, 2));
     let sized = format!("{OK_HEAD}Content-Length: 5\r\n\r\nabcde");
     assert_eq!(second.bytes_sent, (NULL.len() + sized.len()) as u64);
     assert_eq!(
@@ -624,10 +607,8 @@ fn a_client_that_leaves_is_let_go() {
     site.script().arrive(slot, get("/delay/5ms").as_bytes());
     site.script().happen(Event::Ended(slot));
     site.turns(5);
-    assert_eq!(
-        (site.text(slot), site.seen(slot).closed),
-        (NULL.to_owned(), true)
-    );
+    let counted = (site.text(slot), site.seen(slot).closed);
+    assert_eq!(counted, (NULL.to_owned(), true));
     // A lost connection leaves no timer behind.
     let slot = site.connect();
     site.say(slot, get("/delay/60m"));
@@ -637,10 +618,8 @@ fn a_client_that_leaves_is_let_go() {
     let counters = site.totals();
     assert_eq!((counters.requests, counters.requests_abandoned), (2, 1));
     assert_balanced(&counters);
-    assert_eq!(
-        (counters.connections_accepted, counters.connections_live),
-        (5, 0)
-    );
+    let counted = (counters.connections_accepted, counters.connections_live);
+    assert_eq!(counted, (5, 0));
 }
 
 /// A connection without progress is closed: idle connections, half heads, bodies and messages that

@@ -7,7 +7,7 @@ use brunt_proto::websocket::Opcode;
 
 use super::tests::{SETTINGS, Site, get};
 use super::tests_websocket::{KEY, frame, text, upgrade};
-use super::{Settings, Shared};
+use super::{Shared, WorkerSettings};
 
 /// Room for output in these tests, and clients that share it.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
@@ -40,7 +40,7 @@ fn demands() -> Vec<(&'static str, Vec<u8>, usize)> {
 }
 
 fn site() -> Site {
-    let settings = Settings {
+    let settings = WorkerSettings {
         connections_max: 10_000,
         output_bytes_max: OUTPUT_BYTES_MAX,
         input_bytes_max: 1 << 30,

@@ -181,10 +181,8 @@ fn a_client_that_leaves_is_let_go() {
     site.script().arrive(slot, &get(1, "/delay/5ms"));
     site.script().happen(Event::Ended(slot));
     site.turns(6);
-    assert_eq!(
-        (ended(&mut site, slot).len(), site.seen(slot).closed),
-        (1, true)
-    );
+    let counted = (ended(&mut site, slot).len(), site.seen(slot).closed);
+    assert_eq!(counted, (1, true));
     // Lost connections leave no timer behind.
     let slot = greeted(&mut site);
     site.say(slot, many(0..3, "/delay/60m"));

@@ -93,22 +93,14 @@ fn messages_get_what_their_path_says() {
     let mut half = Vec::new();
     put_head(&mut half, Opcode::Text, true, 9, None);
     half.extend_from_slice(b"abcd");
-    for route in [
-        "",
-        "?x=y",
-        "/delay/5ms",
-        "/stall/1ms/2ms",
-        "/drift/0ms/1ms/1s",
-        "/locked/1ms",
-        "/compute/0ms",
-        "/random-close/0",
-    ] {
+    let echoes = "
+        ?x=y /delay/5ms /stall/1ms/2ms /drift/0ms/1ms/1s /locked/1ms /compute/0ms
+        /random-close/0";
+    for route in echoes.split_whitespace().chain([""]) {
         let (sent, closed, counters) = exchange(&format!("/websocket{route}"), &two);
         assert_eq!((sent, closed), (both.clone(), false), "{route}");
-        assert_eq!(
-            (counters.websocket_messages_answered, counters.faults),
-            (2, 0)
-        );
+        let counted = (counters.websocket_messages_answered, counters.faults);
+        assert_eq!(counted, (2, 0));
     }
     let pushes = [echo("push"), echo("one"), echo("push"), echo("two")];
     for (route, expected, is_closed, answered, faults) in [
@@ -238,10 +230,8 @@ fn delays_are_from_the_answer_before() {
     let expected = [from_ns + 10 * MS, from_ns + 20 * MS];
     assert_eq!(site.sent_at(slot)[1..], expected);
     let counters = site.totals();
-    assert_eq!(
-        (counters.replies_delayed, counters.lateness_ns_max),
-        (2, Some(0))
-    );
+    let counted = (counters.replies_delayed, counters.lateness_ns_max);
+    assert_eq!(counted, (2, Some(0)));
 }
 
 #[test]

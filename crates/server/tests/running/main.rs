@@ -2,14 +2,15 @@
 
 mod http1;
 mod http2_tls;
-mod http3;
 mod tcp;
 
 use std::net::TcpStream;
 use std::time::Duration;
 
 use brunt_io::clock;
-use brunt_server::{BackendKind, Counters, ListenAddress, Options, Running, pattern_byte, start};
+use brunt_server::{
+    BackendKind, Counters, ListenAddress, Running, ServeOptions, pattern_byte, start,
+};
 
 const BACKENDS: [Option<BackendKind>; 2] = [Some(BackendKind::Uring), Some(BackendKind::Epoll)];
 const MS: u64 = 1_000_000;
@@ -17,8 +18,8 @@ const MS: u64 = 1_000_000;
 const LIMIT_NS: u64 = 60_000 * MS;
 
 /// A server on a port that the kernel chooses.
-fn serve(change: impl FnOnce(&mut Options)) -> Running {
-    let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+fn serve(change: impl FnOnce(&mut ServeOptions)) -> Running {
+    let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     change(&mut options);
     start(&options).unwrap()
 }

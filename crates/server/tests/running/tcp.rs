@@ -7,19 +7,19 @@ use std::os::unix::net::UnixStream;
 
 use brunt_io::threads;
 use brunt_server::{
-    BackendKind, ListenAddress, Options, Running, TcpCounters, TcpOptions, TlsOptions, start,
+    BackendKind, ListenAddress, Running, ServeOptions, TcpCounters, TcpOptions, TlsOptions, start,
 };
 
 use crate::http2_tls::{client, secure};
 use crate::{BACKENDS, letters, stream_to};
 
-fn options(backend: Option<BackendKind>, service: &str) -> Options {
+fn options(backend: Option<BackendKind>, service: &str) -> ServeOptions {
     let address = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-    Options {
+    ServeOptions {
         workers: NonZeroU32::new(2).unwrap(),
         backend,
         tcp: Some(TcpOptions::new(address.clone(), service.parse().unwrap())),
-        ..Options::new(address)
+        ..ServeOptions::new(address)
     }
 }
 
@@ -101,25 +101,6 @@ fn a_sink_counts_every_byte_and_discards_them_in_the_kernel() {
             settle(&server, |counters| counters.connections_live == 0);
             let counters = server.stop().unwrap().tcp.unwrap();
             assert_eq!((counters.connections_accepted, counters.bytes_sent), (4, 0));
-        }
-    }
-}
-
-#[test]
-fn a_source_sends_until_its_peer_leaves() {
-    for backend in BACKENDS {
-        for service in ["source", "source=50m"] {
-            let server = start(&options(backend, service)).unwrap();
-            let mut stream = connect(&server);
-            // It reads what comes meanwhile.
-            stream.write_all(&letters(100_000)).unwrap();
-            let mut received = vec![0; 5_000_000];
-            stream.read_exact(&mut received).unwrap();
-            assert!(received == letters(5_000_000), "{backend:?}");
-            let counters = settle(&server, |counters| counters.bytes_received == 100_000);
-            assert!(counters.bytes_sent >= 5_000_000);
-            drop(stream);
-            settle(&server, |counters| counters.connections_live == 0);
         }
     }
 }

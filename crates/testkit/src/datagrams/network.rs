@@ -26,7 +26,6 @@ const FIRST_ADDRESS: u32 = 10 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketId(u32);
 
-/// A socket.
 #[derive(Debug)]
 pub(super) struct Socket {
     pub(super) slot: Slot,

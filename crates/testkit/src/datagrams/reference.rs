@@ -106,7 +106,6 @@ impl Reference {
         self.server.counters()
     }
 
-    /// A datagram is there.
     pub(super) fn arrived(&self, from: SocketAddr, datagram: Datagram) {
         let arrival = (from, datagram);
         self.exchange.borrow_mut().arrivals.push_back(arrival);

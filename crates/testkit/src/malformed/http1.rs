@@ -108,7 +108,6 @@ const LARGE: &[(&str, [&str; 3], usize)] = &[
 const LARGE_START: &str = "HTTP/1.1 200 OK\r\nX-Large: ";
 const LARGE_END: &str = "\r\nContent-Length: 0\r\n\r\n";
 
-/// The kinds.
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let texts = TEXTS.iter();
     let texts = texts.map(|&(name, parts, ending)| Kind::new(name, text(parts), ending));

@@ -116,7 +116,6 @@ static LARGE: [u8; 1 << 20] = [b'x'; 1 << 20];
 const ENDLESS_FIELD: &[u8] =
     b"\0\x09x-endless\x400123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// The kinds.
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let frames = FRAMES.iter();
     let frames = frames.map(|&(name, frames, ending)| Kind::new(name, bytes(frames), ending));

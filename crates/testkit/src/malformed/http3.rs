@@ -84,7 +84,6 @@ const GROWING_GOAWAY: &[u8] = b"\x07\x04\x80\x10\0\0\x07\x04\x80\x20\0\0";
 const HUGE_DATA: &[u8] = b"\x01\x03\0\0\xd9\0\xff\xff\xff\xff\xff\xff\xff\xff0123";
 const ENDLESS_HEAD: &[u8] = b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\0\0";
 
-/// The kinds.
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let frames = FRAMES.iter();
     let frames = frames.map(|&(name, bytes, ending)| Kind::new(name, fixed(bytes), ending));

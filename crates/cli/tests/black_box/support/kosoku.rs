@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use brunt_proto::Limits;
-use brunt_proto::websocket::{Client, ClientEvent, Offer, Settings, put_frame};
+use brunt_proto::websocket::{ClientEvent, Offer, Settings, WebSocketClient, put_frame};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -121,7 +121,7 @@ fn echo(server: SocketAddr, path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(server)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
-    let (mut client, mut out) = (Client::default(), Vec::new());
+    let (mut client, mut out) = (WebSocketClient::default(), Vec::new());
     client.open(&offer, *b"no random number", &mut out);
     stream.write_all(&out)?;
     let (mut message, mut first) = (Vec::new(), None);

@@ -1,6 +1,6 @@
 //! A reference server in the test's own process, whose `/malformed/KIND` break their protocol.
 
-use brunt_server::{ListenAddress, Options, Running, TlsOptions};
+use brunt_server::{ListenAddress, Running, ServeOptions, TlsOptions};
 use brunt_testkit::malformed;
 
 /// The server, on a free port of loopback.
@@ -21,9 +21,9 @@ impl MalformedServer {
         })
     }
 
-    fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+    fn start_with(change: impl FnOnce(&mut ServeOptions)) -> Self {
         malformed::install();
-        let mut options = Options::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+        let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
         change(&mut options);
         Self(brunt_server::start(&options).expect("a server"))
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use brunt_load::{MessageSpec, RequestId, RequestOrder, RequestSet, Target, WebSocketOpening};
 use brunt_proto::messages::Pattern;
-use brunt_proto::websocket::{Event, Reader, Rules, Side, accept_of};
+use brunt_proto::websocket::{FrameEvent, Reader, Rules, Side, accept_of};
 use brunt_record::ControlFrames;
 
 use super::super::FREE_PLACE;
@@ -113,7 +113,7 @@ impl Site {
 }
 
 /// The frames in `wire` as a server reads them: what they are, and what they hold.
-fn read(wire: &[u8]) -> Vec<(Event, Vec<u8>)> {
+fn read(wire: &[u8]) -> Vec<(FrameEvent, Vec<u8>)> {
     let rules = Rules {
         side: Side::Server,
         is_strict: true,
@@ -159,7 +159,7 @@ fn a_server_reads_what_was_meant() {
         assert_eq!(found[0].1, text.as_bytes());
         let kind = Kind::Text;
         let (payload_bytes, wire_bytes) = (text.len() as u64, text.len() as u64 + 6);
-        let event = Event::Message {
+        let event = FrameEvent::Message {
             kind,
             payload_bytes,
             wire_bytes,
@@ -381,7 +381,7 @@ fn pings_and_closes_are_answered_and_counted() {
     let ping = frame(Opcode::Ping, b"are you there");
     site.quiet(&ping);
     let answers = read(&site.written());
-    assert!(matches!(answers[..], [(Event::Pong { .. }, _)]));
+    assert!(matches!(answers[..], [(FrameEvent::Pong { .. }, _)]));
     assert_eq!(answers[0].1, b"are you there");
     let timed_out = site
         .protocol
@@ -389,7 +389,7 @@ fn pings_and_closes_are_answered_and_counted() {
     assert_eq!(timed_out, None);
     assert!(matches!(
         read(&site.written())[..],
-        [(Event::Ping { .. }, _)]
+        [(FrameEvent::Ping { .. }, _)]
     ));
     assert_eq!(site.protocol.next_timeout_ns(&site.connection), 210);
     site.send(0, 0);
@@ -401,7 +401,7 @@ fn pings_and_closes_are_answered_and_counted() {
     ));
     assert!(matches!(
         read(&site.written())[..],
-        [(Event::Close { .. }, _)]
+        [(FrameEvent::Close { .. }, _)]
     ));
     let controls = site.protocol.take_aside(&mut site.connection).controls;
     let expected = ControlFrames {
@@ -465,7 +465,7 @@ fn what_comes_behind_a_close_is_overhead() {
 
 #[test]
 fn connections_are_parted_from_once() {
-    let closes = |site: &mut Site| -> Vec<(Event, Vec<u8>)> { read(&site.written()) };
+    let closes = |site: &mut Site| -> Vec<(FrameEvent, Vec<u8>)> { read(&site.written()) };
     let part = |site: &mut Site| site.protocol.part(&mut site.connection, &mut site.out);
     let mut site = Site::new(&exchange(), &["a"]);
     assert_eq!(part(&mut site), Closing::Answered);

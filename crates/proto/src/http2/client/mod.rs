@@ -86,7 +86,7 @@ pub struct Progress {
 }
 
 /// What happened on a connection.
-pub type Event = reply::Event<ErrorCode>;
+pub type Event = reply::StreamsEvent<ErrorCode>;
 
 /// Why one request failed. Its stream was reset by us, unless both sides were done with it.
 pub type StreamFailure = reply::StreamFailure<ErrorCode>;
@@ -183,7 +183,7 @@ pub struct Client {
     next_stream: u32,
 
     // What is being received.
-    stage: Stage,
+    stage: FrameStage,
     /// A frame's header that is not complete, and its bytes so far.
     header: [u8; HEADER_BYTES],
     header_bytes: u8,
@@ -236,7 +236,7 @@ struct Call<'a> {
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum FrameStage {
     /// The header of a frame.
     Header,
     /// The first byte of padded DATA: the length of the padding.
@@ -359,7 +359,7 @@ impl Client {
             streams: Streams::new(),
             depth,
             next_stream: 1,
-            stage: Stage::Header,
+            stage: FrameStage::Header,
             header: [0; HEADER_BYTES],
             header_bytes: 0,
             frame_from_ns: 0,
@@ -562,7 +562,6 @@ impl Client {
         })
     }
 
-    /// Appends RST_STREAM.
     #[cold]
     fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
         self.has_reset_streams = true;
@@ -715,7 +714,7 @@ impl Client {
                 return Ok(Progress { consumed, event });
             }
             let (taken, event) = match self.stage {
-                Stage::Header => {
+                FrameStage::Header => {
                     let (taken, header) = self.take_header(rest, call.now_ns);
                     self.pending_bytes += taken as u64;
                     consumed += taken;
@@ -724,12 +723,12 @@ impl Client {
                         None => (0, None),
                     }
                 }
-                Stage::Padding(header) => {
+                FrameStage::Padding(header) => {
                     self.pending_bytes += 1;
                     (1, self.begin_data(header, Some(rest[0]), call)?)
                 }
-                Stage::Data(data) => self.more_data(data, rest, call)?,
-                Stage::Payload(header) => self.more_payload(header, rest, call)?,
+                FrameStage::Data(data) => self.more_data(data, rest, call)?,
+                FrameStage::Payload(header) => self.more_payload(header, rest, call)?,
             };
             consumed += taken;
             if event.is_some() {
@@ -776,7 +775,7 @@ impl Client {
             if header.length == 0 {
                 return Err(ConnectionError::FrameSize);
             }
-            self.stage = Stage::Padding(header);
+            self.stage = FrameStage::Padding(header);
             return Ok((0, None));
         }
         let length = header.length as usize;
@@ -787,7 +786,7 @@ impl Client {
         // Of a longer one, memory is taken as it comes.
         let room = length.min(PAYLOAD_BYTES as usize);
         self.gathered.get_or_insert_default().payload = Vec::with_capacity(room);
-        self.stage = Stage::Payload(header);
+        self.stage = FrameStage::Payload(header);
         Ok((0, None))
     }
 
@@ -839,7 +838,7 @@ impl Client {
         if self.block_stream == 0 {
             self.gathered = None;
         }
-        self.stage = Stage::Header;
+        self.stage = FrameStage::Header;
         Ok((piece.len(), self.whole_frame(header, &payload, call)?))
     }
 
@@ -1170,8 +1169,8 @@ impl Client {
         self.use_window(header.length, call.out)?;
         let ends_stream = header.has(flags::END_STREAM);
         self.stage = match left_bytes {
-            0 => Stage::Header,
-            _ => Stage::Data(Data {
+            0 => FrameStage::Header,
+            _ => FrameStage::Data(Data {
                 stream: header.stream,
                 left_bytes,
                 padding_bytes: padding.unwrap_or(0),
@@ -1218,8 +1217,8 @@ impl Client {
         let left_bytes = data.left_bytes - taken as u32;
         self.pending_bytes += taken as u64;
         self.stage = match left_bytes {
-            0 => Stage::Header,
-            _ => Stage::Data(Data { left_bytes, ..data }),
+            0 => FrameStage::Header,
+            _ => FrameStage::Data(Data { left_bytes, ..data }),
         };
         let Some((place, stream)) = self.streams.find(data.stream) else {
             self.add_overhead(taken as u64);

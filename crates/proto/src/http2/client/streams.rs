@@ -3,7 +3,6 @@
 use crate::fields::reply::ReplyState;
 use crate::http2::frame::WINDOW_BYTES_MAX;
 
-/// One stream in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     /// Its identifier; 0: the place is free.
@@ -105,7 +104,6 @@ impl Streams {
         place
     }
 
-    /// Takes a stream out.
     #[inline]
     pub(super) fn remove(&mut self, place: u32) -> Option<Stream> {
         let stream = *self.get(place)?;

@@ -137,7 +137,7 @@ impl<K: Keep> Decoder<K> {
         if is_inserted {
             // The name's own entry may be evicted by this.
             let kept = K::keep(field);
-            self.table.insert(Entry {
+            self.table.insert(TableEntry {
                 kept,
                 name_bytes: name_bytes as u32,
                 value_bytes: value_bytes as u32,
@@ -152,7 +152,7 @@ impl<K: Keep> Decoder<K> {
     }
 
     #[inline]
-    fn dynamic_entry(&self, index: usize) -> Result<&Entry<K>, HpackError> {
+    fn dynamic_entry(&self, index: usize) -> Result<&TableEntry<K>, HpackError> {
         let age = index.checked_sub(STATIC_TABLE.len() + 1);
         age.and_then(|age| self.table.get(age))
             .ok_or(HpackError::Index)
@@ -249,13 +249,13 @@ pub enum HpackError {
 
 /// A field of the table, and the sizes of what it was made of.
 #[derive(Debug)]
-struct Entry<K> {
+struct TableEntry<K> {
     kept: K,
     name_bytes: u32,
     value_bytes: u32,
 }
 
-impl<K> Entry<K> {
+impl<K> TableEntry<K> {
     fn size_bytes(&self) -> u64 {
         u64::from(self.name_bytes) + u64::from(self.value_bytes) + u64::from(FIELD_OVERHEAD_BYTES)
     }
@@ -264,7 +264,7 @@ impl<K> Entry<K> {
 /// The latest fields that fit `size_max_bytes`, the latest first.
 #[derive(Debug)]
 struct Table<K> {
-    entries: VecDeque<Entry<K>>,
+    entries: VecDeque<TableEntry<K>>,
     size_bytes: u64,
     size_max_bytes: u32,
 }
@@ -280,12 +280,12 @@ impl<K> Table<K> {
 
     /// The entry inserted `age` insertions ago: 0 is the latest.
     #[inline]
-    fn get(&self, age: usize) -> Option<&Entry<K>> {
+    fn get(&self, age: usize) -> Option<&TableEntry<K>> {
         self.entries.get(age)
     }
 
     /// Inserts a field. One that is larger than the table empties it and is not kept (section 4.4).
-    fn insert(&mut self, entry: Entry<K>) {
+    fn insert(&mut self, entry: TableEntry<K>) {
         let size_bytes = entry.size_bytes();
         let room = u64::from(self.size_max_bytes).checked_sub(size_bytes);
         self.evict(room.unwrap_or(0));

@@ -236,8 +236,8 @@ proptest! {
     }
 }
 
-fn entry(kept: u32, bytes: u32) -> Entry<u32> {
-    Entry {
+fn entry(kept: u32, bytes: u32) -> TableEntry<u32> {
+    TableEntry {
         kept,
         name_bytes: bytes / 2,
         value_bytes: bytes - bytes / 2,

@@ -28,7 +28,7 @@ const REMOTE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1
 pub const STREAMS_MAX: u64 = 1 << 60;
 
 /// What happened on a connection.
-pub type Event = reply::Event<ErrorCode>;
+pub type Event = reply::StreamsEvent<ErrorCode>;
 
 /// The client's side of one connection (RFC 9114).
 ///
@@ -494,7 +494,7 @@ const NO_STREAM: u64 = u64::MAX;
 
 /// A place, with the request in flight in it.
 #[derive(Debug)]
-struct Place {
+struct RequestPlace {
     /// The number of its stream among those of the client.
     stream: u64,
     reader: ReplyReader,
@@ -520,7 +520,7 @@ struct Sending {
 /// All places of a connection.
 #[derive(Debug)]
 struct Places {
-    places: Vec<Place>,
+    places: Vec<RequestPlace>,
     free: Vec<u32>,
     /// Where the request of a stream is, by the low bits of the stream's number. Streams that lie
     /// far from each other may share an entry, which is the later one's.
@@ -554,7 +554,7 @@ impl Places {
         if template.is_call {
             reader.expect_call();
         }
-        let place = Place {
+        let place = RequestPlace {
             stream,
             reader,
             unsent: template.wire.clone(),
@@ -630,7 +630,7 @@ impl Places {
     }
 
     #[inline]
-    fn get_mut(&mut self, at: u32) -> &mut Place {
+    fn get_mut(&mut self, at: u32) -> &mut RequestPlace {
         &mut self.places[at as usize]
     }
 

@@ -13,7 +13,7 @@ use crate::fields::reply::KnownHead;
 use crate::http3::frame::{self, Kind};
 use crate::http3::message::{RequestPart, RequestReader};
 use crate::http3::qpack;
-use crate::http3::server::{self, Read, Server};
+use crate::http3::server::{self, RequestRead, Server};
 use crate::quic::{ClientTransport, Lost, ServerTransport, TransportOptions};
 use crate::tls::{ALPN_HTTP3, ClientOptions, ClientSide, ServerOptions, ServerSide};
 
@@ -286,27 +286,27 @@ impl Application {
         loop {
             match connection.event(now_ns, &[]) {
                 Ok(None) => return,
-                Ok(Some(server::Event::Ready)) => {}
-                Ok(Some(server::Event::Readable { stream })) => {
+                Ok(Some(server::ServerEvent::Ready)) => {}
+                Ok(Some(server::ServerEvent::Readable { stream })) => {
                     let request = requests.entry(stream).or_default();
                     match request.read(connection, stream, now_ns) {
-                        Read::More => {}
-                        Read::Complete => {
+                        RequestRead::More => {}
+                        RequestRead::Complete => {
                             bodies.extend(Some(request.body_bytes).filter(|&bytes| bytes > 0));
                             request.answer(connection, stream, now_ns);
                         }
-                        Read::Reset => {
+                        RequestRead::Reset => {
                             requests.remove(&stream);
                         }
-                        Read::Failed(error) => panic!("{error}"),
+                        RequestRead::Failed(error) => panic!("{error}"),
                     }
                 }
-                Ok(Some(server::Event::Writable { stream })) => {
+                Ok(Some(server::ServerEvent::Writable { stream })) => {
                     if let Some(request) = requests.get_mut(&stream) {
                         request.write(connection, stream);
                     }
                 }
-                Ok(Some(server::Event::Stopped { code, .. })) => stopped.push(code),
+                Ok(Some(server::ServerEvent::Stopped { code, .. })) => stopped.push(code),
                 Err(ended) => {
                     *is_over = true;
                     if let Ended::Lost(Lost::ClosedAbove { code, .. }) = ended {
@@ -320,7 +320,12 @@ impl Application {
 }
 
 impl Request {
-    fn read(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) -> Read {
+    fn read(
+        &mut self,
+        connection: &mut server::ServerConnection,
+        stream: u64,
+        now_ns: u64,
+    ) -> RequestRead {
         let Self {
             reader,
             path,
@@ -346,7 +351,7 @@ impl Request {
     }
 
     /// Does what the path says: a reply with so many bytes, as a rule.
-    fn answer(&mut self, connection: &mut server::Connection, stream: u64, now_ns: u64) {
+    fn answer(&mut self, connection: &mut server::ServerConnection, stream: u64, now_ns: u64) {
         let what = self.path.trim_start_matches('/').to_owned();
         let (what, number) = match what.rsplit_once('-') {
             Some((what, number)) if number.parse::<u64>().is_ok() => {
@@ -376,7 +381,7 @@ impl Request {
         self.write(connection, stream);
     }
 
-    fn write(&mut self, connection: &mut server::Connection, stream: u64) {
+    fn write(&mut self, connection: &mut server::ServerConnection, stream: u64) {
         while !self.unsent.is_empty() {
             match connection.write(stream, &self.unsent) {
                 0 => return,
