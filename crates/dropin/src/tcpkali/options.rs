@@ -17,7 +17,7 @@ const NO_LATENCY: &str = "brunt: -r @LATENCY is not supported; `brunt find --obj
 /// In place of certificates of a server.
 const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
 /// In place of the listening side.
-const SERVES_TCP: &str = "`brunt serve --tcp sink` takes bytes, and `--tcp source` sends without end";
+const SERVES_TCP: &str = "`brunt serve --tcp sink` takes bytes";
 /// In place of metrics for StatsD.
 const METRICS: &str = "`brunt tcp --json-progress` tells programs how far a run has come";
 /// A run that is to have no end lasts this long: a century.
