@@ -19,7 +19,7 @@ const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
 /// In place of the listening side.
 const SERVES_TCP: &str = "`brunt serve --tcp sink` takes bytes";
 /// In place of metrics for StatsD.
-const METRICS: &str = "`brunt tcp --json-progress` tells programs how far a run has come";
+const METRICS: &str = "`brunt tcp --progress json` tells programs how far a run has come";
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
