@@ -24,7 +24,7 @@ use crate::args::{
 use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
 use crate::values::{
-    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration, requests,
+    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
     sweep_rounds, whole_u32, whole_u64, workers,
 };
 
@@ -190,13 +190,6 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
           requires = "start", help_heading = "Servers")]
     pub(crate) ready_timeout: u64,
-    /// Run this to its end before each round of this URL's server, to fill caches, for example
-    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
-    pub(crate) warmup_command: Vec<String>,
-    /// Run this to end the server, before its process group is ended: for one that --start leaves
-    /// to run by itself, such as a container
-    #[arg(long, value_name = "COMMAND", requires_all = ["start"], help_heading = "Servers")]
-    pub(crate) stop: Vec<String>,
     #[command(flatten)]
     pub(crate) typed: AnyLoadArguments,
 }
@@ -605,7 +598,7 @@ fn of_sweep(option: Arg) -> Arg {
         "connections" => several(option, SweepAxis::Connections, whole_u32),
         "streams" => several(option, SweepAxis::Streams, whole_u32),
         "threads" => several(option, SweepAxis::Workers, workers),
-        "requests" => several(option, SweepAxis::Requests, requests),
+        "requests" => several(option, SweepAxis::Requests, whole_u64),
         "rate" => several(option, SweepAxis::Rate, units::rate),
         _ => option,
     }

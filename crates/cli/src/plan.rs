@@ -808,7 +808,6 @@ mod tests {
                 "no version is left",
             ),
             ("--sni https://h/ https://h/", "host name alone"),
-            ("-m 10 https://h/", "--streams 10"),
         ] {
             let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

@@ -151,7 +151,6 @@ const REFUSED: &[&str] = &[
     "compare --objective p99<1ms --stages 1s:5 URL URL => --stages",
     "compare --objective p99<1ms -r 9 --max-rate 5 URL URL => above the 5",
     "compare --start ./a URL URL => there are 2 URLs",
-    "compare --stop ./a --stop ./b URL URL => --start",
     "compare --ready URL URL URL => --start",
     "compare ftp://a/ URL => ftp",
     "compare ws://h/ URL => there is no message; give one with --message",
@@ -184,10 +183,6 @@ const REFUSED: &[&str] = &[
     "serve -l ANY --tcp echo --tcp-listen here => --tcp-listen here: write IP:PORT",
     "serve -l ANY --tcp echo --tcp-listen 192.0.2.1:1 => cannot listen on 192.0.2.1:1",
     // What users of other tools type.
-    "-c10 -n100 -t2s URL => the length of a run is -d 2s",
-    "-n 10s URL => the length of a run is -d 10s",
-    "-T text/plain URL => -H 'Content-Type: text/plain'",
-    "-d {\"a\":_1} URL => a body is given with -b",
     "ws://127.0.0.1:1/ => as in --message 'hello'",
     "serve --listen 192.0.2.1:0 => 192.0.2.1|listen",
 ];
