@@ -91,9 +91,6 @@ pub(crate) struct SearchArguments {
     pub(crate) max_rate: f64,
 }
 
-/// A sweep that is often wanted: what is varied, and the length of its windows, nanoseconds.
-type SweepPreset = (&'static str, u64);
-
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_sweep),
@@ -111,18 +108,8 @@ pub(crate) struct SweepArguments {
     pub(crate) vary: Vec<Varied>,
     /// Sizes of each request's body, bytes
     #[arg(long, value_name = "VALUES", value_parser = body_sizes, help_heading = "Sweep",
-          conflicts_with_all = ["body", "urls", "targets", "preset"])]
+          conflicts_with_all = ["body", "urls", "targets"])]
     pub(crate) body_size: Option<Varied>,
-    /// A sweep that is often wanted
-    #[arg(long, value_name = "NAME", help_heading = "Sweep",
-          conflicts_with_all = ["vary", "connections", "rounds", "duration"],
-          value_parser = one_of(&[
-              ("quick", "-c 1..256:x2 --rounds 3 -d 500ms",
-               ("connections=1..256:x2", 500_000_000)),
-              ("classic",
-               "-c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make",
-               ("connections=1..1000:10", 1_000_000_000))]))]
-    pub(crate) preset: Option<SweepPreset>,
     /// The values in ascending order in each round [default: shuffled anew in each, by --seed]
     #[arg(long, help_heading = "Sweep")]
     pub(crate) fixed_order: bool,

@@ -277,7 +277,7 @@ mod tests {
             format gather generate h2_requests h2_streams hdr_log hgrm idle_timeout input_max \
             job json_progress junit keep key label link_speed listen local max_connections max_rate method \
             mss name nats nats_ca nats_cert nats_credentials nats_key nodelay objective order \
-            output output_max pairs part ping pipeline preset rate rcvbuf \
+            output output_max pairs part ping pipeline rate rcvbuf \
             ready_timeout replies reply reply_match requests requests_per_connection \
             round_warmup rounds script seed seq_from sessions sndbuf sni source_addresses spin \
             ssh stages stamps start_at step streams targets tcp tcp_delay tcp_listen \

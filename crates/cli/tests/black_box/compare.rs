@@ -172,7 +172,7 @@ fn what_is_complete_when_a_signal_comes_is_reported() {
         (Some(130), ""),
         "{outcome:?}"
     );
-    outcome.assert_says(&["before a pair of rounds was complete"]);
+    outcome.assert_says(&["interrupted"]);
 }
 
 #[test]
