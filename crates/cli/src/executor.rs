@@ -30,7 +30,7 @@ use crate::request::read_list;
 use crate::run::Pipeline;
 use crate::session::{Interrupts, SessionOptions, is_interrupt};
 use crate::values::of_option;
-use crate::{exit, habits, message, objectives};
+use crate::{exit, habits, objectives};
 
 /// What was typed of a fleet.
 pub(crate) type AskedFleet<'a> = (&'a AgentsArguments, &'a BrokerArguments);
