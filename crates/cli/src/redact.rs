@@ -7,7 +7,7 @@ use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};
 use brunt_probe::machine;
 use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
-use clap::CommandFactory;
+use clap::{Arg, CommandFactory};
 use clap::parser::ValueSource;
 
 use crate::commands::Arguments;
