@@ -17,8 +17,8 @@ use clap::{ArgAction, Args};
 use crate::objectives::{Objectives, objectives};
 use crate::values::{
     Fields, NumberedPart, Source, Stages, TLS_VERSIONS, header, method, numbered_part, one_of,
-    positive_duration, reply_match, sequence_start,
-    server_counter, server_name, think_time, unix_ns, watch, whole_u32, whole_u64, workers,
+    positive_duration, reply_match, sequence_start, server_counter, server_name, think_time,
+    unix_ns, watch, whole_u32, whole_u64, workers,
 };
 
 /// The seed of a plan that is shared out, unless one was typed.

@@ -24,8 +24,8 @@ use crate::args::{
 use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
 use crate::values::{
-    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration,
-    sweep_rounds, whole_u32, whole_u64, workers,
+    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration, sweep_rounds,
+    whole_u32, whole_u64, workers,
 };
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.

@@ -151,7 +151,10 @@ mod tests {
             assert_eq!(found.as_deref(), expected, "{typed}");
         }
         for (typed, words) in [
-            ("-q 10 http://a/", "one server is loaded at a time, and `10` and"),
+            (
+                "-q 10 http://a/",
+                "one server is loaded at a time, and `10` and",
+            ),
             ("localhost http://a/", "one server is loaded at a time"),
             ("swep http://a/", "`swep` is not a command"),
         ] {

@@ -7,8 +7,8 @@ use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};
 use brunt_probe::machine;
 use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
-use clap::{Arg, CommandFactory};
 use clap::parser::ValueSource;
+use clap::{Arg, CommandFactory};
 
 use crate::commands::Arguments;
 use crate::habits;

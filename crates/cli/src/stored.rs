@@ -76,7 +76,11 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode> {
 
 /// Why the runs in `files` cannot be merged.
 fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::Error {
-    let name = |run: usize| files.get(run).map_or_else(|| run.to_string(), |file| shown(file));
+    let name = |run: usize| {
+        files
+            .get(run)
+            .map_or_else(|| run.to_string(), |file| shown(file))
+    };
     match error {
         MergeError::SameAgent { first, second } => {
             let (first, second) = (name(*first), name(*second));

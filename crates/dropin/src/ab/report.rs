@@ -377,7 +377,11 @@ fn rows(options: &Options, measured: &Measured) -> String {
     let taken_s = measured.taken_ns as f64 / 1e9;
     text.push('\n');
     row(text, "Concurrency Level:", options.concurrency);
-    row(text, "Time taken for tests:", format!("{taken_s:.3} seconds"));
+    row(
+        text,
+        "Time taken for tests:",
+        format!("{taken_s:.3} seconds"),
+    );
     row(text, "Complete requests:", measured.complete);
     row(text, "Failed requests:", failed);
     if failed > 0 {
@@ -407,10 +411,22 @@ fn rows(options: &Options, measured: &Measured) -> String {
     let all = "(mean, across all concurrent requests)";
     let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / taken_s;
     let received = kib_per_s(measured.bytes);
-    row(text, "Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
-    row(text, "Time per request:", format!("{at_once_ms:.3} [ms] (mean)"));
+    row(
+        text,
+        "Requests per second:",
+        format!("{per_s:.2} [#/sec] (mean)"),
+    );
+    row(
+        text,
+        "Time per request:",
+        format!("{at_once_ms:.3} [ms] (mean)"),
+    );
     row(text, "Time per request:", format!("{ms:.3} [ms] {all}"));
-    row(text, "Transfer rate:", format!("{received:.2} [Kbytes/sec] received"));
+    row(
+        text,
+        "Transfer rate:",
+        format!("{received:.2} [Kbytes/sec] received"),
+    );
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
         let both = kib_per_s(measured.bytes + measured.sent_bytes);
