@@ -347,7 +347,7 @@ pub fn csv(measured: &Measured) -> String {
     text
 }
 
-/// Writes a row above the times: a name, which is empty where it is that of the row before.
+/// Writes a row: a name, which is empty where it is that of the row before, and a value.
 fn row(text: &mut String, name: &str, value: impl Display) {
     let _ = writeln!(text, "{name:<23} {value}");
 }
@@ -377,11 +377,7 @@ fn rows(options: &Options, measured: &Measured) -> String {
     let taken_s = measured.taken_ns as f64 / 1e9;
     text.push('\n');
     row(text, "Concurrency Level:", options.concurrency);
-    row(
-        text,
-        "Time taken for tests:",
-        format!("{taken_s:.3} seconds"),
-    );
+    let _ = writeln!(text, "Time taken for tests:   {taken_s:.3} seconds");
     row(text, "Complete requests:", measured.complete);
     row(text, "Failed requests:", failed);
     if failed > 0 {
@@ -408,24 +404,14 @@ fn rows(options: &Options, measured: &Measured) -> String {
     let per_s = complete / taken_s;
     let ms = taken_s * 1e3 / complete;
     let at_once_ms = f64::from(options.concurrency) * ms;
-    let all = "(mean, across all concurrent requests)";
     let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / taken_s;
     let received = kib_per_s(measured.bytes);
-    row(
+    let _ = writeln!(
         text,
-        "Requests per second:",
-        format!("{per_s:.2} [#/sec] (mean)"),
-    );
-    row(
-        text,
-        "Time per request:",
-        format!("{at_once_ms:.3} [ms] (mean)"),
-    );
-    row(text, "Time per request:", format!("{ms:.3} [ms] {all}"));
-    row(
-        text,
-        "Transfer rate:",
-        format!("{received:.2} [Kbytes/sec] received"),
+        "Requests per second:    {per_s:.2} [#/sec] (mean)\n\
+         Time per request:       {at_once_ms:.3} [ms] (mean)\n\
+         Time per request:       {ms:.3} [ms] (mean, across all concurrent requests)\n\
+         Transfer rate:          {received:.2} [Kbytes/sec] received"
     );
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
