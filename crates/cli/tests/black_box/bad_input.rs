@@ -34,8 +34,8 @@ const REFUSED: &[&str] = &[
     "http:// => http[s]://HOST",
     "http://no-such-host.invalid/ => no-such-host.invalid|resolve",
     "sweep -c 1,2 --format summary URL => is of one run|json or csv",
-    "--generate man-nothing => man-compare, |complete-fish",
-    "--generate  => man-compare, |complete-fish",
+    "--generate man-nothing => man-COMMAND, |complete-fish",
+    "--generate  => man-COMMAND, |complete-fish",
     "--latency --format csv URL => --latency|text|--hgrm",
     // Connections and workers.
     "-t 3 -c 2 URL => 3 workers|2 connection|-t 2",
