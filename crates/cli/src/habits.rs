@@ -71,13 +71,13 @@ pub(crate) fn only_url(arguments: &LoadArguments) -> Result<Option<&str>> {
     let url = arguments.url.as_deref();
     let free: Vec<&String> = arguments.url.iter().chain(&arguments.behind_url).collect();
     // What stands behind the URL of a script is for the script.
-    if arguments.script.is_none() {
-        if let [first, second, ..] = free[..] {
-            if is_word(first) {
-                bail!("`{first}` is not a command of brunt; `brunt --help` lists them");
-            }
-            bail!("one server is loaded at a time, and `{first}` and `{second}` are two");
+    if arguments.script.is_none()
+        && let [first, second, ..] = free[..]
+    {
+        if is_word(first) {
+            bail!("`{first}` is not a command of brunt; `brunt --help` lists them");
         }
+        bail!("one server is loaded at a time, and `{first}` and `{second}` are two");
     }
     Ok(url)
 }
