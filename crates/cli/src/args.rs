@@ -16,9 +16,9 @@ use clap::{ArgAction, Args};
 
 use crate::objectives::{Objectives, objectives};
 use crate::values::{
-    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, header, length, method, numbered_part,
-    one_of, positive_duration, reply_match, request_timeout, requests, sequence_start,
-    server_counter, server_name, think_time, unix_ns, watch, whole_u32, whole_u64, workers,
+    Fields, NumberedPart, Source, Stages, TLS_VERSIONS, header, method, numbered_part, one_of,
+    positive_duration, reply_match, sequence_start, server_counter, server_name, think_time,
+    unix_ns, watch, whole_u32, whole_u64, workers,
 };
 
 /// The seed of a plan that is shared out, unless one was typed.
@@ -43,10 +43,11 @@ pub(crate) struct LoadArguments {
     #[arg(short, long, value_name = "N", value_parser = workers, help_heading = "Load")]
     pub(crate) threads: Option<NonZeroU32>,
     /// Length of the measure phase [default: 10s, or no limit with --requests]
-    #[arg(short, long, value_name = "TIME", value_parser = length, help_heading = "Load")]
+    #[arg(short, long, value_name = "TIME", value_parser = positive_duration,
+          help_heading = "Load")]
     pub(crate) duration: Option<u64>,
     /// Number of requests to send in the measure phase; with --rate, of planned ones
-    #[arg(short = 'n', long, value_name = "N", value_parser = requests, help_heading = "Load")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole_u64, help_heading = "Load")]
     pub(crate) requests: Option<NonZeroU64>,
     /// Load before the measure phase, not counted in any rate [default: 1s, or none with
     /// --requests]
@@ -203,7 +204,7 @@ pub(crate) struct LoadArguments {
     /// Limit of one request to the end of its reply, from its send or, in an open loop, from its
     /// planned instant
     #[arg(short = 'T', long, value_name = "TIME", default_value = "10s",
-          value_parser = request_timeout, help_heading = "Connections")]
+          value_parser = positive_duration, help_heading = "Connections")]
     pub(crate) timeout: u64,
     /// Longest wait for the last replies after the measure phase; 1 s after an interrupt [default:
     /// --timeout]

@@ -24,8 +24,8 @@ use crate::args::{
 use crate::objectives::change_limit;
 use crate::refusals::{self, Given, Refusal};
 use crate::values::{
-    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration, requests,
-    sweep_rounds, whole_u32, whole_u64, workers,
+    TLS_VERSIONS, body_sizes, largest, listed_name, one_of, pairs, positive_duration, sweep_rounds,
+    whole_u32, whole_u64, workers,
 };
 
 /// A load generator for servers of HTTP, WebSocket and TCP that says what limited each run.
@@ -83,9 +83,6 @@ pub(crate) struct ReportArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// A sweep that is often wanted: what is varied, and the length of its windows, nanoseconds.
-type SweepPreset = (&'static str, u64);
-
 #[derive(Debug, Args)]
 #[command(
     mut_args(of_sweep),
@@ -103,18 +100,8 @@ pub(crate) struct SweepArguments {
     pub(crate) vary: Vec<Varied>,
     /// Sizes of each request's body, bytes
     #[arg(long, value_name = "VALUES", value_parser = body_sizes, help_heading = "Sweep",
-          conflicts_with_all = ["body", "urls", "targets", "preset"])]
+          conflicts_with_all = ["body", "urls", "targets"])]
     pub(crate) body_size: Option<Varied>,
-    /// A sweep that is often wanted
-    #[arg(long, value_name = "NAME", help_heading = "Sweep",
-          conflicts_with_all = ["vary", "connections", "rounds", "duration"],
-          value_parser = one_of(&[
-              ("quick", "-c 1..256:x2 --rounds 3 -d 500ms",
-               ("connections=1..256:x2", 500_000_000)),
-              ("classic",
-               "-c 1..1000:10 --rounds 3 -d 1s, the loop that many scripts around ab make",
-               ("connections=1..1000:10", 1_000_000_000))]))]
-    pub(crate) preset: Option<SweepPreset>,
     /// The values in ascending order in each round [default: shuffled anew in each, by --seed]
     #[arg(long, help_heading = "Sweep")]
     pub(crate) fixed_order: bool,
@@ -180,13 +167,6 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_duration,
           requires = "start", help_heading = "Servers")]
     pub(crate) ready_timeout: u64,
-    /// Run this to its end before each round of this URL's server, to fill caches, for example
-    #[arg(long, value_name = "COMMAND", help_heading = "Servers")]
-    pub(crate) warmup_command: Vec<String>,
-    /// Run this to end the server, before its process group is ended: for one that --start leaves
-    /// to run by itself, such as a container
-    #[arg(long, value_name = "COMMAND", requires_all = ["start"], help_heading = "Servers")]
-    pub(crate) stop: Vec<String>,
     #[command(flatten)]
     pub(crate) typed: AnyLoadArguments,
 }
@@ -595,7 +575,7 @@ fn of_sweep(option: Arg) -> Arg {
         "connections" => several(option, SweepAxis::Connections, whole_u32),
         "streams" => several(option, SweepAxis::Streams, whole_u32),
         "threads" => several(option, SweepAxis::Workers, workers),
-        "requests" => several(option, SweepAxis::Requests, requests),
+        "requests" => several(option, SweepAxis::Requests, whole_u64),
         "rate" => several(option, SweepAxis::Rate, units::rate),
         _ => option,
     }

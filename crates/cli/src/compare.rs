@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use brunt_engine::{RunError, RunObserver};
+use brunt_engine::RunObserver;
 use brunt_experiment::{ComparisonCourse, LOOKS, NextRound, compared, differences};
 use brunt_io::process_group::{Ended, ProcessGroup};
 use brunt_io::tls_config::PageTls;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
         .iter()
         .all(|plan| plan.load.model.schedule().is_none());
     check_limits(&arguments.fail_if, is_closed)?;
-    let commands = SideCommands::of_sides(arguments, plans.len())?;
+    let starts = SideStart::of_sides(arguments, plans.len())?;
     let figures = compared(!is_closed, &arguments.fail_if);
     let looks = arguments.until_decided.map_or(1, |_| LOOKS as usize);
     let pairs = pairs(arguments, figures.len() * (plans.len() - 1) * looks)?;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &CompareArguments, given: &Given) -> Result<ExitCod
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_COMPARISON)?)?;
     let sides = Sides {
         plans: &plans,
-        commands: &commands,
+        starts: &starts,
         interrupts: &pipeline.interrupts,
     };
     let seed = typed.seed.unwrap_or_else(fresh_seed);
@@ -125,7 +125,7 @@ fn plan(typed: &AnyLoadArguments, given: &Given, url: &str) -> Result<Plan> {
 #[derive(Clone, Copy, Debug)]
 struct Sides<'a> {
     plans: &'a [Plan],
-    commands: &'a [SideCommands],
+    starts: &'a [SideStart],
     interrupts: &'a Interrupts,
 }
 
@@ -133,21 +133,19 @@ impl Sides<'_> {
     /// Measures a round of a side.
     fn round(&self, next: NextRound, observer: &mut dyn RunObserver) -> Result<Run> {
         let (interrupts, side) = (self.interrupts, next.side);
-        let (plan, commands) = (&self.plans[side], &self.commands[side]);
-        let server = commands.start(plan, interrupts)?;
-        let run = commands.warm_up(interrupts).and_then(|()| {
-            let options = SessionOptions::default();
-            interrupts.in_session(plan.clone(), options, |session| {
-                Ok(session.round(&next.plan.load, observer)?)
-            })
+        let plan = &self.plans[side];
+        let server = self.starts[side].server(plan, interrupts)?;
+        let options = SessionOptions::default();
+        let run = interrupts.in_session(plan.clone(), options, |session| {
+            Ok(session.round(&next.plan.load, observer)?)
         });
-        let stopped = server.map_or(Ok(()), SideServer::stop);
-        let run = run.with_context(|| {
+        if let Some(server) = server {
+            server.stop();
+        }
+        run.with_context(|| {
             let url = &plan.target.url;
             format!("a round of {} ({url}) failed", side_name(side))
-        })?;
-        stopped?;
-        Ok(run)
+        })
     }
 }
 
@@ -158,42 +156,33 @@ const PAUSE_NS: u64 = 20_000_000;
 /// How long the kernel may take to give back the port of a server that has ended: where that used
 /// io_uring, seconds on a busy machine.
 const FREED_NS: u64 = 15_000_000_000;
-/// Limit of a `--stop` command; then its server is ended all the same.
-const STOP_NS: u64 = 30_000_000_000;
 /// The thread that asks.
 const ASKING: &str = "brunt-ready";
 /// Addresses of a name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
-/// What is run for a side, each only if it is given.
+/// How the server of a side is started, if brunt starts it.
 #[derive(Clone, Debug, Default)]
-struct SideCommands {
+struct SideStart {
     name: String,
-    start: Option<String>,
+    command: Option<String>,
     /// The page that answers when the server is ready; absent: a connection to it is taken.
     ready: Option<Target>,
     ready_limit_ns: u64,
-    warm_up: Option<String>,
-    stop: Option<String>,
 }
 
 /// A server that was started for a round.
 #[derive(Debug)]
 struct SideServer<'a> {
-    commands: &'a SideCommands,
+    name: &'a str,
     group: ProcessGroup,
     interrupts: &'a Interrupts,
 }
 
-impl SideCommands {
+impl SideStart {
     /// What is typed for each of `sides`.
     fn of_sides(arguments: &CompareArguments, sides: usize) -> Result<Vec<Self>> {
-        for (option, typed) in [
-            ("--start", &arguments.start),
-            ("--ready", &arguments.ready),
-            ("--warmup-command", &arguments.warmup_command),
-            ("--stop", &arguments.stop),
-        ] {
+        for (option, typed) in [("--start", &arguments.start), ("--ready", &arguments.ready)] {
             if !typed.is_empty() && typed.len() != sides {
                 bail!(
                     "{option} is given {}, and there are {sides} URLs; give it once for each, in \
@@ -207,66 +196,28 @@ impl SideCommands {
             (!word.is_empty()).then(|| word.to_owned())
         };
         let of_side = |side| {
-            let start = given(&arguments.start, side);
-            let (ready, stop) = (given(&arguments.ready, side), given(&arguments.stop, side));
-            let name = side_name(side);
-            for (option, typed) in [("--ready", &ready), ("--stop", &stop)] {
-                if typed.is_some() && start.is_none() {
-                    bail!("{option} is given for {name}, which has no --start; leave it out there");
-                }
+            let (name, command) = (side_name(side), given(&arguments.start, side));
+            let ready = given(&arguments.ready, side);
+            if ready.is_some() && command.is_none() {
+                bail!("--ready is given for {name}, which has no --start; leave it out there");
             }
-            let ready = ready.map(|url| Target::parse(&url, None)).transpose()?;
             Ok(Self {
-                start,
-                ready,
+                command,
+                ready: ready.map(|url| Target::parse(&url, None)).transpose()?,
                 ready_limit_ns: arguments.ready_timeout,
-                warm_up: given(&arguments.warmup_command, side),
-                stop,
                 name,
             })
         };
         (0..sides).map(of_side).collect()
     }
 
-    /// Runs the warm-up command, if there is one, to its end.
-    fn warm_up(&self, interrupts: &Interrupts) -> Result<()> {
-        let Some(command) = &self.warm_up else {
-            return Ok(());
-        };
-        self.run("--warmup-command", command, u64::MAX, || interrupts.came())
-    }
-
-    /// Runs a command to its end, or until nobody wants it any more.
-    fn run(
-        &self,
-        option: &str,
-        command: &str,
-        limit_ns: u64,
-        is_cancelled: impl Fn() -> bool,
-    ) -> Result<()> {
-        let name = &self.name;
-        let group = ProcessGroup::start(command);
-        let group = group.with_context(|| format!("cannot run {option} of {name}"))?;
-        let ended = until(limit_ns, || match group.ended() {
-            None if is_cancelled() => Err(RunError::Interrupted.into()),
-            ended => Ok(ended),
-        });
-        let failed = match ended? {
-            Some(Ended::Code(0)) => return Ok(()),
-            Some(ended) => ended.to_string(),
-            None => format!("did not end within {} s", limit_ns / 1_000_000_000),
-        };
-        show_tail(option, name, &group);
-        bail!("{option} of {name} {failed} (`{command}`)");
-    }
-
     /// Starts the server of `plan` and waits until it is ready; absent where it runs already.
-    fn start<'a>(
+    fn server<'a>(
         &'a self,
         plan: &Plan,
         interrupts: &'a Interrupts,
     ) -> Result<Option<SideServer<'a>>> {
-        let Some(command) = &self.start else {
+        let Some(command) = &self.command else {
             return Ok(None);
         };
         let name = &self.name;
@@ -278,21 +229,19 @@ impl SideCommands {
         if until(FREED_NS, is_free)?.is_none() {
             bail!(
                 "somebody takes connections at {} before the server of {name} is started; end it, \
-                 and give --stop where --start leaves a server behind",
+                 and have --start end on SIGTERM what it leaves behind",
                 plan.target.url
             );
         }
         let group = ProcessGroup::start(command);
-        let group = group.with_context(|| format!("cannot run --start of {name}"))?;
         let server = SideServer {
-            commands: self,
-            group,
+            name,
+            group: group.with_context(|| format!("cannot run --start of {name}"))?,
             interrupts,
         };
         if let Err(error) = self.wait_until_ready(plan, &server) {
-            show_tail("--start", name, &server.group);
-            // Why it did not start is what matters.
-            let _ = server.end();
+            server.show_tail();
+            server.end();
             return Err(error);
         }
         Ok(Some(server))
@@ -341,38 +290,32 @@ fn until<T>(limit_ns: u64, mut look: impl FnMut() -> Result<Option<T>>) -> Resul
 
 impl SideServer<'_> {
     /// Ends the server, after its round; says so where it has ended by itself in it.
-    fn stop(self) -> Result<()> {
+    fn stop(self) {
         // A command that ends well has left a server behind.
         if let Some(ended) = self.group.ended()
             && ended != Ended::Code(0)
         {
-            let name = &self.commands.name;
-            show_tail("--start", name, &self.group);
+            self.show_tail();
+            let name = self.name;
             message::print(&format_args!("the server of {name} {ended} in its round"));
         }
-        self.end()
+        self.end();
     }
 
     /// Ends the server. After a signal, too: only a second one has no time for that.
-    fn end(self) -> Result<()> {
-        let is_urgent = || self.interrupts.came_again();
-        let stopped = match &self.commands.stop {
-            Some(command) => self.commands.run("--stop", command, STOP_NS, is_urgent),
-            None => Ok(()),
-        };
-        self.group.end(is_urgent);
-        stopped
+    fn end(self) {
+        self.group.end(|| self.interrupts.came_again());
     }
-}
 
-/// Shows what a command wrote last.
-fn show_tail(option: &str, name: &str, group: &ProcessGroup) {
-    let tail = group.tail();
-    if tail.trim().is_empty() {
-        return;
+    /// Shows what its command wrote last.
+    fn show_tail(&self) {
+        let tail = self.group.tail();
+        if !tail.trim().is_empty() {
+            let name = self.name;
+            message::print(&format_args!("--start of {name} wrote to standard error:"));
+            message::print_lines(tail.trim_end());
+        }
     }
-    message::print(&format_args!("{option} of {name} wrote to standard error:"));
-    message::print_lines(tail.trim_end());
 }
 
 /// Whether a connection is taken, or why not.

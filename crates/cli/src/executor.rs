@@ -30,7 +30,7 @@ use crate::request::read_list;
 use crate::run::Pipeline;
 use crate::session::{Interrupts, SessionOptions, is_interrupt};
 use crate::values::of_option;
-use crate::{exit, habits, message, objectives};
+use crate::{exit, habits, objectives};
 
 /// What was typed of a fleet.
 pub(crate) type AskedFleet<'a> = (&'a AgentsArguments, &'a BrokerArguments);
@@ -60,20 +60,12 @@ pub(crate) fn conclude(
     let Err(mut error) = outcome else {
         return pipeline.report(&experiment);
     };
-    let without_round = "interrupted before a round was measured";
-    let (rounds, interrupted) = match &experiment {
-        Experiment::Sweep(sweep) => (sweep.rounds.len(), without_round),
-        Experiment::Capacity(search) => (search.steps.len(), without_round),
-        Experiment::Comparison(found) => {
-            let without_pair = "interrupted before a pair of rounds was complete";
-            (found.pairs(), without_pair)
-        }
+    let rounds = match &experiment {
+        Experiment::Sweep(sweep) => sweep.rounds.len(),
+        Experiment::Capacity(search) => search.steps.len(),
+        Experiment::Comparison(found) => found.pairs(),
     };
     let was_interrupted = is_interrupt(&error);
-    if rounds == 0 && was_interrupted {
-        message::print(&interrupted);
-        return Ok(ExitCode::from(exit::INTERRUPTED));
-    }
     match &mut experiment {
         _ if rounds == 0 => return Err(error),
         Experiment::Comparison(found) if was_interrupted => {
@@ -288,11 +280,11 @@ pub(crate) fn sweep(
     given: &Given,
     fleet: Option<AskedFleet<'_>>,
 ) -> Result<ExitCode> {
-    let (mut plan, mut wanted) = planned(&mut arguments, given)?;
+    let (mut plan, wanted) = planned(&mut arguments, given)?;
     let typed = &arguments.typed.load;
     let pipeline = Pipeline::open(Destination::open(&typed.output, NOT_OF_SWEEP)?)?;
     let mut executor = Executor::new(fleet, typed, &mut plan, &pipeline.interrupts)?;
-    check(&executor, &plan, &mut wanted, arguments.preset.is_some())?;
+    check(&executor, &plan, &wanted)?;
     let is_one = is_within_session(wanted.varied);
     let mut course = SweepCourse::new(plan.clone(), wanted, environment());
     let mut line = Line::of_experiment(&typed.output, &plan, "sweep", PhaseLength::Planned);
@@ -301,26 +293,13 @@ pub(crate) fn sweep(
     conclude(pipeline, outcome, Experiment::Sweep(course.finish()))
 }
 
-/// Whether every round can be made. A preset leaves out the values at which it cannot.
-fn check(
-    executor: &Executor<'_>,
-    plan: &Plan,
-    sweep_plan: &mut SweepPlan,
-    is_preset: bool,
-) -> Result<()> {
-    let mut failed = None;
-    let mut values = sweep_plan.values.clone();
-    values.retain(|&value| {
+/// Whether every round can be made.
+fn check(executor: &Executor<'_>, plan: &Plan, sweep_plan: &SweepPlan) -> Result<()> {
+    for &value in &sweep_plan.values {
         let outcome = executor.check(&plan_at(plan, sweep_plan, value));
-        let is_good = outcome.is_ok();
-        failed = failed.take().or(outcome.err().map(|error| (value, error)));
-        is_good
-    });
-    if let Some((value, error)) = failed.filter(|_| !is_preset || values.is_empty()) {
         let axis = sweep_plan.varied.name();
-        return Err(error.context(format!("the round of {value} {axis} cannot be made")));
+        outcome.with_context(|| format!("the round of {value} {axis} cannot be made"))?;
     }
-    sweep_plan.values = values;
     Ok(())
 }
 
@@ -370,12 +349,6 @@ fn planned(arguments: &mut SweepArguments, given: &Given) -> Result<(Plan, Sweep
 
 /// The one setting that has several values.
 fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> {
-    if let Some((values, window_ns)) = arguments.preset {
-        let varied: Varied = values.parse().map_err(|error: String| anyhow!(error))?;
-        arguments.typed.load.duration = Some(window_ns);
-        set_largest(&mut arguments.typed.load, &varied)?;
-        return Ok(varied);
-    }
     let mut all = arguments.vary.clone();
     all.extend(arguments.body_size.clone());
     for (id, axis) in SWEEP_AXES {
@@ -387,9 +360,9 @@ fn what_varies(arguments: &mut SweepArguments, given: &Given) -> Result<Varied> 
             set_largest(&mut arguments.typed.load, &only)?;
             Ok(only)
         }
-        Err(none) if none.is_empty() => bail!(
-            "nothing is varied; give one option several values, as in -c 1..1000:10, or a --preset"
-        ),
+        Err(none) if none.is_empty() => {
+            bail!("nothing is varied; give one option several values, as in -c 1..1000:10")
+        }
         Err(_) => bail!("one setting is varied at a time; give only one option several values"),
     }
 }

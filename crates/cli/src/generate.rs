@@ -22,7 +22,7 @@ const SECTION: &str = "1";
 ///
 /// # Errors
 ///
-/// It names something else; the message lists what there is.
+/// It names something else.
 pub(crate) fn run(kind: &str) -> Result<ExitCode> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
@@ -34,23 +34,16 @@ pub(crate) fn run(kind: &str) -> Result<ExitCode> {
         _ => {
             let name = kind.strip_prefix("man-").unwrap_or_default();
             let Some(named) = command.find_subcommand(name) else {
-                bail!("--generate takes {}, but got `{kind}`", kinds(&command));
+                bail!(
+                    "--generate takes man, man-COMMAND, complete-bash, complete-zsh or \
+                     complete-fish, but got `{kind}`"
+                );
             };
             page(&command, Some(named))?
         }
     };
     message::output(&text);
     Ok(ExitCode::SUCCESS)
-}
-
-/// All that can be generated, in words.
-fn kinds(command: &Command) -> String {
-    let pages = command.get_subcommands().map(Command::get_name);
-    let pages: Vec<String> = pages.map(|name| format!("man-{name}")).collect();
-    format!(
-        "man, {}, complete-bash, complete-zsh or complete-fish",
-        pages.join(", ")
-    )
 }
 
 /// The manual page of `main`, or of `named`, which is one of its commands.
@@ -62,10 +55,7 @@ fn page(main: &Command, named: Option<&Command>) -> Result<String> {
             .subcommand_help_heading("COMMANDS")
             .override_usage("brunt [OPTIONS] [URL]\nbrunt COMMAND [OPTIONS] ..."),
     };
-    let notes = shown
-        .get_after_long_help()
-        .or_else(|| shown.get_after_help());
-    let notes = notes.map(ToString::to_string).unwrap_or_default();
+    let notes = shown.get_after_help().map(ToString::to_string);
     let version = main.get_version().unwrap_or_default();
     let title = shown.get_display_name().unwrap_or("brunt").to_owned();
     let man = Man::new(shown).section(SECTION);
@@ -84,42 +74,18 @@ fn page(main: &Command, named: Option<&Command>) -> Result<String> {
         man.render_subcommands_section(&mut out)?;
     }
     let mut roff = Roff::default();
-    render_notes(&mut roff, &notes);
-    let commands = main.get_subcommands().map(Command::get_name);
-    let others = commands.filter(|name| named.is_none_or(|named| named.get_name() != *name));
-    let others = others.map(|name| format!("brunt-{name}({SECTION})"));
-    let program = named.map(|_| format!("brunt({SECTION})"));
-    let also: Vec<String> = program.into_iter().chain(others).collect();
-    roff.control("SH", ["SEE ALSO"]);
-    roff.text([roman(also.join(", "))]);
+    if notes.is_some() {
+        roff.control("SH", ["NOTES"]);
+    }
+    for line in notes.iter().flat_map(|notes| notes.lines()) {
+        // Indented lines stay lines.
+        if !line.starts_with(' ') {
+            roff.control("PP", []);
+        }
+        roff.text([roman(line)]);
+    }
     roff.to_writer(&mut out)?;
     String::from_utf8(out).context("a manual page is not UTF-8")
-}
-
-/// What stands below the options in the help: paragraphs, and indented lines as they are.
-fn render_notes(roff: &mut Roff, notes: &str) {
-    let lines: Vec<&str> = notes.lines().collect();
-    for (at, block) in lines
-        .chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' '))
-        .enumerate()
-    {
-        let is_indented = block.iter().all(|line| line.starts_with(' '));
-        if at == 0 {
-            roff.control("SH", ["NOTES"]);
-        }
-        if is_indented {
-            roff.control("RS", ["4"]).control("nf", []);
-        }
-        for (number, line) in block.iter().enumerate() {
-            if !is_indented && (at, number) != (0, 0) {
-                roff.control("PP", []);
-            }
-            roff.text([roman(line.trim())]);
-        }
-        if is_indented {
-            roff.control("fi", []).control("RE", []);
-        }
-    }
 }
 
 /// The completion for `shell` of the program, of its commands, and of the names of other tools.
@@ -151,34 +117,28 @@ fn completion(main: &Command, shell: Shell) -> String {
 /// `command` with the arguments that `shows` chooses, without its commands, and without what its
 /// help hides: completions would show that, too.
 fn visible(command: &Command, shows: impl Fn(&Arg) -> bool) -> Command {
-    let arguments = command
-        .get_arguments()
-        .filter(|option| !option.is_hide_set() && shows(option));
-    Command::new(for_ever(command.get_name()))
+    let options = command.get_arguments();
+    let options = options.filter(|option| !option.is_hide_set() && shows(option));
+    // clap takes a name for ever without its feature for owned ones: the process ends soon.
+    Command::new(&*command.get_name().to_owned().leak())
         .about(command.get_about().cloned().unwrap_or_default())
         .disable_help_flag(true)
         .disable_help_subcommand(true)
         .disable_version_flag(true)
-        .args(arguments.map(bare))
+        .args(options.map(bare))
 }
 
 /// What a completion knows of an argument: not what it conflicts with or requires, which may be
 /// hidden.
-fn bare(argument: &Arg) -> Arg {
-    let is_set = argument.get_action().takes_values();
-    let bare = argument
+fn bare(option: &Arg) -> Arg {
+    let bare = option
         .clone()
         .conflicts_with(Resettable::<Id>::Reset)
         .requires(Resettable::<Id>::Reset)
         .required(false);
-    if is_set {
+    if option.get_action().takes_values() {
         bare
     } else {
         bare.action(ArgAction::SetTrue)
     }
-}
-
-/// What clap takes as a name without its feature for owned ones: the process ends soon after.
-fn for_ever(name: &str) -> &'static str {
-    name.to_owned().leak()
 }

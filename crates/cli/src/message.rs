@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brunt_report::{annotation, lines, printable};
 use rustix::process::{Resource, getrlimit};
 
-/// Returns to the start of a terminal's line, and erases it with what is below.
-const ERASE: &str = "\r\x1b[J";
+/// Returns to the start of a terminal's line, and erases it.
+const ERASE: &str = "\r\x1b[K";
 
 /// Standard output has refused something: the rest of it is dropped, too.
 static IS_OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
@@ -44,13 +44,9 @@ pub(crate) fn line(words: &str) {
     to_stderr(&format!("{words}\n"));
 }
 
-/// Draws `words`, of one line or several, over what was drawn on the terminal on standard error.
+/// Draws `words` over what was drawn on the terminal on standard error.
 pub(crate) fn draw(words: &str) {
-    let back = match words.matches('\n').count() {
-        0 => String::new(),
-        lines => format!("\x1b[{lines}A"),
-    };
-    to_stderr(&format!("{ERASE}{words}{back}"));
+    to_stderr(&format!("{ERASE}{words}"));
 }
 
 /// Takes away what was drawn.

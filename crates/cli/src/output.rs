@@ -2,6 +2,7 @@
 //! is written stands beside the old one until it is complete, so that a full disk or a crash leaves
 //! the old one as it was.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
@@ -99,16 +100,19 @@ impl Destination {
             (false, false) => Terminal::Report(Format::Text),
             (false, true) => Terminal::Silent,
         };
-        let mut destination = Self {
-            files: Vec::new(),
+        let mut names = BTreeSet::new();
+        if let Some((path, _)) = wanted.iter().find(|(path, _)| !names.insert(*path)) {
+            bail!("two outputs name the same file, {}", path.display());
+        }
+        let files = wanted.into_iter();
+        let files = files.map(|(path, content)| OutputFile::open(path, content));
+        let destination = Self {
+            files: files.collect::<Result<_>>()?,
             terminal,
             verbose: arguments.verbose,
             spectrum: arguments.latency,
             redacts: arguments.redact,
         };
-        for (path, content) in wanted {
-            destination.add(path, content)?;
-        }
         if arguments.latency && !destination.has(Format::Text) {
             bail!(
                 "--latency adds to a text report, and there is none; --hgrm FILE writes the same \
@@ -139,20 +143,6 @@ impl Destination {
             spectrum: false,
             redacts: false,
         })
-    }
-
-    fn add(&mut self, path: &Path, content: Content) -> Result<()> {
-        let output = OutputFile::open(path, content)?;
-        let twin = self.files.iter().find(|other| other.is_same_file(&output));
-        if let Some(twin) = twin {
-            let (first, second) = (twin.content.option(), content.option());
-            bail!(
-                "{first} and {second} name the same file, {}",
-                path.display()
-            );
-        }
-        self.files.push(output);
-        Ok(())
     }
 
     /// Writes the reports, each even where others fail; the first failure is the one that is
@@ -228,18 +218,6 @@ impl Destination {
     }
 }
 
-impl Content {
-    /// The option that asks for it.
-    fn option(self) -> &'static str {
-        match self {
-            Self::Report(_) => "--output",
-            Self::HdrLog => "--hdr-log",
-            Self::Hgrm => "--hgrm",
-            Self::Junit => "--junit",
-        }
-    }
-}
-
 impl OutputFile {
     fn open(path: &Path, content: Content) -> Result<Self> {
         let is_new = !is_standard(path) && !path.exists();
@@ -257,14 +235,6 @@ impl OutputFile {
             content,
             is_new,
         })
-    }
-
-    /// Whether both would overwrite each other; pipes and devices do not.
-    fn is_same_file(&self, other: &Self) -> bool {
-        match (&self.file, &other.file) {
-            (Some(own), Some(other)) => are_same(own, other),
-            (own, other) => own.is_none() && other.is_none(),
-        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -291,15 +261,10 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether a file is where standard output goes: its name is that of a descriptor, say.
+/// Whether a regular file is where standard output goes: its name is that of a descriptor, say.
 fn is_standard_output(file: &File) -> bool {
-    let standard = io::stdout().as_fd().try_clone_to_owned();
-    standard.is_ok_and(|standard| are_same(file, &standard.into()))
-}
-
-/// Whether both are one regular file.
-fn are_same(own: &File, other: &File) -> bool {
-    match (own.metadata(), other.metadata()) {
+    let standard = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    match (file.metadata(), standard.and_then(|file| file.metadata())) {
         (Ok(own), Ok(other)) => {
             own.is_file() && (own.dev(), own.ino()) == (other.dev(), other.ino())
         }

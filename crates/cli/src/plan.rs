@@ -785,6 +785,12 @@ mod tests {
     fn contradictions() {
         for (typed, words) in [
             ("--watch 0", "not a process id"),
+            ("-t 4097", "4096 at most"),
+            ("-d 0s", "longer than 0"),
+            ("--rate -5k", "is not a rate"),
+            ("--stages 1s:5,0s:7", "stage 2"),
+            ("-H nocolon", "Name: value"),
+            ("--arrivals possion", "'poisson'"),
             ("--verify-url http://#requests", "not a URL"),
             ("--link-speed fast", "not a link speed"),
             ("tcp://h:1", "brunt tcp -m MESSAGE"),
@@ -808,7 +814,6 @@ mod tests {
                 "no version is left",
             ),
             ("--sni https://h/ https://h/", "host name alone"),
-            ("-m 10 https://h/", "--streams 10"),
         ] {
             let error = plan_of(typed).expect_err(typed).to_string();
             assert!(error.contains(words), "{typed}: {error}");

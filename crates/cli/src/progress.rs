@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use brunt_engine::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
+use brunt_engine::{Phase, Progress, RunObserver, Snapshot};
 use brunt_fleet::Board;
 use brunt_io::clock;
 use brunt_load::{LoadModel, Plan, Work};
-use brunt_report::{AgentProgress, PhaseLength, PlannedRate, StreamInterval};
+use brunt_report::{AgentProgress, PhaseLength, PlannedRate};
 
 use crate::args::OutputArguments;
 use crate::message;
@@ -16,12 +16,6 @@ use crate::output::terminal_width;
 const REDRAW_NS: u64 = 200_000_000;
 /// How often a line is written where there is no terminal.
 const LOG_NS: u64 = 10_000_000_000;
-
-/// From one line about what streams did to the next.
-const INTERVAL_NS: u64 = 1_000_000_000;
-
-/// Most agents that have a row of their own.
-const AGENTS_SHOWN: usize = 16;
 
 /// From one line of JSON to the next.
 const JSON_NS: u64 = 1_000_000_000;
@@ -78,15 +72,13 @@ pub(crate) struct Line {
     plan: Plan,
     /// Absent for a run.
     experiment: Option<OfExperiment>,
-    /// A line for each interval of streams; absent where none is printed.
-    intervals: Option<IntervalLines>,
     /// Most that there may be.
     connections: u32,
     phase: Option<Phase>,
     since_ns: u64,
     due_ns: u64,
     is_drawn: bool,
-    /// Each has a row of its own, below the line.
+    /// How far each agent of a fleet has come.
     agents: Vec<AgentProgress>,
     /// By worker: now, and when the line was drawn last.
     counted: BTreeMap<u32, Counted>,
@@ -117,12 +109,10 @@ impl Line {
     }
 
     fn of_form(form: Form, plan: &Plan, now_ns: u64) -> Self {
-        let has_intervals = plan.work() == Work::Streams && matches!(form, Form::Live | Form::Log);
         Self {
             form,
             plan: plan.clone(),
             experiment: None,
-            intervals: has_intervals.then(IntervalLines::default),
             connections: connections_most(plan),
             phase: None,
             since_ns: now_ns,
@@ -150,51 +140,6 @@ impl Line {
     /// What successes per second are called.
     fn unit(&self) -> &'static str {
         self.plan.connection.protocol.unit().per_s
-    }
-
-    /// Shows the line, if it is time.
-    fn draw(&mut self, phase: Phase, progress: &Progress) {
-        let Some(line) = self.next(phase, progress, clock::now_ns(), terminal_width()) else {
-            return;
-        };
-        self.is_drawn = true;
-        match self.form {
-            Form::Live => {
-                let columns = usize::from(terminal_width().saturating_sub(1));
-                let below = self.rows().into_iter();
-                let below = below.map(|row| row.chars().take(columns).collect());
-                let lines: Vec<String> = std::iter::once(line).chain(below).collect();
-                message::draw(&lines.join("\n"));
-            }
-            Form::Json => message::line(&line),
-            Form::Silent | Form::Log => {
-                self.say(&line);
-                self.rows().iter().for_each(|row| self.say(row));
-            }
-        }
-    }
-
-    /// Prints a line that stays.
-    fn say(&self, line: &str) {
-        match self.form {
-            Form::Live | Form::Json => message::line(line),
-            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
-        }
-    }
-
-    /// What stands below the line: a row for each agent of a run, up to a limit.
-    fn rows(&self) -> Vec<String> {
-        if self.experiment.is_some() {
-            return Vec::new();
-        }
-        let rows = self.agents.iter().take(AGENTS_SHOWN);
-        let mut rows: Vec<String> = rows
-            .map(|agent| brunt_report::agent_line(agent, self.unit()))
-            .collect();
-        if let Some(more @ 1..) = self.agents.len().checked_sub(AGENTS_SHOWN) {
-            rows.push(format!("  and {more} more"));
-        }
-        rows
     }
 
     /// The line for what was reached at `now_ns`, if one is due.
@@ -247,7 +192,7 @@ impl Line {
             bytes_received: progress.bytes_received,
             bytes_sent: progress.bytes_sent,
             agents: &self.agents,
-            counts_agents: self.experiment.is_some(),
+            counts_agents: true,
         };
         if self.form == Form::Json {
             return brunt_report::progress_json(&progress).ok();
@@ -339,28 +284,18 @@ impl Board for Line {
 
 impl RunObserver for Line {
     fn progress(&mut self, phase: Phase, progress: &Progress) {
-        let has_interval_lines = self.experiment.is_none() && self.intervals.is_some();
-        if self.form == Form::Log && phase == Phase::Measure && has_interval_lines {
-            // Lines about intervals say how far it has come.
+        let Some(line) = self.next(phase, progress, clock::now_ns(), terminal_width()) else {
             return;
+        };
+        self.is_drawn = true;
+        match self.form {
+            Form::Live => message::draw(&line),
+            Form::Json => message::line(&line),
+            Form::Silent | Form::Log => message::line(&format!("brunt: {line}")),
         }
-        self.draw(phase, progress);
     }
 
     fn snapshot(&mut self, snapshot: &Snapshot) {
-        if self.experiment.is_none()
-            && let Some(streams) = self.plan.one_way()
-            && let Some(intervals) = &mut self.intervals
-            && let Some(interval) = intervals.take(snapshot)
-        {
-            let directions = (streams.sends, streams.receives);
-            let line = brunt_report::stream_interval_line(&interval, directions);
-            self.clear();
-            if self.form == Form::Live {
-                self.due_ns = 0;
-            }
-            self.say(&line);
-        }
         let counted = self.counted.entry(snapshot.worker).or_default();
         counted.at_ns = snapshot.to_ns;
         counted.successes += if self.plan.work() == Work::Streams {
@@ -381,70 +316,12 @@ fn connections_most(plan: &Plan) -> u32 {
     }
 }
 
-/// What is printed of streams while they run.
-#[derive(Debug, Default)]
-struct IntervalLines {
-    /// When the first worker began to count; absent before.
-    start_ns: Option<u64>,
-    /// The latest report of each worker, by worker, and its report at the end of the interval
-    /// before.
-    latest: BTreeMap<u32, StreamsSoFar>,
-    shown: BTreeMap<u32, StreamsSoFar>,
-    /// The end of the interval before, nanoseconds from the start.
-    shown_ns: u64,
-}
-
-impl IntervalLines {
-    /// Takes what a worker says. Gives the interval that is complete with it, if one is: that is so
-    /// when each worker has counted beyond its end.
-    fn take(&mut self, snapshot: &Snapshot) -> Option<StreamInterval> {
-        let so_far = snapshot.streams?;
-        let start_ns = *self.start_ns.get_or_insert(so_far.at_ns);
-        self.latest.insert(snapshot.worker, so_far);
-        self.shown.entry(snapshot.worker).or_insert(so_far);
-        let slowest_ns = self.latest.values().map(|counted| counted.at_ns).min()?;
-        let reached_ns = slowest_ns.saturating_sub(start_ns);
-        // What is late does not delay the intervals behind it.
-        let due_ns = (self.shown_ns / INTERVAL_NS + 1).saturating_mul(INTERVAL_NS);
-        if reached_ns < due_ns {
-            return None;
-        }
-        let mut interval = StreamInterval {
-            from_ns: self.shown_ns,
-            to_ns: reached_ns,
-            ..StreamInterval::default()
-        };
-        let mut rtts_ns = Vec::new();
-        for (worker, now) in &self.latest {
-            let before = &self.shown[worker];
-            let since = now.account.since(&before.account);
-            let per_s = |bytes: u64| {
-                let ns = now.at_ns.saturating_sub(before.at_ns).max(1);
-                bytes as f64 * 1e9 / ns as f64
-            };
-            interval.up_bytes_per_s += per_s(since.bytes_acked);
-            interval.down_bytes_per_s += per_s(since.bytes_received);
-            interval.segments_sent += since.segments_sent;
-            interval.segments_retransmitted += since.segments_retransmitted;
-            interval.busy_ns += since.busy_ns;
-            interval.receive_window_limited_ns += since.receive_window_limited_ns;
-            interval.send_buffer_limited_ns += since.send_buffer_limited_ns;
-            rtts_ns.extend(now.smoothed_rtt_ns);
-        }
-        let sum_ns: u64 = rtts_ns.iter().sum();
-        interval.smoothed_rtt_ns = sum_ns.checked_div(rtts_ns.len() as u64);
-        self.shown.clone_from(&self.latest);
-        self.shown_ns = reached_ns;
-        Some(interval)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
 
     use brunt_load::{RequestSet, Target};
-    use brunt_record::{SparseHistogram, StreamAccount};
+    use brunt_record::SparseHistogram;
 
     use super::*;
 
@@ -456,43 +333,6 @@ mod tests {
         plan.load.connections = NonZeroU32::new(8).expect("above 0");
         plan.load.stop.duration_ns = Some(30 * SECOND_NS);
         Line::of_form(form, &plan, 0)
-    }
-
-    #[test]
-    fn agents_have_rows_of_their_own_up_to_a_limit() {
-        let mut line = line(Form::Log);
-        line.snapshot(&snapshot(1, SECOND_NS, 100));
-        line.drawn.clone_from(&line.counted);
-        line.snapshot(&snapshot(1, 2 * SECOND_NS, 250));
-        let agent = |name: &str| AgentProgress {
-            name: name.to_owned(),
-            phase: "measure",
-            connections_open: 4,
-            successes: 0,
-            errors: 0,
-            failures: 0,
-            successes_per_s: None,
-        };
-        line.show_agents(vec![agent("east"), agent("south")]);
-        assert_eq!(
-            line.rows(),
-            [
-                "  east measure · 4 connections",
-                "  south measure · 250 req/s · 4 connections"
-            ]
-        );
-        line.show_agents(vec![agent("east"); AGENTS_SHOWN + 3]);
-        let rows = line.rows();
-        assert_eq!(rows.len(), AGENTS_SHOWN + 1);
-        assert_eq!(rows.last().map(String::as_str), Some("  and 3 more"));
-        // Programs read all of them.
-        line.form = Form::Json;
-        let measure = Phase::Measure;
-        let json = line.next(measure, &progress(0), 3 * SECOND_NS, 80);
-        let json: serde_json::Value =
-            serde_json::from_str(&json.expect("a phase begins")).expect("JSON");
-        let agents = json["agents"].as_array().map(Vec::len);
-        assert_eq!(agents, Some(AGENTS_SHOWN + 3));
     }
 
     fn progress(errors: u64) -> Progress {
@@ -574,62 +414,5 @@ mod tests {
             let measure = Phase::Measure;
             assert_eq!(line.next(measure, &progress(0), now_ns, 80), None);
         }
-    }
-
-    fn streamed(worker: u32, at_ns: u64, acked: u64, again: u64) -> Snapshot {
-        Snapshot {
-            worker,
-            to_ns: at_ns + 5,
-            counts: Progress::default(),
-            response: SparseHistogram::default(),
-            streams: Some(StreamsSoFar {
-                at_ns,
-                account: StreamAccount {
-                    bytes_acked: acked,
-                    segments_sent: acked / 1_000,
-                    segments_retransmitted: again,
-                    busy_ns: at_ns,
-                    ..StreamAccount::default()
-                },
-                smoothed_rtt_ns: Some(at_ns / 1_000),
-            }),
-        }
-    }
-
-    #[test]
-    fn an_interval_ends_when_all_workers_have_counted_it() {
-        let mut lines = IntervalLines::default();
-        let begin = 10 * SECOND_NS;
-        let mut take = |worker, since_ns, acked, again| {
-            lines.take(&streamed(worker, begin + since_ns, acked, again))
-        };
-        assert_eq!(take(0, 0, 0, 0), None);
-        assert_eq!(take(1, 10, 0, 0), None);
-        assert_eq!(take(0, SECOND_NS / 2, 500, 0), None);
-        assert_eq!(take(0, SECOND_NS, 1_000_000, 0), None);
-        let first = take(1, 10 + SECOND_NS, 2_000_000, 3);
-        let first = first.expect("both have counted a second");
-        assert_eq!((first.from_ns, first.to_ns), (0, SECOND_NS));
-        assert_eq!(first.up_bytes_per_s, 3_000_000.0);
-        assert_eq!(
-            (first.segments_sent, first.segments_retransmitted),
-            (3_000, 3)
-        );
-        assert_eq!(first.smoothed_rtt_ns, Some((begin + SECOND_NS) / 1_000));
-        // The next one counts from there.
-        assert_eq!(take(0, 3 * SECOND_NS, 1_000_000, 0), None);
-        let second = take(1, 10 + 3 * SECOND_NS, 2_000_000, 3);
-        let second = second.expect("both are beyond");
-        assert_eq!((second.from_ns, second.to_ns), (SECOND_NS, 3 * SECOND_NS));
-        assert_eq!(second.up_bytes_per_s, 0.0);
-        assert_eq!(second.segments_retransmitted, 0);
-    }
-
-    #[test]
-    fn runs_of_requests_have_no_lines() {
-        let mut lines = IntervalLines::default();
-        let mut none = streamed(0, SECOND_NS, 0, 0);
-        none.streams = None;
-        assert_eq!(lines.take(&none), None);
     }
 }

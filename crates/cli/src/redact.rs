@@ -7,7 +7,8 @@ use brunt_load::{HIDDEN, Plan, message_name, redact_field, redact_queries};
 use brunt_probe::machine;
 use brunt_record::{Environment, Evidence, Run};
 use brunt_report::Experiment;
-use clap::{ArgAction, Command, CommandFactory};
+use clap::parser::ValueSource;
+use clap::{Arg, CommandFactory};
 
 use crate::commands::Arguments;
 use crate::habits;
@@ -42,9 +43,7 @@ pub(crate) fn redact(run: &mut Run) {
 }
 
 fn redact_command(command: &mut Option<Vec<String>>) {
-    if let Some(words) = command {
-        *words = redacted(words);
-    }
+    *command = command.as_deref().and_then(redacted);
 }
 
 /// Makes what may be secret in the experiment unreadable.
@@ -103,27 +102,19 @@ fn redact_evidence(evidence: &mut Evidence) {
 /// Options whose values may be secret, unless they only say where to read them.
 const SECRET: [&str; 5] = ["headers", "body", "raw", "user", "first"];
 /// Options whose values are shown unless `--redact` is given.
-const REDACTED: [&str; 6] = [
-    "messages",
-    "subprotocols",
-    "start",
-    "ready",
-    "warmup_command",
-    "stop",
-];
+const REDACTED: [&str; 4] = ["messages", "subprotocols", "start", "ready"];
 /// Longer command lines are not shown.
 const BYTES_MAX: usize = 64 << 10;
 
 /// The command line of this process; absent where it is longer than is shown. With `--redact`,
 /// without messages and the queries of URLs.
 pub(crate) fn here() -> Option<Vec<String>> {
-    let typed = if_short(habits::typed())?;
-    let words = shown(typed.get(1..).unwrap_or_default(), &SECRET);
-    Some(if words.iter().any(|word| word == "--redact") {
+    let words = shown(&if_short(habits::typed())?, &SECRET)?;
+    if words.iter().any(|word| word == "--redact") {
         redacted(&words)
     } else {
-        words
-    })
+        Some(words)
+    }
 }
 
 /// The command and this machine; server and client are added by the rounds.
@@ -137,18 +128,15 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-/// A stored command line, with its first word, without messages and the queries of URLs. Those of
-/// other tools hold no messages: they are stored without.
-pub(crate) fn redacted(words: &[String]) -> Vec<String> {
-    let typed = words.get(1..).unwrap_or_default();
-    let mut words = match typed.first() {
-        Some(name) if brunt_dropin::tool_named(name).is_some() => words.to_vec(),
-        _ => shown(typed, &[&SECRET[..], &REDACTED].concat()),
+/// A stored command line without messages and the queries of URLs. Those of other tools hold no
+/// messages: they are stored without.
+fn redacted(words: &[String]) -> Option<Vec<String>> {
+    let is_of_other = words.get(1).and_then(|name| brunt_dropin::tool_named(name));
+    let words = match is_of_other {
+        Some(_) => words.to_vec(),
+        None => shown(words, &[&SECRET[..], &REDACTED].concat())?,
     };
-    words
-        .iter_mut()
-        .for_each(|word| *word = redact_queries(word));
-    words
+    Some(words.iter().map(|word| redact_queries(word)).collect())
 }
 
 /// A command line, unless it is longer than is shown.
@@ -157,98 +145,52 @@ pub(crate) fn if_short(words: Vec<String>) -> Option<Vec<String>> {
     (bytes <= BYTES_MAX).then_some(words)
 }
 
-/// The words of a command line without the values of the options `secret`.
-fn shown(typed: &[String], secret: &[&str]) -> Vec<String> {
+/// A command line without the values of the options `secret`: each option by its letter where it
+/// has one, its value in a word of its own, and behind them what is no option. Absent where it is
+/// not understood.
+fn shown(typed: &[String], secret: &[&str]) -> Option<Vec<String>> {
     let program = Arguments::command();
-    let mut command = &program;
+    let matches = program.clone().try_get_matches_from(typed).ok()?;
+    let (mut command, mut matches) = (&program, &matches);
     let mut words = vec!["brunt".to_owned()];
-    let mut typed = typed.iter();
-    while let Some(first) = typed.as_slice().first()
-        && let Some(named) = command.find_subcommand(first)
-    {
-        words.push(first.clone());
-        typed.next();
-        command = named;
+    while let Some((name, inner)) = matches.subcommand() {
+        words.push(name.to_owned());
+        (command, matches) = (command.find_subcommand(name)?, inner);
     }
-    // A command's are URLs and files; others, behind the first, are a script's.
-    let are_shown = words.len() > 1;
-    let mut free_words = 0;
-    let mut free = |word: &String| {
-        free_words += 1;
-        if free_words > 1 && !are_shown {
-            HIDDEN.to_owned()
-        } else {
-            word.clone()
-        }
+    let is_typed = |argument: &&Arg| {
+        matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
     };
-    while let Some(word) = typed.next() {
-        if word == "--" {
-            // Behind it are words alone.
-            words.push(word.clone());
-            words.extend(typed.by_ref().map(&mut free));
-            break;
-        }
-        let Some((head, id, value)) = option(word, command) else {
-            let is_option = word.starts_with('-') && word.len() > 1;
-            words.push(if is_option { word.clone() } else { free(word) });
+    let typed = command.get_arguments().filter(is_typed);
+    let (free, options): (Vec<_>, Vec<_>) = typed.partition(|argument| argument.is_positional());
+    for argument in options.into_iter().chain(free) {
+        let id = argument.get_id().as_str();
+        let name = argument.get_short().map(|letter| format!("-{letter}"));
+        let name = name.or(argument.get_long().map(|name| format!("--{name}")));
+        if !argument.get_action().takes_values() {
+            words.extend(name);
             continue;
-        };
-        match value {
-            Some(value) => words.push(format!("{head}{}", without_secret(id, value, secret))),
-            None => {
-                words.push(head.to_owned());
-                words.extend(typed.next().map(|value| without_secret(id, value, secret)));
-            }
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            words.extend(name.clone());
+            // Behind a URL stand the arguments of a script, or the other servers of a comparison.
+            let is_of_script = id == "behind_url" && command.get_name() != "compare";
+            words.push(if is_of_script {
+                HIDDEN.to_owned()
+            } else {
+                without_secret(id, &value.to_string_lossy(), secret)
+            });
         }
     }
-    words
-}
-
-/// An option that takes a value: the word up to the value, the option's name in the code, and the
-/// value where it is in the same word.
-fn option<'a>(word: &'a str, command: &'a Command) -> Option<(&'a str, &'a str, Option<&'a str>)> {
-    let takes_value =
-        |argument: &&clap::Arg| matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
-    if let Some(name) = word.strip_prefix("--") {
-        let (name, value) = match name.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (name, None),
-        };
-        let mut options = command.get_arguments().filter(takes_value);
-        let found = options.find(|option| option.get_long() == Some(name))?;
-        let head = value.map_or(word, |value| &word[..word.len() - value.len()]);
-        return Some((head, found.get_id().as_str(), value));
-    }
-    let shorts = word.strip_prefix('-')?;
-    for (at, short) in shorts.char_indices() {
-        let found = command
-            .get_arguments()
-            .find(|option| option.get_short() == Some(short))?;
-        if takes_value(&found) {
-            let (head, value) = word.split_at(1 + at + short.len_utf8());
-            return Some((
-                head,
-                found.get_id().as_str(),
-                Some(value).filter(|value| !value.is_empty()),
-            ));
-        }
-    }
-    None
+    Some(words)
 }
 
 /// A value as it may be shown: of a header field the name.
 fn without_secret(id: &str, value: &str, secret: &[&str]) -> String {
-    // An equals sign may stand between a short option and its value.
-    let (sign, value) = match value.strip_prefix('=') {
-        Some(rest) => ("=", rest),
-        None => ("", value),
-    };
-    let shown = match value.split_once(':') {
+    match value.split_once(':') {
         _ if !secret.contains(&id) || value.starts_with('@') => value.to_owned(),
         Some(_) if id == "headers" => redact_field(value),
         _ => HIDDEN.to_owned(),
-    };
-    format!("{sign}{shown}")
+    }
 }
 
 #[cfg(test)]
@@ -261,37 +203,33 @@ mod tests {
     #[test]
     fn secrets_are_hidden_however_they_are_typed() {
         for (typed, words) in [
-            ("-c 4 http://h/?a=b", "-c 4 http://h/?a=b"),
+            ("http://h/?a=b --connections=4", "-c 4 http://h/?a=b"),
             ("-H X-Token:hush http://h/", "-H X-Token: ... http://h/"),
-            ("-HX-Token:hush", "-HX-Token: ..."),
-            ("-H=X-Token:hush", "-H=X-Token: ..."),
-            ("-kqHX-Token:hush", "-kqHX-Token: ..."),
-            ("--header=X-Token:hush", "--header=X-Token: ..."),
-            ("--header X-Token:hush", "--header X-Token: ..."),
-            ("-b hush --body=hush -bhush", "-b ... --body=... -b..."),
-            ("-u a:hush --user a:hush", "-u ... --user ..."),
+            ("-kqHX-Token:hush", "-H X-Token: ... -k -q"),
+            ("--header=X-Token:hush -b=hush", "-H X-Token: ... -b ..."),
             (
                 "-b @file -u @env:USER -H @fields",
-                "-b @file -u @env:USER -H @fields",
+                "-H @fields -b @file -u @env:USER",
             ),
             (
-                "-s a.lua http://h/ hush -- -x hush",
-                "-s a.lua http://h/ ... -- ... ...",
+                "-s a.lua http://h/ @hush -- -x hush",
+                "-s a.lua http://h/ ... ... ...",
             ),
-            ("-- http://h/ hush", "-- http://h/ ..."),
-            ("-d1s -vq --redact", "-d1s -vq --redact"),
-            ("--no-such hush", "--no-such hush"),
+            ("-d1s -v --redact", "-d 1s -v --redact"),
             (
                 "sweep -c 1..9:2 -H=X-Token:hush http://h/?a=b",
-                "sweep -c 1..9:2 -H=X-Token: ... http://h/?a=b",
+                "sweep -c 1..9:2 -H X-Token: ... http://h/?a=b",
             ),
             (
                 "compare http://a/ -u a:hush http://b/",
-                "compare http://a/ -u ... http://b/",
+                "compare -u ... http://a/ http://b/",
             ),
         ] {
-            let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
-            let found = shown(&typed, &SECRET).join(" ");
+            let typed: Vec<String> = std::iter::once("brunt")
+                .chain(typed.split(' '))
+                .map(str::to_owned)
+                .collect();
+            let found = shown(&typed, &SECRET).expect("it is understood").join(" ");
             assert_eq!(found, format!("brunt {words}"));
         }
     }
@@ -300,16 +238,16 @@ mod tests {
     fn redacted_command_lines_hold_no_messages() {
         for (stored, words) in [
             (
-                "tcp -m hush --message=hush -m@file --first hush --reply line h:1",
-                "tcp -m ... --message=... -m@file --first ... --reply line h:1",
+                "tcp -m hush -m @file --first hush --reply line h:1",
+                "tcp -m ... -m @file --first ... --reply line h:1",
             ),
             (
                 "--message hush --subprotocol hush ws://h/?hush",
                 "--message ... --subprotocol ... ws://h/?redacted",
             ),
             (
-                "compare --start hush --ready hush --stop=hush http://h/?hush",
-                "compare --start ... --ready ... --stop=... http://h/?redacted",
+                "compare --start hush --ready hush http://h/?hush",
+                "compare --start ... --ready ... http://h/?redacted",
             ),
             (
                 "wrk -t 1 http://h/?hush ...",
@@ -321,9 +259,9 @@ mod tests {
                 .chain(stored.split(' '))
                 .map(str::to_owned)
                 .collect();
-            let found = redacted(&stored);
+            let found = redacted(&stored).expect("it is understood");
             assert_eq!(found.join(" "), format!("brunt {words}"));
-            assert_eq!(redacted(&found), found);
+            assert_eq!(redacted(&found), Some(found));
         }
     }
 
@@ -338,7 +276,7 @@ mod tests {
             format gather generate h2_requests h2_streams hdr_log hgrm idle_timeout input_max \
             job json_progress junit keep key label link_speed listen local max_connections max_rate method \
             mss name nats nats_ca nats_cert nats_credentials nats_key nodelay objective order \
-            output output_max pairs part ping pipeline preset rate rcvbuf \
+            output output_max pairs part ping pipeline rate rcvbuf \
             ready_timeout replies reply reply_match requests requests_per_connection \
             round_warmup rounds script seed seq_from sessions sndbuf sni source_addresses spin \
             ssh stages stamps start_at step streams targets tcp tcp_delay tcp_listen \

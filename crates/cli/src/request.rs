@@ -65,18 +65,11 @@ fn requests_of(
     typed: Option<&Target>,
 ) -> Result<(Target, RequestSet)> {
     let is_url = arguments.urls.is_some();
-    let parse = || {
-        if is_url {
-            request_list::urls(&text, typed)
-        } else {
-            request_list::targets(&text, typed)
-        }
+    let mut list = if is_url {
+        request_list::urls(&text, typed)
+    } else {
+        request_list::targets(&text, typed)
     };
-    if text.contains(&b'@') && !is_url {
-        // Before any of them is read.
-        bodies_fit(parse())?;
-    }
-    let mut list = parse();
     let mut table = RequestTableBuilder::default();
     let mut weights = Vec::new();
     for listed in &mut list {
@@ -150,28 +143,6 @@ fn raw_requests(arguments: &LoadArguments, body: &[u8]) -> Result<RequestSet> {
 
 fn gib(bytes: u64) -> String {
     format!("{} GiB", bytes >> 30)
-}
-
-/// Whether all bodies that stand in files of their own have room together.
-fn bodies_fit(list: request_list::RequestList<'_>) -> Result<()> {
-    let mut bytes = 0_u64;
-    // What is wrong with a line is said when it is read for good.
-    for listed in list.map_while(Result::ok) {
-        let file = listed.body_file.as_deref();
-        let length = file
-            .and_then(|path| path.metadata().ok())
-            .map_or(0, |file| file.len());
-        bytes = bytes.saturating_add(length);
-        if bytes > RequestSet::BYTES_MAX as u64 {
-            bail!(
-                "line {}: with its body the requests take more than {}, the most that a run \
-                 holds; give fewer or shorter bodies",
-                listed.line,
-                gib(RequestSet::BYTES_MAX as u64)
-            );
-        }
-    }
-    Ok(())
 }
 
 /// The bytes of the file, or of standard input for `-`; `what` names it in messages.

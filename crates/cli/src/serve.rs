@@ -76,7 +76,6 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<ExitCode> {
         if let (Some(address), Some(tcp)) = (server.tcp_address(), &options.tcp) {
             lines.push_str(&format!("raw TCP on {address} · {}\n", tcp.service));
         }
-        lines.push_str(&format!("{}\n", limits(&options)));
         message::output(&lines);
     }
     while !interrupts.came() {
@@ -111,21 +110,6 @@ fn raw_tcp(arguments: &ServeTcpArguments) -> Result<Option<TcpOptions>> {
         delay_ns: arguments.tcp_delay,
         stall: arguments.tcp_stall,
     }))
-}
-
-/// What the server allows its clients, in words.
-fn limits(options: &ServeOptions) -> String {
-    let idle = match options.idle_timeout_ns {
-        Some(ns) => format!("closed when idle for {} s", ns as f64 / 1_000_000_000.0),
-        None => "never closed when idle".to_owned(),
-    };
-    format!(
-        "connections: {} at most, {idle} · input that waits: {} MB at most · output: {} MB at \
-         most",
-        options.connections_max,
-        options.input_bytes_max.div_ceil(1_000_000),
-        options.output_bytes_max.div_ceil(1_000_000)
-    )
 }
 
 /// How TLS is to be spoken.
@@ -218,18 +202,5 @@ mod tests {
             assert_eq!((split.server_workers, split.server_cpus.as_slice()), server);
             assert_eq!((split.load_workers, of_workers), load);
         }
-    }
-
-    #[test]
-    fn limits_are_said() {
-        let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-        options.input_bytes_max = 20_000_000;
-        options.output_bytes_max = 30_000_000;
-        let words = limits(&options);
-        assert!(words.contains("never closed when idle"), "{words}");
-        assert!(words.contains("20 MB at most"), "{words}");
-        assert!(words.contains("30 MB at most"), "{words}");
-        options.idle_timeout_ns = Some(1_500_000_000);
-        assert!(limits(&options).contains("idle for 1.5 s"));
     }
 }

@@ -18,14 +18,11 @@ use crate::args::PartArguments;
 use crate::values::NumberedPart;
 use crate::{exit, message};
 
-/// A signal that comes this long after the second one finds a process that does not end by itself:
-/// its report is being written to a pipe that nobody reads, say.
-const STUCK_NS: u64 = 1_000_000_000;
-
 /// What a second signal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Second {
-    /// The run ends at once, with its report.
+    /// The run ends at once, with its report. A third one ends the process: it may be stuck, with a
+    /// report for a pipe that nobody reads, say.
     Reports,
     /// The process ends at once: there is nothing to be reported.
     Ends,
@@ -47,21 +44,13 @@ impl Interrupts {
             numbers.push(SIGHUP);
         }
         let mut signals = Signals::new(numbers).context("cannot listen for signals")?;
+        let last = match second {
+            Second::Ends => 2,
+            Second::Reports => 3,
+        };
         let body = move || {
-            let mut second_ns = None;
             for _ in signals.forever() {
-                let before = heard.fetch_add(1, Ordering::Relaxed);
-                let now_ns = clock::now_ns();
-                let is_last = match (before, second, second_ns) {
-                    (0, _, _) => false,
-                    (_, Second::Ends, _) => true,
-                    (_, Second::Reports, None) => {
-                        second_ns = Some(now_ns);
-                        false
-                    }
-                    (_, Second::Reports, Some(second_ns)) => now_ns > second_ns + STUCK_NS,
-                };
-                if is_last {
+                if heard.fetch_add(1, Ordering::Relaxed) + 1 >= last {
                     process_group::kill_all();
                     process::exit(exit::INTERRUPTED.into());
                 }

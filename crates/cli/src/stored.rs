@@ -76,45 +76,47 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<ExitCode> {
 
 /// Why the runs in `files` cannot be merged.
 fn refusal(error: &MergeError, files: &[PathBuf], with_values: bool) -> anyhow::Error {
-    let name = |run: usize| match files.get(run) {
-        Some(file) => shown(file),
-        None => format!("run {run}"),
+    let name = |run: usize| {
+        files
+            .get(run)
+            .map_or_else(|| run.to_string(), |file| shown(file))
     };
-    let (first, second) = match *error {
-        MergeError::SameAgent { first, second }
-        | MergeError::SameWorker { first, second, .. }
-        | MergeError::Differs { first, second, .. } => (name(first), name(second)),
-        MergeError::Unsound { run, .. } => (name(run), String::new()),
-        _ => return anyhow!("cannot merge: {error}"),
-    };
-    let words = match error {
-        MergeError::SameAgent { .. } if first == second => {
-            format!("{first} is given twice, and would be counted twice; give each run once")
+    match error {
+        MergeError::SameAgent { first, second } => {
+            let (first, second) = (name(*first), name(*second));
+            anyhow!("cannot merge: {first} and {second} hold the same run; give each run once")
         }
-        MergeError::SameAgent { .. } => format!(
-            "{first} and {second} hold the same run, which would be counted twice; give each run \
-             once"
+        MergeError::SameWorker {
+            first,
+            second,
+            worker,
+        } => anyhow!(
+            "cannot merge: {} and {} overlap (both have worker {worker} of a plan); give each part \
+             once",
+            name(*first),
+            name(*second)
         ),
-        MergeError::SameWorker { worker, .. } => format!(
-            "{first} and {second} are the same part of a plan, or overlap (both have its worker \
-             {worker}); give each part once"
-        ),
-        MergeError::Differs { field, .. } if !with_values => {
-            format!("{field} is not the same in {first} and {second}")
-        }
         MergeError::Differs {
             field,
+            first,
             first_value,
+            second,
             second_value,
-            ..
-        } => format!(
-            "{field} is {first_value} in {first} and {second_value} in {second}; only runs that \
-             differ in nothing but connections, workers, requests and rates are one"
-        ),
-        MergeError::Unsound { reason, .. } => format!("{first} is not a sound run ({reason})"),
-        error => error.to_string(),
-    };
-    anyhow!("cannot merge: {words}")
+        } => {
+            let values = format!(" ({first_value} and {second_value})");
+            let values = if with_values { &*values } else { "" };
+            anyhow!(
+                "cannot merge: {field} is not the same in {} and {}{values}; only runs that differ \
+                 in nothing but connections, workers, requests and rates are one",
+                name(*first),
+                name(*second)
+            )
+        }
+        MergeError::Unsound { run, reason } => {
+            anyhow!("cannot merge: {} is not a sound run ({reason})", name(*run))
+        }
+        error => anyhow!("cannot merge: {error}"),
+    }
 }
 
 /// The name of a file in messages.

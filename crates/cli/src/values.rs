@@ -110,13 +110,9 @@ pub(crate) fn header(typed: &str) -> Result<Fields, String> {
         .ok_or_else(|| "a header field is written as `Name: value`, or @FILE".to_owned())
 }
 
-/// A number of workers: at most as many as the record of a run may hold. `-t 10s` is how ab and
-/// siege are asked for a length.
+/// A number of workers: at most as many as the record of a run may hold.
 pub(crate) fn workers(typed: &str) -> Result<NonZeroU32, String> {
-    let workers = whole_u32(typed).map_err(|error| match units::duration_ns(typed) {
-        Ok(1..) => format!("-t takes a number of workers; the length of a run is -d {typed}"),
-        _ => error,
-    })?;
+    let workers = whole_u32(typed)?;
     if workers.get() > WORKERS_MAX {
         return Err(format!("there can be {WORKERS_MAX} at most"));
     }
@@ -130,14 +126,6 @@ pub(crate) fn sequence_start(typed: &str) -> Result<NonZeroU64, String> {
         return Err("it can be 100g at most".to_owned());
     }
     Ok(start)
-}
-
-/// A number of requests.
-pub(crate) fn requests(typed: &str) -> Result<NonZeroU64, String> {
-    whole_u64(typed).map_err(|error| match units::duration_ns(typed) {
-        Ok(1..) => format!("-n takes a number of requests; the length of a run is -d {typed}"),
-        _ => error,
-    })
 }
 
 /// A number of pairs of rounds that a comparison can be made of.
@@ -160,36 +148,8 @@ pub(crate) fn sweep_rounds(typed: &str) -> Result<NonZeroU32, String> {
     Ok(rounds)
 }
 
-/// The length of a run. `-d TEXT` is how curl and hey are given a body.
-pub(crate) fn length(typed: &str) -> Result<u64, String> {
-    positive_duration(typed).map_err(|error| {
-        if typed.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
-            error
-        } else {
-            format!("{error}; -d is the length of a run, and a body is given with -b")
-        }
-    })
-}
-
-/// The limit of a request. `-T TYPE` is how ab and hey are given the type of a body.
-pub(crate) fn request_timeout(typed: &str) -> Result<u64, String> {
-    positive_duration(typed).map_err(|error| {
-        if typed.contains('/') {
-            format!("-T is a limit of time; give a type with -H 'Content-Type: {typed}'")
-        } else {
-            error
-        }
-    })
-}
-
-/// A request method. Digits alone are refused: `-m 10` is how h2load is asked for ten streams.
+/// A request method.
 pub(crate) fn method(typed: &str) -> Result<String, String> {
-    let is_number = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number {
-        return Err(format!(
-            "-m takes a method; requests in flight per connection are --streams {typed} in HTTP/2"
-        ));
-    }
     if ["get", "head", "post", "put", "delete", "options", "patch"].contains(&typed) {
         let method = typed.to_ascii_uppercase();
         return Err(format!("case matters in methods; write {method}"));
@@ -478,14 +438,12 @@ mod tests {
     }
 
     #[test]
-    fn methods_are_no_numbers() {
-        for typed in ["GET", "PROPFIND", "M-SEARCH", "10X", ""] {
+    fn case_matters_in_methods() {
+        for typed in ["GET", "PROPFIND", "M-SEARCH", ""] {
             assert_eq!(method(typed).as_deref(), Ok(typed), "{typed}");
         }
         let error = method("post").expect_err("in small letters");
         assert!(error.contains("write POST"), "{error}");
-        let error = method("100").expect_err("a number");
-        assert!(error.contains("--streams 100"), "{error}");
     }
 
     #[test]

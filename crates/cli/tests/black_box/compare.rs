@@ -2,9 +2,8 @@
 
 use rustix::process::Signal;
 
-use crate::support::process::{Process, binary, brunt, success};
+use crate::support::process::{brunt, start, success};
 use crate::support::serve::Serve;
-use crate::support::wait_for;
 
 const ROUNDS: &str = "--pairs 7 -c 4 -t 1 -d 200ms --warmup 50ms";
 const LOAD: &str = "-c 4 -t 1 -d 200ms --warmup 50ms";
@@ -110,25 +109,18 @@ fn rounds_go_on_until_each_limit_is_decided() {
 #[test]
 fn what_is_complete_when_a_signal_comes_is_reported() {
     let server = Serve::start();
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let begun = directory.path().join("begun");
-    let count = || std::fs::read_to_string(&begun).map_or(0, |text| text.lines().count());
     let (fast, slow) = (server.url("/delay/2ms"), server.url("/delay/20ms"));
-    let begin = format!("echo x >> {}", begun.display());
-    let start = |rounds: usize| {
-        let mut command = binary();
-        let words = "compare --pairs 100 -c 2 -t 1 -d 100ms --warmup 20ms --format json -q";
-        command.args(words.split_whitespace());
-        command.args(["--warmup-command", &begin, "--warmup-command", &begin]);
-        let process = Process::start({
-            command.args([&fast, &slow]);
-            command
-        });
-        wait_for("rounds were made", || (count() > rounds).then_some(()));
+    let start = |requests: u64| {
+        let before = server.counters().requests;
+        let process = start(&format!(
+            "compare --pairs 100 -c 2 -t 1 -d 100ms --warmup 20ms --format json -q {fast} {slow}"
+        ));
+        server.wait_for_requests(before + requests);
         process.signal(Signal::INT);
         process.wait()
     };
-    let outcome = start(14).exits(130);
+    // No pair has more than 150.
+    let outcome = start(1_500).exits(130);
     let found = outcome.json();
     assert_eq!(found["ended_early"], "interrupted");
     let rounds = |side: usize| {
@@ -140,14 +132,13 @@ fn what_is_complete_when_a_signal_comes_is_reported() {
     assert_eq!(rounds(0), rounds(1));
     assert_eq!(found["comparisons"][0]["pairs"], rounds(0));
     // Without a complete pair there is nothing to report.
-    std::fs::remove_file(&begun).expect("it is there");
-    let outcome = start(0);
+    let outcome = start(1);
     assert_eq!(
         (outcome.code, &*outcome.stdout),
         (Some(130), ""),
         "{outcome:?}"
     );
-    outcome.assert_says(&["before a pair of rounds was complete"]);
+    outcome.assert_says(&["interrupted"]);
 }
 
 #[test]

@@ -58,15 +58,12 @@ fn is_running(process: &Path) -> bool {
 #[test]
 fn two_builds_take_turns_on_one_port() {
     let address = free_address();
-    let files = Stored::new();
-    let warm_up = format!("echo x >> {}", files.path("warmed"));
     let start = serve(address);
     let ready = format!("http://{address}/counters");
     let [fast, slow] = ["2ms", "20ms"].map(|delay| format!("http://{address}/delay/{delay}"));
     let mut words = vec!["--format", "json", "--start", &start, "--start", &start];
     // The first one is ready when it takes a connection.
     words.extend(["--ready", "", "--ready", &ready]);
-    words.extend(["--warmup-command", "", "--warmup-command", &warm_up]);
     words.extend([fast.as_str(), slow.as_str()]);
     let found = compare(&words).exits(0).json();
     wait_until_free(address);
@@ -80,9 +77,6 @@ fn two_builds_take_turns_on_one_port() {
         let change = only["change"].as_f64();
         assert!(change.is_some_and(|change| change < -0.5), "{only}");
     }
-    // Before each round of the second.
-    let rounds = found["sides"][1]["rounds"].as_array().map_or(0, Vec::len);
-    assert_eq!(files.text("warmed").lines().count(), rounds);
 }
 
 #[test]
@@ -109,20 +103,20 @@ fn servers_at_one_url_are_called_by_their_commands_or_labels() {
 }
 
 #[test]
-fn a_server_that_leaves_its_command_is_stopped_by_another() {
+fn a_server_that_leaves_its_command_is_stopped_by_it() {
     let (address, files) = (free_address(), Stored::new());
     let file = files.path("pid");
     // It is in a session of its own, as a service is.
     let serve = serve(address);
-    let start = format!("setsid sh -c 'echo $$ > {file}; exec {serve}' 2> /dev/null &");
+    let leaves = format!("setsid sh -c 'echo $$ > {file}; exec {serve}' 2> /dev/null &");
     let stop = format!("kill $(cat {file})");
+    let ends = format!("trap '{stop}' TERM; {leaves} wait");
     let url = format!("http://{address}/");
-    let words = ["--start", &start, "--start", &start, &url, &url];
-    compare(&[&words[..], &["--stop", &stop, "--stop", &stop]].concat()).exits(0);
+    compare(&["--start", &ends, "--start", &ends, &url, &url]).exits(0);
     wait_until_free(address);
     // Without that, the first one is in the place of the second.
-    let outcome = compare(&words);
-    refused(&outcome, "--stop");
+    let outcome = compare(&["--start", &leaves, "--start", &leaves, &url, &url]);
+    refused(&outcome, "end on SIGTERM");
     let words = "before the server of A is started";
     assert!(messages(&outcome).contains(words), "{outcome:?}");
     let mut command = Command::new("sh");
@@ -161,39 +155,6 @@ fn a_server_that_does_not_start_says_why() {
         }
     }
     assert!(!is_running(&process_of(&files.place("pid"))));
-}
-
-#[test]
-fn a_command_that_fails_ends_the_comparison_and_the_server() {
-    let address = free_address();
-    let (start, url) = (serve(address), format!("http://{address}/"));
-    for (option, command) in [("--warmup-command", "exit 7"), ("--stop", "kill -9 $$")] {
-        let start = ["--start", &start, "--start", &start];
-        let failing = [option, command, option, command, &url, &url];
-        let outcome = compare(&[&start[..], &failing].concat());
-        refused(&outcome, command);
-        let words = format!("{option} of A ");
-        assert!(messages(&outcome).contains(&words), "{outcome:?}");
-        wait_until_free(address);
-    }
-}
-
-#[test]
-fn a_server_that_dies_in_its_round_is_named() {
-    let address = free_address();
-    let url = format!("http://{address}/");
-    let serve = serve(address);
-    let dying = format!("{serve} & sleep 0.3; kill -9 $!; echo gone >&2; exit 4");
-    let rounds = "compare --pairs 7 -c 2 -t 1 -d 1s --warmup 20ms";
-    let mut words: Vec<&str> = rounds.split(' ').collect();
-    words.extend(["--start", &dying, "--start", &dying, &url, &url]);
-    let outcome = brunt_with(&words);
-    for words in [
-        "the server of A ended with exit code 4 in its round",
-        "wrote to standard error:\ngone\n",
-    ] {
-        assert!(messages(&outcome).contains(words), "{outcome:?}");
-    }
 }
 
 #[test]

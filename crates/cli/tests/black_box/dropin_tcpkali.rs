@@ -1,7 +1,6 @@
 //! `brunt tcpkali`: command lines of tcpkali against the reference server.
 
 use std::io::Write;
-use std::net::{TcpListener, UdpSocket};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::support::PATIENCE;
 use crate::support::listener::serve_each;
-use crate::support::process::{Outcome, start, success};
+use crate::support::process::{start, success};
 use crate::support::serve::ServeTcp;
 
 #[test]
@@ -25,76 +24,6 @@ fn connections_go_to_several_servers_and_are_replaced() {
         let accepted = counters.connections_accepted;
         assert!((5..=7).contains(&accepted), "{counters:?}");
     }
-}
-
-#[test]
-fn what_is_listened_for_is_counted() {
-    let free_port = || {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        free.local_addr().expect("bound").port()
-    };
-    let port = free_port();
-    let listening = start(&format!("tcpkali -l {port} -T 1h"));
-    listening.wait_for_message(&format!("Listen on: [0.0.0.0]:{port}\n"));
-    let run = success(&format!("tcpkali -r100 -T1s -m PING 127.0.0.1:{port}"));
-    let bytes = |outcome: &Outcome, row| {
-        let line = outcome.stdout.lines().nth(row);
-        let bytes = line.and_then(|line| line.split(['(', ')']).nth(1));
-        bytes.unwrap_or_default().to_owned()
-    };
-    let taken = listening.wait_interrupted().exits(64);
-    assert_eq!(bytes(&taken, 1), bytes(&run, 0), "{taken:?}");
-    assert!(bytes(&taken, 1).ends_with(" bytes"), "{taken:?}");
-    let port = free_port();
-    let both = success(&format!(
-        "tcpkali -T300ms -r100 -m PING -l {port} 127.0.0.1:{port}"
-    ));
-    assert!(!both.stdout.contains("received: 0 bytes"), "{both:?}");
-}
-
-#[test]
-fn metrics_go_to_statsd() {
-    let server = ServeTcp::start("echo=line", &[]);
-    let statsd = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let port = statsd.local_addr().expect("bound").port();
-    let line = format!(
-        "tcpkali -c2 -r50 -T1s -em PING\\n --latency-marker PING --latency-connect --statsd \
-         --statsd-port {port} --statsd-namespace load --latency-percentiles 95 {}",
-        server.address
-    );
-    success(&line);
-    statsd.set_nonblocking(true).expect("a socket");
-    let mut buffer = [0; 1_024];
-    let mut text = String::new();
-    while let Ok(length) = statsd.recv(&mut buffer) {
-        text.push_str(std::str::from_utf8(&buffer[..length]).expect("text"));
-    }
-    let sum = |name: &str| {
-        let start = format!("load.{name}:");
-        let values = text
-            .lines()
-            .filter_map(|line| line.strip_prefix(start.as_str()));
-        let values = values.map(|value| value.split('|').next().expect("a value").parse::<f64>());
-        values.map(|value| value.expect("a number")).sum::<f64>()
-    };
-    // What came after the last interval is in the run alone.
-    let counters = server.settled();
-    for (name, most) in [
-        ("traffic.data.sent", counters.bytes_received),
-        ("traffic.data.rcvd", counters.bytes_sent),
-        ("traffic.msgs.rcvd", counters.messages),
-        ("connections.opened", 2),
-    ] {
-        let sum = sum(name);
-        let is_counted = sum > 0.0 && sum <= most as f64;
-        assert!(is_counted, "{name}: {sum} of {most}: {text}");
-    }
-    for name in ["connect.95", "message.95", "message.max"] {
-        assert!(sum(&format!("latency.{name}")) > 0.0, "{name}: {text}");
-    }
-    assert!(text.starts_with("load.connections.opened:0|c\n"), "{text}");
-    let last = "load.traffic.msgs.rcvd:0|c\nload.traffic.msgs.sent:0|c\n";
-    assert!(text.ends_with(last), "{text}");
 }
 
 /// A server that goes on talking on each connection, and never closes one. It gives the connections

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::support::process::{Process, brunt, success};
 
@@ -113,7 +112,11 @@ fn every_option_of_the_help_is_completed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let fish = completion("fish", directory.path());
     let bash = completion("bash", directory.path());
-    let zsh = generated("complete-zsh");
+    let zsh = completion("zsh", directory.path());
+    let mut checked = Command::new("zsh");
+    checked.arg("-n").arg(&zsh);
+    Process::start(checked).wait().exits(0);
+    let zsh = fs::read_to_string(zsh).expect("it was written");
     for command in std::iter::once("").chain(COMMANDS) {
         let by_fish = offered(&fish, &format!("brunt {command} --"));
         // As bash itself calls it, with the words that are on the line.
@@ -162,63 +165,4 @@ fn every_option_of_the_help_is_completed() {
         offered(&fish, "brunt --backend "),
         ["auto", "epoll", "uring"].map(str::to_owned).into()
     );
-}
-
-/// Types `lines` at the prompt of an interactive shell on a terminal of its own.
-fn typed_at(shell: &str, lines: &[String]) {
-    let mut script = Command::new("script");
-    script
-        .args(["--quiet", "--command", shell, "/dev/null"])
-        .env("TERM", "dumb")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = script.spawn().expect("script starts");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    for line in lines {
-        stdin.write_all(line.as_bytes()).expect("it reads");
-        stdin.write_all(b"\r").expect("it reads");
-    }
-    stdin.write_all(b"exit\r").expect("it reads");
-    drop(stdin);
-    child.wait().expect("it ends");
-}
-
-#[test]
-fn tab_completes_an_option_at_the_prompt_of_bash_and_zsh() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    for (shell, start, prepare, sign) in [
-        ("bash", "bash --norc --noprofile -i", "", ' '),
-        (
-            "zsh",
-            "zsh -f -i",
-            "autoload -U compinit; compinit -D; ",
-            '=',
-        ),
-    ] {
-        let completion = completion(shell, directory.path());
-        let done = directory.path().join(shell);
-        // What is typed calls this function in place of the program.
-        typed_at(
-            start,
-            &[
-                format!("{prepare}source {}", completion.display()),
-                format!("brunt() {{ echo \"$@\" >> {}; }}", done.display()),
-                "brunt --no-ke\t".to_owned(),
-                "brunt compare --pai\t3".to_owned(),
-                "brunt repor\t".to_owned(),
-            ],
-        );
-        let words = fs::read_to_string(&done).expect("it was called");
-        let words: Vec<&str> = words.lines().map(str::trim_end).collect();
-        assert_eq!(
-            words,
-            [
-                "--no-keepalive",
-                &format!("compare --pairs{sign}3"),
-                "report"
-            ],
-            "{shell}"
-        );
-    }
 }

@@ -1,8 +1,6 @@
 //! Long lists, large bodies and files without an end: what is too much is refused before the load
 //! with what to type, and what is not takes as much memory as it has to.
 
-use std::fs::File;
-
 use crate::support::keeping::Keeping;
 use crate::support::process::{Outcome, brunt, limited, refused, success, tool};
 use crate::support::run::{RunReport, run};
@@ -87,22 +85,6 @@ fn files_without_an_end_are_refused() {
             .any(|word| outcome.stderr.contains(word));
         assert!(is_named, "{words}: {outcome:?}");
     }
-}
-
-#[test]
-fn bodies_that_are_too_large_together_are_refused_before_they_are_read() {
-    let files = Stored::new();
-    let mut text = String::new();
-    for number in 0..5 {
-        let path = files.place(&format!("body{number}"));
-        let body = File::create(&path).expect("it is ours");
-        body.set_len(250_000_000).expect("it is empty");
-        text += &format!("POST http://127.0.0.1:1/{number}\n@{}\n", path.display());
-    }
-    let targets = files.write("targets", text);
-    let outcome = with_memory(500, &format!("--targets {targets} -d 100ms"));
-    let words = "line 9: with its body the requests take more than 1 GiB";
-    refused(&outcome, words);
 }
 
 #[test]

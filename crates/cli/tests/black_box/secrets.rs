@@ -66,17 +66,17 @@ const CALLED: &[(&str, &str, &str)] = &[
     ),
     (
         "sweep -c 1,2 --rounds 1 -d 100ms -u user:hushhush -o FILE URL",
-        "brunt sweep -c 1,2 --rounds 1 -d 100ms -u ... -o FILE URL",
+        "brunt sweep --rounds 1 -c 1,2 -d 100ms -u ... -o FILE URL",
         "/environment",
     ),
     (
         "compare --pairs 7 -d 100ms -HX-Token:hushhush -o FILE URL URL",
-        "brunt compare --pairs 7 -d 100ms -HX-Token: ... -o FILE URL URL",
+        "brunt compare --pairs 7 -d 100ms -H X-Token: ... -o FILE URL URL",
         "/environment",
     ),
     (
         "find --objective errors=0 --budget 10s --max-rate 9 -b hushhush -o FILE URL",
-        "brunt find --objective errors=0 --budget 10s --max-rate 9 -b ... -o FILE URL",
+        "brunt find --max-rate 9 --budget 10s -b ... -o FILE --objective errors=0 URL",
         "/environment",
     ),
 ];

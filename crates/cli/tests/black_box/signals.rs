@@ -130,35 +130,20 @@ fn before_set_up_a_silent_server_holds_nothing_up() {
 }
 
 #[test]
-fn in_the_window_a_silent_server_holds_up_no_report() {
+fn in_window_and_drain_a_silent_server_holds_up_no_report() {
     at_once(combinations(), |(backend, signal)| {
         let files = Stored::new();
         let file = files.place("run.json");
-        let (_server, process) = start_silent(backend, "-d 10m --warmup 0s", &file);
-        let (outcome, took) = end_by(signal, process);
-        assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
-        let report = assert_reported(&outcome, &file);
-        let planned = report.at("/agents/0/clock/edges/measure_end_planned/ns");
-        assert!(planned.is_null(), "{planned}");
-        outcome.assert_says(&["a second signal ends"]);
-    });
-}
-
-#[test]
-fn in_drain_a_silent_server_holds_up_no_report() {
-    at_once(combinations(), |(backend, signal)| {
-        let files = Stored::new();
-        let file = files.place("run.json");
-        let (_server, mut process) = start_silent(backend, "-d 300ms --warmup 0s", &file);
-        wait_out(Duration::from_millis(400), &mut process);
-        let (outcome, took) = end_by(signal, process);
-        assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
-        let report = assert_reported(&outcome, &file);
-        // The window was over.
-        assert_eq!(
-            report.edge_ns("measure_end"),
-            report.edge_ns("measure_end_planned")
-        );
+        for (load, waited_ms) in [("-d 10m --warmup 0s", 0), ("-d 300ms --warmup 0s", 400)] {
+            let (_server, mut process) = start_silent(backend, load, &file);
+            wait_out(Duration::from_millis(waited_ms), &mut process);
+            let (outcome, took) = end_by(signal, process);
+            assert!(took < AT_ONCE, "{backend}, {signal:?}: {took:?}");
+            let report = assert_reported(&outcome, &file);
+            let planned = report.at("/agents/0/clock/edges/measure_end_planned/ns");
+            // In drain the window was over.
+            assert_eq!(planned.is_null(), waited_ms == 0, "{load}: {planned}");
+        }
     });
 }
 

@@ -4,6 +4,6 @@ mod options;
 mod plan;
 mod report;
 
-pub use options::{Html, Options, Url, table};
+pub use options::{Options, Url, table};
 pub use plan::Planned;
 pub use report::{Measured, csv, gnuplot, heading, preparation_ending, report, run_ending};

@@ -12,6 +12,8 @@ use crate::request::bracketed;
 
 /// Exit code of a command line that is wrong: EINVAL.
 const EXIT_USAGE: u8 = 22;
+/// What has the figures as a page.
+const PAGES: &str = "`brunt -o FILE.html URL` writes a page";
 /// Exit code of an option that is wrong by itself.
 const EXIT_ERROR: u8 = 1;
 /// What a time limit sets the number of requests to.
@@ -22,17 +24,6 @@ const CONCURRENCY_MAX: u32 = 200_000;
 const PROGRESS_FROM: u32 = 150;
 /// Progress is not printed more often than every so many requests.
 const PROGRESS_LEAST: u32 = 100;
-
-/// Attributes of the elements of a table in HTML.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Html {
-    /// Attributes of the table.
-    pub table: String,
-    /// Attributes of the table's rows.
-    pub row: String,
-    /// Attributes of the table's cells.
-    pub cell: String,
-}
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,8 +70,6 @@ pub struct Options {
     pub csv: Option<PathBuf>,
     /// File with a line for each request.
     pub gnuplot: Option<PathBuf>,
-    /// The report is a table in HTML.
-    pub html: Option<Html>,
     /// How much is printed of requests and replies: from 2 on their texts, from 3 on statuses.
     pub verbosity: u32,
     /// Version of TLS, as typed.
@@ -138,19 +127,17 @@ pub fn table() -> Table<Options> {
         flag("-q", |o| o.is_quiet = true),
         text("-e", |o| &mut o.csv),
         text("-g", |o| &mut o.gnuplot),
-        flag("-w", |o| {
-            o.html();
-        }),
-        text("-x", |o| &mut o.html().table),
-        text("-y", |o| &mut o.html().row),
-        text("-z", |o| &mut o.html().cell),
+        refused("-w", PAGES),
+        refused("-x", PAGES),
+        refused("-y", PAGES),
+        refused("-z", PAGES),
         any("-v", |o, typed| o.verbosity = number(typed)),
         text("-f", |o| &mut o.tls_protocol),
         text("-Z", |o| &mut o.cipher_suites),
         text("-E", |o| &mut o.identity),
         flag("-I", |o| o.no_server_name = true),
         end("-h", |o| o.usage("")),
-        end("-V", |o| Ending::printed(&banner(o.html.is_some()))),
+        end("-V", |_| Ending::printed(BANNER)),
         report(|o| &mut o.brunt_report),
     ])
 }
@@ -182,17 +169,13 @@ fn at_most(typed: &str) -> u32 {
     u32::try_from(leading_number(typed)).unwrap_or(u32::MAX)
 }
 
-/// The lines that stand before everything else, as text or in HTML.
-pub(super) fn banner(is_html: bool) -> String {
-    let first = "Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/";
-    let second = "Licensed to The Apache Software Foundation, http://www.apache.org/";
-    if is_html {
-        let version = "This is ApacheBench, Version 2.3 <i>&lt;$Revision$&gt;</i>";
-        format!("<p>\n {version}<br>\n {first}<br>\n {second}<br>\n</p>\n<p>\n")
-    } else {
-        format!("This is ApacheBench, Version 2.3 <$Revision$>\n{first}\n{second}\n\n")
-    }
-}
+/// The lines that stand before everything else.
+pub(super) const BANNER: &str = "\
+This is ApacheBench, Version 2.3 <$Revision$>
+Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/
+Licensed to The Apache Software Foundation, http://www.apache.org/
+
+";
 
 impl Options {
     /// Whether requests and replies are printed.
@@ -229,6 +212,7 @@ impl Options {
         // What is left behind a wrong option is taken as it is.
         let wrong = match wrong {
             Some(Wrong::Ends(ending)) => return Err(ending),
+            Some(Wrong::Refused(line)) => return Err(Ending::error(&line, EXIT_USAGE)),
             Some(Wrong::NoOption(option)) => Some(("illegal option", option)),
             Some(Wrong::NoArgument(option)) => Some(("option requires an argument", option)),
             _ => None,
@@ -239,15 +223,6 @@ impl Options {
         }
         options.check(&operands)?;
         Ok(options)
-    }
-
-    /// The report is a table, without further attributes.
-    fn html(&mut self) -> &mut Html {
-        self.html.get_or_insert_with(|| Html {
-            table: String::new(),
-            row: String::new(),
-            cell: "bgcolor=white".to_owned(),
-        })
     }
 
     /// Requests with the content of a file.
@@ -388,5 +363,8 @@ mod tests {
         assert_eq!((options.requests, options.method()), (3, "HEAD"));
         assert_eq!(options.server(), ("p", 8080));
         assert_eq!(options.url.authority, "[::1]:81");
+        let refused = parse("-w h/").expect_err("no table in HTML");
+        let line = "brunt: -w is not supported: `brunt -o FILE.html URL` writes a page\n";
+        assert_eq!((refused.code, &*refused.stderr), (22, line));
     }
 }

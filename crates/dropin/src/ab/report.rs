@@ -5,10 +5,10 @@ use std::fmt::{Display, Write};
 use brunt_engine::PrepareError;
 use brunt_judge::RunFigures;
 use brunt_record::{FailureKind, FailureScope, LoggedEnd, LoggedRequest, RequestLog, Run};
-use brunt_report::{Foreign, html_text};
+use brunt_report::Foreign;
 use time::OffsetDateTime;
 
-use super::options::{Html, Options, banner};
+use super::options::{BANNER, Options};
 use crate::Ending;
 use crate::ending::Cause;
 use crate::libraries::{Times, short_us};
@@ -292,17 +292,13 @@ fn percentiles(total: &Times, text: &mut String) {
 
 /// What is printed when the load begins, with this request.
 pub fn heading(options: &Options, request: &[u8]) -> String {
-    let mut text = banner(options.html.is_some());
-    if options.html.is_none() {
-        let host = &options.url.host;
-        let _ = write!(text, "Benchmarking {host} ");
-        if let Some((host, port)) = &options.proxy {
-            let _ = write!(text, "[through {host}:{port}] ");
-        }
-        text.push_str("(be patient)");
-        let is_told = options.progress_every().is_some();
-        text.push_str(if is_told { "\n" } else { "..." });
+    let mut text = format!("{BANNER}Benchmarking {} ", options.url.host);
+    if let Some((host, port)) = &options.proxy {
+        let _ = write!(text, "[through {host}:{port}] ");
     }
+    text.push_str("(be patient)");
+    let is_told = options.progress_every().is_some();
+    text.push_str(if is_told { "\n" } else { "..." });
     if options.prints_replies() {
         let request = String::from_utf8_lossy(request);
         let head = request.split_inclusive("\r\n\r\n").next().unwrap_or("");
@@ -325,18 +321,7 @@ pub fn report(options: &Options, measured: &Measured) -> String {
         text.push_str("..done\n");
     }
     text.push_str("\n\n");
-    let rows = rows(options, measured);
-    if let Some(html) = &options.html {
-        text.push_str(&html_table(html, &rows, measured));
-        return text;
-    }
-    for row in rows {
-        let _ = match row {
-            Row::Pair(name, value) => writeln!(text, "{name:<23} {value}"),
-            Row::Note(note) => writeln!(text, "{note}"),
-            Row::Gap => writeln!(text),
-        };
-    }
+    text.push_str(&rows(options, measured));
     let [.., total] = &measured.times;
     if measured.complete > 0 {
         times_table(&measured.times, !options.no_confidence, &mut text);
@@ -362,163 +347,79 @@ pub fn csv(measured: &Measured) -> String {
     text
 }
 
-/// A row above the times.
-enum Row {
-    /// A name, perhaps that of the row above, which is empty, and a value.
-    Pair(&'static str, String),
-    /// What is said of the row above.
-    Note(String),
-    /// Some room.
-    Gap,
+/// Writes a row: a name, which is empty where it is that of the row before, and a value.
+fn row(text: &mut String, name: &str, value: impl Display) {
+    let _ = writeln!(text, "{name:<23} {value}");
 }
 
-/// The rows, whose values are as the form of the report has them.
-fn rows(options: &Options, measured: &Measured) -> Vec<Row> {
-    let is_html = options.html.is_some();
-    let shown = |text: &str| {
-        if is_html {
-            html_text(text)
-        } else {
-            text.to_owned()
-        }
-    };
-    let pair = |name, value: &dyn Display| Row::Pair(name, value.to_string());
-    let bytes = |name, count: u64| Row::Pair(name, format!("{count} bytes"));
-    let server = &measured.server;
-    let software = if is_html {
-        server.html()
-    } else {
-        server.lines().into_owned()
-    };
-    let mut rows = vec![
-        Row::Pair("Server Software:", software),
-        Row::Pair("Server Hostname:", shown(&options.url.host)),
-        pair("Server Port:", &options.url.port),
-    ];
-    if !is_html {
-        rows.extend(measured.tls.iter().map(|(name, value)| pair(name, value)));
+/// The rows above the times.
+fn rows(options: &Options, measured: &Measured) -> String {
+    let mut rows = String::new();
+    let text = &mut rows;
+    row(text, "Server Software:", measured.server.lines());
+    row(text, "Server Hostname:", &options.url.host);
+    row(text, "Server Port:", options.url.port);
+    for (name, value) in &measured.tls {
+        row(text, name, value);
     }
-    rows.push(Row::Gap);
-    rows.push(Row::Pair("Document Path:", shown(&options.url.path)));
-    rows.push(if options.any_length {
-        pair("Document Length:", &"Variable")
+    text.push('\n');
+    row(text, "Document Path:", &options.url.path);
+    let bytes = |count: u64| format!("{count} bytes");
+    let length = if options.any_length {
+        "Variable".to_owned()
     } else {
-        bytes("Document Length:", measured.document_bytes)
-    });
+        bytes(measured.document_bytes)
+    };
+    row(text, "Document Length:", length);
     let (connect, receive) = (measured.failed_connect, measured.failed_receive);
-    let length = measured.failed_length;
-    let failed = connect + receive + length;
+    let lengths = measured.failed_length;
+    let failed = connect + receive + lengths;
     let taken_s = measured.taken_ns as f64 / 1e9;
-    rows.extend([
-        Row::Gap,
-        pair("Concurrency Level:", &options.concurrency),
-        Row::Pair("Time taken for tests:", format!("{taken_s:.3} seconds")),
-        pair("Complete requests:", &measured.complete),
-        pair("Failed requests:", &failed),
-    ]);
+    text.push('\n');
+    row(text, "Concurrency Level:", options.concurrency);
+    let _ = writeln!(text, "Time taken for tests:   {taken_s:.3} seconds");
+    row(text, "Complete requests:", measured.complete);
+    row(text, "Failed requests:", failed);
     if failed > 0 {
-        rows.push(Row::Note(if is_html {
-            // It has no place for what broke while a reply was read.
-            format!("   (Connect: {connect}, Length: {length}, Exceptions: {receive})")
-        } else {
-            format!("   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: 0)")
-        }));
+        let _ = writeln!(
+            text,
+            "   (Connect: {connect}, Receive: {receive}, Length: {lengths}, Exceptions: 0)"
+        );
     }
     if measured.non_2xx > 0 {
-        rows.push(pair("Non-2xx responses:", &measured.non_2xx));
+        row(text, "Non-2xx responses:", measured.non_2xx);
     }
     if options.keep_alive {
-        rows.push(pair("Keep-Alive requests:", &measured.kept));
+        row(text, "Keep-Alive requests:", measured.kept);
     }
-    rows.push(bytes("Total transferred:", measured.bytes));
+    row(text, "Total transferred:", bytes(measured.bytes));
     if options.body.is_some() {
-        rows.push(pair("Total body sent:", &measured.sent_bytes));
+        row(text, "Total body sent:", measured.sent_bytes);
     }
-    rows.push(bytes("HTML transferred:", measured.content_bytes));
-    rows.extend(rates(options, measured));
-    rows
-}
-
-fn rates(options: &Options, measured: &Measured) -> Vec<Row> {
-    let taken_s = measured.taken_ns as f64 / 1e9;
+    row(text, "HTML transferred:", bytes(measured.content_bytes));
     let complete = measured.complete as f64;
-    let is_html = options.html.is_some();
-    if taken_s <= 0.0 || (complete == 0.0 && !is_html) {
-        return Vec::new();
+    if taken_s <= 0.0 || complete == 0.0 {
+        return rows;
     }
     let per_s = complete / taken_s;
+    let ms = taken_s * 1e3 / complete;
+    let at_once_ms = f64::from(options.concurrency) * ms;
     let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / taken_s;
     let received = kib_per_s(measured.bytes);
-    let mut rows = Vec::new();
-    let mut pair = |name, value| rows.push(Row::Pair(name, value));
-    if is_html {
-        pair("Requests per second:", format!("{per_s:.2}"));
-        pair("Transfer rate:", format!("{received:.2} kb/s received"));
-    } else {
-        let ms = taken_s * 1e3 / complete;
-        let at_once_ms = f64::from(options.concurrency) * ms;
-        let all = "(mean, across all concurrent requests)";
-        pair("Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
-        pair("Time per request:", format!("{at_once_ms:.3} [ms] (mean)"));
-        pair("Time per request:", format!("{ms:.3} [ms] {all}"));
-        let received = format!("{received:.2} [Kbytes/sec] received");
-        pair("Transfer rate:", received);
-    }
+    let _ = writeln!(
+        text,
+        "Requests per second:    {per_s:.2} [#/sec] (mean)\n\
+         Time per request:       {at_once_ms:.3} [ms] (mean)\n\
+         Time per request:       {ms:.3} [ms] (mean, across all concurrent requests)\n\
+         Transfer rate:          {received:.2} [Kbytes/sec] received"
+    );
     if options.body.is_some() {
         let sent = kib_per_s(measured.sent_bytes);
         let both = kib_per_s(measured.bytes + measured.sent_bytes);
-        pair("", format!("{sent:.2} kb/s sent"));
-        pair("", format!("{both:.2} kb/s total"));
+        row(text, "", format!("{sent:.2} kb/s sent"));
+        row(text, "", format!("{both:.2} kb/s total"));
     }
     rows
-}
-
-/// The table of a run with these rows before its times.
-fn html_table(html: &Html, rows: &[Row], measured: &Measured) -> String {
-    let mut text = format!("<table {}>\n", html.table);
-    let cell = &html.cell;
-    let mut line = |cells: &str| {
-        let _ = writeln!(text, "<tr {}>{cells}</tr>", html.row);
-    };
-    for row in rows {
-        match row {
-            Row::Pair("", value) => line(&format!(
-                "<td colspan=2 {cell}>&nbsp;</td><td colspan=2 {cell}>{value}</td>"
-            )),
-            Row::Pair(name, value) => line(&format!(
-                "<th colspan=2 {cell}>{name}</th><td colspan=2 {cell}>{value}</td>"
-            )),
-            Row::Note(note) => line(&format!("<td colspan=4 {cell} >{note}</td>")),
-            Row::Gap => {}
-        }
-    }
-    if measured.complete > 0 {
-        line(&format!("<th {cell} colspan=4>Connection Times (ms)</th>"));
-        line(&format!(
-            "<th {cell}>&nbsp;</th> <th {cell}>min</th>   <th {cell}>avg</th>   <th {cell}>max</th>"
-        ));
-        for (name, columns) in html_times(&measured.times) {
-            let columns = columns.map(|ms| format!("<td {cell}>{ms:5}</td>"));
-            line(&format!("<th {cell}>{name}</th>{}", columns.concat()));
-        }
-    }
-    text + "</table>\n"
-}
-
-/// The least, mean and largest times of a table in HTML, milliseconds.
-fn html_times([connect, _, _, total]: &[Times; 4]) -> [(&'static str, [u64; 3]); 3] {
-    let of = |times: &Times| {
-        let mean_ms = ms(times.sum()) / times.total().max(1);
-        [ms(times.at(0)), mean_ms, ms(times.longest())]
-    };
-    let (connect, total) = (of(connect), of(total));
-    // What lies between the two, and not the times of processing themselves.
-    let between = [0, 1, 2].map(|place| total[place].saturating_sub(connect[place]));
-    [
-        ("Connect:", connect),
-        ("Processing:", between),
-        ("Total:", total),
-    ]
 }
 
 /// Where the codes of the resolver begin in ab's messages.

@@ -16,10 +16,12 @@ const NO_LATENCY: &str = "brunt: -r @LATENCY is not supported; `brunt find --obj
                           'p95 < ...'` searches for a rate";
 /// In place of certificates of a server.
 const SERVES_TLS: &str = "`brunt serve --cert FILE --key FILE` serves TLS";
+/// In place of the listening side.
+const SERVES_TCP: &str = "`brunt serve --tcp sink` takes bytes";
+/// In place of metrics for StatsD.
+const METRICS: &str = "`brunt tcp --progress json` tells programs how far a run has come";
 /// A run that is to have no end lasts this long: a century.
 const DURATION_NS_MAX: u64 = 100 * 365 * 86_400 * 1_000_000_000;
-/// Response times are reported for parts of a run that are this long at least.
-const WINDOW_NS_LEAST: u64 = 500_000_000;
 const VERSION: &str = "tcpkali version 1.2.0 (libev, ssl)\n";
 /// The help text of `-h`.
 const SHORT_HELP: &str = include_str!("usage-short.txt");
@@ -49,7 +51,11 @@ pub fn table() -> Table<Options> {
         value("--connect-rate", |o, typed| {
             expected("--connect-rate", typed, COUNTS).map(|per_s| o.connect_rate = per_s)
         }),
-        time("--connect-timeout", |o| &mut o.connect_timeout_ns),
+        typed(
+            "--connect-timeout",
+            |o| &mut o.connect_timeout_ns,
+            |typed| expected("--connect-timeout", typed, SECONDS).map(ns),
+        ),
         refused("--delay-send", "connections send at once; leave it out"),
         value("-T --duration", |o, typed| {
             o.duration_ns = match typed {
@@ -91,22 +97,8 @@ pub fn table() -> Table<Options> {
         value("--latency-percentiles", |o, typed| {
             percentiles(typed).map(|listed| o.percentiles.extend(listed))
         }),
-        value("-l --listen-port", |o, typed| {
-            let digits = typed.split_once(':').map_or(typed, |(_, digits)| digits);
-            let host = typed.split_once(':').map(|(host, _)| host.to_owned());
-            o.listen = Some((host, port(digits, "--listen-port")?));
-            Ok(())
-        }),
-        value("--listen-mode", |_, typed| match typed {
-            "silent" => Ok(()),
-            "active" => Err(error(
-                "brunt: --listen-mode=active is not supported; `brunt serve --tcp source` sends \
-             without end",
-            )),
-            typed => Err(error(&format!(
-                "--listen-mode={typed} is not one of {{silent|active}}"
-            ))),
-        }),
+        refused("-l --listen-port", SERVES_TCP),
+        refused("--listen-mode", SERVES_TCP),
         secret(message("-m --message", Content::Typed, |o| &mut o.messages)),
         message("-f --message-file", Content::File, |o| &mut o.messages),
         value("-r --message-rate", |o, typed| {
@@ -130,15 +122,11 @@ pub fn table() -> Table<Options> {
         flag("--ssl", |o| o.is_secure = true),
         refused("--ssl-cert", SERVES_TLS),
         refused("--ssl-key", SERVES_TLS),
-        flag("--statsd", |o| o.sends_metrics = true),
-        text("--statsd-host", |o| &mut o.statsd.host),
-        value("--statsd-port", |o, typed| {
-            port(typed, "--statsd-port").map(|port| o.statsd.port = port)
-        }),
-        text("--statsd-namespace", |o| &mut o.statsd.namespace),
-        time("--statsd-latency-window", |o| {
-            &mut o.statsd.latency_window_ns
-        }),
+        refused("--statsd", METRICS),
+        refused("--statsd-host", METRICS),
+        refused("--statsd-port", METRICS),
+        refused("--statsd-namespace", METRICS),
+        refused("--statsd-latency-window", METRICS),
         flag("-e --unescape-message-args", |o| o.unescapes = true),
         end("--version", |_| Ending::printed(VERSION)),
         // What they would print besides is in `--brunt-report`.
@@ -179,13 +167,6 @@ fn message(
     })
 }
 
-/// An option with a time.
-fn time<V: From<u64> + 'static>(name: &'static str, place: Place<Options, V>) -> Row<Options> {
-    typed(name, place, move |typed| {
-        expected(name, typed, SECONDS).map(ns)
-    })
-}
-
 /// An option with the size of a buffer.
 fn buffer(name: &'static str, place: Place<Options, Option<NonZeroU32>>) -> Row<Options> {
     typed(name, place, move |typed| {
@@ -211,31 +192,6 @@ pub struct Message {
     pub content: Content,
     /// `-e` stood before it.
     pub unescapes: bool,
-}
-
-/// Where metrics go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statsd {
-    /// The host of StatsD.
-    pub host: String,
-    /// The port of StatsD.
-    pub port: u16,
-    /// What the names of metrics begin with.
-    pub namespace: String,
-    /// Response times are of parts of the run, each so many nanoseconds long; absent: of all that
-    /// is over.
-    pub latency_window_ns: Option<u64>,
-}
-
-impl Default for Statsd {
-    fn default() -> Self {
-        Self {
-            host: "127.0.0.1".to_owned(),
-            port: 8_125,
-            namespace: "tcpkali".to_owned(),
-            latency_window_ns: None,
-        }
-    }
 }
 
 /// How fast a connection sends.
@@ -291,21 +247,14 @@ pub struct Options {
     pub send_buffer: Option<NonZeroU32>,
     /// Bytes of the receive buffer of each socket.
     pub receive_buffer: Option<NonZeroU32>,
-    /// Whether metrics are sent.
-    sends_metrics: bool,
-    /// Where metrics go.
-    statsd: Statsd,
     /// Whether TLS is spoken.
     pub is_secure: bool,
     /// Whether WebSocket is spoken.
     pub is_websocket: bool,
     /// Header fields of its upgrade, as typed.
     pub headers: Vec<String>,
-    /// The servers, as typed; none where there is only something to listen for.
+    /// The servers, as typed.
     pub servers: Vec<String>,
-    /// Where connections are taken that send what nobody looks at: the host, where one was typed,
-    /// and the port.
-    pub listen: Option<(Option<String>, u16)>,
     /// How long a connection is used, seconds; absent: for ever.
     pub lifetime_s: Option<f64>,
     /// File for brunt's own record of the run.
@@ -360,17 +309,11 @@ impl Options {
                 ..error(line)
             }),
         })?;
-        options.check_window()?;
         if options.percentiles.is_empty() {
             options.percentiles = ["95", "99", "99.5"].map(str::to_owned).to_vec();
         }
         options.check()?;
         Ok(options)
-    }
-
-    /// Where metrics go, if anywhere.
-    pub fn statsd(&self) -> Option<&Statsd> {
-        self.sends_metrics.then_some(&self.statsd)
     }
 
     /// Refuses markers of two kinds, of which `option` is the later one.
@@ -382,36 +325,14 @@ impl Options {
         })
     }
 
-    /// Refuses a `--statsd-latency-window` that is longer than the run, or too short.
-    fn check_window(&self) -> Result<(), Ending> {
-        let Some(window_ns) = self.statsd.latency_window_ns else {
-            return Ok(());
-        };
-        let window = format!("--statsd-latency-window={}s", window_ns as f64 / 1e9);
-        let duration = self.duration_ns as f64 / 1e9;
-        ensure(window_ns <= self.duration_ns, || {
-            error(&format!("{window} exceeds --duration={duration}s."))
-        })?;
-        ensure(window_ns >= WINDOW_NS_LEAST, || {
-            error(&format!("{window} is too small. Try 0.5s."))
-        })
-    }
-
     /// Looks at the options together.
     fn check(&self) -> Result<(), Ending> {
-        if self.servers.is_empty() && self.listen.is_none() {
-            return Err(Ending {
-                stdout: SHORT_HELP.to_owned(),
-                ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
-            });
-        }
+        ensure(!self.servers.is_empty(), || Ending {
+            stdout: SHORT_HELP.to_owned(),
+            ..error("Expecting target <host:port> or --listen-port. See -h or --help.")
+        })?;
         let has_messages = !self.messages.is_empty();
-        let line = if self.listen.is_some() && (self.is_websocket || self.is_secure) {
-            "brunt: -l takes bytes in clear text only; `brunt serve` speaks WebSocket at \
-             /websocket, and TLS with --tls"
-        } else if self.servers.is_empty() {
-            return Ok(());
-        } else if !self.headers.is_empty() && !self.is_websocket {
+        let line = if !self.headers.is_empty() && !self.is_websocket {
             "--header option ignored without --websocket"
         } else if !has_messages && !self.marks_messages && self.marker.is_some() {
             "--latency-marker is given, but no messages are supposed to be sent. Specify --message?"
@@ -435,18 +356,6 @@ impl Options {
                  --duration={seconds} or --connect-rate={rate}."
             ))
         })
-    }
-}
-
-/// A port of TCP or UDP.
-fn port(typed: &str, option: &str) -> Result<u16, Ending> {
-    let digits = typed.bytes().take_while(u8::is_ascii_digit).count();
-    match typed[..digits].parse::<u32>() {
-        Ok(port @ 1..65_535) => Ok(port as u16),
-        other => Err(error(&format!(
-            "{option}={} is not in [1..65535]",
-            other.unwrap_or(0)
-        ))),
     }
 }
 

@@ -74,7 +74,7 @@ impl Options {
         });
         let mut targets = targets.collect::<Result<Vec<_>, Ending>>()?;
         if targets.is_empty() {
-            return Err(error("brunt: -l alone makes no load"));
+            return Err(error("brunt: there is no server to load"));
         }
         let target = targets.remove(0);
         if self.is_secure && targets.iter().any(|other| other.host != target.host) {
@@ -308,11 +308,6 @@ pub fn has_markers(plan: &Plan) -> bool {
     pattern.any(|pattern| pattern.bytes() == MARKER.as_bytes())
 }
 
-/// Whether replies are looked at.
-pub fn has_replies(plan: &Plan) -> bool {
-    plan.connection.protocol.reply_pattern().is_some()
-}
-
 /// Most messages that are written as one.
 fn batch_max(sent: &Sent) -> f64 {
     let mut messages = sent.messages.iter();
@@ -540,11 +535,8 @@ mod tests {
                 "-m a -c 1000 -T 1 h:1",
                 "1000 connections can not be opened at a rate 100 within",
             ),
-            ("-l 0", "--listen-port=0 is not in [1..65535]"),
-            ("-l 80", "brunt: -l alone makes no load"),
-            ("-l 80 --ws", "brunt: -l takes bytes in clear text"),
-            ("-l 80 --listen-mode active", "brunt: --listen-mode=active"),
-            ("-l 80 --listen-mode x", "--listen-mode=x is not one of"),
+            ("-l 80", "brunt: -l is not supported: `brunt serve"),
+            ("--statsd h:1", "brunt: --statsd is not supported"),
             (
                 "-m a --channel-lifetime 1 h:1",
                 "brunt: --channel-lifetime: brunt ends",
@@ -579,18 +571,6 @@ mod tests {
             ),
             ("-m a -ws h:1", "Expected -w <N> (--workers) or --ws"),
             ("-m a --server x:1 h:1", "brunt: --server is not supported"),
-            (
-                "-m a --statsd-port 0 h:1",
-                "--statsd-port=0 is not in [1..65535]",
-            ),
-            (
-                "-m a --statsd-latency-window 11 h:1",
-                "--statsd-latency-window=11s exceeds",
-            ),
-            (
-                "-m a --statsd-latency-window 0.1 h:1",
-                "--statsd-latency-window=0.1s is too small",
-            ),
             ("-m a -c0 h:1", "Expecting --connections > 0"),
             ("-m a --nagle=x h:1", "Expecting --nagle"),
             (
