@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use brunt_engine::{Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 use brunt_fleet::Board;
 use brunt_io::clock;
+use brunt_judge::BandwidthInterval;
 use brunt_load::{LoadModel, Plan, Work};
-use brunt_report::{AgentProgress, PhaseLength, PlannedRate, StreamInterval};
+use brunt_report::{AgentProgress, PhaseLength, PlannedRate};
 
 use crate::args::OutputArguments;
 use crate::message;
@@ -353,8 +354,7 @@ impl RunObserver for Line {
             && let Some(intervals) = &mut self.intervals
             && let Some(interval) = intervals.take(snapshot)
         {
-            let directions = (streams.sends, streams.receives);
-            let line = brunt_report::stream_interval_line(&interval, directions);
+            let line = brunt_report::stream_interval_line(&interval, streams);
             self.clear();
             if self.form == Form::Live {
                 self.due_ns = 0;
@@ -397,7 +397,7 @@ struct IntervalLines {
 impl IntervalLines {
     /// Takes what a worker says. Gives the interval that is complete with it, if one is: that is so
     /// when each worker has counted beyond its end.
-    fn take(&mut self, snapshot: &Snapshot) -> Option<StreamInterval> {
+    fn take(&mut self, snapshot: &Snapshot) -> Option<BandwidthInterval> {
         let so_far = snapshot.streams?;
         let start_ns = *self.start_ns.get_or_insert(so_far.at_ns);
         self.latest.insert(snapshot.worker, so_far);
@@ -409,12 +409,13 @@ impl IntervalLines {
         if reached_ns < due_ns {
             return None;
         }
-        let mut interval = StreamInterval {
+        let mut interval = BandwidthInterval {
             from_ns: self.shown_ns,
             to_ns: reached_ns,
-            ..StreamInterval::default()
+            up_bytes_per_s: 0.0,
+            down_bytes_per_s: 0.0,
+            segments_retransmitted: 0,
         };
-        let mut rtts_ns = Vec::new();
         for (worker, now) in &self.latest {
             let before = &self.shown[worker];
             let since = now.account.since(&before.account);
@@ -424,15 +425,8 @@ impl IntervalLines {
             };
             interval.up_bytes_per_s += per_s(since.bytes_acked);
             interval.down_bytes_per_s += per_s(since.bytes_received);
-            interval.segments_sent += since.segments_sent;
             interval.segments_retransmitted += since.segments_retransmitted;
-            interval.busy_ns += since.busy_ns;
-            interval.receive_window_limited_ns += since.receive_window_limited_ns;
-            interval.send_buffer_limited_ns += since.send_buffer_limited_ns;
-            rtts_ns.extend(now.smoothed_rtt_ns);
         }
-        let sum_ns: u64 = rtts_ns.iter().sum();
-        interval.smoothed_rtt_ns = sum_ns.checked_div(rtts_ns.len() as u64);
         self.shown.clone_from(&self.latest);
         self.shown_ns = reached_ns;
         Some(interval)
@@ -611,11 +605,7 @@ mod tests {
         let first = first.expect("both have counted a second");
         assert_eq!((first.from_ns, first.to_ns), (0, SECOND_NS));
         assert_eq!(first.up_bytes_per_s, 3_000_000.0);
-        assert_eq!(
-            (first.segments_sent, first.segments_retransmitted),
-            (3_000, 3)
-        );
-        assert_eq!(first.smoothed_rtt_ns, Some((begin + SECOND_NS) / 1_000));
+        assert_eq!(first.segments_retransmitted, 3);
         // The next one counts from there.
         assert_eq!(take(0, 3 * SECOND_NS, 1_000_000, 0), None);
         let second = take(1, 10 + 3 * SECOND_NS, 2_000_000, 3);
