@@ -15,9 +15,8 @@ use brunt_judge::{
 };
 use brunt_load::{LoadModel, Schedule, Stage, Work};
 use brunt_record::{
-    CpuUse, FailureScope, Greeting, Histogram, MeanParts, NameRecord, Population, Run,
-    STAGES_RECORDED_MAX, ServerEvidence, ServerScope, StageRecord, StatusCounts, max_at_least_ns,
-    mean_at_least_ns,
+    CpuUse, FailureScope, Histogram, NameRecord, Population, Run, STAGES_RECORDED_MAX,
+    ServerEvidence, ServerScope, StageRecord, max_at_least_ns, mean_at_least_ns,
 };
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -53,7 +52,7 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     let overlap = Figure::of(overlap, "there is one agent");
     let is_lower_bound = judged.judgement.verdict == Verdict::ClientLimited;
     let interval = judged.rate(run.successes_interval().into());
-    let sent_per_s = scheduled().and_then(|()| rate(&arrivals_sent_per_s(run, summary)));
+    let sent_per_s = scheduled().and_then(|()| judged.rate(arrivals_sent_per_s(run, summary)));
     let overload = scheduled().and_then(|()| judged.rate(overload(judged)));
     let with_connect = run.connects_per_request().then(|| {
         let (ended, unfinished) = (&latencies.with_connect, Some(&latencies.unfinished));
@@ -61,10 +60,15 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
     });
     let with_connect = Figure::of(with_connect, "not every request opened a connection");
     let service = latency_if(is_open, &latencies.service, FROM_SEND);
-    let above_p99 = Figure::from(split.known_tail(0.99)).map(|parts| ResponseParts {
-        response_ns: parts.response_ns(),
-        parts,
-    });
+    // Means, nanoseconds, which add up to that of the response time: `lag_send_ns` (framing and
+    // encrypting are part of it), `lag_receive_ns` (decrypting is part of it) and `parse_ns` are
+    // brunt's own.
+    let above_p99 = Figure::from(split.known_tail(0.99));
+    let greeting = latency_if(
+        latencies.greeting.count() > 0,
+        &latencies.greeting,
+        "no connection waited for a greeting",
+    );
     let first_reply = latency_if(is_sessions, &latencies.first_reply, NO_SESSIONS);
     let of_replies = Object::new()
         .with("successes", replies.successes())
@@ -90,8 +94,6 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         // How well the headline is known, from the rates of sub-windows.
         .with("successes_interval_95", interval)
         .with("clean", clean(judged))
-        // Whether the headline's rate held still.
-        .with("steadiness", judged.rate(Figure::Known(steadiness(judged))))
         .with("cpus", cpus(run))
         // Sends of requests, those sent again among them.
         .with("attempts_per_s", rate(&summary.attempts_per_s))
@@ -150,7 +152,9 @@ pub(crate) fn figures(judged: &Judged<'_>) -> Object {
         .with("connect", durations(&latencies.connect))
         // The TLS handshake of a connection, from the end of the TCP handshake, over all phases.
         .with("tls", latency_if(is_secure, &latencies.tls, "clear text"))
-        .with("greeting", greeting(run))
+        // Time from the end of the TLS handshake, in clear text of the TCP handshake, until the
+        // server's first words, such as its HTTP/2 settings, over all phases.
+        .with("greeting", greeting)
         // From the planned instant of a connection to its first reply.
         .with("first_reply", first_reply)
         // Kernel stamps that lay outside of what is possible and were moved, and those of them that
@@ -191,16 +195,8 @@ pub(crate) fn ids<'a>(judged: &'a Judged<'_>, status: InvariantStatus) -> Vec<&'
 }
 
 /// Arrivals planned in the window and sent in it, per second of it.
-pub(crate) fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
-    let arrivals = &summary.arrivals;
-    let sent = match arrivals.sent_by_end {
-        Some(sent) => sent,
-        None if arrivals.sent == 0 => 0,
-        None => {
-            let reason = "how many were sent in drain was not counted by the version that ran";
-            return Figure::Absent(reason.to_owned());
-        }
-    };
+fn arrivals_sent_per_s(run: &Run, summary: &Summary) -> Figure {
+    let sent = summary.arrivals.sent_by_end.unwrap_or(0);
     let window_s = run.window_ns as f64 / 1e9;
     Figure::ratio(sent as f64, window_s, "the measure phase has no length")
 }
@@ -210,18 +206,6 @@ fn clean(judged: &Judged<'_>) -> Figure<Object> {
         Some(clean) => judged.rate(Figure::Known(clean_figures(clean))),
         None => Figure::Absent("there was no CPU steal, as far as is known".to_owned()),
     }
-}
-
-/// Whether the rate held still, and how it did not.
-fn steadiness(judged: &Judged<'_>) -> Object {
-    const NO_HALVES: &str =
-        "too few replies or too short a window for halves, or a planned rate that changes";
-    const NO_TREND: &str = "no trend beyond chance was seen, or the window is too short for one";
-    let found = judged.steadiness();
-    Object::new()
-        .with("drifts", found.drifts)
-        .with("halves_differ", Figure::of(found.halves_differ, NO_HALVES))
-        .with("trend", Figure::of(found.trend, NO_TREND))
 }
 
 /// How far the server was from following the schedule.
@@ -239,10 +223,6 @@ fn overload(judged: &Judged<'_>) -> Figure<Object> {
 /// fewer or more at any instant.
 fn live(summary: &Summary) -> Object {
     let live = &summary.live;
-    let unopened = Figure::of(
-        live.unopened_at_start,
-        "the version that ran did not count them",
-    );
     Object::new()
         // To be held; 0 with a schedule of connections.
         .with("asked", live.asked)
@@ -252,7 +232,7 @@ fn live(summary: &Summary) -> Object {
         .with("mean", &summary.live_mean)
         .with("max", live.max)
         // When the window began, without those that were just being replaced.
-        .with("unopened_at_start", unopened)
+        .with_some("unopened_at_start", live.unopened_at_start)
 }
 
 /// Who had the CPUs of brunt's machine over the window.
@@ -262,19 +242,6 @@ fn cpus(run: &Run) -> Figure<CpuLedger> {
     }
     let ledger = CpuLedger::of(run.first());
     Figure::of(ledger, "the CPUs of the machine were not read")
-}
-
-/// Time from the end of the TLS handshake, in clear text of the TCP handshake, until the server's
-/// first words, such as its HTTP/2 settings, over all phases.
-fn greeting(run: &Run) -> Figure<Object> {
-    let reason = match run.protocol().greeting {
-        Greeting::Nothing => run.protocol().name,
-        Greeting::Planned if !run.plan.is_opened_by_message() => "connections begin with messages",
-        Greeting::Planned | Greeting::Prescribed(_) => {
-            return Figure::Known(durations(&run.latencies.greeting));
-        }
-    };
-    Figure::Absent(reason.to_owned())
 }
 
 /// Adds the outcome of requests: `issued = successes + errors + failed + censored`.
@@ -552,16 +519,11 @@ pub(crate) fn requests_per_cpu_s(run: &Run, summary: &Summary, server: &ServerEv
     if run.work() == Work::Streams {
         return Figure::Absent("streams carry no requests".to_owned());
     }
-    let replies = summary.window.replies.total() as f64;
-    match (server.cpu_use(), run.window_ns) {
-        (_, 0) => Figure::Absent("the measure phase has no length".to_owned()),
-        (None, _) => Figure::Absent(READ_ONCE.to_owned()),
-        (Some(cpu), window_ns) => Figure::ratio(
-            replies / (window_ns as f64 / 1e9),
-            cpu.cpus(),
-            "no CPU time of the server was seen",
-        ),
-    }
+    let per_s = summary.window.replies.total() as f64 / (run.window_ns as f64 / 1e9);
+    Figure::of(server.cpu_use(), READ_ONCE).and_then(|cpu| {
+        let reason = "no CPU time of the server was seen";
+        Figure::ratio(per_s, cpu.cpus(), reason)
+    })
 }
 
 /// The server's own count of requests over the run; absent where that went back.
@@ -688,17 +650,6 @@ fn bandwidth(judged: &Judged<'_>) -> Option<Object> {
         // Between readings of the accounts.
         .with("intervals", intervals);
     Some(bandwidth)
-}
-
-/// The mean parts of response times, nanoseconds, from the connections with kernel stamps. They
-/// add up to `response_ns`.
-#[derive(Serialize)]
-struct ResponseParts {
-    response_ns: f64,
-    /// `lag_send_ns` (framing and encrypting are part of it), `lag_receive_ns` (decrypting is part
-    /// of it) and `parse_ns` are brunt's own.
-    #[serde(flatten)]
-    parts: MeanParts,
 }
 
 /// The quantiles of a distribution, by their names in data.
@@ -847,82 +798,124 @@ fn take_reasons(value: &mut Value, path: &str, reasons: &mut BTreeMap<String, St
     }
 }
 
-/// The summary of a run: what a program wants to know of it.
+/// What a program wants to know of a run, or of what a search found: one flat object. Null is what
+/// is unknown, withheld, or without meaning.
+#[derive(Default, Serialize)]
+struct FlatSummary {
+    tool: &'static str,
+    version: String,
+    url: String,
+    protocol: String,
+    /// That were asked for; with planned connections, the most at once.
+    connections: u32,
+    duration_s: f64,
+    /// Requests (messages, in such a run) that were issued in the window.
+    requests: u64,
+    /// Complete in the window, whatever their status, and those of each class of it.
+    responses: u64,
+    responses_2xx: Option<u64>,
+    responses_3xx: Option<u64>,
+    responses_4xx: Option<u64>,
+    responses_5xx: Option<u64>,
+    /// Requests issued in the window that failed: refused, reset, closed, malformed, timed out.
+    failures: u64,
+    /// Sends in the window of requests that the server had not processed before. Each such request
+    /// counts once, with its last outcome.
+    sent_again: u64,
+    /// Successful responses (status below 400) per second of the window.
+    rate_per_s: Option<f64>,
+    /// Requests per second of the window; null in a closed loop.
+    target_rate_per_s: Option<f64>,
+    rate_ratio: Option<f64>,
+    /// The longest time from the first instant at which brunt could have sent a request until it
+    /// did.
+    schedule_lag_max_us: Option<f64>,
+    /// Of successful responses. With a planned rate it counts from the planned instant, else from
+    /// the send.
+    latency_mean_us: Option<f64>,
+    latency_p50_us: Option<f64>,
+    latency_p90_us: Option<f64>,
+    latency_p99_us: Option<f64>,
+    /// Null with under 3,688 samples.
+    latency_p99_9_us: Option<f64>,
+    latency_max_us: Option<f64>,
+    received_bytes_per_s: Option<f64>,
+    client_cpus: Option<f64>,
+    /// Null where brunt could not see it.
+    server_cpus: Option<f64>,
+    /// Brunt's own part of the mean response time, 0 to 1, by time stamps of the kernel.
+    own_share: Option<f64>,
+    /// Seconds that the rate and the latencies are of, where that is not the whole window: those in
+    /// which the hypervisor took nothing, on which the verdict rests.
+    undisturbed_s: Option<f64>,
+    /// Over the whole window, where `undisturbed_s` is not null.
+    latency_p99_whole_us: Option<f64>,
+    /// Whether the latencies are those of what was measured: false where `valid` is, and where most
+    /// of p50, p90, p99 or p99.9 is brunt's own.
+    latency_valid: bool,
+    /// Whether no invariant is broken. If false, rates are null.
+    valid: bool,
+    /// What limited the run, such as `server_limited`.
+    verdict: String,
+    because: String,
+}
+
+/// The summary of a run.
 pub(crate) fn summary(judged: &Judged<'_>) -> Object {
     let (run, summary) = (judged.run, &judged.summary);
-    let replies = &summary.window.replies;
-    let responses = replies.successes().saturating_add(replies.errors());
-    let statuses = Some(replies).filter(|_| run.protocol().has_statuses);
+    let (replies, undisturbed) = (&summary.window.replies, judged.undisturbed());
+    let of_class = |class| run.protocol().has_statuses.then(|| replies.class(class));
     let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     let target_rate_per_s = summary.planned_per_s.known().filter(|_| is_open);
-    let planned = Some(summary.arrivals.planned as f64).filter(|_| target_rate_per_s.is_some());
+    let planned = target_rate_per_s.map(|_| summary.arrivals.planned as f64);
     let rate = |figure: Figure| judged.rate(figure).known().map(rounded);
-    let clean = judged.undisturbed().filter(|_| judged.withheld().is_none());
+    let clean = undisturbed.filter(|_| judged.withheld().is_none());
     let response = clean.map_or(&run.latencies.response, |clean| &clean.response);
-    let quantile_ns = |q| match clean {
-        Some(clean) => clean.response_quantile(q).known_ns(),
-        None => run.response_quantile(q).known_ns(),
+    let whole_window_us = |q| run.response_quantile(q).known_ns().map(whole_us);
+    let quantile_us = |q| match clean {
+        Some(clean) => clean.response_quantile(q).known_ns().map(whole_us),
+        None => whole_window_us(q),
     };
-    let own_share = match judged.undisturbed() {
+    let own_share = match undisturbed {
         Some(clean) => clean.own_share,
         None => run.latencies.split.mean().and_then(|all| all.own_share()),
     };
-    let lag_max_us = run.latencies.lag.max_ns().map(whole_us);
-    let mean_us = response.mean_ns().map(|ns| rounded(ns / 1e3));
-    let received_bytes_per_s = rate(summary.bytes_received_per_s.clone());
-    let client_cpus = run.client_cpu().ok().map(|cpu| rounded(cpu.cpus()));
-    let own_share = own_share.map(rounded);
-    let p99_whole_us = clean
-        .and(run.response_quantile(0.99).known_ns())
-        .map(whole_us);
-    let is_latency_valid = judged.is_valid() && judged.judgement.mostly_own.is_none();
-    let head = Object::new()
-        .with("tool", "brunt")
-        .with("version", printable(&run.brunt_version))
-        .with("url", printable(&run.plan.urls()))
-        .with("protocol", run.protocol().name)
-        // That were asked for; with planned connections, the most at once.
-        .with("connections", run.plan.load.connections.get())
-        .with("duration_s", run.window_ns as f64 / 1e9)
-        // Requests (messages, in such a run) that were issued in the window.
-        .with("requests", summary.population.issued);
-    let counts = of_responses(head, responses, statuses)
-        // Requests issued in the window that failed: refused, reset, closed, malformed, timed out.
-        .with("failures", summary.population.failed)
-        // Sends in the window of requests that the server had not processed before. Each such
-        // request counts once, with its last outcome.
-        .with("sent_again", summary.window.sent_again)
-        // Successful responses (status below 400) per second of the window.
-        .with("rate_per_s", rate(judged.successes_per_s()))
-        // Requests per second of the window; null in a closed loop.
-        .with("target_rate_per_s", target_rate_per_s.map(rounded))
-        .with("rate_ratio", rate_ratio(responses, planned))
-        // The longest time from the first instant at which brunt could have sent a request until
-        // it did.
-        .with("schedule_lag_max_us", lag_max_us)
-        // Of successful responses. With a planned rate it counts from the planned instant, else
-        // from the send.
-        .with("latency_mean_us", mean_us);
-    of_quantiles(counts, quantile_ns, response.max_ns())
-        .with("received_bytes_per_s", received_bytes_per_s)
-        .with("client_cpus", client_cpus)
-        // Null where brunt could not see it.
-        .with("server_cpus", server_cpus_used(run).map(rounded))
-        // Brunt's own part of the mean response time, 0 to 1, by time stamps of the kernel.
-        .with("own_share", own_share)
-        // Seconds that the rate and the latencies are of, where that is not the whole window: those
-        // in which the hypervisor took nothing, on which the verdict rests.
-        .with("undisturbed_s", clean.map(|one| one.clean_ns as f64 / 1e9))
-        // Over the whole window, where `undisturbed_s` is not null.
-        .with("latency_p99_whole_us", p99_whole_us)
-        // Whether the latencies are those of what was measured: false where `valid` is, and where
-        // most of p50, p90, p99 or p99.9 is brunt's own.
-        .with("latency_valid", is_latency_valid)
-        // Whether no invariant is broken. If false, rates are null.
-        .with("valid", judged.is_valid())
-        // What limited the run, such as `server_limited`.
-        .with("verdict", data_name(judged.judgement.verdict))
-        .with("because", printable(&judged.judgement.because))
+    Object::of(&FlatSummary {
+        tool: "brunt",
+        version: printable(&run.brunt_version).into_owned(),
+        url: printable(&run.plan.urls()).into_owned(),
+        protocol: run.protocol().name.to_owned(),
+        connections: run.plan.load.connections.get(),
+        duration_s: run.window_ns as f64 / 1e9,
+        requests: summary.population.issued,
+        responses: replies.total(),
+        responses_2xx: of_class(2),
+        responses_3xx: of_class(3),
+        responses_4xx: of_class(4),
+        responses_5xx: of_class(5),
+        failures: summary.population.failed,
+        sent_again: summary.window.sent_again,
+        rate_per_s: rate(judged.successes_per_s()),
+        target_rate_per_s: target_rate_per_s.map(rounded),
+        rate_ratio: rate_ratio(replies.total(), planned),
+        schedule_lag_max_us: run.latencies.lag.max_ns().map(whole_us),
+        latency_mean_us: response.mean_ns().map(|ns| rounded(ns / 1e3)),
+        latency_p50_us: quantile_us(0.5),
+        latency_p90_us: quantile_us(0.9),
+        latency_p99_us: quantile_us(0.99),
+        latency_p99_9_us: quantile_us(0.999),
+        latency_max_us: response.max_ns().map(whole_us),
+        received_bytes_per_s: rate(summary.bytes_received_per_s.clone()),
+        client_cpus: run.client_cpu().ok().map(|cpu| rounded(cpu.cpus())),
+        server_cpus: server_cpus_used(run).map(rounded),
+        own_share: own_share.map(rounded),
+        undisturbed_s: clean.map(|one| one.clean_ns as f64 / 1e9),
+        latency_p99_whole_us: clean.and_then(|_| whole_window_us(0.99)),
+        latency_valid: judged.is_valid() && judged.judgement.mostly_own.is_none(),
+        valid: judged.is_valid(),
+        verdict: data_name(judged.judgement.verdict),
+        because: printable(&judged.judgement.because).into_owned(),
+    })
 }
 
 /// What a search found, as the summary of the run at the highest rate that holds: the planned rate
@@ -935,76 +928,46 @@ pub(crate) fn summary_of_search(capacity: &Capacity, because: &str) -> Option<Ob
     let statuses = Some(&record.statuses).filter(|all| all.iter().next().is_some());
     let answered = record.successes.saturating_add(record.errors);
     let responses = statuses.map_or(answered, |statuses| statuses.total());
+    let of_class = |class| statuses.map(|statuses| statuses.class(class));
+    let quantile_us = |q| response.quantile_ns(q).map(whole_us);
     let cpus = |used: RoundUse| Some(rounded(used.user_cpus? + used.system_cpus?));
     let window_s = record.window_ns as f64 / 1e9;
     let planned = record.planned_per_s.map(|per_s| per_s * window_s);
-    let connections = capacity
-        .load
-        .as_ref()
-        .map_or(0, |plan| plan.load.connections.get());
+    let load = capacity.load.as_ref();
     let is_valid = step.outcome != CapacityOutcome::Invalid;
-    let unknown = None::<f64>;
-    let protocol = printable(record.protocol.as_deref().unwrap_or(""));
-    let rate_per_s = held_per_s.and(record.successes_per_s).map(rounded);
-    let undisturbed_s = record.undisturbed_ns.map(|ns| ns as f64 / 1e9);
-    let is_latency_valid = is_valid && record.verdict != Verdict::ClientLimited;
-    let head = Object::new()
-        .with("tool", "brunt")
-        .with("version", printable(&capacity.brunt_version))
-        .with("url", printable(&capacity.plan.url))
-        .with("protocol", protocol)
-        .with("connections", connections)
-        .with("duration_s", window_s)
-        .with("requests", record.issued);
-    let counts = of_responses(head, responses, statuses)
-        .with("failures", record.failed)
-        .with("sent_again", record.sent_again)
-        .with("rate_per_s", rate_per_s)
-        .with("target_rate_per_s", held_per_s.map(rounded))
-        .with("rate_ratio", rate_ratio(responses, planned))
-        .with("schedule_lag_max_us", unknown)
-        .with("latency_mean_us", response.mean_ns.map(whole_us));
-    let quantile_ns = |q| response.quantile_ns(q);
-    let summary = of_quantiles(counts, quantile_ns, response.max_ns)
-        .with("received_bytes_per_s", unknown)
-        .with("client_cpus", cpus(record.client))
-        .with("server_cpus", record.server.and_then(cpus))
-        .with("own_share", unknown)
-        .with("undisturbed_s", undisturbed_s)
-        .with("latency_p99_whole_us", unknown)
-        .with("latency_valid", is_latency_valid)
-        .with("valid", is_valid)
-        .with("verdict", data_name(record.verdict))
-        .with("because", printable(because));
-    Some(summary)
-}
-
-/// Adds the responses that were complete in the window, whatever their status, and those of each
-/// class; null where responses have no status.
-fn of_responses(object: Object, responses: u64, statuses: Option<&StatusCounts>) -> Object {
-    let of_class = |class| statuses.map(|statuses| statuses.class(class));
-    object
-        .with("responses", responses)
-        .with("responses_2xx", of_class(2))
-        .with("responses_3xx", of_class(3))
-        .with("responses_4xx", of_class(4))
-        .with("responses_5xx", of_class(5))
-}
-
-/// Adds p50, p90, p99, p99.9 (null with under 3,688 samples) and the longest of the response times
-/// of successful responses.
-fn of_quantiles(
-    object: Object,
-    quantile_ns: impl Fn(f64) -> Option<u64>,
-    max_ns: Option<u64>,
-) -> Object {
-    let us = |ns: Option<u64>| ns.map(whole_us);
-    object
-        .with("latency_p50_us", us(quantile_ns(0.5)))
-        .with("latency_p90_us", us(quantile_ns(0.9)))
-        .with("latency_p99_us", us(quantile_ns(0.99)))
-        .with("latency_p99_9_us", us(quantile_ns(0.999)))
-        .with("latency_max_us", us(max_ns))
+    Some(Object::of(&FlatSummary {
+        tool: "brunt",
+        version: printable(&capacity.brunt_version).into_owned(),
+        url: printable(&capacity.plan.url).into_owned(),
+        protocol: printable(record.protocol.as_deref().unwrap_or("")).into_owned(),
+        connections: load.map_or(0, |plan| plan.load.connections.get()),
+        duration_s: window_s,
+        requests: record.issued,
+        responses,
+        responses_2xx: of_class(2),
+        responses_3xx: of_class(3),
+        responses_4xx: of_class(4),
+        responses_5xx: of_class(5),
+        failures: record.failed,
+        sent_again: record.sent_again,
+        rate_per_s: held_per_s.and(record.successes_per_s).map(rounded),
+        target_rate_per_s: held_per_s.map(rounded),
+        rate_ratio: rate_ratio(responses, planned),
+        latency_mean_us: response.mean_ns.map(whole_us),
+        latency_p50_us: quantile_us(0.5),
+        latency_p90_us: quantile_us(0.9),
+        latency_p99_us: quantile_us(0.99),
+        latency_p99_9_us: quantile_us(0.999),
+        latency_max_us: response.max_ns.map(whole_us),
+        client_cpus: cpus(record.client),
+        server_cpus: record.server.and_then(cpus),
+        undisturbed_s: record.undisturbed_ns.map(|ns| ns as f64 / 1e9),
+        latency_valid: is_valid && record.verdict != Verdict::ClientLimited,
+        valid: is_valid,
+        verdict: data_name(record.verdict),
+        because: printable(because).into_owned(),
+        ..FlatSummary::default()
+    }))
 }
 
 /// Responses in the window, whatever their status, per planned request: 1 where the rate was

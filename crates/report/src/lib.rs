@@ -32,8 +32,7 @@ pub use experiment::{Experiment, limits_that, side_name, write_experiment, write
 pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{
-    AgentProgress, PhaseLength, PlannedRate, RunProgress, StreamInterval, agent_line,
-    progress_json, progress_line, stream_interval_line,
+    AgentProgress, PhaseLength, PlannedRate, RunProgress, agent_line, progress_json, progress_line,
 };
 pub use store::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 

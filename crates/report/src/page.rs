@@ -9,12 +9,7 @@ use crate::wrap::{columns, lines};
 
 /// Columns of the label and the gap after it.
 pub(crate) const LABEL: usize = 12;
-/// A table with many cells.
-pub(crate) const NARROW: Grid = Grid {
-    label: LABEL,
-    cell: 10,
-};
-/// A table with few and long ones.
+/// A table with few and long cells.
 pub(crate) const WIDE: Grid = Grid {
     label: LABEL,
     cell: 13,

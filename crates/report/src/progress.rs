@@ -186,61 +186,6 @@ pub fn agent_line(agent: &AgentProgress, unit: &str) -> String {
     printable(&items.join(" · ")).into_owned()
 }
 
-/// What streams did in an interval while a run lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StreamInterval {
-    /// When the interval begins, from the start of the window, nanoseconds.
-    pub from_ns: u64,
-    /// When the interval ends, from the start of the window, nanoseconds.
-    pub to_ns: u64,
-    /// Bytes per second acknowledged.
-    pub up_bytes_per_s: f64,
-    /// Bytes per second that came in, by the kernel's count.
-    pub down_bytes_per_s: f64,
-    /// Segments with payload sent, with those sent again.
-    pub segments_sent: u64,
-    /// Segments sent again.
-    pub segments_retransmitted: u64,
-    /// Mean of the smoothed round trips at the end of the interval, nanoseconds.
-    pub smoothed_rtt_ns: Option<u64>,
-    /// Time with something to send or unacknowledged, summed over the streams, nanoseconds.
-    pub busy_ns: u64,
-    /// The part of `busy_ns` in which the server's receive window held streams up, nanoseconds.
-    pub receive_window_limited_ns: u64,
-    /// The part of `busy_ns` in which our send buffers held streams up, nanoseconds.
-    pub send_buffer_limited_ns: u64,
-}
-
-/// `interval` in one line, without a newline. `sends` and `receives`: what streams are to do.
-pub fn stream_interval_line(interval: &StreamInterval, (sends, receives): (bool, bool)) -> String {
-    let [from, to] = [interval.from_ns, interval.to_ns].map(|ns| units::seconds(ns, 1));
-    let [up, down] = [interval.up_bytes_per_s, interval.down_bytes_per_s]
-        .map(|bytes_per_s| units::bits_per_s(bytes_per_s * 8.0));
-    let mut items = vec![format!("{from} to {to}")];
-    if sends {
-        items.push(format!("up {up}"));
-    }
-    if receives || interval.down_bytes_per_s > 0.0 {
-        items.push(format!("down {down}"));
-    }
-    if sends {
-        let again = units::count(interval.segments_retransmitted);
-        items.push(format!("{again} sent again"));
-        let rtt = interval.smoothed_rtt_ns.filter(|&ns| ns > 0);
-        items.extend(rtt.map(|ns| format!("round trip {}", units::duration(ns))));
-        for (limited_ns, words) in [
-            (interval.receive_window_limited_ns, "by the receive window"),
-            (interval.send_buffer_limited_ns, "by send buffers"),
-        ] {
-            if limited_ns > 0 && interval.busy_ns > 0 {
-                let share = limited_ns as f64 / interval.busy_ns as f64;
-                items.push(format!("held up {} {words}", units::percent(share)));
-            }
-        }
-    }
-    items.join(" · ")
-}
-
 /// `progress` as JSON on one line, without a newline.
 ///
 /// # Errors
@@ -253,35 +198,6 @@ pub fn progress_json(progress: &RunProgress<'_>) -> Result<String, serde_json::E
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_say_what_held_streams_up() {
-        let interval = StreamInterval {
-            from_ns: 1_000_000_000,
-            to_ns: 2_000_000_000,
-            up_bytes_per_s: 1_250_000_000.0,
-            down_bytes_per_s: 0.0,
-            segments_sent: 9_000,
-            segments_retransmitted: 12,
-            smoothed_rtt_ns: Some(1_500_000),
-            busy_ns: 1_000_000_000,
-            receive_window_limited_ns: 30_000_000,
-            send_buffer_limited_ns: 0,
-        };
-        assert_eq!(
-            stream_interval_line(&interval, (true, false)),
-            "1.0 s to 2.0 s · up 10.0 Gbit/s · 12 sent again · round trip 1.50 ms · \
-             held up 3.0 % by the receive window"
-        );
-        let down = StreamInterval {
-            down_bytes_per_s: 125_000_000.0,
-            ..StreamInterval::default()
-        };
-        assert_eq!(
-            stream_interval_line(&down, (false, true)),
-            "0.0 s to 0.0 s · down 1.00 Gbit/s"
-        );
-    }
 
     #[test]
     fn an_agent_has_a_line_of_its_own() {
@@ -347,13 +263,11 @@ mod tests {
         const TIME: &str = "measure 3.2 s of 10.0 s";
         const OPEN: &str = "10 of 10 connections";
         let agents = [agent("one"), agent("two")];
-        let line = progress_line(
-            &RunProgress {
-                agents: &agents,
-                ..MEASURING
-            },
-            120,
-        );
+        let progress = RunProgress {
+            agents: &agents,
+            ..MEASURING
+        };
+        let line = progress_line(&progress, 120);
         assert_eq!(line, format!("{TIME} · 155,310 req/s · {OPEN} · 2 agents"));
         // Streams have bits per second.
         let line = line_of(|of| {
@@ -361,12 +275,7 @@ mod tests {
         });
         assert_eq!(line, format!("{TIME} · {OPEN} · 1.00 Gbit/s"));
         for (per_s, unit, waiting, words) in [
-            (
-                5_000.0,
-                "req/s",
-                12_345,
-                "plan 5,000 req/s · 12,345 waiting",
-            ),
+            (5_000.0, "req/s", 9, "plan 5,000 req/s · 9 waiting"),
             (0.5, "connections/s", 0, "plan 0.500 connections/s"),
         ] {
             let line = line_of(|of| {

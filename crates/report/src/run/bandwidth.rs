@@ -39,13 +39,6 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
             Figure::Absent(reason) => format!("{way} not known: {reason}"),
         }));
     }
-    if one_way.sends && page.is_full() {
-        let acked = units::bytes(bandwidth.window.bytes_acked);
-        items.push(format!("{acked} acknowledged by the server's kernel"));
-    }
-    if one_way.receives && page.is_full() {
-        items.push(format!("{} received", units::bytes(bandwidth.down_bytes)));
-    }
     page.row("bandwidth", &items, Tone::Strong);
     streams(&bandwidth, page);
     if one_way.sends {
@@ -55,7 +48,7 @@ pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     cpu(&bandwidth, page);
     other_side(one_way, &bandwidth, page);
     if page.is_full() {
-        over_time(run, page);
+        over_time(run, one_way, page);
     }
 }
 
@@ -75,40 +68,36 @@ fn streams(bandwidth: &Bandwidth, page: &mut Page) {
 
 /// What the way did to them.
 fn path(bandwidth: &Bandwidth, page: &mut Page) {
-    let (window, is_full) = (&bandwidth.window, page.is_full());
-    let (sent, again) = (window.segments_sent, window.segments_retransmitted);
-    let mut items = vec![if again == 0 {
-        format!("no segment of {} sent again", units::count(sent))
-    } else {
-        let share = units::percent(again as f64 / sent.max(1) as f64);
-        let sent = counted(sent, "segment", "segments");
-        format!("{} of {sent} sent again ({share})", units::count(again))
-    }];
-    if let Some(ns) = bandwidth.smoothed_rtt_ns {
-        items.push(format!("round trip {}", units::duration(ns)));
-    }
-    if let Some(ns) = bandwidth.min_rtt_ns.filter(|_| is_full) {
-        items.push(format!("at least {}", units::duration(ns)));
-    }
-    if is_full && bandwidth.delivery_bytes_per_s > 0 {
-        let rate = units::bits_per_s(bandwidth.delivery_bytes_per_s as f64 * 8.0);
-        items.push(format!("delivered lately at {rate}"));
-    }
+    let window = &bandwidth.window;
+    let again = window.segments_retransmitted;
+    let sent = counted(window.segments_sent, "segment", "segments");
+    let mut items = vec![format!("{} of {sent} sent again", units::count(again))];
+    let rtt_ns = bandwidth.smoothed_rtt_ns;
+    items.extend(rtt_ns.map(|ns| format!("round trip {}", units::duration(ns))));
     page.row("path", &items, Tone::Warning.when(again > 0));
 }
 
-/// What sending waited for.
+/// A smaller share of the time in which streams were held up is not worth a row.
+const HELD_UP_LEAST: f64 = 0.01;
+
+/// What sending waited for, where it did.
 fn limits(bandwidth: &Bandwidth, page: &mut Page) {
     let window = &bandwidth.window;
-    if window.busy_ns == 0 {
-        return;
+    let mut items = Vec::new();
+    for (limited_ns, what) in [
+        (
+            window.receive_window_limited_ns,
+            "for the server's receive window",
+        ),
+        (window.send_buffer_limited_ns, "for brunt's send buffers"),
+    ] {
+        let share = limited_ns as f64 / window.busy_ns as f64;
+        if page.is_full() && window.busy_ns > 0 || share >= HELD_UP_LEAST {
+            let share = units::percent(share);
+            items.push(format!("waited {share} of the time {what}"));
+        }
     }
-    let share = |ns: u64| units::percent(ns as f64 / window.busy_ns as f64);
-    let server = share(window.receive_window_limited_ns);
-    let buffers = share(window.send_buffer_limited_ns);
-    let waited =
-        format!("limited by the receive window {server} of the time, by our buffers {buffers}");
-    page.row("sending", &[waited], Tone::Plain);
+    page.row("sending", &items, Tone::Plain);
 }
 
 /// The CPU that the bytes cost.
@@ -132,7 +121,7 @@ fn other_side(one_way: &Streams, bandwidth: &Bandwidth, page: &mut Page) {
             one_way.sends.then_some(&bandwidth.server_read_bytes_per_s),
             "read",
             bandwidth.up_counts,
-            "acknowledged",
+            "sent",
         ),
         (
             "sender",
@@ -145,7 +134,8 @@ fn other_side(one_way: &Streams, bandwidth: &Bandwidth, page: &mut Page) {
         ),
     ] {
         let rate = rate.and_then(Figure::known);
-        let rate = rate.map(|rate| format!("{} in the window", units::bits_per_s(rate * 8.0)));
+        let rate =
+            rate.map(|rate| format!("{} by the server's count", units::bits_per_s(rate * 8.0)));
         let mut items: Vec<String> = rate.into_iter().collect();
         items.extend(counts.map(|counts| {
             let CountBeside { own, server } = counts;
@@ -162,20 +152,30 @@ fn other_side(one_way: &Streams, bandwidth: &Bandwidth, page: &mut Page) {
 }
 
 /// The rates over time.
-fn over_time(run: &Run, page: &mut Page) {
-    let intervals = joined(&run.bandwidth_intervals(), ROWS_MAX);
-    for interval in &intervals {
+fn over_time(run: &Run, one_way: &Streams, page: &mut Page) {
+    for interval in joined(&run.bandwidth_intervals(), ROWS_MAX) {
         let [from, to] = [interval.from_ns, interval.to_ns].map(units::duration);
-        let label = format!("  {from} to {to}");
-        let [up, down] = [interval.up_bytes_per_s, interval.down_bytes_per_s]
-            .map(|bytes_per_s| units::bits_per_s(bytes_per_s * 8.0));
-        let mut items = vec![format!("up {up}"), format!("down {down}")];
-        if interval.segments_retransmitted > 0 {
-            let again = units::count(interval.segments_retransmitted);
-            items.push(format!("{again} sent again"));
-        }
-        page.row(&label, &items, Tone::Plain);
+        let items = interval_items(&interval, one_way);
+        page.row(&format!("  {from} to {to}"), &items, Tone::Plain);
     }
+}
+
+/// What streams did in an interval.
+pub(crate) fn interval_items(interval: &BandwidthInterval, one_way: &Streams) -> Vec<String> {
+    let [up, down] = [interval.up_bytes_per_s, interval.down_bytes_per_s]
+        .map(|bytes_per_s| units::bits_per_s(bytes_per_s * 8.0));
+    let mut items = Vec::new();
+    if one_way.sends {
+        items.push(format!("up {up}"));
+    }
+    if one_way.receives || interval.down_bytes_per_s > 0.0 {
+        items.push(format!("down {down}"));
+    }
+    if one_way.sends {
+        let again = units::count(interval.segments_retransmitted);
+        items.push(format!("{again} sent again"));
+    }
+    items
 }
 
 /// `intervals` joined until there are no more than `most`.

@@ -14,9 +14,12 @@ use crate::page::{Grid, Page, Tone};
 use crate::units::{self, counted};
 
 /// All columns take 80 of the page.
-const STAGES: Grid = Grid { label: 17, cell: 9 };
+const STAGES: Grid = Grid {
+    label: 20,
+    cell: 10,
+};
 /// The columns behind the rate asked for.
-const STAGE_HEADINGS: [&str; 7] = ["planned", "not ok", "ok/s", "p50", "p90", "p99", "max"];
+const STAGE_HEADINGS: [&str; 6] = ["planned", "not ok", "ok/s", "p50", "p99", "max"];
 /// Most stages that have a row where nothing more was asked for.
 const STAGES_MAX: usize = 12;
 
@@ -46,7 +49,12 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
     };
     page.table_head(STAGES, "stages", &STAGE_HEADINGS, "");
     for stage in recorded.iter().take(rows) {
-        let label = format!("  {}", rates(stage));
+        let [from, to] = [stage.asked.from_per_s, stage.asked.to_per_s].map(units::rate);
+        let label = if from == to {
+            format!("  {from}/s")
+        } else {
+            format!("  {from}..{to}/s")
+        };
         if stage.measured_ns == 0 {
             let never = "the window ended before it".to_owned();
             page.row(&label, &[never], Tone::Plain);
@@ -61,50 +69,16 @@ pub(super) fn stages(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-/// The rate that was asked for, per second.
-fn rates(stage: &RecordedStage<'_>) -> String {
-    let (from, to) = (rate(stage.asked.from_per_s), rate(stage.asked.to_per_s));
-    if from == to {
-        format!("{from}/s")
-    } else {
-        format!("{from}..{to}/s")
-    }
-}
-
-/// A rate as short as it is typed: `500`, `20k`, `1.5m`.
-fn rate(per_s: f64) -> String {
-    let (scale, suffix) = match per_s {
-        0.0..1e4 => (1.0, ""),
-        1e4..1e6 => (1e3, "k"),
-        1e6..1e9 => (1e6, "m"),
-        _ => (1e9, "g"),
-    };
-    let digits = units::rate(per_s / scale);
-    let digits = if digits.contains('.') {
-        digits.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &digits
-    };
-    format!("{digits}{suffix}")
-}
-
-/// `words`, or shorter ones for a value whose digits do not fit a cell.
-fn fitting(value: f64, words: String) -> String {
-    if value < 1e6 { words } else { rate(value) }
-}
-
 fn stage_cells(stage: &RecordedStage<'_>, is_withheld: bool) -> [String; STAGE_HEADINGS.len()] {
     let record = stage.record;
     let planned = record.arrivals.planned;
-    let count = |count: u64| fitting(count as f64, units::count(count));
     let rate = stage.successes_per_s().known().filter(|_| !is_withheld);
     let quantile = |q| cell(record.response_quantile(q));
     [
-        count(planned),
-        count(planned.saturating_sub(record.response.count())),
-        rate.map_or_else(|| "-".to_owned(), |rate| fitting(rate, units::rate(rate))),
+        units::count(planned),
+        units::count(planned.saturating_sub(record.response.count())),
+        rate.map_or_else(|| "-".to_owned(), units::rate),
         quantile(0.5),
-        quantile(0.9),
         quantile(0.99),
         known_or(
             record.response.max_ns(),
@@ -197,9 +171,9 @@ pub(super) fn agents(judged: &Judged<'_>, page: &mut Page) {
     let is_broken = !judged.is_valid();
     let is_one_load = run.not_one_load().is_none();
     let (words, tone) = if is_one_load {
-        ("one load: rates are sums", Tone::Plain)
+        ("rates are added up", Tone::Plain)
     } else {
-        ("NOT one load: there is no rate of all", Tone::Warning)
+        ("too little for a common rate", Tone::Warning)
     };
     let items = [
         units::count(run.agents.len() as u64),
@@ -244,7 +218,7 @@ fn of_agent(run: &Run, one: &[AgentRecord], is_broken: bool, is_full: bool) -> V
         items.extend(cpus_busy(agent));
         let bounds = fleet.clock.iter();
         let bounds = bounds.map(|bound| bound.start_bound_ns.max(bound.end_bound_ns));
-        items.extend(bounds.map(|ns| format!("clock to {}", units::duration(ns))));
+        items.extend(bounds.map(|ns| format!("clock within {}", units::duration(ns))));
     }
     if agent.interrupted {
         items.push("interrupted".to_owned());
@@ -257,7 +231,7 @@ fn of_fleet(fleet: &FleetAgent) -> Vec<String> {
     let p99 = fleet.response_p99_ns;
     let p99 = p99.map(|ns| format!("p99 {}", units::duration(ns)));
     let own = fleet.own_share;
-    let own = own.map(|share| format!("own share {}", units::percent(share)));
+    let own = own.map(|share| format!("{} of it brunt's own", units::percent(share)));
     let verdict = printable(&fleet.verdict).into_owned();
     p99.into_iter().chain(own).chain([verdict]).collect()
 }
@@ -268,33 +242,4 @@ fn cpus_busy(agent: &AgentRecord) -> Option<String> {
     let used_ns = host.cpu_user_ns.saturating_add(host.cpu_system_ns);
     let share = Figure::ratio(used_ns as f64, host.cpu_interval_ns as f64, "").known()?;
     Some(format!("CPU {}", units::percent(share)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_short() {
-        for (per_s, words) in [
-            (0.0, "0"),
-            (0.25, "0.25"),
-            (20.0, "20"),
-            (500.0, "500"),
-            (5_000.0, "5,000"),
-            (20_000.0, "20k"),
-            (123_456.0, "123k"),
-            (1_500_000.0, "1.5m"),
-            (1e9, "1g"),
-        ] {
-            assert_eq!(rate(per_s), words);
-        }
-    }
-
-    #[test]
-    fn large_counts_fit_their_cells() {
-        for (value, words) in [(999_999, "999,999"), (1_234_567, "1.23m")] {
-            assert_eq!(fitting(value as f64, units::count(value)), words);
-        }
-    }
 }

@@ -5,7 +5,7 @@ use brunt_load::{LoadModel, Work};
 use brunt_record::Run;
 
 use super::{counts, load, verdict};
-use crate::figures::{connections_replaced, server_counted};
+use crate::figures::server_counted;
 use crate::page::{Page, Tone};
 use crate::units;
 
@@ -33,7 +33,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
     if !is_full && is_sessions && load::all_sent(run, summary) {
         let planned = units::count(summary.arrivals.planned);
         items.push(format!("{planned} planned, all opened"));
-        items.extend(load::waited(run, summary));
+        items.extend(counts([(summary.arrivals.waited, load::WAITED)], false));
     } else if is_full || opened != u64::from(live.asked) {
         items.push(format!("{} opened", units::count(opened)));
         if run.plan.tls().is_some_and(|tls| is_full || tls.resumption) {
@@ -42,17 +42,10 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         }
     }
     items.extend(short_set_up(run));
-    // Only a full page says what was opened beside those asked for.
-    let replaced = if is_full {
-        connections_replaced(run, summary)
-    } else {
-        0
-    };
     let (closed, shut) = (all.connections_closed_idle, all.connections_shut);
     let seldom = [
         (closed, "closed by the server while idle"),
         (all.idle_replies, "of these after a reply such as 408"),
-        (replaced, "replaced"),
         (all.goaways, "that the server asked to replace (GOAWAY)"),
         (shut, "times the server set MAX_CONCURRENT_STREAMS to 0"),
     ];
@@ -61,7 +54,7 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
         // The report shows attempts as it shows requests, and the run keeps none of them open.
         page.row("all phases", &items, Tone::Plain);
     } else if is_full || !is_steady || !items.is_empty() {
-        items.insert(0, live_connections(summary, is_sessions, is_steady));
+        items.insert(0, live_connections(summary, is_steady));
         // An open loop opens no connection that no request needs.
         let is_unneeded = live.missing.unneeded_ns > 0;
         let is_short = !is_sessions && !is_unneeded && live.min < live.asked;
@@ -72,42 +65,28 @@ pub(super) fn connections(judged: &Judged<'_>, page: &mut Page) {
 /// What was open when set-up ended, where that was not all that was asked for.
 fn short_set_up(run: &Run) -> Option<String> {
     let set_up = run.set_up().filter(|set_up| set_up.open < set_up.asked)?;
-    let when = match (set_up.timed_out, set_up.waited_ns) {
-        (false, _) => "ended".to_owned(),
-        (true, None) => "was over its limit".to_owned(),
-        (true, Some(ns)) => format!("ended, after {} without a new one", units::duration(ns)),
-    };
     let open = units::count(set_up.open.into());
     let asked = units::count(set_up.asked.into());
-    let mostly = set_up
-        .main_failure()
-        .map_or_else(String::new, |(kind, count)| {
-            format!(" (mostly {}: {})", kind.label(), units::count(count))
-        });
-    Some(format!("{open} of {asked} open when set-up {when}{mostly}"))
+    let when = if set_up.timed_out {
+        "was over its limit"
+    } else {
+        "ended"
+    };
+    Some(format!("{open} of {asked} open when set-up {when}"))
 }
 
 /// How many were open over the window.
-fn live_connections(summary: &Summary, is_sessions: bool, is_steady: bool) -> String {
+fn live_connections(summary: &Summary, is_steady: bool) -> String {
     let live = &summary.live;
     let count = |connections: u32| units::count(connections.into());
     if is_steady {
         return format!("{} open throughout", count(live.asked));
     }
-    let mean = match summary.live_mean {
-        Figure::Known(mean) => format!("mean {}", units::rate(mean)),
-        Figure::Absent(_) => "mean not known".to_owned(),
-    };
-    let open = format!("{} to {} open, {mean}", count(live.min), count(live.max));
-    let asked = count(live.asked);
-    // The row of the load says how many there may be.
-    if is_sessions {
-        open
-    } else if live.most > live.asked {
-        format!("{asked} to {} asked for, {open}", count(live.most))
-    } else {
-        format!("{asked} asked for, {open}")
+    let mut open = format!("{} to {} open", count(live.min), count(live.max));
+    if let Figure::Known(mean) = summary.live_mean {
+        open = format!("{open}, mean {}", units::rate(mean));
     }
+    open
 }
 
 /// The requests of all phases, with the server's own count of them where it was asked for.
@@ -136,7 +115,7 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
         (Ok(count), Some(own)) => {
             let [count, own] = [count, own].map(units::count);
-            format!("server counted {count}, up to {own} of them readings of brunt")
+            format!("server counted {count}, up to {own} of them brunt's own readings")
         }
     }));
     page.row("whole run", &items, Tone::Plain);

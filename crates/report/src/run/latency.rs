@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use brunt_judge::{
     CleanFigures, Grade, Interval, Judged, Quantile, ResponseQuantiles, RunFigures, SignalId,
-    Summary, Verdict,
+    Summary,
 };
 use brunt_load::LoadModel;
 use brunt_record::{
@@ -14,8 +14,7 @@ use brunt_record::{
 
 use super::clean_beside;
 use crate::hdr::{Spectrum, SpectrumStep};
-use crate::objective;
-use crate::page::{Grid, NARROW, Page, Tone, WIDE};
+use crate::page::{Grid, Page, Tone, WIDE};
 use crate::units::{self, counted};
 
 /// The columns of the table.
@@ -38,7 +37,7 @@ const LABEL: &str = "latency";
 const PART_MIN: f64 = 0.01;
 /// Share of the service times from which on their transfer has a row, and the first byte with it.
 const TRANSFER_MIN: f64 = 0.05;
-/// Service times have a row where one of their columns is this share below that of the response.
+/// Service times have a row where their mean or maximum is this share below that of the response.
 const SERVICE_DIFFERS: f64 = 0.05;
 /// Differences of the service time below this, nanoseconds, are noise from run to run.
 const SERVICE_DIFFERS_NS: f64 = 10_000.0;
@@ -71,7 +70,6 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
         let found = judged.judgement.signal(id);
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
-    let is_client_limited = judged.judgement.verdict == Verdict::ClientLimited;
     let mut table = Table::new(page);
     if let Some(clean) = judged.undisturbed() {
         table.row(LABEL, &Durations::clean(clean), "without steal");
@@ -91,10 +89,10 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
         );
     }
     table.ended("error replies", &latencies.response_error, since);
-    if is_open && (is_full || service_differs(run)) {
+    if is_open && (is_full || service_differs(latencies)) {
         table.ended("service time", &latencies.service, "since sent");
     }
-    if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
+    if is_full || warns(SignalId::OwnShare) || own_differs(run) {
         let every = run.plan.observation.stamps.every();
         let is_sampled = every.is_some_and(|every| every.get() > 1);
         let note = if is_sampled { "sampled" } else { "" };
@@ -113,19 +111,13 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
         table.ended("lag", &latencies.lag, note);
     }
     if is_full || transfer_counts(latencies) {
-        // A body that is made while it is sent comes long after its head.
-        let has_head = run.protocol().has_statuses;
-        let first = if has_head {
-            "head, 1st byte"
-        } else {
-            "1st byte"
-        };
-        table.ended(first, &latencies.first_byte, "since sent");
-        table.ended("transfer", &latencies.transfer, "since 1st byte");
+        // Of the head: a body that is made while it is sent comes long after it.
+        table.ended("first byte", &latencies.first_byte, "since sent");
+        table.ended("transfer", &latencies.transfer, "since then");
     }
     if is_full || opens_connections(run, summary) && !has_connect {
         table.ended("connect", &latencies.connect, "");
-        table.ended("TLS", &latencies.tls, handshakes(summary));
+        table.ended("TLS", &latencies.tls, "");
     }
     if is_full && let Greeting::Prescribed(Some([label, note])) = run.protocol().greeting {
         table.ended(label, &latencies.greeting, note);
@@ -176,28 +168,18 @@ fn opens_connections(run: &Run, summary: &Summary) -> bool {
 }
 
 /// Whether waiting for a connection, or lag, made response times longer than service times.
-fn service_differs(run: &Run) -> bool {
-    let (response, service) = (&run.latencies.response, &run.latencies.service);
-    let differ = |response: f64, service: f64| {
-        (response - service).abs() > (response * SERVICE_DIFFERS).max(SERVICE_DIFFERS_NS)
-    };
+fn service_differs(latencies: &Latencies) -> bool {
+    let (response, service) = (&latencies.response, &latencies.service);
     let ends = |of: &Histogram| Some([of.mean_ns()?, of.max_ns()? as f64]);
-    let Some((response_ns, service_ns)) = ends(response).zip(ends(service)) else {
-        return false;
-    };
-    let quantile_differs = |column| match column {
-        Of::Quantile(q) => match (run.response_quantile(q), Quantile::of(service, q)) {
-            (Quantile::Known { ns, .. }, Quantile::Known { ns: service_ns, .. }) => {
-                differ(ns as f64, service_ns as f64)
-            }
-            (Quantile::AtLeast { .. }, Quantile::Known { .. }) => true,
-            _ => false,
-        },
-        Of::Mean | Of::Max => false,
-    };
-    differ(response_ns[0], service_ns[0])
-        || differ(response_ns[1], service_ns[1])
-        || COLUMNS.iter().any(|&(_, column)| quantile_differs(column))
+    let pairs = ends(response).zip(ends(service));
+    let mut pairs = pairs
+        .into_iter()
+        .flat_map(|(one, other)| one.into_iter().zip(other));
+    latencies.unfinished.count() > 0
+        || pairs.any(|(response_ns, service_ns)| {
+            let least_ns = (response_ns * SERVICE_DIFFERS).max(SERVICE_DIFFERS_NS);
+            (response_ns - service_ns).abs() > least_ns
+        })
 }
 
 /// Whether brunt's own part of the response times is worth a row.
@@ -212,16 +194,6 @@ fn transfer_counts(latencies: &Latencies) -> bool {
     let transfer_ns = latencies.transfer.sum_ns() as f64;
     let service_ns = latencies.first_byte.sum_ns() as f64 + transfer_ns;
     transfer_ns > 0.0 && transfer_ns >= service_ns * TRANSFER_MIN
-}
-
-/// Which handshakes the row of TLS is of.
-fn handshakes(summary: &Summary) -> &'static str {
-    let lifetime = &summary.lifetime;
-    match (lifetime.handshakes_full, lifetime.handshakes_resumed) {
-        (_, 0) => "full",
-        (0, _) => "resumed",
-        _ => "full and resumed",
-    }
 }
 
 /// What a row of the table is of. Where some of it never ended, mean and longest may be known to be
@@ -325,7 +297,7 @@ impl<'a> Table<'a> {
             let unit = run.unit();
             let [one, many] = [unit.one, unit.many].map(|noun| format!("{noun} had"));
             let unfinished = counted(unfinished.count(), &one, &many);
-            let words = format!("at least: {unfinished} no reply in that time");
+            let words = format!("at least so long: {unfinished} no reply by then");
             self.page.row("  ≥", &[words], Tone::Plain);
         }
     }
@@ -422,22 +394,19 @@ pub(super) fn known_or(known_ns: Option<u64>, bound_ns: Option<u64>) -> String {
     }
 }
 
-/// Where the kernel stamps come from, and the mean parts of the slowest responses that have them.
+/// How many responses have kernel stamps, and the mean parts of the slowest of them.
 fn stamps(run: &Run, page: &mut Page) {
-    let Some(every) = run.plan.observation.stamps.every() else {
-        return;
-    };
-    if let Ok(parts) = run.latencies.split.known_tail(0.99) {
+    let latencies = &run.latencies;
+    if let Ok(parts) = latencies.split.known_tail(0.99) {
         page.row("  above p99", &mean_parts(&parts), Tone::Plain);
     }
-    let connections = match every.get() {
-        1 => "on every connection".to_owned(),
-        every => format!("on 1 connection in {}", units::count(every.into())),
-    };
-    let stamped = units::count(run.latencies.split.count());
-    let responses = counted(run.latencies.response.count(), "response", "responses");
-    let items = [connections, format!("on {stamped} of {responses}")];
-    page.row("  stamps", &items, Tone::Plain);
+    let stamped = latencies.split.count();
+    if stamped > 0 {
+        let stamped = units::count(stamped);
+        let responses = counted(latencies.response.count(), "response", "responses");
+        let words = format!("on {stamped} of {responses}");
+        page.row("  stamps", &[words], Tone::Plain);
+    }
 }
 
 /// The mean response time and the parts of it that count.
@@ -478,48 +447,13 @@ fn share_or_end(ns: u64, interval: Interval) -> String {
     }
 }
 
-/// The quantiles whose intervals are given.
-const QUANTILES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.999_9, 0.999_99];
-
-/// Prints both tables.
+/// Prints how many responses took how long.
 pub(super) fn spectrum(run: &Run, page: &mut Page) {
     // In the other models it is the response time.
     let service = matches!(run.plan.load.model, LoadModel::Open { .. })
         .then_some(&run.latencies.service)
         .filter(|service| service.count() > 0);
-    quantiles(run, service, page);
-    steps(run, service, page);
-}
-
-fn quantiles(run: &Run, service: Option<&Histogram>, page: &mut Page) {
-    let mut headings = vec!["response", "95 % from", "to"];
-    headings.extend(service.map(|_| "service"));
-    page.table_head(NARROW, "quantiles", &headings, "");
-    for q in QUANTILES {
-        let name = objective::quantile(q);
-        let found = run.response_quantile(q);
-        let mut cells = match found {
-            Quantile::Known { ns, interval } => {
-                let ends = interval.map(|ends| [ends.low_ns, ends.high_ns].map(units::duration));
-                let [low, high] = ends.unwrap_or_default();
-                vec![units::duration(ns), low, high]
-            }
-            Quantile::AtLeast { .. } => vec![found.to_string(), String::new(), String::new()],
-            Quantile::TooFew { samples, needed } => {
-                let [samples, needed] = [samples, needed].map(units::count);
-                let reason = format!("and above: too few samples ({samples}, need {needed})");
-                page.row(&format!("  {name}"), &[reason], Tone::Plain);
-                break;
-            }
-        };
-        cells.extend(service.map(|service| cell(Quantile::of(service, q))));
-        page.table_row(NARROW, &format!("  {name}"), &cells, "", Tone::Plain);
-    }
-}
-
-fn steps(run: &Run, service: Option<&Histogram>, page: &mut Page) {
     let spectrum = Spectrum::of_response(run);
-    page.blank();
     if spectrum.steps.is_empty() {
         let none = "no reply to a request of the window".to_owned();
         return page.row("spectrum", &[none], Tone::Plain);

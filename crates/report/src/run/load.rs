@@ -1,7 +1,7 @@
 //! The rows of the load: its model and schedule, the outcome of the schedule, its phases, and what
 //! sets the run apart from others.
 
-use brunt_judge::{Figure, Judged, Overload, Steadiness, Summary, shell_word};
+use brunt_judge::{Judged, Overload, Summary, shell_word};
 use brunt_load::{
     ArrivalProcess, Framing, LoadModel, MessageExchange, ProtocolSpec, RequestOrder, Schedule,
     SocketOptions, Streams, Term, ThinkSpread, Work,
@@ -9,7 +9,6 @@ use brunt_load::{
 use brunt_record::{AgentRecord, DepthPlace, Once, Placement, Run, RunEdges, after_ns, cpu_list};
 
 use super::counts;
-use crate::figures::arrivals_sent_per_s;
 use crate::foreign::word;
 use crate::units::{self, counted};
 
@@ -164,22 +163,17 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
     items.extend(plan.traffic.requests.outline().list.map(|list| {
         let requests = counted(list.requests, unit.one, unit.many);
         let weights = if list.is_weighted { " by weight" } else { "" };
-        let seed = run.seed(|seeds| seeds.order);
-        let seed = seed.map_or_else(String::new, |seed| format!(" (seed {seed})"));
         match plan.traffic.requests.order() {
             RequestOrder::Turns => format!("{requests} in turns{weights}"),
             RequestOrder::ConnectionTurns => {
                 format!("{requests} in turns{weights} on each connection")
             }
-            RequestOrder::Random { .. } => format!("{requests} at random{weights}{seed}"),
+            RequestOrder::Random { .. } => format!("{requests} at random{weights}"),
         }
     }));
     if plan.traffic.sequence_offset > 0 {
         let first = units::count(plan.traffic.sequence_offset + 1);
         items.push(format!("{{{{seq}}}} from {first}"));
-    }
-    if let Some(seed) = run.seed(|seeds| seeds.numbers) {
-        items.push(format!("random numbers (seed {seed})"));
     }
     items.push(workers(run, is_full));
     if is_full {
@@ -193,25 +187,24 @@ pub(super) fn load(run: &Run, is_full: bool) -> Vec<String> {
         let requests = counted(requests, unit.one, unit.many);
         items.push(format!("{requests} per connection"));
     }
+    let has_random_pauses = plan.traffic.think_spread != ThinkSpread::Fixed;
     if plan.traffic.think_time_ns > 0 {
         let mean = units::duration(plan.traffic.think_time_ns);
-        let is_random = plan.traffic.think_spread != ThinkSpread::Fixed;
         items.push(format!("think time {mean}"));
         let spread = plan.traffic.think_spread.name();
-        items.extend(is_random.then(|| spread.to_owned()));
-        // With a schedule, it is the same seed.
-        let seed = run.seed(|seeds| seeds.think);
-        let seed = seed.filter(|_| is_random && plan.load.model.schedule().is_none());
-        items.extend(seed.map(|seed| format!("seed {seed}")));
+        items.extend(has_random_pauses.then(|| spread.to_owned()));
     }
     items.extend(sockets(&plan.connection.sockets));
     items.extend(sources(run));
-    if let Some(schedule) = plan.load.model.schedule()
-        && let Some(seed) = run.seed(|seeds| seeds.arrivals)
-        && (is_full || schedule.process() == ArrivalProcess::Poisson)
-    {
-        items.push(format!("seed {seed}"));
-    }
+    // The first of these: `--seed` takes one.
+    let schedule = plan.load.model.schedule();
+    let is_poisson = schedule.is_some_and(|one| one.process() == ArrivalProcess::Poisson);
+    let seed = run.seed(|seeds| {
+        let think = seeds.think.filter(|_| is_full || has_random_pauses);
+        let arrivals = seeds.arrivals.filter(|_| is_full || is_poisson);
+        seeds.order.or(seeds.numbers).or(think).or(arrivals)
+    });
+    items.extend(seed.map(|seed| format!("seed {seed}")));
     items
 }
 
@@ -337,23 +330,6 @@ pub(crate) fn rate(schedule: &Schedule, unit: &str) -> String {
     }
 }
 
-/// The stages of the schedule, one line each; empty without stages.
-pub(super) fn stages(run: &Run) -> Vec<String> {
-    let schedule = run.plan.load.model.schedule();
-    let stages = schedule.map_or(&[][..], Schedule::stages).iter();
-    stages
-        .map(|stage| {
-            let (from, to) = (units::rate(stage.from_per_s), units::rate(stage.to_per_s));
-            let length = units::duration(stage.duration_ns);
-            if from == to {
-                format!("{from}/s for {length}")
-            } else {
-                format!("{from}/s to {to}/s over {length}")
-            }
-        })
-        .collect()
-}
-
 /// How each agent was called, as a line for a shell; empty where that is not known.
 pub(super) fn commands(run: &Run) -> Vec<String> {
     let commands = run.agents.iter().filter_map(|agent| agent.command.as_ref());
@@ -381,49 +357,25 @@ pub(super) fn all_sent(run: &Run, summary: &Summary) -> bool {
         && in_drain as f64 <= arrivals.sent as f64 * IN_DRAIN_FEW
 }
 
-/// How many arrivals had to wait for a connection.
-pub(super) fn waited(run: &Run, summary: &Summary) -> Option<String> {
-    let is_sessions = matches!(run.plan.load.model, LoadModel::Sessions { .. });
-    summary.waited_share.known().map(|share| match share {
-        0.0 => "none had to wait".to_owned(),
-        _ if is_sessions => format!("{} found no room", small_percent(share)),
-        _ => format!("{} found no connection free", small_percent(share)),
-    })
-}
+/// What is said of the arrivals that waited.
+pub(super) const WAITED: &str = "found no connection free";
 
 /// The outcome of the arrivals planned in the window.
 pub(super) fn arrivals(judged: &Judged<'_>) -> Vec<String> {
-    let Judged { run, summary, .. } = judged;
-    let arrivals = &summary.arrivals;
+    let arrivals = &judged.summary.arrivals;
     let (planned, sent) = (arrivals.planned, arrivals.sent);
     let by_end = arrivals.sent_by_end.unwrap_or(sent);
-    let per_s = |figure: &Figure| match judged.rate(figure.clone()) {
-        Figure::Known(rate) => format!(" ({}/s)", units::rate(rate)),
-        Figure::Absent(_) => String::new(),
-    };
-    let mut items = vec![format!("{} planned", units::count(planned))];
-    // Of what was sent in drain, the rate is not said either.
-    if by_end == sent {
-        items[0].push_str(&per_s(&summary.planned_per_s));
-    }
-    if by_end == planned {
-        items[0].push_str(", all sent");
-    } else {
-        let sent_per_s = per_s(&arrivals_sent_per_s(run, summary));
-        items.push(format!("{} sent{sent_per_s}", units::count(by_end)));
-    }
-    let others = [
-        (sent.saturating_sub(by_end), "in drain"),
+    // In an overload nearly all have to wait.
+    let is_told = judged.overload.is_none();
+    let outcomes = [
+        (sent.saturating_sub(by_end), "sent after the window"),
         (arrivals.skipped_full, "skipped, the queue was full"),
         (arrivals.skipped_late, "waited too long"),
         (arrivals.unsent, "never sent"),
+        (if is_told { arrivals.waited } else { 0 }, WAITED),
     ];
-    items.extend(counts(others, false));
-    // In an overload nearly all have to wait.
-    if judged.overload.is_none() {
-        items.extend(waited(run, summary));
-    }
-    items
+    let sent = [(planned, "planned"), (by_end, "sent")];
+    counts(sent, true).chain(counts(outcomes, false)).collect()
 }
 
 /// How far the server was from following the schedule.
@@ -435,29 +387,17 @@ pub(super) fn overload(overload: &Overload, unit: &str) -> Vec<String> {
             let growth = units::duration(ns.max(0.0).round() as u64);
             format!("latencies grow by {growth} every second")
         }
-        None => "latencies depend on the duration".to_owned(),
+        None => "the longer the run, the longer the latencies".to_owned(),
     };
     vec![format!("about {capacity} {unit} were answered"), growth]
-}
-
-/// A share above 0, which is not to look like 0.
-fn small_percent(share: f64) -> String {
-    if share < 0.000_5 {
-        "under 0.1 %".to_owned()
-    } else {
-        units::percent(share)
-    }
 }
 
 fn count(value: u32) -> String {
     units::count(value.into())
 }
 
-/// How long set-up and drain may take before they are worth a word.
-const LENGTH_USUAL_NS: u64 = 1_000_000_000;
-
-/// How long each phase took, with several agents the longest of each; `is_full`: the short ones as
-/// well.
+/// How long the window was; `is_full`: and how long each other phase took, with several agents the
+/// longest of each.
 pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
     let length_ns = |from: fn(&RunEdges) -> Once, to: fn(&RunEdges) -> Once| {
         let agents = run.agents.iter().map(|agent| &agent.clock.edges);
@@ -482,19 +422,19 @@ pub(super) fn phases(run: &Run, is_full: bool) -> Vec<String> {
     }
     let set_up_ns = length_ns(|edges| edges.setup_start, |edges| edges.warmup_start);
     let drain_ns = length_ns(|edges| edges.measure_end, |edges| edges.drain_end);
-    let unusual = |ns: Option<u64>| ns.filter(|&ns| is_full || ns >= LENGTH_USUAL_NS);
     for (name, length) in [
-        ("set-up", unusual(set_up_ns)),
-        ("warm-up", warm_up_ns.filter(|_| is_full)),
-        ("drain", unusual(drain_ns)),
+        ("set-up", set_up_ns),
+        ("warm-up", warm_up_ns),
+        ("drain", drain_ns),
     ] {
+        let length = length.filter(|_| is_full);
         items.extend(length.map(|ns| format!("{name} {}", units::duration(ns))));
     }
     items
 }
 
-/// What sets this run apart from what was asked for; `is_full`: and what changes no figure.
-pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> {
+/// What sets this run apart from what was asked for.
+pub(super) fn notes(run: &Run, summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if run.interrupted() {
         let window = units::seconds(run.window_ns, 3);
@@ -517,8 +457,9 @@ pub(super) fn notes(run: &Run, summary: &Summary, is_full: bool) -> Vec<String> 
             });
         }
     }
-    if is_full || run.plan.connection.protocol.may_mistake_pushes() {
-        notes.extend(misplaced_stamps(run, summary));
+    // Kernel stamps of bytes that came before the request that they seem to answer.
+    if summary.stamps_before_send > 0 && run.plan.connection.protocol.may_mistake_pushes() {
+        notes.push("what the server sends unasked was taken for replies".to_owned());
     }
     notes.extend(unasked(run, summary));
     notes
@@ -547,33 +488,6 @@ fn unasked(run: &Run, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// A wall clock that moved by less against the monotonic one was not seen to be set: it is read in
-/// milliseconds.
-const STEP_SEEN_NS: u64 = 3_000_000;
-
-/// Kernel stamps that were outside of what is possible, and what is known of why.
-fn misplaced_stamps(run: &Run, summary: &Summary) -> Option<String> {
-    if summary.stamps_clamped == 0 {
-        return None;
-    }
-    let stamps = counted(
-        summary.stamps_clamped,
-        "kernel stamp was",
-        "kernel stamps were",
-    );
-    let steps = run.agents.iter().map(|agent| agent.clock.stepped_ns);
-    let moved_ns = steps.map(i64::unsigned_abs).max().unwrap_or(0);
-    let takes_pushes = run.plan.connection.protocol.may_mistake_pushes();
-    let why = if moved_ns >= STEP_SEEN_NS {
-        format!(": the wall clock was set, by {}", units::duration(moved_ns))
-    } else if summary.stamps_before_send > 0 && takes_pushes {
-        ": what the server sends unasked was taken for replies".to_owned()
-    } else {
-        String::new()
-    };
-    Some(format!("{stamps} out of range and moved{why}"))
-}
-
 /// What an agent could not do as it was asked to.
 fn agent_notes(agent: &AgentRecord) -> Vec<String> {
     let (backend, protocol) = (agent.backend, agent.negotiated.protocol);
@@ -583,26 +497,6 @@ fn agent_notes(agent: &AgentRecord) -> Vec<String> {
         .map(|reason| format!("{}: {reason}", backend.name()))
         .chain(protocol_note.map(|reason| format!("{}: {reason}", protocol.name)))
         .collect()
-}
-
-/// How the rate drifts, where it does.
-pub(super) fn drift(steadiness: &Steadiness) -> Option<String> {
-    if !steadiness.drifts {
-        return None;
-    }
-    // Where the halves tell it, the trend does not say more.
-    Some(match (steadiness.halves_differ, steadiness.trend) {
-        (Some(share), _) => {
-            let way = if share < 0.0 { "slower" } else { "faster" };
-            let share = units::percent(share.abs());
-            format!("the rate drifts: the second half was {share} {way} than the first")
-        }
-        (None, Some(share)) => {
-            let share = units::percent_change(share);
-            format!("the rate drifts: the trend is {share} over the window")
-        }
-        (None, None) => "the rate drifts".to_owned(),
-    })
 }
 
 #[cfg(test)]
@@ -638,40 +532,6 @@ mod tests {
                 None => Schedule::staged(process, stages.collect(), 1),
             };
             assert_eq!(rate(&schedule.expect(words), "req/s"), words);
-        }
-    }
-
-    #[test]
-    fn a_small_share_is_not_none() {
-        for (share, words) in [
-            (0.000_01, "under 0.1 %"),
-            (0.000_6, "0.1 %"),
-            (0.31, "31 %"),
-        ] {
-            assert_eq!(small_percent(share), words);
-        }
-    }
-
-    #[test]
-    fn drift_is_told_by_halves_and_trend() {
-        let slower = "the second half was 8.3 % slower than the first";
-        let faster = "the second half was 4.0 % faster than the first";
-        for (halves_differ, trend, words) in [
-            (Some(-0.083), Some(-0.12), slower),
-            (Some(0.04), None, faster),
-            (None, Some(-0.12), "the trend is -12 % over the window"),
-        ] {
-            let mut steadiness = Steadiness {
-                halves_differ,
-                trend,
-                drifts: true,
-            };
-            assert_eq!(
-                drift(&steadiness),
-                Some(format!("the rate drifts: {words}"))
-            );
-            steadiness.drifts = false;
-            assert_eq!(drift(&steadiness), None);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The report of a run in sections: what was asked, what was measured, and what limited it. A short
 //! page has the rows that say how to read the figures, a full one (`-v`, HTML) all.
 
-mod bandwidth;
+pub(crate) mod bandwidth;
 mod breakdown;
 mod charts;
 mod connections;
@@ -11,7 +11,7 @@ mod requests;
 mod resources;
 mod verdict;
 
-use brunt_judge::{CleanFigures, Judged, Quantile, ResponseQuantiles, SignalId};
+use brunt_judge::{CleanFigures, Grade, Judged, Quantile, ResponseQuantiles, SignalId};
 use brunt_load::Work;
 
 use crate::experiment;
@@ -111,9 +111,6 @@ fn asked(judged: &Judged<'_>, page: &mut Page) {
         return breakdown::agents(judged, page);
     }
     page.row("load", &load, Tone::Plain);
-    for (number, stage) in (1..).zip(load::stages(run)) {
-        page.row(&format!("  stage {number}"), &[stage], Tone::Plain);
-    }
     // Those of several agents are in the data.
     if let Some(placement) = run.first().placement.as_ref().filter(|_| run.is_plain()) {
         page.row("workers", &[load::placement(placement)], Tone::Plain);
@@ -133,12 +130,13 @@ fn asked(judged: &Judged<'_>, page: &mut Page) {
 
 /// What sets the run apart from others of its kind.
 fn notes(judged: &Judged<'_>, page: &mut Page) {
-    let mut notes = load::notes(judged.run, &judged.summary, page.is_full());
+    let mut notes = load::notes(judged.run, &judged.summary);
     // Where the drift decides, the verdict speaks of it.
-    let is_said = judged.judgement.decisive.contains(&SignalId::Drift);
-    if judged.withheld().is_none() && !is_said {
-        notes.extend(load::drift(&judged.steadiness()));
-    }
+    let judgement = &judged.judgement;
+    let is_said = judgement.decisive.contains(&SignalId::Drift) || judged.withheld().is_some();
+    let drift = judgement.signal(SignalId::Drift).filter(|_| !is_said);
+    let drift = drift.filter(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail));
+    notes.extend(drift.map(|signal| signal.detail.clone()));
     for note in notes {
         page.row("note", &[note], Tone::Warning);
     }
@@ -224,10 +222,7 @@ fn tiles(judged: &Judged<'_>) -> Vec<KeyFigure> {
             }
             Quantile::Known { .. } => String::new(),
             Quantile::AtLeast { .. } => "others were never answered".to_owned(),
-            Quantile::TooFew { samples, needed } => {
-                let samples = units::counted(samples, "reply", "replies");
-                format!("{samples}, needs {}", units::count(needed))
-            }
+            Quantile::TooFew { needed, .. } => format!("needs {} replies", units::count(needed)),
         };
         KeyFigure {
             label: format!("{name} response time"),
@@ -235,11 +230,13 @@ fn tiles(judged: &Judged<'_>) -> Vec<KeyFigure> {
             beside,
         }
     }));
-    let issued = judged.summary.population.issued;
-    let others = issued.saturating_sub(run.latencies.response.count());
-    let mut beside = format!("of {} {}", units::count(issued), run.unit().many);
+    let window = &judged.summary.window;
+    let failed = window.failures.of_requests(run.work());
+    let others = window.replies.errors().saturating_add(failed);
+    let ended = window.replies.successes().saturating_add(others);
+    let mut beside = format!("of {} {}", units::count(ended), run.unit().many);
     if others > 0 {
-        let share = units::percent(others as f64 / issued as f64);
+        let share = units::percent(others as f64 / ended as f64);
         beside = format!("{beside}, {share}");
     }
     tiles.push(KeyFigure {

@@ -4,8 +4,8 @@
 use brunt_judge::{
     CleanFigures, FailureTimes, Figure, Judged, NoInterval, RateInterval, Summary, Verdict,
 };
-use brunt_load::LoadModel;
-use brunt_record::{ErrorBody, Run, StatusCounts};
+use brunt_load::{LoadModel, Work};
+use brunt_record::{ErrorBody, FailureKind, FailureScope, Run, StatusCounts, Tally};
 
 use super::{clean_beside, counts, latency, load, verdict};
 use crate::foreign::printable;
@@ -25,12 +25,7 @@ pub(super) fn throughput(judged: &Judged<'_>, page: &mut Page) {
             let unit = run.unit();
             let per_s = format!("{} {}", units::rate(rate), unit.per_s);
             match found {
-                Verdict::ServerFailed => {
-                    let failure = judged.server_failure();
-                    let is_silence = failure.is_some_and(|failure| failure.is_silence);
-                    let what = if is_silence { "silence" } else { "outages" };
-                    format!("{per_s} on average, {what} included")
-                }
+                Verdict::ServerFailed => format!("{per_s} on average, the failure included"),
                 Verdict::NoSuccess => format!("none: no {} succeeded", unit.one),
                 // The precision of a lower bound says nothing about the server.
                 Verdict::ClientLimited => format!("at least {per_s}"),
@@ -80,15 +75,14 @@ fn beside_rate(judged: &Judged<'_>) -> Vec<String> {
     items
 }
 
-/// How far the rate `per_s` may be off, behind it; empty where it is planned to vary.
+/// How far the rate `per_s` may be off, behind it; empty where that is not known.
 fn precision(interval: Result<RateInterval, NoInterval>, per_s: f64) -> String {
-    let RateInterval {
+    let Ok(RateInterval {
         low_per_s,
         high_per_s,
-    } = match interval {
-        Ok(interval) => interval,
-        Err(NoInterval::PlannedToVary) => return String::new(),
-        Err(_) => return " (± not known: the run is too short)".to_owned(),
+    }) = interval
+    else {
+        return String::new();
     };
     let off = (high_per_s - per_s).max(per_s - low_per_s);
     if per_s <= 0.0 || !off.is_finite() {
@@ -129,52 +123,43 @@ pub(super) fn arrivals(judged: &Judged<'_>, page: &mut Page) {
     }
 }
 
-/// What became of the requests.
+/// What became of the requests that ended in the window: those that the rate counts, whose statuses
+/// and kinds of failure follow.
 pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
     let (run, summary, is_full) = (judged.run, &judged.summary, page.is_full());
-    let population = &summary.population;
+    let (window, replies) = (&summary.window, &summary.window.replies);
     let has_statuses = run.protocol().has_statuses;
-    let errors = if has_statuses {
-        "error statuses"
-    } else {
-        "error replies"
-    };
-    let latencies = &run.latencies;
-    let (ok, errors_count) = (latencies.response.count(), latencies.response_error.count());
-    let from_warm_up = summary.carried_in.unanswered;
-    let mut items = vec![format!("{} ok", units::count(ok))];
-    items.extend(counts([(errors_count, errors)], false));
-    items.extend(counts([(population.failed, "failed")], true));
+    let mut after = Tally::default();
+    run.workers()
+        .for_each(|worker| after.merge(&worker.tallies.after));
+    let [failed, failed_after] =
+        [&window.failures, &after.failures].map(|failures| failures.of_requests(run.work()));
+    let mut items = vec![format!("{} ok", units::count(replies.successes()))];
+    items.extend(counts([(replies.errors(), "error replies")], false));
+    items.extend(counts([(failed, "failed")], true));
+    // Of those in flight when the window ends, most are answered soon.
+    if is_full || replies.successes() == 0 {
+        items.extend(counts(
+            [(after.replies.total(), "answered after the window")],
+            false,
+        ));
+    }
     let seldom = [
-        (population.censored, "without a reply at the end"),
-        (from_warm_up, "sent in the warm-up and never answered"),
+        (failed_after, "failed after the window"),
+        (summary.in_flight_at_end, "never answered"),
         (summary.unsent, "never sent"),
-        (summary.window.sent_again, "sent again"),
+        (window.sent_again, "sent again"),
     ];
     items.extend(counts(seldom, false));
     let is_open = matches!(run.plan.load.model, LoadModel::Open { .. });
     if !is_full && is_open && load::all_sent(run, summary) {
         items.push("all sent".to_owned());
-        items.extend(load::waited(run, summary));
+        items.extend(counts([(summary.arrivals.waited, load::WAITED)], false));
     }
-    // The rate counts those that ended in the window.
-    if ok != summary.window.replies.successes() && population.censored == 0 {
-        let begun = if is_open { "due" } else { "sent" };
-        items.push(format!("{begun} in the window"));
-    }
-    page.row(
-        run.unit().many,
-        &items,
-        Tone::Warning.when(from_warm_up > 0),
-    );
-    let replies = &summary.window.replies;
+    let tone = Tone::Warning.when(summary.in_flight_at_end > 0);
+    page.row(run.unit().many, &items, tone);
     if has_statuses && (is_full || replies.iter().any(|(status, _)| status != 200)) {
-        let mut statuses = statuses(replies, is_full);
-        if (replies.successes(), replies.errors()) != (ok, errors_count) {
-            // Some were answered in drain, others were sent in warm-up.
-            statuses.push("of replies in the window".to_owned());
-        }
-        page.row("statuses", &statuses, Tone::Plain);
+        page.row("statuses", &statuses(replies, is_full), Tone::Plain);
     }
     error_bodies(run, page);
     failures(judged, page);
@@ -185,42 +170,28 @@ pub(super) fn requests(judged: &Judged<'_>, page: &mut Page) {
 /// Packets of which fewer than one part in so many are lost are not said to be.
 const LOST_PACKETS_PART: u64 = 200;
 
-/// What QUIC did over the window where it was spoken: in full on a full page, else what is out of
-/// the ordinary.
+/// What QUIC did over the window where it was spoken: on a short page what is out of the ordinary.
 fn quic(summary: &Summary, page: &mut Page) {
     let window = &summary.window.quic;
-    let is_full = page.is_full() && window.datagrams_sent > 0;
+    let is_full = page.is_full() && window.packets_sent > 0;
     let mut items = Vec::new();
-    for (datagrams, calls, what) in [
-        (window.datagrams_sent, window.sends, "sent"),
-        (window.datagrams_received, window.receives, "received"),
-    ] {
-        let count = counted(datagrams, "datagram", "datagrams");
-        let per_call = datagrams as f64 / calls.max(1) as f64;
-        items.extend(is_full.then(|| format!("{count} {what}, {per_call:.1} per call")));
-    }
     // More than that is no accident.
     if is_full || window.packets_lost > window.packets_sent / LOST_PACKETS_PART {
-        let (lost, bytes) = (window.packets_lost, units::bytes(window.bytes_lost));
+        let lost = units::count(window.packets_lost);
         let sent = counted(window.packets_sent, "packet", "packets");
-        items.push(format!(
-            "{} lost of {sent} sent, {bytes}",
-            units::count(lost)
-        ));
+        items.push(format!("{lost} of {sent} lost"));
     }
     let round_trip = window.round_trip_mean_ns().filter(|_| is_full);
     items.extend(round_trip.map(|ns| format!("round trip {}", units::duration(ns as u64))));
-    if window.datagrams_dropped > 0 {
-        let dropped = counted(window.datagrams_dropped, "datagram", "datagrams");
-        items.push(format!("{dropped} found brunt's receive buffers full"));
-    }
-    let retried = summary.lifetime.quic.handshakes_retried;
-    if retried > 0 {
-        let handshakes = counted(retried, "handshake", "handshakes");
-        items.push(format!(
-            "{handshakes} refused by the server and tried once again, all phases"
-        ));
-    }
+    let (dropped, retried) = (
+        window.datagrams_dropped,
+        summary.lifetime.quic.handshakes_retried,
+    );
+    let seldom = [
+        (dropped, "datagrams found brunt's receive buffers full"),
+        (retried, "handshakes that the server refused at first"),
+    ];
+    items.extend(counts(seldom, false));
     page.row("QUIC", &items, Tone::Plain);
 }
 
@@ -248,16 +219,45 @@ pub(super) fn beside(judged: &Judged<'_>, page: &mut Page) {
     page.row("beside", &items, Tone::Plain);
 }
 
-/// What failed and when, where something did.
+/// What failed, by its kind, where something did, and when.
 pub(super) fn failures(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
-    let failures = failures_by_kind(run, summary);
-    page.row("failures", &failures, Tone::Bad);
+    let (window, all) = (&summary.window.failures, &summary.lifetime.failures);
+    let is_of_request = |kind: FailureKind| match kind.scope() {
+        FailureScope::Request => true,
+        FailureScope::Connect => run.work() == Work::Connects,
+        FailureScope::Connection => false,
+    };
+    let mut rows: [Vec<String>; 3] = Default::default();
+    for (kind, count) in all.iter() {
+        let in_window = window.get(kind);
+        let counts = if is_of_request(kind) {
+            [in_window, count.saturating_sub(in_window), 0]
+        } else {
+            [0, 0, count]
+        };
+        for (row, count) in rows.iter_mut().zip(counts).filter(|&(_, count)| count > 0) {
+            row.push(format!("{}: {}", kind.label(), units::count(count)));
+        }
+    }
+    let [in_window, mut outside, mut others] = rows;
+    page.row("failures", &in_window, Tone::Bad);
+    if !outside.is_empty() {
+        outside.push("before or after the window".to_owned());
+        page.row("  outside", &outside, Tone::Bad);
+    }
+    if !others.is_empty() {
+        others.push("without a request, in the whole run".to_owned());
+        // Where there are no requests, what failed had none.
+        let has_units = run.work().has_units();
+        let label = if has_units { "  others" } else { "failures" };
+        page.row(label, &others, Tone::Bad);
+    }
     // Of a server that failed the verdict says when.
     let times = FailureTimes::of(run, &summary.series);
-    let times = times.filter(|times| times.share < 1.0 && judged.server_failure().is_none());
+    let times = times.filter(|times| !times.is_throughout() && judged.server_failure().is_none());
     if let Some(times) = times {
-        page.row("  when", &failure_times(&times), Tone::Plain);
+        page.row("  when", &[failure_times(&times)], Tone::Plain);
     }
 }
 
@@ -271,8 +271,8 @@ fn redirects(replies: &StatusCounts) -> Option<String> {
     let count = found().map(|(_, count)| count).sum();
     let statuses: Vec<_> = found().map(|(status, _)| status.to_string()).collect();
     let statuses = statuses.join(", ");
-    let redirects = counted(count, "was a redirect", "were redirects");
-    (count > 0).then(|| format!("of these {redirects} ({statuses}), not followed"))
+    let redirects = counted(count, "redirect", "redirects");
+    (count > 0).then(|| format!("{redirects} ({statuses}) not followed"))
 }
 
 /// A row for each error status of which a body was kept, as the first worker met it, and one for
@@ -305,61 +305,32 @@ fn error_bodies(run: &Run, page: &mut Page) {
     }
 }
 
-/// Most status codes that are named per class, unless all are asked for.
-const CODES_MAX: usize = 5;
+/// Most status codes that are named unless all are asked for.
+const CODES_MAX: usize = 8;
 
-/// The replies of the window by class and code. A class of one code has the code alone.
+/// The replies of the window by their status.
 fn statuses(counts: &StatusCounts, is_full: bool) -> Vec<String> {
-    let mut items = Vec::new();
-    for class in 1..=9 {
-        let codes = counts.iter().filter(|(status, _)| status / 100 == class);
-        let codes: Vec<String> = codes
-            .map(|(status, count)| format!("{status}: {}", units::count(count)))
-            .collect();
-        let total = units::count(counts.class(class));
-        match codes.len() {
-            0 => {}
-            1 => items.extend(codes),
-            number if is_full || number <= CODES_MAX => {
-                items.push(format!("{class}xx: {total} ({})", codes.join(", ")));
-            }
-            number => items.push(format!("{class}xx: {total} ({number} codes)")),
-        }
-    }
-    if items.is_empty() {
-        items.push("no reply in the window".to_owned());
-    }
-    items
-}
-
-/// The failures of all phases by kind; empty when there were none. They are named as such where
-/// those of the window, or of the requests issued in it, are not the same.
-fn failures_by_kind(run: &Run, summary: &Summary) -> Vec<String> {
-    let all = &summary.lifetime.failures;
-    let mut items: Vec<String> = all
-        .iter()
-        .map(|(kind, count)| format!("{}: {}", kind.label(), units::count(count)))
+    let codes = counts.iter();
+    let mut codes: Vec<String> = codes
+        .map(|(status, count)| format!("{status}: {}", units::count(count)))
         .collect();
-    let of_requests = all.of_requests(run.work());
-    let is_of_window = all.iter().eq(summary.window.failures.iter());
-    if !items.is_empty() && (!is_of_window || of_requests != summary.population.failed) {
-        items.push("in the whole run".to_owned());
+    if !is_full && codes.len() > CODES_MAX {
+        let more = codes.split_off(CODES_MAX).len();
+        codes.push(format!("{more} other codes (-v has them)"));
     }
-    items
+    codes
 }
 
 /// When requests failed, and how many of those that ended then.
-fn failure_times(times: &FailureTimes) -> [String; 2] {
+fn failure_times(times: &FailureTimes) -> String {
     let from = units::duration(times.from_ns);
     let when = match (times.from_ns, times.until_ns.map(units::duration)) {
-        (0, None) => "all through the window".to_owned(),
-        (0, Some(until)) => format!("up to {until} of the window"),
-        (_, None) => format!("from {from} of the window on"),
+        (0, Some(until)) => format!("until {until} of the window"),
         (_, Some(until)) => format!("from {from} to {until} of the window"),
+        (_, None) => format!("from {from} of the window on"),
     };
-    let then = if times.is_throughout() { "" } else { " then" };
     let share = units::percent(times.share);
-    [when, format!("{share} of what ended{then}")]
+    format!("{when}, where {share} of what ended failed or was an error reply")
 }
 
 #[cfg(test)]
@@ -375,12 +346,7 @@ mod tests {
             (Ok((50.0, 150.0)), 100.0, " ±50 %"),
             (Ok((0.0, 30.0)), 10.0, " (95 % CI 0 to 30.0)"),
             (Ok((0.0, 0.0)), 0.0, ""),
-            (Err(NoInterval::PlannedToVary), 10.0, ""),
-            (
-                Err(NoInterval::NoWindow),
-                10.0,
-                " (± not known: the run is too short)",
-            ),
+            (Err(NoInterval::NoWindow), 10.0, ""),
         ] {
             let interval = ends.map(|(low_per_s, high_per_s)| RateInterval {
                 low_per_s,
@@ -394,13 +360,10 @@ mod tests {
     fn redirects_are_told_from_other_successes() {
         for (statuses, words) in [
             (&[200, 204, 304, 404][..], None),
-            (
-                &[200, 302, 404],
-                Some("of these 1 was a redirect (302), not followed"),
-            ),
+            (&[200, 302, 404], Some("1 redirect (302) not followed")),
             (
                 &[301, 302, 302],
-                Some("of these 3 were redirects (301, 302), not followed"),
+                Some("3 redirects (301, 302) not followed"),
             ),
         ] {
             let mut replies = StatusCounts::default();
@@ -409,35 +372,12 @@ mod tests {
         }
     }
 
-    fn replies(codes: &[(u16, u64)]) -> StatusCounts {
-        let mut counts = StatusCounts::default();
-        for &(status, count) in codes {
-            for _ in 0..count {
-                counts.add(status);
-            }
-        }
-        counts
-    }
-
     #[test]
-    fn statuses_are_told_by_class_unless_one_code_says_it_all() {
-        let many: Vec<(u16, u64)> = (400..407).map(|status| (status, 3)).collect();
-        type Case<'a> = (&'a [(u16, u64)], bool, &'a [&'a str]);
-        let cases: &[Case<'_>] = &[
-            (&[], false, &["no reply in the window"]),
-            (&[(200, 1_234)], false, &["200: 1,234"]),
-            (&[(200, 9), (404, 2)], false, &["200: 9", "404: 2"]),
-            (&[(200, 9), (204, 1)], false, &["2xx: 10 (200: 9, 204: 1)"]),
-            (&many, false, &["4xx: 21 (7 codes)"]),
-            (
-                &many,
-                true,
-                &["4xx: 21 (400: 3, 401: 3, 402: 3, 403: 3, 404: 3, 405: 3, 406: 3)"],
-            ),
-            (&[(999, 1)], false, &["999: 1"]),
-        ];
-        for (codes, is_full, items) in cases {
-            assert_eq!(statuses(&replies(codes), *is_full), *items, "{codes:?}");
-        }
+    fn a_short_page_names_the_first_statuses() {
+        let mut replies = StatusCounts::default();
+        (400..410).for_each(|status| replies.add(status));
+        let found = statuses(&replies, false);
+        assert_eq!(found[7..], ["407: 1", "2 other codes (-v has them)"]);
+        assert_eq!(statuses(&replies, true)[9], "409: 1");
     }
 }

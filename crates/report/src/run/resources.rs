@@ -2,7 +2,7 @@
 //! cost, and what of it is missing.
 
 use brunt_judge::{CpuLedger, Figure, Judged, Summary};
-use brunt_record::{CpuUse, Evidence, Route, Run, ServerEvidence, ServerScope};
+use brunt_record::{CpuUse, Evidence, Run, ServerEvidence, ServerScope};
 
 use super::counts;
 use crate::figures::{cpu_ns_per_reply, requests_per_cpu_s};
@@ -15,37 +15,26 @@ use crate::units::{self, counted};
 pub(super) fn used(judged: &Judged<'_>, page: &mut Page) {
     let Judged { run, summary, .. } = judged;
     let is_full = page.is_full();
-    generator(run, summary, page);
+    generator(run, page);
     if is_full {
         client(run, summary, page);
     }
     server(judged, page);
-    page.row("CPUs", &cpus(run, is_full), Tone::Plain);
-    if is_full && run.is_plain() {
-        for (cpu, items) in each_cpu(run) {
-            page.row(&format!("  CPU {cpu}"), &items, Tone::Plain);
-        }
-    }
+    page.row("CPUs", &cpus(run), Tone::Plain);
 }
 
-/// CPUs that have a row of their own.
-const CPUS_MAX: usize = 20;
 /// The report leaves out other programs, and parts of the CPU time, that used fewer CPUs than this.
-const CPUS_LISTED_LEAST: f64 = 0.01;
-/// Unless the page is full, the report leaves out other programs, and parts of the CPU time, that
-/// used fewer CPUs than this.
-const CPUS_NOTICEABLE: f64 = 0.05;
+const CPUS_LISTED_LEAST: f64 = 0.05;
 /// A smaller share of the workers' time for a script or sessions is not worth a word.
-const SCRIPT_SHARE_MIN: f64 = 0.001;
+const SCRIPT_SHARE_MIN: f64 = 0.005;
 /// Process ids named.
 const PIDS_MAX: usize = 8;
 
-/// What brunt itself used; with how near that is to the most it reaches on this machine.
+/// What brunt itself used; memory of the agent that used most.
 fn client(run: &Run, summary: &Summary, page: &mut Page) {
     let mut items = Vec::new();
     match run.client_cpu() {
-        // Each worker can use a CPU.
-        Ok(cpu) => items.push(cpu_of(&cpu, Some(cpus_of_workers(run).into()))),
+        Ok(cpu) => items.push(cpu_of(&cpu, None)),
         Err(reason) => items.push(format!("CPU not known: {reason}")),
     }
     if let Figure::Known(ns) = cpu_ns_per_reply(run, summary) {
@@ -54,22 +43,13 @@ fn client(run: &Run, summary: &Summary, page: &mut Page) {
         let polling = if is_polled { ", polling included" } else { "" };
         items.push(format!("{cpu} CPU per reply{polling}"));
     }
-    if summary.spun_ns > 0 {
-        items.push(format!("polled for {}", units::duration(summary.spun_ns)));
-    }
-    let peak_bytes = run.peak_resident_bytes();
-    if peak_bytes > 0 {
-        items.push(if run.is_plain() {
-            units::bytes(peak_bytes)
-        } else {
-            format!("{} at most each", units::bytes(peak_bytes))
-        });
-    }
+    let peak_bytes = Some(run.peak_resident_bytes()).filter(|&bytes| bytes > 0);
+    items.extend(peak_bytes.map(units::bytes));
     page.row("client", &items, Tone::Plain);
 }
 
 /// What made the requests while the run went on, where something did.
-fn generator(run: &Run, summary: &Summary, page: &mut Page) {
+fn generator(run: &Run, page: &mut Page) {
     let Some((used, workers)) = run.generator_use() else {
         return;
     };
@@ -81,25 +61,14 @@ fn generator(run: &Run, summary: &Summary, page: &mut Page) {
             (sessions.failed, "failed"),
         ];
         items.extend(counts(ends, true));
-        let again = sessions.reconnected;
-        if again > 0 {
-            items.push(counted(again, "further connection", "further connections"));
-        }
-    }
-    let issued = summary.population.issued as f64;
-    if let Figure::Known(ns) = Figure::ratio(used.time_ns() as f64, issued, "") {
-        let time = units::duration(ns.round() as u64);
-        items.push(format!("took {time} per request"));
+        items.extend(counts([(sessions.reconnected, "reconnected")], false));
     }
     let share = used.share(workers, run.window_ns);
     if let Some(share) = share.filter(|&share| share >= SCRIPT_SHARE_MIN) {
-        let is_one = run.workers().count() == 1;
-        let whose = if is_one {
-            "the worker's"
-        } else {
-            "the workers'"
-        };
-        items.push(format!("{} of {whose} time", units::percent(share)));
+        items.push(format!(
+            "took {} of the workers' time",
+            units::percent(share)
+        ));
     }
     if used.truncated > 0 {
         let bodies = counted(used.truncated, "body", "bodies");
@@ -114,13 +83,6 @@ fn generator(run: &Run, summary: &Summary, page: &mut Page) {
         "script"
     };
     page.row(name, &items, Tone::Plain);
-}
-
-/// CPUs that the workers can use: one each.
-fn cpus_of_workers(run: &Run) -> u32 {
-    let agents = run.agents.iter();
-    let cpus = agents.map(|agent| agent.host.usable_cpus.min(agent.share.workers));
-    cpus.fold(0, u32::saturating_add)
 }
 
 /// What the server used, where it was watched, and how that is known.
@@ -155,48 +117,22 @@ fn server(judged: &Judged<'_>, page: &mut Page) {
     page.row("  threads", &threads(server), Tone::Plain);
 }
 
-/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data. `is_full`:
-/// with who had little of them.
-fn cpus(run: &Run, is_full: bool) -> Vec<String> {
+/// Who had the CPUs of brunt's machine; of several machines each agent's is in the data.
+fn cpus(run: &Run) -> Vec<String> {
     let Some(ledger) = CpuLedger::of(run.first()).filter(|_| run.is_plain()) else {
         return Vec::new();
     };
     let server = run.first().evidence.server.as_ref();
-    let name = server.map_or("server", |server| server.name.as_str());
-    let least = if is_full {
-        CPUS_LISTED_LEAST
-    } else {
-        CPUS_NOTICEABLE
-    };
-    ledger_of(&ledger, name, least)
-}
-
-/// What each CPU did that workers or the server could use: `busy 0.98 (interrupts 0.08), idle
-/// 0.02`. Who of them ran where is not known.
-fn each_cpu(run: &Run) -> Vec<(u32, Vec<String>)> {
-    let evidence = &run.first().evidence;
-    let server = evidence.server.as_ref();
-    let is_used = |cpu: u32| {
-        let of_server = server.is_some_and(|server| server.cpu_list.contains(&cpu));
-        of_server || evidence.host.client_cpus.contains(&cpu)
-    };
-    let cpus = evidence.host.cpus.iter();
-    let used = cpus.filter(|times| is_used(times.cpu) && times.total_ns() > 0);
-    let rows = used.map(|times| {
-        let of = |ns: u64| units::cpus(ns as f64 / times.total_ns() as f64);
-        let (busy, interrupts) = (of(times.busy_ns), of(times.softirq_ns));
-        let mut items = vec![format!("busy {busy} (interrupts {interrupts})")];
-        items.extend((times.steal_ns > 0).then(|| format!("stolen {}", of(times.steal_ns))));
-        items.push(format!("idle {}", of(times.idle_ns)));
-        (times.cpu, items)
-    });
-    rows.take(CPUS_MAX).collect()
+    ledger_of(
+        &ledger,
+        server.map_or("server", |server| server.name.as_str()),
+    )
 }
 
 /// The ledger in words: `node 0.75`, `brunt 0.26`, `idle 0.99 of 2`.
-fn ledger_of(ledger: &CpuLedger, server: &str, least: f64) -> Vec<String> {
+fn ledger_of(ledger: &CpuLedger, server: &str) -> Vec<String> {
     let cpus = |ns: u64| units::cpus(ledger.in_cpus(ns));
-    let is_listed = |ns: u64| ledger.in_cpus(ns) >= least;
+    let is_listed = |ns: u64| ledger.in_cpus(ns) >= CPUS_LISTED_LEAST;
     let mut items = Vec::new();
     if let Some(ns) = ledger.server_ns {
         // Brunt's own server has brunt's name.
@@ -260,22 +196,15 @@ fn how(server: &ServerEvidence) -> Vec<String> {
 
 /// What its threads did, and what kept them from a CPU.
 fn threads(server: &ServerEvidence) -> Vec<String> {
-    let share = |ns: u64| ns as f64 / server.interval_ns as f64;
-    let is_known = server.interval_ns > 0;
     let mut items = Vec::new();
-    if let Some(threads) = server.threads.filter(|_| is_known) {
-        let [busy, saturated] =
-            [threads.active, threads.saturated].map(|count| units::count(count.into()));
-        items.push(format!("{busy} busy, {saturated} saturated"));
-        let busiest = units::cpus_used(share(threads.busiest_cpu_ns), None);
-        items.push(format!("the busiest {busiest}"));
+    if let Some(threads) = server.threads.filter(|_| server.interval_ns > 0) {
+        let busy = units::count(threads.active.into());
+        let busiest = threads.busiest_cpu_ns as f64 / server.interval_ns as f64;
+        let busiest = units::cpus_used(busiest, None);
+        items.push(format!("{busy} busy, the busiest {busiest}"));
     }
-    if let Some(wait_ns) = server.run_queue_wait_ns {
-        items.push(format!("waited {} for a CPU", units::duration(wait_ns)));
-    }
-    if let Some(cpus) = server.idle_cpus_used {
-        items.push(format!("{} before the load", units::cpus_used(cpus, None)));
-    }
+    let wait_ns = server.run_queue_wait_ns;
+    items.extend(wait_ns.map(|ns| format!("waited {} for a CPU", units::duration(ns))));
     items
 }
 
@@ -290,42 +219,20 @@ pub(super) fn evidence(run: &Run, page: &mut Page) {
     }
 }
 
-/// What was read, and what could not be.
+/// What could not be read, and what reading the rest cost.
 fn evidence_of(evidence: &Evidence, page: &mut Page) {
-    page.row("evidence", &observer(evidence), Tone::Plain);
+    let observer = &evidence.observer;
+    let (used_ns, interval_ns) = (observer.cpu_ns as f64, evidence.interval_ns as f64);
+    if let Figure::Known(share) = Figure::ratio(used_ns, interval_ns, "") {
+        let readings = counted(observer.readings, "reading", "readings");
+        let cost = format!("{readings}, which took {share:.4} CPUs");
+        page.row("evidence", &[cost], Tone::Plain);
+    }
     // The row of the server says why there is none.
     let missing = evidence.missing.iter();
     for (name, reason) in missing.filter(|(name, _)| name.as_str() != "server") {
         page.row("  missing", &[format!("{name}: {reason}")], Tone::Plain);
     }
-    let network = evidence.network.as_ref();
-    if let Some(Route::Interface {
-        name,
-        dropped_packets,
-        ..
-    }) = network.map(|network| &network.route)
-    {
-        let drops = format!("{name} drops {}", units::count(*dropped_packets));
-        page.row("network", &[drops], Tone::Plain);
-    }
-}
-
-/// What reading cost.
-fn observer(evidence: &Evidence) -> Vec<String> {
-    let observer = &evidence.observer;
-    if observer.readings == 0 {
-        return vec!["not read".to_owned()];
-    }
-    let readings = counted(observer.readings, "reading", "readings");
-    let mut items = vec![format!(
-        "{readings}, one per {}",
-        units::duration(observer.pause_ns)
-    )];
-    let (used_ns, interval_ns) = (observer.cpu_ns as f64, evidence.interval_ns as f64);
-    if let Figure::Known(share) = Figure::ratio(used_ns, interval_ns, "") {
-        items.push(format!("reading took {share:.4} CPUs"));
-    }
-    items
 }
 
 #[cfg(test)]
@@ -352,19 +259,18 @@ mod tests {
             others: vec![
                 program("cargo", 90),
                 program("sh\u{1b}[1m", 7),
-                program("x", 0),
+                program("x", 4),
             ],
-            unaccounted_ns: 2 * CENT,
-            steal_ns: CENT,
+            unaccounted_ns: 6 * CENT,
+            steal_ns: 4 * CENT,
             idle_ns: 2 * CENT,
             throttled_ns: Some(30 * CENT),
         };
         assert_eq!(
-            ledger_of(&ledger, "brunt", CPUS_LISTED_LEAST).join(" · "),
+            ledger_of(&ledger, "brunt").join(" · "),
             "server 0.75 · brunt 0.26 · other programs 0.97 (cargo 0.90, sh\\u{1b}[1m 0.07) \
-             · kernel 0.02 · stolen 0.01 · throttled 0.30 · idle 0.02 of 2"
+             · kernel 0.06 · throttled 0.30 · idle 0.02 of 2"
         );
-        let listed = ledger_of(&ledger, "node", 0.1);
-        assert_eq!(listed[2], "other programs 0.97 (cargo 0.90)");
+        assert_eq!(ledger_of(&ledger, "node")[0], "node 0.75");
     }
 }

@@ -1,9 +1,7 @@
 //! What limited the run: the verdict, what decided it and what to try next; outages of the server,
 //! objectives and invariants.
 
-use brunt_judge::{
-    Finding, Grade, InvariantStatus, Judged, Judgement, Outage, SignalId, Stretch, Verdict,
-};
+use brunt_judge::{Finding, Grade, InvariantStatus, Judged, Judgement, SignalId, Stretch, Verdict};
 use brunt_record::Unit;
 
 use crate::figures::ids;
@@ -36,8 +34,8 @@ fn sentence(judgement: &Judgement) -> String {
 /// The verdict with what decided it, when a server failed, the objectives, and what to do next.
 pub(super) fn rows(judged: &Judged<'_>, page: &mut Page) {
     let (judgement, is_full) = (&judged.judgement, page.is_full());
-    // A short page has said above that nothing succeeded.
-    if is_full || judgement.verdict != Verdict::NoSuccess {
+    // A short page has said so above all figures.
+    if is_full || !matches!(judgement.verdict, Verdict::NoSuccess | Verdict::Invalid) {
         page.lead("verdict", &[sentence(judgement)], tone(judgement));
         page.lead("", &evidence(judged, page), Tone::Plain);
     }
@@ -96,22 +94,14 @@ pub(super) fn signals(judgement: &Judgement, page: &mut Page) {
     }
 }
 
-/// The rows of a server that failed in the window; on a full page each outage too.
+/// What a server did that failed in the window, before and after that.
 fn outages(judged: &Judged<'_>, page: &mut Page) {
-    let run = judged.run;
     let Some(failure) = judged.server_failure() else {
         return;
     };
     for (label, found) in [("before", &failure.before), ("after", &failure.after)] {
         if let Some(found) = found {
-            page.row(label, &stretch(run.unit(), found), Tone::Plain);
-        }
-    }
-    if page.is_full() {
-        let is_silence = failure.is_silence;
-        let label = if is_silence { "  silence" } else { "  outage" };
-        for found in &failure.outages {
-            page.row(label, &outage(*found, run.window_ns), Tone::Plain);
+            page.row(label, &stretch(judged.run.unit(), found), Tone::Plain);
         }
     }
 }
@@ -125,24 +115,12 @@ fn stretch(unit: Unit, found: &Stretch) -> Vec<String> {
     vec![format!("{rate} {} over {length}", unit.per_s)]
 }
 
-fn outage(found: Outage, window_ns: u64) -> Vec<String> {
-    let until_ns = found.until_ns.unwrap_or(window_ns);
-    let length = units::duration(until_ns.saturating_sub(found.from_ns));
-    let end = match found.until_ns {
-        Some(ns) => format!("to {}", units::duration(ns)),
-        None => "to the end".to_owned(),
-    };
-    let from = units::duration(found.from_ns);
-    vec![format!("from {from} of the window {end}"), length]
-}
-
 /// The lines above all figures, where these are refused or nothing succeeded.
 pub(super) fn refusal(judged: &Judged<'_>, page: &mut Page) {
     let broken = ids(judged, InvariantStatus::Broken);
     if !broken.is_empty() {
-        let (count, all, broken) = (broken.len(), judged.findings.len(), broken.join(", "));
-        let line =
-            format!("INVALID: the figures below break {count} of {all} invariants ({broken})");
+        let broken = broken.join(", ");
+        let line = format!("INVALID: do not trust the figures below ({broken} broken: see checks)");
         page.line(&line, Tone::Refusal);
     }
     if judged.judgement.verdict == Verdict::NoSuccess {
@@ -190,8 +168,9 @@ pub(super) fn checks(judged: &Judged<'_>, page: &mut Page) {
             items.push(format!("{} {word}", found.len()));
         }
         let is_usual = tone == Tone::Plain;
+        let is_told = is_full && status != InvariantStatus::NotApplicable;
         let shown = found.into_iter();
-        let shown = shown.filter(|finding| is_full || !is_usual && !is_said(finding));
+        let shown = shown.filter(|finding| is_told || !is_usual && !is_said(finding));
         rows.extend(shown.map(|finding| (finding, word, tone)));
     }
     if rows.is_empty() {
@@ -199,46 +178,10 @@ pub(super) fn checks(judged: &Judged<'_>, page: &mut Page) {
     }
     page.row("checks", &items, Tone::Refusal.when(!judged.is_valid()));
     for (finding, word, tone) in rows {
-        let subject = subject(finding.id);
         let line = match finding.detail.as_str() {
-            "" => format!("{word} ({subject})"),
-            detail => format!("{word} ({subject}): {detail}"),
+            "" => word.to_owned(),
+            detail => format!("{word}: {detail}"),
         };
         page.row(&format!("  {}", finding.id), &[line], tone);
-    }
-}
-
-/// What an invariant is about, by the first letter of its name.
-fn subject(id: &str) -> &'static str {
-    match id.as_bytes().first() {
-        Some(b'W') => "clock and phases",
-        Some(b'F') => "agents",
-        Some(b'L') => "load",
-        Some(b'A' | b'S') => "sums",
-        Some(b'T') => "streams",
-        Some(b'R') => "resources",
-        _ => "plausibility",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_outage_has_its_ends_and_its_length() {
-        const MS: u64 = 1_000_000;
-        for (from_ms, until_ms, words) in [
-            (0, Some(250), "from 0 ns of the window to 250 ms · 250 ms"),
-            (3_000, None, "from 3.00 s of the window to the end · 1.00 s"),
-            // A stored run may say what cannot be.
-            (9_000, None, "from 9.00 s of the window to the end · 0 ns"),
-        ] {
-            let found = Outage {
-                from_ns: from_ms * MS,
-                until_ns: until_ms.map(|ms: u64| ms * MS),
-            };
-            assert_eq!(outage(found, 4_000 * MS).join(" · "), words);
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The derived figures of whole runs agree with what the run holds.
 
 use brunt_judge::{Judged, OwnPart};
-use brunt_record::{FailureKind, Run};
+use brunt_record::Run;
 use brunt_report::Format;
 use serde_json::Value;
 
@@ -9,36 +9,8 @@ use crate::fixtures;
 use crate::golden::{PIPED, junit_of, written};
 
 #[test]
-fn the_table_is_the_summary() {
-    for (name, run) in fixtures::all() {
-        let text = |format| written(&Judged::of(&run), format, &PIPED);
-        let summary: Value = serde_json::from_str(&text(Format::Summary)).unwrap();
-        let table = text(Format::Csv);
-        let mut table = csv::Reader::from_reader(table.as_bytes());
-        let names = table.headers().unwrap().clone();
-        let row = table.records().next().unwrap().unwrap();
-        assert_eq!(names.len(), summary.as_object().unwrap().len(), "{name}");
-        for (column, cell) in names.iter().zip(&row) {
-            let is_same = match &summary[column] {
-                Value::Null => cell.is_empty(),
-                Value::String(text) => cell == text,
-                Value::Number(number) => cell.parse().ok() == number.as_f64(),
-                Value::Bool(is_so) => cell.parse() == Ok(*is_so),
-                other => panic!("{name} {column}: {other}"),
-            };
-            assert!(is_same, "{name} {column}: {cell}");
-        }
-    }
-}
-
-#[test]
 fn a_set_up_that_fell_short_is_told() {
     let mut run = fixtures::normal();
-    let mut failures = brunt_record::FailureCounts::default();
-    for _ in 0..1_234 {
-        failures.add(FailureKind::ConnectTimedOut);
-    }
-    failures.add(FailureKind::ConnectRefused);
     for worker in &mut run.agents[0].workers {
         worker.set_up = Some(brunt_record::SetUp {
             asked: 500,
@@ -50,10 +22,10 @@ fn a_set_up_that_fell_short_is_told() {
     let text = |run: &Run| written(&Judged::of(run), Format::Text, &PIPED);
     assert!(!text(&run).contains("when set-up"));
     let set_up = run.agents[0].workers[0].set_up.as_mut().expect("set above");
-    (set_up.open, set_up.timed_out, set_up.failures) = (2, true, failures);
+    (set_up.open, set_up.timed_out) = (2, true);
     // Lines may be broken anywhere.
     let words = text(&run).split_whitespace().collect::<Vec<_>>().join(" ");
-    let says = "502 of 1,000 open when set-up was over its limit (mostly connect timed out: 1,234)";
+    let says = "502 of 1,000 open when set-up was over its limit";
     assert!(words.contains(says), "{words}");
 }
 
@@ -140,7 +112,7 @@ fn lost_packets_are_told_unless_they_are_few() {
         let quic = &mut run.agents[0].workers[0].tallies.measure.quic;
         (quic.packets_sent, quic.packets_lost, quic.bytes_lost) = (410, lost, 3_600);
         let text = written(&Judged::of(&run), Format::Text, &PIPED);
-        let words = format!("{lost} lost of 410 packets sent");
+        let words = format!("{lost} of 410 packets lost");
         assert_eq!(text.contains(&words), is_told, "{text}");
     }
 }
