@@ -10,7 +10,7 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 6_185),
+    ("cli", 6_184),
     ("dropin", 7_430),
     ("engine", 12_019),
     ("experiment", 874),
