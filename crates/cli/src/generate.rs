@@ -78,11 +78,10 @@ fn page(main: &Command, named: Option<&Command>) -> Result<String> {
         roff.control("SH", ["NOTES"]);
     }
     for line in notes.iter().flat_map(|notes| notes.lines()) {
+        let paragraph = if line.starts_with(' ') { "nf" } else { "PP" };
         // Indented lines stay lines.
-        if !line.starts_with(' ') {
-            roff.control("PP", []);
-        }
-        roff.text([roman(line)]);
+        roff.control(paragraph, []).text([roman(line)]);
+        roff.control("fi", []);
     }
     roff.to_writer(&mut out)?;
     String::from_utf8(out).context("a manual page is not UTF-8")

@@ -195,10 +195,7 @@ fn without_secret(id: &str, value: &str, secret: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-    use crate::commands::Arguments;
 
     #[test]
     fn secrets_are_hidden_however_they_are_typed() {

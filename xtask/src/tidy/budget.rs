@@ -10,8 +10,8 @@ use super::source::Source;
 /// smaller, and goes up only in a commit that says why.
 const LINES_MAX: &[(&str, usize)] = &[
     ("bench", 63),
-    ("cli", 6_801),
-    ("dropin", 7_761),
+    ("cli", 6_184),
+    ("dropin", 7_430),
     ("engine", 12_019),
     ("experiment", 801),
     ("fleet", 3_593),

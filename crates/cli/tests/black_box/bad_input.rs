@@ -89,12 +89,10 @@ const REFUSED: &[&str] = &[
     "-s /nonexistent.lua URL => cannot open /nonexistent.lua",
     // Requests in order, and parts of a plan.
     "--sessions /nonexistent URL => cannot read the sessions",
-    "--sessions x => required",
     "--sessions x --think-time 1s,exp URL => not random",
     "--order random URL => --urls",
     "--part 1/2 URL => --threads",
     "--part 1/2 -t 2 URL => add --start-at",
-    "--start-at 1 -t 2 URL => --part",
     "--part 1/3 -t 2 --start-at 1 URL => use -t 3",
     "--part 1/2 -t 2 -n 5 --start-at 1 URL => --requests",
     // Experiments.
@@ -133,7 +131,6 @@ const REFUSED: &[&str] = &[
     "compare --fail-if capacity<-5% URL URL => not compared",
     "compare --objective p99<1ms URL URL => --objective",
     "compare --start ./a URL URL => there are 2 URLs",
-    "compare --ready URL URL URL => --start",
     "compare ftp://a/ URL => ftp",
     "compare ws://h/ URL => there is no message; give one with --message",
     "merge => FILE",
