@@ -26,7 +26,8 @@ pub(crate) struct Backlog {
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
     pub(crate) next_ns: u64,
-    waiting: VecDeque<Arrival>,
+    /// Oldest first.
+    pub(crate) waiting: VecDeque<Arrival>,
     waiting_max: usize,
 }
 
@@ -97,11 +98,6 @@ impl Backlog {
         has_room
     }
 
-    /// The one that has waited longest.
-    pub(crate) fn front(&self) -> Option<Arrival> {
-        self.waiting.front().copied()
-    }
-
     /// A connection has had room for `places` requests since `free_ns`, unnoticed. If that was
     /// before the one that has waited longest came due, those that wait could have been sent on
     /// it, in each place one after the other, each taking `service_ns`.
@@ -120,16 +116,6 @@ impl Backlog {
                 arrival.possible_ns = Some(arrival.due_ns.max(place_ns));
             }
         }
-    }
-
-    /// Takes it.
-    pub(crate) fn pop(&mut self) -> Option<Arrival> {
-        self.waiting.pop_front()
-    }
-
-    /// How many wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     fn advance(&mut self) {
@@ -308,9 +294,8 @@ mod tests {
             }));
         }
         backlog.was_free(free_ns, places, service_ns);
-        std::iter::from_fn(|| backlog.pop())
-            .map(|arrival| arrival.possible_ns)
-            .collect()
+        let waiting = backlog.waiting.iter();
+        waiting.map(|arrival| arrival.possible_ns).collect()
     }
 
     #[test]

@@ -19,7 +19,7 @@ use brunt_load::{BackendChoice, Load, Part, Placement, Plan, Schedule, WithheldP
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
-use crate::limits::{self, LimitError, Sources};
+use crate::limits::{self, Sources};
 use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
@@ -64,9 +64,6 @@ pub enum PrepareError {
     /// The request cannot be encoded.
     #[error("the request cannot be sent")]
     Request(#[from] EncodeError),
-    /// A limit is too low.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
     /// An option of the sockets cannot be had.
     #[error(transparent)]
     Sockets(#[from] SocketOptionError),
@@ -288,24 +285,18 @@ fn prepared(
             COPIES_BYTES_MAX >> 20
         )));
     }
-    let target = match &peer {
-        Peer::Tcp(target) | Peer::Udp(target) => Some(target.ip()),
-        Peer::Unix(_) => None,
-    };
     for &address in &plan.connection.source_addresses {
-        let refused =
-            |why: String| PrepareError::Plan(format!("cannot connect from {address}{why}"));
-        std::net::UdpSocket::bind((address, 0)).map_err(|reason| {
-            refused(format!(
-                ": {reason}; --source-address takes a local address"
+        let socket = std::net::UdpSocket::bind((address, 0));
+        let reached = socket.and_then(|socket| match &peer {
+            Peer::Tcp(target) | Peer::Udp(target) => socket.connect(target),
+            Peer::Unix(_) => Ok(()),
+        });
+        reached.map_err(|reason| {
+            PrepareError::Plan(format!(
+                "cannot connect from {address}: {reason}; --source-address takes a local address \
+                 of the target's family, IPv4 or IPv6"
             ))
         })?;
-        if let Some(target) = target.filter(|target| target.is_ipv4() != address.is_ipv4()) {
-            return Err(refused(format!(
-                " to {target}: --source-address takes an address of the target's family, IPv4 or \
-                 IPv6"
-            )));
-        }
     }
     let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
@@ -316,7 +307,8 @@ fn prepared(
                 .to_owned(),
         ));
     }
-    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
+    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)
+        .map_err(PrepareError::Plan)?;
     let prepared = Prepared {
         plan,
         peer,
@@ -351,24 +343,15 @@ fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
 /// Why io_uring cannot be used here; absent when it can.
 pub fn uring_refusal() -> Option<String> {
     let error = Uring::new(1).err()?;
-    let cause = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            "see the sysctl kernel.io_uring_disabled, or the container's seccomp profile"
-        }
-        Some(libc::ENOSYS) => "this kernel has none, or a seccomp profile hides it",
-        Some(libc::EINVAL) => "it needs Linux 6.1",
-        Some(libc::ENOMEM) => "the memory that may be locked or charged is used up",
-        _ => "see dmesg",
-    };
-    Some(format!("io_uring is not available ({error}; {cause})"))
+    Some(format!(
+        "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
+         kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
+    ))
 }
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    let least = plan.connection.protocol.in_clear_text();
-    if least.depth.is_settled {
-        negotiate::refuse_pipeline(plan, least)?;
-    }
+    negotiate::refuse_pipeline(plan, plan.connection.protocol.in_clear_text())?;
     let side = tls_config::for_target(plan)?;
     if is_arranged(plan) {
         return Ok((first_address(plan)?, Negotiated::unasked(plan)?));

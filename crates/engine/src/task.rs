@@ -13,6 +13,7 @@ use crate::backlog::{Budget, Budgets};
 use crate::generated::Generated;
 use crate::observer::{Control, Shown, Snapshot};
 use crate::prepare::Prepared;
+use crate::protocol::NewWorker;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
 /// lets a thread wait as long.
@@ -46,6 +47,15 @@ impl Task {
         &self.prepared.plan
     }
 
+    /// What its backend is made for, on this machine.
+    pub(crate) fn place<'m, M>(&self, machine: &'m mut M) -> NewWorker<'m, M> {
+        NewWorker {
+            machine,
+            number: self.worker,
+            slots: self.connections,
+        }
+    }
+
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(crate) fn held(&self) -> u32 {
         match self.plan().load.model {
@@ -77,8 +87,6 @@ pub(crate) struct Finished {
     pub(crate) rest: Snapshot,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
-    /// Local addresses that were used, of those that brunt chose.
-    pub(crate) sources_used: usize,
     /// What made the requests; absent where they were those of the plan.
     pub(crate) generated: Option<Box<Generated>>,
 }

@@ -1,6 +1,7 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
 use std::error::Error;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,8 +61,7 @@ struct Encoded {
 struct Encoder {
     requests: RequestSet,
     host: String,
-    /// Connections have a last request.
-    closes: bool,
+    reuse: Reuse,
 }
 
 impl Encoder {
@@ -86,10 +86,9 @@ impl Encoder {
             text.holes = holes;
             Ok(text)
         };
-        let closing = if self.closes {
-            encode(true)?
-        } else {
-            TextWithHoles::default()
+        let closing = match self.reuse {
+            Reuse::Requests(_) => encode(true)?,
+            Reuse::Unlimited => TextWithHoles::default(),
         };
         Ok([encode(false)?, closing])
     }
@@ -117,7 +116,7 @@ impl Http1Requests {
         let encoder = Encoder {
             requests: plan.traffic.requests.clone(),
             host: plan.target.authority.clone(),
-            closes: matches!(plan.traffic.reuse, Reuse::Requests(_)),
+            reuse: plan.traffic.reuse,
         };
         let mut requests = Vec::with_capacity(plan.traffic.requests.count());
         let (mut payload, mut filled) = (Payload::default(), Vec::new());
@@ -161,15 +160,13 @@ impl Http1Requests {
     }
 
     pub(super) fn sizes(&self) -> Sizes {
-        let copies = self.requests.iter().map(|request| request.copies);
-        let ordinary = copies.clone().map(|copies| copies.bytes);
-        let last = copies.map(|copies| match copies.last_bytes {
-            0 => copies.bytes,
-            last_bytes => last_bytes,
+        let is_last = self.encoder.reuse == Reuse::Requests(NonZeroU64::MIN);
+        let lengths = self.requests.iter().map(|request| match request.copies {
+            Copies { last_bytes, .. } if is_last && last_bytes > 0 => last_bytes,
+            copies => copies.bytes,
         });
         Sizes {
-            request: ordinary.max().unwrap_or(0) as usize,
-            last_request: last.max().unwrap_or(0) as usize,
+            request: lengths.max().unwrap_or(0) as usize,
             copies: self.payload.copies_bytes(),
             of_connection: self.own_bytes(),
             held: self.held_bytes(),

@@ -29,7 +29,7 @@ pub(crate) use exchange::answer;
 pub use filled::{RawRequestsError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{
-    Backends, ON_EPOLL, ON_URING, OfKernel, Out, Outbox, OverTls, PayloadPart, TlsClient,
+    Backends, NewWorker, ON_EPOLL, ON_URING, OfKernel, Out, OverTls, PayloadPart, TlsClient,
     WorkerTransport,
 };
 pub(crate) use websocket::offer_of;
@@ -49,8 +49,6 @@ pub(crate) struct Sizes {
     /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
     /// longest, of streams what they send at a time.
     pub(crate) request: usize,
-    /// Of the largest request that is the last one on its connection.
-    pub(crate) last_request: usize,
     /// Further copies of a request that may follow itself on a connection.
     pub(crate) copies: usize,
     /// What each connection has beside those at most: of a request that is filled in, and of such
@@ -61,11 +59,10 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of requests of which the last one is as long as the others.
+    /// Of requests that are not repeated.
     fn of(request: usize, held: usize) -> Self {
         Self {
             request,
-            last_request: request,
             held,
             ..Self::default()
         }

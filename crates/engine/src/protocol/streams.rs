@@ -152,27 +152,15 @@ pub(super) fn event_of<Code>(
 /// The kind of a call of gRPC that failed.
 #[cold]
 fn of_call(failed: FailedCall) -> FailureKind {
-    match failed {
-        FailedCall::NoStatus => FailureKind::CallNoStatus,
-        FailedCall::Code(code) => match code {
-            1 => FailureKind::CallCancelled,
-            3 => FailureKind::CallInvalidArgument,
-            4 => FailureKind::CallDeadlineExceeded,
-            5 => FailureKind::CallNotFound,
-            6 => FailureKind::CallAlreadyExists,
-            7 => FailureKind::CallPermissionDenied,
-            8 => FailureKind::CallResourceExhausted,
-            9 => FailureKind::CallFailedPrecondition,
-            10 => FailureKind::CallAborted,
-            11 => FailureKind::CallOutOfRange,
-            12 => FailureKind::CallUnimplemented,
-            13 => FailureKind::CallInternal,
-            14 => FailureKind::CallUnavailable,
-            15 => FailureKind::CallDataLoss,
-            16 => FailureKind::CallUnauthenticated,
-            _ => FailureKind::CallUnknown,
-        },
-    }
+    // The kinds stand in the order of the codes.
+    let all = FailureKind::ALL.iter().copied();
+    let mut kinds = all.skip_while(|&kind| kind != FailureKind::CallNoStatus);
+    let named = match failed {
+        FailedCall::NoStatus => Some(FailureKind::CallNoStatus),
+        FailedCall::Code(code @ 1..=16) => kinds.nth(code as usize),
+        FailedCall::Code(_) => None,
+    };
+    named.unwrap_or(FailureKind::CallUnknown)
 }
 
 /// The kind of a request that failed while its connection did not.

@@ -4,7 +4,7 @@ use brunt_io::backend::{AT_ONCE_BYTES_MAX, ClientBackend, Slot};
 
 use super::Worker;
 use crate::connection::Connection;
-use crate::protocol::{ClientProtocol, Out, Outbox, PayloadPart, WorkerTransport};
+use crate::protocol::{ClientProtocol, Out, PayloadPart, WorkerTransport};
 use crate::workload::{Chunk, Workload};
 
 /// What was written and not yet handed over.
@@ -14,7 +14,7 @@ pub(super) struct Output {
     slot: Slot,
     pub(super) out: Out,
     /// Bytes that were handed over and are in no count yet.
-    uncounted_bytes: u64,
+    pub(super) uncounted_bytes: u64,
 }
 
 impl Default for Output {
@@ -33,12 +33,6 @@ impl Output {
         if self.slot == slot {
             self.out.clear();
         }
-    }
-
-    /// Bytes that were flushed since this was last asked.
-    #[inline]
-    pub(super) fn take_uncounted(&mut self) -> u64 {
-        std::mem::take(&mut self.uncounted_bytes)
     }
 
     /// Counts the large send in flight on `connection`, of which the kernel has not taken
@@ -75,7 +69,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     /// Hands what was written to the backend, or to the connection while a send is in flight. It is
-    /// counted when [`Output::take_uncounted`] is asked.
+    /// counted by [`Worker::count_output`].
     pub(super) fn flush(&mut self) {
         let bytes = self.send_written();
         self.output.uncounted_bytes += bytes;
@@ -98,13 +92,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 sending,
                 ..
             } = connection;
-            let outbox = Outbox {
-                bytes: writing.as_mut().map(|writing| &mut writing.outbox),
-                is_sending: *sending,
-            };
+            let outbox = writing.as_mut().map(|writing| &mut writing.outbox);
             let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
             let out = &mut self.output.out;
-            let next = P::Transport::next(out, outbox, transmit, backend);
+            let next = P::Transport::next(out, outbox, *sending, transmit, backend);
             let Some((outgoing, bytes)) = next else {
                 break;
             };

@@ -17,7 +17,7 @@ use crate::generated::{Generated, OfPlace};
 use crate::protocol::{
     Broken, ClientProtocol, ConnectionEnd, ProtocolEvent, Taken, TimedOut, WorkerTransport,
 };
-use crate::workload::{ClosedByServer, Workload};
+use crate::workload::Workload;
 
 /// The rest of a response that nobody reads is discarded where it has this many bytes: to ask for
 /// that costs about as much as to receive a few thousand.
@@ -224,7 +224,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Counts what was flushed since this was last done.
     pub(super) fn count_output(&mut self, now_ns: u64) {
         self.output.count_late(self.backend.take_late_bytes());
-        let bytes = self.output.take_uncounted();
+        let bytes = std::mem::take(&mut self.output.uncounted_bytes);
         if bytes > 0 {
             self.recorder().tally(now_ns).bytes_sent += bytes;
         }
@@ -564,10 +564,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if connection.in_flight == 0 {
-            match self.workload.closed_by_server(slot) {
-                ClosedByServer::Idle => self.recorder().tally(now_ns).connections_closed_idle += 1,
-                ClosedByServer::Answered => {}
-                ClosedByServer::Failed(kind) => self.recorder().failed(now_ns, kind, 0),
+            let streams = self.workload.streams();
+            match streams.map(|streams| streams.closed_by_server(slot)) {
+                None => self.recorder().tally(now_ns).connections_closed_idle += 1,
+                // It answers the end of our side.
+                Some(true) => {}
+                Some(false) => self.recorder().failed(now_ns, FailureKind::StreamEnded, 0),
             }
             self.give_up_connection(slot, now_ns, FailureKind::ClosedBeforeReply);
             return;

@@ -11,7 +11,7 @@ use super::connections::{Deadline, NextAttempt};
 use super::pacing::Model;
 use crate::connection::State;
 use crate::failure;
-use crate::observer::{NOTICE_NS, Progress};
+use crate::observer::{NOTICE_NS, Progress, StreamsSoFar};
 use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::task::Mode;
 use crate::workload::{Carried, Workload};
@@ -50,15 +50,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if now_ns >= self.pacing.next_slice_ns() {
             self.count_slices(now_ns);
         }
-        if now_ns >= self.workload.next_reading_ns() {
-            self.read_workload(now_ns, false);
+        if now_ns >= self.next_reading_ns() {
+            self.read_streams(now_ns, false);
         }
         if self.is_releasing() {
             self.release();
         }
         if self.drop_expired(now_ns)
             && !self.pacing.free.is_empty()
-            && self.pacing.backlog.waiting() > 0
+            && !self.pacing.backlog.waiting.is_empty()
         {
             self.assign_waiting(now_ns);
         }
@@ -66,9 +66,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.see_to_repeats(now_ns);
         }
         if now_ns >= self.round.shown.due_ns {
-            let progress = self.progress();
+            let (progress, streams) = (self.progress(), self.streams_so_far());
             let response = self.connections.accounting.recorder.response();
-            let streams = self.workload.so_far();
             self.round.shown.show(now_ns, progress, streams, response);
         }
         Ok(())
@@ -76,7 +75,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// What is shown of the worker now.
     pub(super) fn progress(&mut self) -> Progress {
-        let waiting = self.pacing.backlog.waiting() as u64;
+        let waiting = self.pacing.backlog.waiting.len() as u64;
         self.connections.accounting.progress(waiting)
     }
 
@@ -103,7 +102,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .min(self.connections.next_deadline_ns())
             .min(arrival_ns.max(from_ns + self.task.gather_ns))
             .min(self.repeats.next_time_out_ns())
-            .min(self.workload.next_reading_ns())
+            .min(self.next_reading_ns())
             .min(quiet_until_ns.max(from_ns + 1))
     }
 
@@ -116,9 +115,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     fn dial(&mut self) -> u64 {
-        let waits = self.pacing.backlog.waiting() > 0 || !self.repeats.is_empty();
+        let waits = !self.pacing.backlog.waiting.is_empty() || !self.repeats.is_empty();
         let dials = self.timeline.mode != Mode::Drain || waits;
-        if !self.connections.is_dialling() || !dials {
+        if self.connections.dialling.is_empty() || !dials {
             return u64::MAX;
         }
         // Attempts that fail at once leave the bound as it is.
@@ -243,7 +242,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether there is something to be sent on the connection in `slot`, if it is opened now.
     fn is_wanted(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.workload.carried() == Carried::Attempt
-            || self.pacing.backlog.waiting() > 0
+            || !self.pacing.backlog.waiting.is_empty()
             || self.repeats.waits_for(slot)
             || self.has_request_left(now_ns)
     }
@@ -311,9 +310,23 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Reads what the workload reads of its connections, since that is due or the window `is_over`.
-    pub(super) fn read_workload(&mut self, now_ns: u64, is_over: bool) {
-        let open = self.connections.open().map(|(slot, _)| slot);
-        self.workload.read(now_ns, is_over, open, &self.backend);
+    /// When the accounts of streams are to be read next; [`u64::MAX`] for never.
+    #[inline]
+    fn next_reading_ns(&mut self) -> u64 {
+        let streams = self.workload.streams();
+        streams.map_or(u64::MAX, |streams| streams.next_ns)
+    }
+
+    /// Reads the accounts of streams, since that is due or the window `is_over`.
+    pub(super) fn read_streams(&mut self, now_ns: u64, is_over: bool) {
+        if let Some(streams) = self.workload.streams() {
+            let open = self.connections.open().map(|(slot, _)| slot);
+            streams.read(now_ns, is_over, open, &self.backend);
+        }
+    }
+
+    /// How far the streams have come, where there are any.
+    pub(super) fn streams_so_far(&mut self) -> Option<StreamsSoFar> {
+        self.workload.streams()?.so_far
     }
 }
