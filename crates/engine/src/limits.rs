@@ -302,10 +302,7 @@ fn port_hold_s(target: IpAddr) -> u64 {
 /// the buffer or an application sets it (which is doubled: socket(7), SO_RCVBUF); absent where
 /// `peer` may be on another machine, or the kernel does not say.
 fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
-    let Peer::Tcp(target) = peer else {
-        return None;
-    };
-    if !target.ip().is_loopback() {
+    if !matches!(peer, Peer::Tcp(target) if target.ip().is_loopback()) {
         return None;
     }
     let last_of = |path: &str| -> Option<u64> {

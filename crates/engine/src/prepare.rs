@@ -276,12 +276,12 @@ fn prepared(
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
     let side = negotiated.tls_client().map(|client| client.side);
     let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
-    let payload_bytes = requests.sizes.held;
-    if payload_bytes > PAYLOAD_BYTES_MAX || requests.sizes.copies > COPIES_BYTES_MAX {
+    let sizes = requests.sizes();
+    if sizes.held > PAYLOAD_BYTES_MAX || sizes.copies > COPIES_BYTES_MAX {
         return Err(PrepareError::Plan(format!(
             "{depth} requests of {} bytes in flight on a connection take more than {} MiB; use a \
              smaller --pipeline (in place of weighttp, -K) or body",
-            requests.sizes.request,
+            sizes.request,
             COPIES_BYTES_MAX >> 20
         )));
     }
@@ -307,7 +307,7 @@ fn prepared(
                 .to_owned(),
         ));
     }
-    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)
+    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, sizes)
         .map_err(PrepareError::Plan)?;
     let prepared = Prepared {
         plan,

@@ -401,7 +401,7 @@ impl Prepared {
             note: self.negotiated.note.clone(),
             depth: self.negotiated.depth,
             tls: tls.map(|tls| tls.description.clone()),
-            request_bytes: self.requests.sizes.request as u64,
+            request_bytes: self.requests.sizes().request as u64,
         }
     }
 }

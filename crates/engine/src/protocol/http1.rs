@@ -261,9 +261,6 @@ impl Http1 {
     }
 }
 
-/// The first status that says that a request failed.
-const FIRST_ERROR: u16 = 400;
-
 /// Whether these bytes, which came with nothing in flight, are a reply that says that the server
 /// closes the connection, such as 408 (RFC 9110 section 15.5.9). It must be there at once, and
 /// whole.
@@ -276,7 +273,8 @@ fn is_last_reply(bytes: &[u8]) -> bool {
         Ok(progress) => progress.reply.or_else(|| parser.end().ok().flatten()),
         Err(_) => None,
     };
-    reply.is_some_and(|reply| reply.status >= FIRST_ERROR && !reply.keep_alive)
+    let is_error = |status| !ReplyOutcome::of_status(status).is_success();
+    reply.is_some_and(|reply| is_error(reply.status) && !reply.keep_alive)
 }
 
 /// The responses of one connection.
@@ -411,9 +409,7 @@ impl ClientProtocol for Http1 {
     }
 }
 
-impl OwnFrames for Http1 {
-    const WRITES_AHEAD: bool = false;
-}
+impl OwnFrames for Http1 {}
 
 impl Messaging for Http1 {}
 

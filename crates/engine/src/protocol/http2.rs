@@ -11,8 +11,8 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, Scripted, Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Messaging, Next, OnConnections, Out,
+    OverDatagrams, OwnFrames, Scripted, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -165,10 +165,6 @@ impl ClientProtocol for Http2 {
                 .event
                 .map(|event| event_of(event, failure::of_reset)),
         })
-    }
-
-    fn ended(&mut self, _connection: &mut Http2Connection) -> ConnectionEnd {
-        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {

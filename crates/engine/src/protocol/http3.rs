@@ -17,8 +17,8 @@ use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, ProtocolEvent, Scripted, Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Messaging, Next, OnConnections,
+    Out, OverDatagrams, OwnFrames, ProtocolEvent, Scripted, Sizes, Taken, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -287,10 +287,6 @@ impl ClientProtocol for Http3 {
             connection.deadline_ns = due_ns(client.deadline_ns(), received_ns);
         }
         Ok(Taken { consumed, event })
-    }
-
-    fn ended(&mut self, _connection: &mut Http3Connection) -> ConnectionEnd {
-        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
     }
 
     fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {

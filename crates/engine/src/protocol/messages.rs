@@ -382,9 +382,7 @@ impl ClientProtocol for Messages {
     }
 }
 
-impl OwnFrames for Messages {
-    const WRITES_AHEAD: bool = false;
-}
+impl OwnFrames for Messages {}
 
 impl Messaging for Messages {
     const MAY_BE_PUSHED_TO: bool = true;

@@ -297,7 +297,9 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     fn discarded(&mut self, _connection: &mut Self::Connection, _bytes: u64) {}
 
     /// The server closed its side, with requests in flight.
-    fn ended(&mut self, connection: &mut Self::Connection) -> ConnectionEnd;
+    fn ended(&mut self, _connection: &mut Self::Connection) -> ConnectionEnd {
+        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
+    }
 
     /// Whether a request may be sent again, once, where its connection ended before its response
     /// began: the server may have processed it (RFC 9110 section 9.2.2).
@@ -327,7 +329,7 @@ pub(crate) trait OwnFrames: OnConnections {
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
     /// only `request` and `open` write, and not while a send is in flight. Always true over
     /// datagrams.
-    const WRITES_AHEAD: bool;
+    const WRITES_AHEAD: bool = false;
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.
     const FLOODED: FailureKind = FailureKind::Http2Error;

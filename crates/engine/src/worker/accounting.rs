@@ -79,13 +79,6 @@ impl Accounting {
         tallies.map(|tally| tally.replies.total()).sum()
     }
 
-    /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.
-    pub(super) fn end(&mut self, worker: u32) -> (Recorder, u64) {
-        let spent = Recorder::new(worker, 0, 0);
-        let recorder = std::mem::replace(&mut self.recorder, spent);
-        (recorder, self.last_done_ns)
-    }
-
     /// A request was answered in time, the first one since an `opening` of its connection if that
     /// is given.
     #[inline]

@@ -509,13 +509,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         };
         let unexpected = self.protocol.take_unexpected();
         self.recorder().record().unexpected = unexpected;
-        let (recorder, last_done_ns) = self.connections.accounting.end(self.task.worker);
+        let spent = Recorder::new(self.task.worker, 0, 0);
+        let accounting = &mut self.connections.accounting;
         Finished {
-            recorder,
+            recorder: std::mem::replace(&mut accounting.recorder, spent),
             cpu: CpuUse::default(),
             bound_cpu: None,
             rest,
-            last_done_ns,
+            last_done_ns: accounting.last_done_ns,
             generated,
         }
     }

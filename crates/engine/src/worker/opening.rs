@@ -6,7 +6,7 @@ use brunt_record::{FailureKind, ReplyOutcome};
 use super::Worker;
 use super::pacing::Model;
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, TimedOut, answer};
+use crate::protocol::{ClientProtocol, answer};
 use crate::task::Mode;
 use crate::workload::Workload;
 
@@ -15,21 +15,10 @@ use crate::workload::Workload;
 pub(super) const IDLE_NS: u64 = 100_000_000;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
-    /// A timer of the protocol is due on a connection that is not open yet.
-    pub(super) fn time_greeting_out(&mut self, slot: Slot, now_ns: u64) {
-        self.write_to(slot);
-        let (connection, places) = self.connections.with_places(slot);
-        let (own, out) = (&mut connection.protocol, &mut self.output.out);
-        while let Some(timed_out) = self.protocol.timed_out(own, now_ns, places, out) {
-            // No request is in flight on it.
-            if let TimedOut::Connection(kind) = timed_out {
-                self.greeting_failed(slot, now_ns, kind);
-                return;
-            }
-        }
-        let since_ns = connection.opened_from_ns;
-        let limit_ns = since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns);
-        self.connections.arm(slot, limit_ns);
+    /// When the connection is to be there.
+    pub(super) fn connect_limit_ns(&self, slot: Slot) -> u64 {
+        let since_ns = self.connections[slot].opened_from_ns;
+        since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns)
     }
 
     /// A connection is there, over TLS where there is TLS.

@@ -442,7 +442,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// A timer of the protocol is due, or a request in flight has no response in time.
+    /// A timer of the protocol is due, or a request in flight has no response in time. The connection
+    /// may not be open yet.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
         let due_ns = self.connections.first_due_ns(slot);
         if P::IN_ORDER && due_ns.saturating_add(self.task.timeout_ns) <= now_ns {
@@ -481,6 +482,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 }
             }
         }
+        if let State::Greeting { .. } = self.connections[slot].state {
+            let limit_ns = self.connect_limit_ns(slot);
+            self.connections.arm(slot, limit_ns);
+            return;
+        }
         // What is given up may leave less room than there was.
         (self.connections).update_capacity(slot, now_ns, &self.protocol);
         let connection = &self.connections[slot];
@@ -497,6 +503,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Nothing is awaited on the connection any more: what is in flight on it fails with `kind`.
     fn connection_timed_out(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if let State::Greeting { .. } = self.connections[slot].state {
+            return self.greeting_failed(slot, now_ns, kind);
+        }
         self.fail_all(slot, now_ns, kind);
         self.give_up_part(slot);
         self.connections.note_shut(slot, now_ns);

@@ -90,7 +90,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             (in_flight, is_opening),
             arrival_ns,
         );
-        if self.wake_ups.polls(from_ns, quiet_until_ns) {
+        // Not to sleep now is to poll.
+        let polls = quiet_until_ns == from_ns;
+        if self.wake_ups.spinner.spins(from_ns, polls) {
             return from_ns;
         }
         if std::mem::take(&mut self.pacing.is_behind) || self.is_releasing() {
@@ -169,8 +171,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let is_stuck = self.is_stuck(slot);
         let connection = &self.connections[slot];
         let timeout_ns = self.next_timeout_ns(slot);
-        let connect_timeout_ns = self.task.plan().limits.connect_timeout_ns;
-        let limit_ns = (connection.opened_from_ns).saturating_add(connect_timeout_ns);
+        let limit_ns = self.connect_limit_ns(slot);
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
             State::Connecting => limit_ns,
@@ -217,7 +218,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 };
                 self.attempt_failed(slot, now_ns, kind);
             }
-            State::Greeting { .. } if now_ns < limit_ns => self.time_greeting_out(slot, now_ns),
+            State::Greeting { .. } if now_ns < limit_ns => self.time_out(slot, now_ns),
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
