@@ -172,15 +172,10 @@ impl Budget {
 pub(crate) struct Budgets(Vec<Arc<Budget>>);
 
 impl Budgets {
-    /// One for all of so many workers.
-    pub(crate) fn common(requests: u64, workers: u32) -> Self {
-        Self(vec![Arc::new(Budget::new(requests, workers))])
-    }
-
-    /// A budget of its own for each worker, with these numbers of requests.
-    pub(crate) fn of_each(requests: &[u64]) -> Self {
-        let own = |&requests: &u64| Arc::new(Budget::new(requests, 1));
-        Self(requests.iter().map(own).collect())
+    /// Budgets of so many requests each, which so many workers share.
+    pub(crate) fn new(requests: &[u64], workers: u32) -> Self {
+        let budget = |&requests: &u64| Arc::new(Budget::new(requests, workers));
+        Self(requests.iter().map(budget).collect())
     }
 
     /// The budget of the worker at `place` among the workers of the process.
@@ -328,10 +323,10 @@ mod tests {
 
     #[test]
     fn workers_have_one_budget_or_their_own() {
-        let common = Budgets::common(5, 2);
+        let common = Budgets::new(&[5], 2);
         assert_eq!(common.of(1).map(|budget| budget.left()), Some(5));
         assert_eq!(common.left(), 5);
-        let own = Budgets::of_each(&[3, 2]);
+        let own = Budgets::new(&[3, 2], 1);
         assert_eq!(own.of(0).map(|budget| budget.draw()), Some(1));
         assert_eq!(own.of(1).map(|budget| budget.left()), Some(2));
         assert!(own.of(2).is_none());

@@ -209,21 +209,18 @@ fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u
         return Ok((needed, available));
     }
     let offer = counted(addresses, "source address offers", "source addresses offer");
-    let widen = "widen the range with `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`";
-    Err(match &plan.load.model {
-        LoadModel::Sessions { schedule, .. } => format!(
-            "{:.0} connections per second hold about {needed} local ports, for a closed connection \
-             keeps its port for {} s (TIME_WAIT), and {offer} {available}; add --source-address, \
-             lower --connection-rate, {widen}, or let the kernel use ports again after 1 s with \
-             `sysctl -w net.ipv4.tcp_tw_reuse=1`",
-            schedule.rate_max(),
+    let why = match plan.load.model {
+        LoadModel::Sessions { .. } => format!(
+            ", for a closed connection keeps its port for {} s",
             port_hold_s(target)
         ),
-        _ => format!(
-            "{needed} connections need as many local ports, and {offer} {available}; add \
-             --source-address, or {widen}"
-        ),
-    })
+        _ => String::new(),
+    };
+    Err(format!(
+        "about {needed} local ports are needed at once{why}, and {offer} {available}; add \
+         --source-address, or widen the range with `sysctl -w \
+         net.ipv4.ip_local_port_range=\"1024 65535\"`"
+    ))
 }
 
 /// Memory of the log of single requests, where it is known how many there will be.
@@ -377,24 +374,15 @@ mod tests {
         assert_eq!(ports_in("garbage"), None);
     }
 
-    fn addresses(count: u8) -> Vec<SocketAddr> {
-        (1..=count)
-            .map(|host| SocketAddr::from(([127, 0, 0, host], 0)))
-            .collect()
-    }
-
     #[test]
     fn addresses_take_turns() {
         assert_eq!(Sources::default().turns(0).next(), None);
-        let addresses = addresses(3);
+        let addresses = [1, 2, 3].map(|host| SocketAddr::from(([127, 0, 0, host], 0)));
         let sources = Sources {
-            addresses: addresses.clone(),
+            addresses: addresses.to_vec(),
             are_chosen: false,
         };
         let taken: Vec<_> = sources.turns(1).take(4).collect();
-        let [first, second, third] = addresses[..] else {
-            panic!("three");
-        };
-        assert_eq!(taken, [second, third, first, second]);
+        assert_eq!(taken, [1, 2, 0, 1].map(|index| addresses[index]));
     }
 }

@@ -399,21 +399,23 @@ const ZERO_MASK: websocket::MaskKey = [0; 4];
 
 /// What to type where a server refuses an upgrade, if that can be told.
 fn advice(reason: &websocket::ClientError) -> &'static str {
-    let (status, location) = match reason {
-        websocket::ClientError::Handshake(websocket::HandshakeError::NotHttp(
-            ReplyError::TlsAlert,
-        )) => return "; use wss:// in place of ws://",
-        websocket::ClientError::Handshake(websocket::HandshakeError::Refused {
-            status,
-            location,
-        }) => (status, location),
-        _ => return "",
+    use websocket::HandshakeError::{NotHttp, Refused};
+    let websocket::ClientError::Handshake(reason) = reason else {
+        return "";
     };
-    match status {
-        300..=399 if location.is_some() => "; redirects are not followed: give that URL",
-        400 => "; where the server speaks TLS, use wss:// in place of ws://",
-        401 => "; give credentials with -u USER:PASSWORD, or with -H",
-        403 => "; a server that asks where a page is from wants -H 'Origin: https://HOST'",
+    match reason {
+        NotHttp(ReplyError::TlsAlert) => "; use wss:// in place of ws://",
+        Refused {
+            status: 300..=399,
+            location: Some(_),
+        } => "; redirects are not followed: give that URL",
+        Refused { status: 400, .. } => {
+            "; where the server speaks TLS, use wss:// in place of ws://"
+        }
+        Refused { status: 401, .. } => "; give credentials with -u USER:PASSWORD, or with -H",
+        Refused { status: 403, .. } => {
+            "; a server that asks where a page is from wants -H 'Origin: https://HOST'"
+        }
         _ => "",
     }
 }

@@ -98,11 +98,6 @@ impl Prepared {
         self.workers.end - self.workers.start
     }
 
-    /// Whether these are all workers of the plan.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.worker_count() == self.plan.workers.count.get()
-    }
-
     /// What was prepared, for a round with this load.
     pub(crate) fn of_round(&self, load: &Load) -> Arc<Self> {
         let mut prepared = self.clone();

@@ -359,7 +359,8 @@ impl Prepared {
     /// processes have the rest of the plan, the amounts of the whole plan are given, too.
     pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
         let plan = self.plan.without_secrets();
-        let part_of = (!self.is_whole()).then(|| plan.amounts());
+        let is_part = self.worker_count() != plan.workers.count.get();
+        let part_of = is_part.then(|| plan.amounts());
         (plan.part(self.workers.clone()).unwrap_or(plan), part_of)
     }
 

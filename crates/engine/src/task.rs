@@ -194,12 +194,14 @@ impl Prepared {
         let plan = &self.plan;
         let (all, workers) = (plan.load.connections.get(), plan.workers.count.get());
         let connections = share(all, workers, worker);
+        let possible = self.negotiated.protocol.depth.units_per_connection_max;
+        let wanted = plan.requests_per_connection();
         Task {
             prepared: Arc::clone(self),
             worker,
             connections,
             depth: self.negotiated.depth,
-            requests_per_connection: self.requests_per_connection(),
+            requests_per_connection: wanted.map_or(possible, |count| count.min(possible)),
             gather_ns: self.gather_ns(connections),
             timeout_ns: plan.limits.timeout_ns,
             budget,
@@ -281,17 +283,10 @@ impl Prepared {
             let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
             let of_workers = self.workers.clone().map(of_worker);
             let of_workers: Option<Vec<u64>> = of_workers.collect();
-            return of_workers.map(|requests| Budgets::of_each(&requests));
+            return of_workers.map(|requests| Budgets::new(&requests, 1));
         }
-        let workers = self.workers.len() as u32;
         let requests = self.plan.requests_of(self.workers.clone());
-        requests.map(|requests| Budgets::common(requests, workers))
-    }
-
-    fn requests_per_connection(&self) -> u64 {
-        let possible = self.negotiated.protocol.depth.units_per_connection_max;
-        let wanted = self.plan.requests_per_connection();
-        wanted.map_or(possible, |count| count.min(possible))
+        requests.map(|requests| Budgets::new(&[requests], self.worker_count()))
     }
 
     fn gather_ns(&self, connections: u32) -> u64 {

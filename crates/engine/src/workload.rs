@@ -4,12 +4,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use brunt_io::backend::{ClientBackend, PayloadId, Slot};
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::tcp_info::TcpInfo;
 use brunt_load::Streams as StreamOptions;
 use brunt_record::{FailureKind, StreamAccount, StreamReading, StreamRecord, Window};
 
 use crate::observer::StreamsSoFar;
+use crate::protocol::PayloadPart;
 
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
@@ -22,14 +23,7 @@ pub(crate) enum Carried {
     /// Nothing: the next request is to open a connection in its place.
     Attempt,
     /// Bytes without end, these next; absent where they come from the server alone.
-    Bytes(Option<Chunk>),
-}
-
-/// A payload that the backend holds, sent as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chunk {
-    pub(crate) payload: PayloadId,
-    pub(crate) bytes: u32,
+    Bytes(Option<PayloadPart>),
 }
 
 /// A workload of one worker.
@@ -140,7 +134,7 @@ struct Patience {
 pub(crate) struct Streams {
     source: Arc<[u8]>,
     /// The bytes that are sent; absent where nothing is.
-    chunk: Option<Chunk>,
+    chunk: Option<PayloadPart>,
     record: StreamRecord,
     /// The accounts of the connections that were open when counting began, by slot.
     begins: Vec<StreamAccount>,
@@ -208,9 +202,10 @@ impl Streams {
     /// Called once by each worker, before all else.
     pub(crate) fn start(&mut self, backend: &mut impl ClientBackend) {
         let bytes = &self.source;
-        self.chunk = (!bytes.is_empty()).then(|| Chunk {
+        self.chunk = (!bytes.is_empty()).then(|| PayloadPart {
             payload: backend.add_payload(Arc::clone(bytes)),
-            bytes: bytes.len() as u32,
+            start: 0,
+            end: bytes.len() as u32,
         });
         backend.keep_accounts();
     }

@@ -14,8 +14,7 @@ use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
 use super::{
-    Broken, ClientProtocol, EncodeError, Messaging, Next, OnConnections, Out, OverDatagrams,
-    OwnFrames, Scripted, Sizes, Taken,
+    Broken, ClientProtocol, EncodeError, Next, OnConnections, Optional, Out, Sizes, Taken,
 };
 use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
@@ -54,17 +53,13 @@ impl EncodedRequests {
         let timeout_ns = plan.limits.timeout_ns;
         Ok(match &plan.connection.protocol {
             ProtocolSpec::Http(_) if protocol == Protocol::HTTP2 => {
-                let requests = Http2Requests::new(plan, depth)?;
-                Self::Http2(Http2::new(Arc::new(requests), timeout_ns))
+                Self::Http2(Http2::new(Http2Requests::new(plan, depth)?, timeout_ns))
             }
-            ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => {
-                let requests = Http3Requests::new(plan, depth, side)?;
-                Self::Http3(Http3::new(Arc::new(requests), timeout_ns))
-            }
-            ProtocolSpec::Http(_) => {
-                let requests = Http1Requests::new(plan, depth)?;
-                Self::Http1(Http1::new(Arc::new(requests)))
-            }
+            ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => Self::Http3(Http3::new(
+                Http3Requests::new(plan, depth, side)?,
+                timeout_ns,
+            )),
+            ProtocolSpec::Http(_) => Self::Http1(Http1::new(Http1Requests::new(plan, depth)?)),
             ProtocolSpec::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
                 Self::Messages(Messages::new(messages))
@@ -154,7 +149,4 @@ impl ClientProtocol for Unread {
     }
 }
 
-impl OwnFrames for Unread {}
-impl Messaging for Unread {}
-impl Scripted for Unread {}
-impl OverDatagrams for Unread {}
+impl Optional for Unread {}

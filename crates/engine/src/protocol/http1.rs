@@ -17,8 +17,8 @@ use super::exchange::InOrder;
 use super::filled::{Parts, RawRequestsError, kind_of};
 use super::payload::{Copies, Payload};
 use super::{
-    Broken, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next, OnConnections, Out,
-    OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes, Taken,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, OnConnections, Optional, Out,
+    PayloadPart, ProtocolEvent, Sizes, Taken,
 };
 use crate::failure;
 
@@ -245,14 +245,11 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
+    pub(super) fn new(requests: Http1Requests) -> Self {
+        let kinds = requests.requests.iter().map(|request| request.kind);
         Self {
-            kinds: requests
-                .requests
-                .iter()
-                .map(|request| request.kind)
-                .collect(),
-            requests,
+            kinds: kinds.collect(),
+            requests: Arc::new(requests),
             payload: PayloadId(0),
             numbers: Numbers::default(),
             known: KnownHead::default(),
@@ -409,11 +406,7 @@ impl ClientProtocol for Http1 {
     }
 }
 
-impl OwnFrames for Http1 {}
-
-impl Messaging for Http1 {}
-
-impl Scripted for Http1 {
+impl Optional for Http1 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }
@@ -431,8 +424,6 @@ impl Scripted for Http1 {
         connection.requests.take(self.requests.depth)
     }
 }
-
-impl OverDatagrams for Http1 {}
 
 #[inline]
 fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {

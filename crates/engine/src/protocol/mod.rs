@@ -231,7 +231,7 @@ pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transpor
 /// `close` when it is gone and nothing is in flight on it. Over streams, what is to be sent is
 /// appended to an [`Out`] and goes out in that order; over datagrams, `transmit` is asked for it
 /// after any of these.
-pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagrams {
+pub(crate) trait ClientProtocol: Optional {
     /// Responses come in the order of the requests: what is behind a request that fails has no
     /// response either, and none can be cancelled alone.
     const IN_ORDER: bool;
@@ -323,9 +323,9 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     }
 }
 
-/// What HTTP/2, HTTP/3 and WebSocket do beside requests and responses: frames, timers and limits of
-/// the protocol itself.
-pub(crate) trait OwnFrames: OnConnections {
+/// What not every protocol does: frames and timers of its own (HTTP/2, HTTP/3, WebSocket), messages
+/// without answers and pushes, texts of scripts and bodies that are kept, and datagrams (QUIC).
+pub(crate) trait Optional: OnConnections {
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
     /// only `request` and `open` write, and not while a send is in flight. Always true over
     /// datagrams.
@@ -375,10 +375,7 @@ pub(crate) trait OwnFrames: OnConnections {
     fn waiting_bytes_max(&self) -> usize {
         0
     }
-}
 
-/// What only exchanges of messages need, over TCP and over WebSocket.
-pub(crate) trait Messaging: OnConnections {
     /// Servers may send messages that answer nothing, which look as replies do.
     const MAY_BE_PUSHED_TO: bool = false;
 
@@ -396,11 +393,8 @@ pub(crate) trait Messaging: OnConnections {
     /// Whether the request that was written last is still to be handed to the kernel: what is
     /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
     fn note_put_off(&mut self, _connection: &mut Self::Connection, _is_put_off: bool) {}
-}
 
-/// What scripts need, and reports of errors: requests that come as text, bodies that are kept.
-pub(crate) trait Scripted: OnConnections {
-    /// Which bodies are kept from now on, for [`Scripted::take_body`].
+    /// Which bodies are kept from now on, for [`Self::take_body`].
     fn want_bodies(&mut self, _wanted: BodiesWanted) {}
 
     /// Takes the body of the response that was given out last, where it was wanted.
@@ -415,10 +409,7 @@ pub(crate) trait Scripted: OnConnections {
     fn place_of_text(&mut self, _connection: &mut Self::Connection) -> u32 {
         0
     }
-}
 
-/// What only QUIC needs.
-pub(crate) trait OverDatagrams: OnConnections {
     /// Over datagrams, gives what is to be sent next on a connection on which no send is in flight,
     /// at least one byte; absent for nothing. Called again when that was taken. `spare` is an empty
     /// buffer to be taken for it.

@@ -135,7 +135,7 @@ impl WorkerTransport for Datagram {
 }
 
 /// A part of a payload that the backend holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadPart {
     pub(crate) payload: PayloadId,
     pub(crate) start: u32,

@@ -449,14 +449,4 @@ mod tests {
         });
         assert_eq!(read.count() + 1, ErrorBody::KEPT_MAX);
     }
-
-    #[test]
-    fn a_place_is_free_since_the_stamp_where_there_is_one() {
-        assert_eq!(Reception::unstamped(9).free_ns(), 9);
-        let stamped = Reception {
-            stamp_ns: Some(4),
-            received_ns: 9,
-        };
-        assert_eq!(stamped.free_ns(), 4);
-    }
 }

@@ -354,13 +354,6 @@ impl<P: ClientProtocol> Connections<P> {
         self.dialling.push(slot);
     }
 
-    /// The pause of the connection is over: it waits for its turn.
-    pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64) {
-        self.stop_awaiting_retry(slot, now_ns);
-        self.stay_down(slot);
-        self.queue(slot, now_ns);
-    }
-
     /// Queues the connections that are down for good, so that they are opened in turn.
     pub(super) fn queue_closed(&mut self) {
         for slot in self.slots() {
@@ -498,8 +491,8 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn note_shut(&mut self, slot: Slot, now_ns: u64) {
         let takes_none =
             |connection: &Connection<P>| connection.state != State::Open || connection.depth == 0;
-        if self[slot].is_shut && self.unavailable_since_ns.is_none() && self.iter().all(takes_none)
-        {
+        let is_first = self[slot].is_shut && self.unavailable_since_ns.is_none();
+        if is_first && self.connections.iter().all(takes_none) {
             self.unavailable_since_ns = Some(now_ns);
         }
     }
@@ -632,10 +625,6 @@ impl<P: ClientProtocol> Connections<P> {
 
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<P> {
         (0..self.len()).map(Slot)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Connection<P>> {
-        self.connections.iter()
     }
 
     #[inline]

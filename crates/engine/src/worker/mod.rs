@@ -26,7 +26,7 @@ use brunt_record::{Backend, Recorder, SetUp};
 use crate::backlog::Quota;
 use crate::connection::State;
 use crate::observer::Shown;
-use crate::protocol::{ClientProtocol, WorkerTransport};
+use crate::protocol::{ClientProtocol, Out, WorkerTransport};
 use crate::task::{Finished, Mode, Preparation, Task, Timeline};
 use crate::workload::{Carried, Streams, Workload};
 use accounting::{Accounting, Sampling};
@@ -141,7 +141,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             protocol.accept_texts();
             generated.begin(slots, task.depth);
             recorder.generate_requests();
-            source = Source::Generated(generated);
+            source.generated = Some(generated);
         }
         let is_attempts = workload.carried() == Carried::Attempt;
         if is_attempts {
@@ -169,7 +169,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         protocol.want_bodies(source.wanted(sampling.wanted()));
         Self {
             connections,
-            output: Output::default(),
+            output: Output {
+                slot: Slot(0),
+                out: Out::default(),
+                uncounted_bytes: 0,
+            },
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
             source,
@@ -497,16 +501,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let shown = &mut self.round.shown;
         let rest = shown.since_last(now_ns, progress, streams, response);
         shown.due_ns = u64::MAX;
-        let planned = Source::planned(self.task.plan(), self.task.worker);
-        let generated = match std::mem::replace(&mut self.source, planned) {
-            Source::Planned(_) => None,
-            Source::Generated(mut generated) => {
-                let (used, names) = generated.end();
-                self.recorder().record().generator = Some(used);
-                self.recorder().name_requests(names);
-                Some(generated)
-            }
-        };
+        let mut generated = self.source.generated.take();
+        if let Some(generated) = &mut generated {
+            let (used, names) = generated.end();
+            self.recorder().record().generator = Some(used);
+            self.recorder().name_requests(names);
+        }
         let unexpected = self.protocol.take_unexpected();
         self.recorder().record().unexpected = unexpected;
         let spent = Recorder::new(self.task.worker, 0, 0);

@@ -5,26 +5,16 @@ use brunt_io::backend::{AT_ONCE_BYTES_MAX, ClientBackend, Slot};
 use super::Worker;
 use crate::connection::Connection;
 use crate::protocol::{ClientProtocol, Out, PayloadPart, WorkerTransport};
-use crate::workload::{Chunk, Workload};
+use crate::workload::Workload;
 
 /// What was written and not yet handed over.
 #[derive(Debug)]
 pub(super) struct Output {
     /// On which connection.
-    slot: Slot,
+    pub(super) slot: Slot,
     pub(super) out: Out,
     /// Bytes that were handed over and are in no count yet.
     pub(super) uncounted_bytes: u64,
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self {
-            slot: Slot(0),
-            out: Out::default(),
-            uncounted_bytes: 0,
-        }
-    }
 }
 
 impl Output {
@@ -141,20 +131,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     /// Sends the next part of a stream, a whole payload, on a connection that takes it.
-    pub(super) fn send_bytes(&mut self, slot: Slot, chunk: Option<Chunk>, now_ns: u64) {
+    pub(super) fn send_bytes(&mut self, slot: Slot, chunk: Option<PayloadPart>, now_ns: u64) {
         let connection = &mut self.connections[slot];
         connection.is_used = true;
-        let Some(Chunk { payload, bytes }) = chunk else {
-            return;
-        };
-        connection.sending = true;
-        self.recorder().tally(now_ns).bytes_sent += u64::from(bytes);
-        let part = PayloadPart {
-            payload,
-            start: 0,
-            end: bytes,
-        };
-        if let Some(outgoing) = P::Transport::shared(part) {
+        if let Some(part) = chunk
+            && let Some(outgoing) = P::Transport::shared(part)
+        {
+            connection.sending = true;
+            self.recorder().tally(now_ns).bytes_sent += u64::from(part.end);
             self.backend.send(slot, outgoing);
         }
     }

@@ -7,7 +7,6 @@ use brunt_record::{RequestTiming, Skip};
 use super::Worker;
 use super::opening::IDLE_NS;
 use super::pacing::Model;
-use super::source::Source;
 use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
@@ -322,9 +321,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.pacing.backlog.stop();
             return;
         }
-        let (count, sent_ns) = match &self.source {
-            Source::Planned(_) => (most, now_ns),
-            Source::Generated(_) => self.make_requests(slot, most, now_ns),
+        let (count, sent_ns) = if self.source.is_generated() {
+            self.make_requests(slot, most, now_ns)
+        } else {
+            (most, now_ns)
         };
         if count > 0 {
             self.connections.lag(slot, sent_ns, due_ns);
@@ -390,36 +390,34 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.write_to(slot);
         let (connection, places, recorder) = self.connections.start_requests(slot, count);
         let (protocol, out) = (&mut self.protocol, &mut self.output.out);
-        match &mut self.source {
-            Source::Planned(requests) => {
-                for behind in (0..count).rev() {
-                    let request = requests.next_id(sent + u64::from(count - 1 - behind));
-                    let next = Next {
-                        request,
-                        behind,
-                        closes,
-                        now_ns: timing.sent_ns,
-                    };
-                    let place = protocol.request(&mut connection.protocol, next, out);
-                    let timing = RequestTiming {
-                        request: request.0,
-                        ..timing
-                    };
-                    places[place as usize] = timing;
-                    recorder.sent_by_name(timing);
-                    if let Some(sends) = connection.sends() {
-                        sends.written(place, free_ns);
-                    }
-                }
+        if let Some(generated) = self.source.generated_mut() {
+            let connection = (&mut connection.protocol, places);
+            generated.write_to((slot, timing), count, connection, (protocol, out));
+            for &name in &generated.written {
+                recorder.sent_by_name(RequestTiming {
+                    request: name,
+                    ..timing
+                });
             }
-            Source::Generated(generated) => {
-                let connection = (&mut connection.protocol, places);
-                generated.write_to((slot, timing), count, connection, (protocol, out));
-                for &name in &generated.written {
-                    recorder.sent_by_name(RequestTiming {
-                        request: name,
-                        ..timing
-                    });
+        } else {
+            for behind in (0..count).rev() {
+                let number = sent + u64::from(count - 1 - behind);
+                let request = self.source.planned.next_id(number);
+                let next = Next {
+                    request,
+                    behind,
+                    closes,
+                    now_ns: timing.sent_ns,
+                };
+                let place = protocol.request(&mut connection.protocol, next, out);
+                let timing = RequestTiming {
+                    request: request.0,
+                    ..timing
+                };
+                places[place as usize] = timing;
+                recorder.sent_by_name(timing);
+                if let Some(sends) = connection.sends() {
+                    sends.written(place, free_ns);
                 }
             }
         }

@@ -206,7 +206,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             State::Down { .. } if !self.is_wanted(slot, now_ns) => self.connections.stay_down(slot),
             State::Down { .. } => {
-                self.connections.queue_retry(slot, now_ns);
+                // It waits for its turn.
+                self.connections.stop_awaiting_retry(slot, now_ns);
+                self.connections.stay_down(slot);
+                self.connections.queue(slot, now_ns);
             }
             State::Connecting | State::Attempting => {
                 let kind = if now_ns < limit_ns {
