@@ -13,7 +13,7 @@ use brunt_io::tls_config::remedy;
 use brunt_io::virtual_machine::VirtualMachine;
 use brunt_load::{Plan, ProtocolSpec, WebSocketExchange};
 use brunt_proto::http1::ReplyError;
-use brunt_proto::http2::{Client, KnownHead, Progress};
+use brunt_proto::http2::{Client, ConnectionError, KnownHead, Progress};
 use brunt_proto::tls::{self, ClientSide, TlsError, Version};
 use brunt_proto::{Limits, websocket};
 use brunt_record::{NegotiatedTls as DescribedTls, Protocol};
@@ -330,11 +330,11 @@ impl Negotiation<'_> {
         loop {
             self.exchange(&mut frames, &mut received)
                 .map_err(|error| match error {
-                    LinkError::Lost(_) | LinkError::Timeout if !is_tls && !answer.is_empty() => {
-                        self.not_http2(is_tls, &answer, "it sends something else")
-                    }
                     LinkError::Lost(_) if !is_tls => {
                         self.not_http2(is_tls, &answer, "it closes the connection")
+                    }
+                    LinkError::Timeout if !is_tls && answer.starts_with(TLS_ALERT) => {
+                        self.not_http2(is_tls, &answer, "it sends an alert")
                     }
                     // It refuses the client: see `listen_for_refusal`.
                     LinkError::Tls(_) => self.failed(TLS, error),
@@ -347,8 +347,12 @@ impl Negotiation<'_> {
                 let now_ns = clock::now_ns();
                 let outcome =
                     client.receive(rest, now_ns, requests, &limits, &mut known, &mut frames);
-                let Progress { consumed, event } = outcome
-                    .map_err(|reason| self.not_http2(is_tls, &answer, &reason.to_string()))?;
+                let Progress { consumed, event } = outcome.map_err(|reason| match reason {
+                    ConnectionError::NotHttp2 => {
+                        self.not_http2(is_tls, &answer, "it sends something else")
+                    }
+                    reason => self.not_http2(is_tls, &answer, &reason.to_string()),
+                })?;
                 if client.is_ready() {
                     let allowed = client.peer_streams_max().unwrap_or(u32::MAX);
                     return match allowed {
