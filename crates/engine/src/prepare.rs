@@ -175,7 +175,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             ..plan.clone()
         };
         if is_arranged(&plan) || is_over_datagrams(&plan) {
-            first_address(&plan)
+            peers(&plan).map(|mut peers| peers.swap_remove(0))
         } else {
             reach(&plan).map(|(peer, _, _)| peer)
         }
@@ -349,7 +349,7 @@ fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError
     negotiate::refuse_pipeline(plan, plan.connection.protocol.in_clear_text())?;
     let side = tls_config::for_target(plan)?;
     if is_arranged(plan) {
-        return Ok((first_address(plan)?, Negotiated::unasked(plan)?));
+        return Ok((peers(plan)?.swap_remove(0), Negotiated::unasked(plan)?));
     }
     if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
         return first_of(plan, |peer| {
@@ -366,14 +366,10 @@ fn first_of<T>(
     plan: &Plan,
     attempt: impl Fn(Peer) -> Result<T, PrepareError>,
 ) -> Result<T, PrepareError> {
-    let mut failure = no_address(plan);
-    for peer in peers(plan)? {
-        match attempt(peer) {
-            Ok(outcome) => return Ok(outcome),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+    let mut peers = peers(plan)?;
+    let last = peers.swap_remove(peers.len() - 1);
+    let outcome = peers.into_iter().find_map(|peer| attempt(peer).ok());
+    outcome.map_or_else(|| attempt(last), Ok)
 }
 
 /// Whether the plan speaks over datagrams.
@@ -411,35 +407,26 @@ fn is_arranged(plan: &Plan) -> bool {
     plan.one_way().is_some_and(|streams| streams.is_arranged)
 }
 
-fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
-    peers(plan)?
-        .into_iter()
-        .next()
-        .ok_or_else(|| no_address(plan))
-}
-
-/// The addresses of the target, for what carries the protocol.
+/// The addresses of the target, at least one, for what carries the protocol.
 fn peers(plan: &Plan) -> Result<Vec<Peer>, PrepareError> {
     if let Some(path) = &plan.target.unix_socket {
         return Ok(vec![Peer::Unix(path.clone())]);
     }
     let host = &plan.target.host;
-    let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
-    let addresses = addresses.map_err(|reason| PrepareError::Resolve {
+    let unresolved = |reason| PrepareError::Resolve {
         host: host.clone(),
         reason,
-    })?;
+    };
+    let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
     let peer = if is_over_datagrams(plan) {
         Peer::Udp
     } else {
         Peer::Tcp
     };
-    Ok(addresses.map(peer).collect())
-}
-
-fn no_address(plan: &Plan) -> PrepareError {
-    PrepareError::Resolve {
-        host: plan.target.host.clone(),
-        reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
+    let peers: Vec<Peer> = addresses.map_err(unresolved)?.map(peer).collect();
+    if peers.is_empty() {
+        let reason = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        return Err(unresolved(reason));
     }
+    Ok(peers)
 }

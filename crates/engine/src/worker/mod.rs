@@ -37,18 +37,6 @@ use pacing::{Model, Pacing};
 use source::Source;
 use wake_ups::WakeUps;
 
-/// What one round has beside its record.
-#[derive(Debug)]
-struct Round {
-    shown: Shown,
-    /// Connections on which something was in flight when the round was over, in order.
-    left_behind: Vec<Slot>,
-    /// The window has begun.
-    has_begun: bool,
-    /// Of the backend, before the round.
-    stamps_clamped_before: u64,
-}
-
 /// One worker: the owner of everything that its thread touches.
 pub(crate) struct Worker<B, P: ClientProtocol, W> {
     backend: B,
@@ -64,7 +52,12 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     sampling: Sampling,
     timeline: Timeline,
     wake_ups: WakeUps,
-    round: Round,
+    shown: Shown,
+    /// Connections on which something was in flight when the round was over, in order.
+    left_behind: Vec<Slot>,
+    window_has_begun: bool,
+    /// Of the backend, before the round.
+    stamps_clamped_before: u64,
 }
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
@@ -94,7 +87,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         self.flush();
         let mut next = Self::with(self.backend, self.protocol, self.workload, preparation);
-        let left_behind = &self.round.left_behind;
+        let left_behind = &self.left_behind;
         for slot in next.connections.keep(self.connections, left_behind, now_ns) {
             next.backend.reset(slot);
         }
@@ -181,12 +174,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             sampling,
             timeline: Timeline::new(),
             wake_ups: WakeUps::new(spinner, prepared.spin()),
-            round: Round {
-                shown,
-                left_behind: Vec::new(),
-                has_begun: false,
-                stamps_clamped_before: backend.stamps_clamped(),
-            },
+            shown,
+            left_behind: Vec::new(),
+            window_has_begun: false,
+            stamps_clamped_before: backend.stamps_clamped(),
             backend,
             protocol,
             workload,
@@ -327,8 +318,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.timeline.has_begun(now_ns) {
             return true;
         }
-        if !self.round.has_begun {
-            self.round.has_begun = true;
+        if !self.window_has_begun {
+            self.window_has_begun = true;
             self.wake_ups.begin_window(now_ns);
             let lacking = self.connections.lacking;
             self.recorder().record().live.unopened_at_start = Some(lacking);
@@ -469,13 +460,13 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.connections.stop_blocking(slot, now_ns);
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
                 self.recorder().censored(timing, now_ns, discarded_bytes);
-                if self.round.left_behind.last() != Some(&slot) {
-                    self.round.left_behind.push(slot);
+                if self.left_behind.last() != Some(&slot) {
+                    self.left_behind.push(slot);
                 }
             }
             let has_rest = self.settle_rest(slot, now_ns, P::end_round);
-            if has_rest && self.round.left_behind.last() != Some(&slot) {
-                self.round.left_behind.push(slot);
+            if has_rest && self.left_behind.last() != Some(&slot) {
+                self.left_behind.push(slot);
             }
         }
         self.give_up_waiting(now_ns);
@@ -488,7 +479,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let record = self.connections.accounting.recorder.record();
         record.kernel = kernel;
         record.streams = self.workload.streams().map(Streams::end_round);
-        record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
+        record.stamps_clamped += stamps_clamped - self.stamps_clamped_before;
         record.spun_ns = self.wake_ups.spinner.spun_ns();
         record.edges.drained.set(now_ns);
     }
@@ -498,7 +489,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         let (progress, streams) = (self.progress(), self.streams_so_far());
         let response = self.connections.accounting.recorder.response();
-        let shown = &mut self.round.shown;
+        let shown = &mut self.shown;
         let rest = shown.since_last(now_ns, progress, streams, response);
         shown.due_ns = u64::MAX;
         let mut generated = self.source.generated.take();
@@ -538,7 +529,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         for slot in self.connections.slots() {
             // On others, something may still come that belongs to a round that is over.
-            let is_left_behind = self.round.left_behind.binary_search(&slot).is_ok();
+            let is_left_behind = self.left_behind.binary_search(&slot).is_ok();
             match self.connections[slot].state {
                 State::Open if slot.0 >= first || is_left_behind => self.part(slot, now_ns),
                 // Its server has not come to know it.

@@ -65,10 +65,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.repeats.is_empty() {
             self.see_to_repeats(now_ns);
         }
-        if now_ns >= self.round.shown.due_ns {
+        if now_ns >= self.shown.due_ns {
             let (progress, streams) = (self.progress(), self.streams_so_far());
             let response = self.connections.accounting.recorder.response();
-            self.round.shown.show(now_ns, progress, streams, response);
+            self.shown.show(now_ns, progress, streams, response);
         }
         Ok(())
     }
