@@ -26,7 +26,8 @@ pub(crate) struct Backlog {
     origin_ns: u64,
     /// The next to come; `u64::MAX` when there is none, or none yet.
     pub(crate) next_ns: u64,
-    waiting: VecDeque<Arrival>,
+    /// Oldest first.
+    pub(crate) waiting: VecDeque<Arrival>,
     waiting_max: usize,
 }
 
@@ -97,11 +98,6 @@ impl Backlog {
         has_room
     }
 
-    /// The one that has waited longest.
-    pub(crate) fn front(&self) -> Option<Arrival> {
-        self.waiting.front().copied()
-    }
-
     /// A connection has had room for `places` requests since `free_ns`, unnoticed. If that was
     /// before the one that has waited longest came due, those that wait could have been sent on
     /// it, in each place one after the other, each taking `service_ns`.
@@ -120,16 +116,6 @@ impl Backlog {
                 arrival.possible_ns = Some(arrival.due_ns.max(place_ns));
             }
         }
-    }
-
-    /// Takes it.
-    pub(crate) fn pop(&mut self) -> Option<Arrival> {
-        self.waiting.pop_front()
-    }
-
-    /// How many wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     fn advance(&mut self) {
@@ -186,15 +172,10 @@ impl Budget {
 pub(crate) struct Budgets(Vec<Arc<Budget>>);
 
 impl Budgets {
-    /// One for all of so many workers.
-    pub(crate) fn common(requests: u64, workers: u32) -> Self {
-        Self(vec![Arc::new(Budget::new(requests, workers))])
-    }
-
-    /// A budget of its own for each worker, with these numbers of requests.
-    pub(crate) fn of_each(requests: &[u64]) -> Self {
-        let own = |&requests: &u64| Arc::new(Budget::new(requests, 1));
-        Self(requests.iter().map(own).collect())
+    /// Budgets of so many requests each, which so many workers share.
+    pub(crate) fn new(requests: &[u64], workers: u32) -> Self {
+        let budget = |&requests: &u64| Arc::new(Budget::new(requests, workers));
+        Self(requests.iter().map(budget).collect())
     }
 
     /// The budget of the worker at `place` among the workers of the process.
@@ -308,9 +289,8 @@ mod tests {
             }));
         }
         backlog.was_free(free_ns, places, service_ns);
-        std::iter::from_fn(|| backlog.pop())
-            .map(|arrival| arrival.possible_ns)
-            .collect()
+        let waiting = backlog.waiting.iter();
+        waiting.map(|arrival| arrival.possible_ns).collect()
     }
 
     #[test]
@@ -343,10 +323,10 @@ mod tests {
 
     #[test]
     fn workers_have_one_budget_or_their_own() {
-        let common = Budgets::common(5, 2);
+        let common = Budgets::new(&[5], 2);
         assert_eq!(common.of(1).map(|budget| budget.left()), Some(5));
         assert_eq!(common.left(), 5);
-        let own = Budgets::of_each(&[3, 2]);
+        let own = Budgets::new(&[3, 2], 1);
         assert_eq!(own.of(0).map(|budget| budget.draw()), Some(1));
         assert_eq!(own.of(1).map(|budget| budget.left()), Some(2));
         assert!(own.of(2).is_none());

@@ -62,14 +62,10 @@ pub(crate) fn of_socket(errno: i32) -> FailureKind {
 pub(crate) fn for_generators(kind: FailureKind) -> RequestFailure {
     match kind {
         FailureKind::TimedOut => RequestFailure::TimedOut,
-        FailureKind::Reset
-        | FailureKind::ClosedBeforeReply
-        | FailureKind::TruncatedHead
-        | FailureKind::TruncatedBody
-        | FailureKind::TruncatedReply
-        | FailureKind::Unanswered
-        | FailureKind::TlsBroken
-        | FailureKind::SocketError => RequestFailure::ConnectionLost,
+        FailureKind::Unanswered | FailureKind::TlsBroken | FailureKind::SocketError => {
+            RequestFailure::ConnectionLost
+        }
+        kind if kind.is_cut() => RequestFailure::ConnectionLost,
         _ => RequestFailure::Unreadable,
     }
 }
@@ -113,20 +109,13 @@ pub(crate) fn of_websocket(error: &ClientError) -> FailureKind {
 
 /// The kind of a message that was not answered before a server of WebSocket closed.
 pub(crate) fn of_close(code: Option<CloseCode>) -> FailureKind {
-    match code.map(CloseCode::number) {
-        None => FailureKind::CloseWithoutCode,
-        Some(1000) => FailureKind::CloseNormal,
-        Some(1001) => FailureKind::CloseGoingAway,
-        Some(1002) => FailureKind::CloseProtocolError,
-        Some(1003) => FailureKind::CloseUnsupportedData,
-        Some(1007) => FailureKind::CloseInvalidText,
-        Some(1008) => FailureKind::ClosePolicy,
-        Some(1009) => FailureKind::CloseTooBig,
-        Some(1011) => FailureKind::CloseServerError,
-        Some(1012) => FailureKind::CloseRestart,
-        Some(1013) => FailureKind::CloseTryLater,
-        Some(_) => FailureKind::CloseOtherCode,
-    }
+    let Some(code) = code else {
+        return FailureKind::CloseWithoutCode;
+    };
+    let words = format!("closed: {} ", code.number());
+    let mut kinds = FailureKind::ALL.iter().copied();
+    let named = kinds.find(|kind| kind.label().starts_with(&words));
+    named.unwrap_or(FailureKind::CloseOtherCode)
 }
 
 /// The kind of a stream of HTTP/2 that the server reset.
@@ -158,23 +147,13 @@ pub enum RunError {
     /// Set-up ended without a connection.
     #[error(
         "{} could be opened in set-up: {}; {}",
-        none_of(*connections),
+        none_of(set_up.asked),
         what_failed(set_up),
         remedy(set_up)
     )]
     NoConnection {
-        /// Asked for.
-        connections: u32,
         /// What failed.
         set_up: Box<SetUp>,
-    },
-    /// A worker could not be started.
-    #[error("cannot start worker {worker}: {reason}")]
-    Start {
-        /// Its number.
-        worker: u32,
-        /// The system's reason.
-        reason: io::Error,
     },
     /// The server cannot be watched as asked.
     #[error(transparent)]
@@ -185,12 +164,12 @@ pub enum RunError {
     /// The thread that reads the evidence could not be started.
     #[error("cannot start the thread that watches machine and server: {0}")]
     Observer(io::Error),
-    /// A worker's backend failed.
+    /// A worker could not be started, its backend failed, or it panicked.
     #[error("worker {worker} failed: {reason}")]
     Worker {
         /// Its number.
         worker: u32,
-        /// The system's reason.
+        /// The system's reason, as a rule.
         reason: io::Error,
     },
     /// What makes the requests ended the run before anything was measured.
@@ -214,12 +193,6 @@ pub enum RunError {
     /// What was prepared in a simulation is to be run on this machine.
     #[error("what was prepared in a simulation runs in that alone (`run_in`)")]
     OfSimulation,
-    /// A worker panicked: a bug.
-    #[error("worker {worker} panicked; this is a bug in brunt")]
-    Panic {
-        /// Its number.
-        worker: u32,
-    },
 }
 
 fn none_of(connections: u32) -> String {
@@ -253,13 +226,9 @@ fn remedy(set_up: &SetUp) -> &'static str {
         Some(FailureKind::ConnectRefused | FailureKind::ConnectUnreachable) => {
             "is the server still running, and its port open to this machine?"
         }
-        Some(FailureKind::ConnectTimedOut) | None => {
+        Some(FailureKind::ConnectTimedOut | FailureKind::HandshakeTimedOut) | None => {
             "the server does not take connections as fast as they come, or at all: use fewer (-c), \
              open them more slowly (--connection-rate), or wait longer (--connect-timeout)"
-        }
-        Some(FailureKind::HandshakeTimedOut) => {
-            "the server takes connections and does not complete handshakes: use fewer (-c), open \
-             them more slowly (--connection-rate), or wait longer (--connect-timeout)"
         }
         Some(FailureKind::ConnectNoPort) => {
             "use fewer connections (-c), or offer more local addresses (--source-address)"

@@ -66,7 +66,6 @@ struct InRound {
     /// Bytes that are kept of each content.
     body_bytes_max: u32,
     requests_time: CallTime,
-    is_quick: bool,
     delays_time: CallTime,
     responses_time: CallTime,
     truncated: u64,
@@ -108,25 +107,6 @@ struct Rest {
     written: usize,
 }
 
-/// What a connection is to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NextBatch {
-    /// Send so many requests; none where there is none for it.
-    Requests(u32),
-    /// It is to be closed.
-    Close,
-}
-
-impl NextBatch {
-    /// How many requests there are.
-    pub(crate) fn count(self) -> u32 {
-        match self {
-            Self::Requests(count) => count,
-            Self::Close => 0,
-        }
-    }
-}
-
 impl Generated {
     pub(crate) fn new(generator: Box<dyn RequestGenerator>) -> Self {
         Self {
@@ -144,10 +124,6 @@ impl Generated {
             error: None,
             round: InRound::default(),
         }
-    }
-
-    pub(crate) fn turns(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.turns)
     }
 
     /// Its worker goes on.
@@ -276,23 +252,24 @@ impl Generated {
     }
 
     /// Asks what the connection is to send, unless something of what was asked for before is left.
+    /// Gives how many requests; absent where it is to be closed.
     #[inline]
     pub(crate) fn ask(
         &mut self,
         slot: Slot,
         is_counted: bool,
         backend: &mut impl ClientBackend,
-    ) -> NextBatch {
+    ) -> Option<u32> {
         let of_slot = &mut self.round.slots[slot.0 as usize];
         if let Some(rest) = &of_slot.rest {
-            return NextBatch::Requests(rest.requests.len() as u32);
+            return Some(rest.requests.len() as u32);
         }
         if of_slot.is_parked {
-            return NextBatch::Requests(0);
+            return Some(0);
         }
         if self.is_over() {
             self.park(slot);
-            return NextBatch::Requests(0);
+            return Some(0);
         }
         let from_ns = (self.round.requests_time).begin(is_counted, || backend.now_ns());
         let asked = self.next_batch(slot);
@@ -300,9 +277,9 @@ impl Generated {
         let (tag, name) = match asked {
             Ok(Batch::Nothing) => {
                 self.park(slot);
-                return NextBatch::Requests(0);
+                return Some(0);
             }
-            Ok(Batch::Close) => return NextBatch::Close,
+            Ok(Batch::Close) => return None,
             Ok(Batch::New { tag, name }) => {
                 std::mem::swap(&mut self.text, &mut self.fresh);
                 self.payload = None;
@@ -320,16 +297,13 @@ impl Generated {
                 // What was scanned is not what `text` holds.
                 self.requests.clear();
                 self.fail(error);
-                return NextBatch::Requests(0);
+                return Some(0);
             }
         };
         let left = self.requests.len() as u32;
         let batch = match left {
             1 => ALONE,
-            _ => self.round.batches.add(OfBatch {
-                left,
-                failure: None,
-            }),
+            _ => self.round.batches.add(left),
         };
         let name = name.unwrap_or(NO_NAME);
         self.names.clear();
@@ -338,18 +312,14 @@ impl Generated {
         }
         self.names.resize(self.requests.len(), name);
         self.round.pending = Some(OfPlace { tag, name, batch });
-        NextBatch::Requests(left)
+        Some(left)
     }
 
     /// Whether what such a call takes is not worth another reading of the clock: it is known by
     /// then to be short on average.
     #[inline]
-    pub(crate) fn is_quick(&mut self) -> bool {
-        if self.round.requests_time.was_timed {
-            self.round.requests_time.was_timed = false;
-            self.round.is_quick = self.round.requests_time.is_below(QUICK_NS);
-        }
-        self.round.is_quick
+    pub(crate) fn is_quick(&self) -> bool {
+        self.round.requests_time.is_below(QUICK_NS)
     }
 
     fn park(&mut self, slot: Slot) {
@@ -392,23 +362,37 @@ impl Generated {
         (connection, places): (&mut P::Connection, &mut [RequestTiming]),
         (protocol, out): (&mut P, &mut Out),
     ) {
-        let (count, mut first) = (count as usize, None);
-        let mut take_place = |kind: RequestKind| {
-            let place = protocol.place_of_text(connection);
-            first = first.or(Some(place));
-            places[place as usize] = RequestTiming {
+        let InRound {
+            pending,
+            slots,
+            places: of_places,
+            depth,
+            ..
+        } = &mut self.round;
+        let of_slot = &mut slots[slot.0 as usize];
+        of_slot.is_delayed = false;
+        let pending = pending.take();
+        let rest = of_slot.rest.as_ref().map(|rest| rest.request);
+        let Some(request) = pending.or(rest) else {
+            return;
+        };
+        let of_places = &mut of_places[slot.0 as usize * *depth..];
+        let written = &mut self.written;
+        written.clear();
+        let mut take_place = |kind: RequestKind, name: u32| {
+            let place = protocol.place_of_text(connection) as usize;
+            places[place] = RequestTiming {
                 request: kind.number(),
                 ..timing
             };
+            of_places[place] = OfPlace { name, ..request };
+            written.push(name);
         };
-        self.written.clear();
-        let of_slot = &mut self.round.slots[slot.0 as usize];
-        of_slot.is_delayed = false;
-        let request = if let Some(request) = self.round.pending.take() {
+        let count = count as usize;
+        if pending.is_some() {
             let (now, later) = self.requests.split_at(count.min(self.requests.len()));
             for (of_text, &name) in now.iter().zip(&self.names) {
-                self.written.push(name);
-                take_place(of_text.kind);
+                take_place(of_text.kind, name);
             }
             let end = now.last().map_or(0, |last| last.range.end);
             let payload = self.payload.filter(|_| later.is_empty());
@@ -416,35 +400,18 @@ impl Generated {
             if !later.is_empty() {
                 self.keep_rest(slot, request, count);
             }
-            request
         } else if let Some(rest) = &mut of_slot.rest {
             let from = rest.written;
             for _ in 0..count {
                 if let Some((bytes, kind, name)) = rest.requests.pop() {
                     rest.written += bytes;
-                    self.written.push(name);
-                    take_place(kind);
+                    take_place(kind, name);
                 }
             }
             out.append_text(&rest.text[from..rest.written], None);
-            let request = rest.request;
             if rest.requests.is_empty() {
                 of_slot.rest = None;
             }
-            request
-        } else {
-            return;
-        };
-        // The places are taken one after the other, around a ring.
-        let of_slot = slot.0 as usize * self.round.depth;
-        let mut place = first.unwrap_or(0) as usize;
-        for &name in &self.written {
-            self.round.places[of_slot + place] = OfPlace { name, ..request };
-            place = if place + 1 == self.round.depth {
-                0
-            } else {
-                place + 1
-            };
         }
     }
 
@@ -560,17 +527,19 @@ struct OfBatch {
 }
 
 impl Batches {
-    fn add(&mut self, batch: OfBatch) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.batches[number as usize] = batch;
-                number
-            }
-            None => {
-                self.batches.push(batch);
-                self.batches.len() as u32 - 1
-            }
+    /// Gives the number of a batch of so many requests.
+    fn add(&mut self, left: u32) -> u32 {
+        let number = self.free.pop().unwrap_or(self.batches.len() as u32);
+        let batch = OfBatch {
+            left,
+            failure: None,
+        };
+        if let Some(place) = self.batches.get_mut(number as usize) {
+            *place = batch;
+        } else {
+            self.batches.push(batch);
         }
+        number
     }
 
     /// `count` requests of a batch have this outcome; how the batch ended, if no other is left.
@@ -604,8 +573,6 @@ const TIMED_EVERY: u64 = 31;
 struct CallTime {
     calls: u64,
     ns: u64,
-    /// The latest call was timed.
-    was_timed: bool,
 }
 
 impl CallTime {
@@ -628,17 +595,12 @@ impl CallTime {
     /// The call that began at `from_ns` is over.
     #[inline]
     fn end(&mut self, from_ns: Option<u64>, now_ns: impl FnOnce() -> u64) {
-        let Some(from_ns) = from_ns else {
-            return;
-        };
-        let stands_for = if self.calls <= TIMED_FIRST {
-            1
-        } else {
-            TIMED_EVERY
-        };
-        let ns = now_ns().saturating_sub(from_ns);
-        self.ns = self.ns.saturating_add(ns.saturating_mul(stands_for));
-        self.was_timed = true;
+        if let Some(from_ns) = from_ns {
+            let is_one_of_the_first = self.calls <= TIMED_FIRST;
+            let stands_for = if is_one_of_the_first { 1 } else { TIMED_EVERY };
+            let ns = now_ns().saturating_sub(from_ns);
+            self.ns = self.ns.saturating_add(ns.saturating_mul(stands_for));
+        }
     }
 }
 
@@ -657,18 +619,19 @@ pub struct GeneratorsError(String);
 /// A generator for each worker; none where requests are those of the plan.
 #[derive(Debug, Default)]
 pub(crate) struct Generators {
-    /// The generators by worker, from the first worker of this process on; absent while the worker
-    /// has its own.
-    of_workers: Vec<Option<Box<Generated>>>,
-    calls: Vec<Calls>,
+    /// By worker, from the first worker of this process on.
+    of_workers: Vec<OfWorker>,
     error: Option<GeneratorError>,
 }
 
-/// How the session sees that a worker is in a call of its generator, and ends that.
+/// The generator of a worker, and how the session sees that the worker is in a call of it, and ends
+/// that.
 #[derive(Debug)]
-struct Calls {
+struct OfWorker {
+    /// Absent while the worker has it.
+    generated: Option<Box<Generated>>,
+    /// Absent where there is none, and once it was used.
     interrupt: Option<Arc<dyn Interrupt>>,
-    was_interrupted: bool,
     /// Turns of the worker so far.
     turns: Arc<AtomicU64>,
     /// The turns as last seen, and since when they have not changed.
@@ -694,19 +657,19 @@ impl Generators {
                 protocol.name
             )));
         }
-        let mut sent = Self::default();
-        for generator in generators {
-            let interrupt = generator.interrupt();
+        let of_workers = generators.into_iter().map(|generator| {
             let generated = Box::new(Generated::new(generator));
-            sent.calls.push(Calls {
-                interrupt,
-                was_interrupted: false,
-                turns: generated.turns(),
+            OfWorker {
+                interrupt: generated.generator.interrupt(),
+                turns: Arc::clone(&generated.turns),
+                generated: Some(generated),
                 seen: (0, 0),
-            });
-            sent.of_workers.push(Some(generated));
-        }
-        Ok(sent)
+            }
+        });
+        Ok(Self {
+            of_workers: of_workers.collect(),
+            error: None,
+        })
     }
 
     /// Whether there is what the plan needs.
@@ -724,7 +687,7 @@ impl Generators {
 
     /// Takes the generator of a worker, by its place among the workers of this process.
     pub(crate) fn take(&mut self, place: usize) -> Option<Box<Generated>> {
-        self.of_workers.get_mut(place)?.take()
+        self.of_workers.get_mut(place)?.generated.take()
     }
 
     /// The round is over for the worker in this place.
@@ -736,7 +699,7 @@ impl Generators {
             self.error.get_or_insert_with(|| error.clone());
         }
         if let Some(of_worker) = self.of_workers.get_mut(place) {
-            *of_worker = Some(generated);
+            of_worker.generated = Some(generated);
         }
     }
 
@@ -754,18 +717,17 @@ impl Generators {
         is_done: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let mut left_behind = None;
-        for (place, calls) in self.calls.iter_mut().enumerate() {
-            let turns = calls.turns.load(Ordering::Relaxed);
-            if turns != calls.seen.0 || is_done(place) || now_ns < over_ns {
-                calls.seen = (turns, now_ns);
+        for (place, worker) in self.of_workers.iter_mut().enumerate() {
+            let turns = worker.turns.load(Ordering::Relaxed);
+            if turns != worker.seen.0 || is_done(place) || now_ns < over_ns {
+                worker.seen = (turns, now_ns);
                 continue;
             }
-            let held_ns = now_ns.saturating_sub(calls.seen.1);
-            if held_ns >= PATIENCE_NS && !calls.was_interrupted {
-                calls.was_interrupted = true;
-                if let Some(interrupt) = &calls.interrupt {
-                    interrupt.interrupt();
-                }
+            let held_ns = now_ns.saturating_sub(worker.seen.1);
+            if held_ns >= PATIENCE_NS
+                && let Some(interrupt) = worker.interrupt.take()
+            {
+                interrupt.interrupt();
             }
             if held_ns >= PATIENCE_NS + LEFT_BEHIND_NS {
                 left_behind = Some(place);
@@ -782,11 +744,7 @@ mod tests {
     #[test]
     fn a_batch_ends_with_the_last_of_its_requests() {
         let mut batches = Batches::default();
-        let batch = |left| OfBatch {
-            left,
-            failure: None,
-        };
-        let (first, second) = (batches.add(batch(3)), batches.add(batch(2)));
+        let (first, second) = (batches.add(3), batches.add(2));
         let (late, lost) = (RequestFailure::TimedOut, RequestFailure::ConnectionLost);
         assert_eq!(batches.end(first, 1, Some(late)), None);
         assert_eq!(batches.end(second, 2, None), Some(BatchOutcome::Answered));
@@ -794,7 +752,7 @@ mod tests {
         let failed = BatchOutcome::Failed(late);
         assert_eq!(batches.end(first, 1, None), Some(failed));
         // Their numbers are used again.
-        assert!(batches.add(batch(2)) < 2 && batches.add(batch(2)) < 2);
+        assert!(batches.add(2) < 2 && batches.add(2) < 2);
     }
 
     #[test]

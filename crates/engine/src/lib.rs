@@ -54,7 +54,7 @@ pub use brunt_proto::http1::RequestTextError;
 pub use failure::RunError;
 #[doc(hidden)]
 pub use generated::GeneratorsError;
-pub use limits::{LimitError, ports_per_address, raise_descriptor_limit};
+pub use limits::{ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
 pub use observer::{Control, Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
 

@@ -1,8 +1,9 @@
 //! The limits of this machine that a run must fit into: looked at, and raised where allowed, before
-//! anything is sent. Local addresses of connections: those that were asked for, used in turn; or
-//! towards loopback, one after the other where the ports of one would run out.
+//! anything is sent; and local addresses of connections.
 
+use std::iter::{Cycle, Skip};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::vec::IntoIter;
 
 use brunt_io::backend::Peer;
 use brunt_io::threads;
@@ -13,7 +14,6 @@ use brunt_record::{
     Backend, LimitsChecked, LoggedRequest, NameRecord, STAGES_RECORDED_MAX, counted,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use thiserror::Error;
 
 use crate::backlog::Arrival;
 use crate::negotiate::Negotiated;
@@ -46,14 +46,6 @@ const REQUEST_BYTES: u64 = 256;
 const BODIES_BYTES: u64 = 144 << 10;
 /// Addresses of 127.0.0.0/8 used at most when brunt spreads by itself.
 const LOOPBACK_SPREAD_MAX: u64 = 4_096;
-/// Addresses that there are towards loopback in any case, should connections be replaced: closed
-/// ones hold their ports for a while.
-const LOOPBACK_SPREAD_MIN: u64 = 16;
-
-/// A limit of this machine is too low for the run, as the text says with what to change.
-#[derive(Debug, Error)]
-#[error("{0}")]
-pub struct LimitError(String);
 
 /// Raises the soft limit of file descriptors as far as allowed, and gives it.
 pub fn raise_descriptor_limit() -> u64 {
@@ -67,53 +59,42 @@ pub fn raise_descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Local addresses to connect from: those asked for; towards loopback, others of 127.0.0.0/8 for
-/// when the ports of one would run out; else none, which leaves it to the kernel.
+/// Local addresses to connect from: those asked for; towards loopback, others of 127.0.0.0/8 where
+/// the ports of one would run out; else none, which leaves it to the kernel.
 pub(crate) fn sources(plan: &Plan, peer: &Peer) -> Sources {
     let (Peer::Tcp(target) | Peer::Udp(target)) = peer else {
         return Sources::default();
     };
-    if !plan.connection.source_addresses.is_empty() {
-        let addresses = plan.connection.source_addresses.iter();
-        return Sources {
-            addresses: addresses.map(|&ip| SocketAddr::new(ip, 0)).collect(),
-            spread: None,
-        };
-    }
-    let IpAddr::V4(address) = target.ip() else {
-        return Sources::default();
-    };
+    let asked = &plan.connection.source_addresses;
     // Servers beside it may be elsewhere.
-    if !address.is_loopback() || !plan.further_targets.is_empty() {
-        return Sources::default();
+    let may_spread = matches!(target.ip(), IpAddr::V4(address) if address.is_loopback())
+        && plan.further_targets.is_empty();
+    if !asked.is_empty() || !may_spread {
+        return Sources {
+            addresses: asked.iter().map(|&ip| (ip, 0).into()).collect(),
+            are_chosen: false,
+        };
     }
     // The kernel slows down when it searches the last free ports: half of them is comfortable.
     let ports = (ports_per_address() / 2).max(1);
-    let count = ports_needed(plan, address.into())
-        .div_ceil(ports)
-        .clamp(LOOPBACK_SPREAD_MIN, LOOPBACK_SPREAD_MAX) as u32;
-    let first = u32::from(Ipv4Addr::LOCALHOST);
-    let addresses = (0..count).map(|step| Ipv4Addr::from(first + step));
-    Sources {
-        addresses: addresses.map(|ip| SocketAddr::new(ip.into(), 0)).collect(),
-        spread: Some(Spread {
-            ports,
-            hold_ns: port_hold_s(address.into()) * 1_000_000_000,
-        }),
+    let count = ports_needed(plan, target.ip()).div_ceil(ports);
+    if count <= 1 {
+        return Sources::default();
     }
-}
-
-/// Most connections at once, and workers.
-fn amounts(plan: &Plan) -> (u64, u64) {
-    (
-        plan.connections_most().into(),
-        plan.workers.count.get().into(),
-    )
+    let first = u32::from(Ipv4Addr::LOCALHOST);
+    let spread = (first..).take(count.min(LOOPBACK_SPREAD_MAX) as usize);
+    Sources {
+        addresses: spread
+            .map(|bits| (Ipv4Addr::from(bits), 0).into())
+            .collect(),
+        are_chosen: true,
+    }
 }
 
 /// Descriptors that the run needs at once, those that are open already included.
 fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
-    let (connections, workers) = amounts(plan);
+    let connections = u64::from(plan.connections_most());
+    let workers = u64::from(plan.workers.count.get());
     let of_backends = match backend {
         Backend::Uring => {
             let of_worker = connections.div_ceil(workers);
@@ -125,7 +106,7 @@ fn descriptors_needed(plan: &Plan, backend: Backend, limit: u64) -> u64 {
     memory::open_descriptors() + DESCRIPTORS_BESIDE + workers * DESCRIPTORS_PER_WORKER + of_backends
 }
 
-/// Looks at descriptors, ports and memory.
+/// Looks at descriptors, ports and memory. Where there is too little, the error says what to change.
 pub(crate) fn check(
     plan: &Plan,
     negotiated: &Negotiated,
@@ -133,26 +114,24 @@ pub(crate) fn check(
     peer: &Peer,
     sources: &Sources,
     sizes: Sizes,
-) -> Result<LimitsChecked, LimitError> {
+) -> Result<LimitsChecked, String> {
     if backend == Backend::Sim {
         return Ok(LimitsChecked::default());
     }
-    let (connections, workers) = amounts(plan);
+    let connections = u64::from(plan.connections_most());
+    let workers = u64::from(plan.workers.count.get());
     let descriptors_limit = raise_descriptor_limit();
     let descriptors_needed = descriptors_needed(plan, backend, descriptors_limit);
     if descriptors_needed > descriptors_limit {
-        let remedy = match (backend, plan.workers.backend) {
-            (Backend::Uring, _) if workers > 1 => "fewer workers (-t) or connections (-c)",
-            (Backend::Epoll, BackendChoice::Epoll) => {
-                "fewer connections (-c), or --backend uring, whose connections need none"
-            }
-            // io_uring is not to be had.
-            _ => "fewer connections (-c)",
+        let remedy = match plan.workers.backend {
+            BackendChoice::Epoll => ", or --backend uring, whose connections need none",
+            BackendChoice::Auto | BackendChoice::Uring => "",
         };
-        return Err(LimitError(format!(
+        return Err(format!(
             "{descriptors_needed} file descriptors are needed and {descriptors_limit} allowed; \
-             raise the limit with `ulimit -n {descriptors_needed}`, or use {remedy}"
-        )));
+             raise the limit with `ulimit -n {descriptors_needed}`, or use fewer connections (-c) \
+             or workers (-t){remedy}"
+        ));
     }
     let ports = match peer {
         Peer::Tcp(target) | Peer::Udp(target) => Some(check_ports(plan, target.ip(), sources)?),
@@ -188,26 +167,26 @@ pub(crate) fn check(
         let of_connections = connections * (connection_bytes - served_bytes(peer)) / 2;
         let needed = workers_bytes + payload_bytes + of_connections + queue_bytes + stacks_bytes;
         if needed > space.left_bytes() {
-            return Err(LimitError(format!(
+            return Err(format!(
                 "about {} MB of address space are needed and {} MB left of the {} MB that are \
                  allowed (RLIMIT_AS); raise the limit with `ulimit -v`, use fewer workers (-t) or \
                  connections, or limit memory by a cgroup in its place",
                 needed.div_ceil(1 << 20),
                 space.left_bytes() >> 20,
                 space.limit_bytes >> 20
-            )));
+            ));
         }
     }
     let memory_available_bytes = memory::available_memory_bytes();
     if let Some(available) = memory_available_bytes
         && memory_needed_bytes > available
     {
-        return Err(LimitError(format!(
+        return Err(format!(
             "about {} MB of memory are needed and {} MB available; use fewer connections, a \
              smaller --pipeline, fewer --streams, a smaller body or a shorter list",
             memory_needed_bytes >> 20,
             available >> 20
-        )));
+        ));
     }
     Ok(LimitsChecked {
         descriptors_needed,
@@ -223,28 +202,25 @@ pub(crate) fn check(
 }
 
 /// Ports that the run needs at once, and those that there are.
-fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u64), LimitError> {
-    let addresses = sources.len() as u64;
+fn check_ports(plan: &Plan, target: IpAddr, sources: &Sources) -> Result<(u64, u64), String> {
+    let addresses = sources.addresses.len().max(1) as u64;
     let (needed, available) = (ports_needed(plan, target), ports_per_address() * addresses);
     if needed <= available {
         return Ok((needed, available));
     }
     let offer = counted(addresses, "source address offers", "source addresses offer");
-    let widen = "widen the range with `sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"`";
-    Err(LimitError(match &plan.load.model {
-        LoadModel::Sessions { schedule, .. } => format!(
-            "{:.0} connections per second hold about {needed} local ports, for a closed connection \
-             keeps its port for {} s (TIME_WAIT), and {offer} {available}; add --source-address, \
-             lower --connection-rate, {widen}, or let the kernel use ports again after 1 s with \
-             `sysctl -w net.ipv4.tcp_tw_reuse=1`",
-            schedule.rate_max(),
+    let why = match plan.load.model {
+        LoadModel::Sessions { .. } => format!(
+            ", for a closed connection keeps its port for {} s",
             port_hold_s(target)
         ),
-        _ => format!(
-            "{needed} connections need as many local ports, and {offer} {available}; add \
-             --source-address, or {widen}"
-        ),
-    }))
+        _ => String::new(),
+    };
+    Err(format!(
+        "about {needed} local ports are needed at once{why}, and {offer} {available}; add \
+         --source-address, or widen the range with `sysctl -w \
+         net.ipv4.ip_local_port_range=\"1024 65535\"`"
+    ))
 }
 
 /// Memory of the log of single requests, where it is known how many there will be.
@@ -323,10 +299,7 @@ fn port_hold_s(target: IpAddr) -> u64 {
 /// the buffer or an application sets it (which is doubled: socket(7), SO_RCVBUF); absent where
 /// `peer` may be on another machine, or the kernel does not say.
 fn server_buffer_bytes_max(peer: &Peer) -> Option<u64> {
-    let Peer::Tcp(target) = peer else {
-        return None;
-    };
-    if !target.ip().is_loopback() {
+    if !matches!(peer, Peer::Tcp(target) if target.ip().is_loopback()) {
         return None;
     }
     let last_of = |path: &str| -> Option<u64> {
@@ -357,116 +330,27 @@ fn ports_in(range: &str) -> Option<u64> {
     Some((last + 1).saturating_sub(first))
 }
 
-/// The addresses of a run.
+/// Local addresses of connections, which they take in turn. None leaves the choice to the kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
-    /// None leaves the choice to the kernel. Of those that spread, the first is the kernel's own
-    /// choice, and the others are for when its ports would run out.
-    addresses: Vec<SocketAddr>,
-    /// How connections spread over the addresses; absent: each connection takes the next address.
-    pub(crate) spread: Option<Spread>,
-}
-
-/// What one address can carry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    /// Ports that connections may comfortably have at once.
-    pub(crate) ports: u64,
-    /// How long a closed connection keeps its port, nanoseconds.
-    pub(crate) hold_ns: u64,
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Nobody asked for them.
+    pub(crate) are_chosen: bool,
 }
 
 /// The addresses as one worker takes them.
-#[derive(Debug)]
-pub(crate) struct Turns {
-    sources: Sources,
-    /// The address in use; of addresses used in turn, the connections so far.
-    index: usize,
-    /// Most addresses in use so far.
-    pub(crate) used: usize,
-    /// Connections that an address gets before the next one may be taken.
-    batch: u64,
-    /// Connections of the batch that were opened.
-    opened: u64,
-    since_ns: u64,
-    /// Where a batch takes longer, its ports are free again.
-    hold_ns: u64,
-}
+pub(crate) type Turns = Skip<Cycle<IntoIter<SocketAddr>>>;
 
 impl Sources {
-    /// How many there are, the kernel's choice included.
-    pub(crate) fn len(&self) -> usize {
-        self.addresses.len().max(1)
-    }
-
-    /// The addresses that were in use, `used` of those that spread; empty where the kernel alone
-    /// chose.
-    pub(crate) fn used(&self, used: usize) -> &[SocketAddr] {
-        match self.spread {
-            None => &self.addresses,
-            Some(_) if used <= 1 => &[],
-            Some(_) => &self.addresses[..used.min(self.addresses.len())],
-        }
-    }
-
-    /// The addresses as one of `workers` workers takes them, which holds `connections`.
-    pub(crate) fn turns(self, worker: u32, workers: u32, connections: u32) -> Turns {
-        let (ports, hold_ns) = match self.spread {
-            None => (u64::MAX, 0),
-            Some(spread) => ((spread.ports / u64::from(workers)).max(1), spread.hold_ns),
-        };
-        // Connections that are held have their ports beside those that were closed recently.
-        let (batch, hold_ns) = match ports.checked_sub(connections.into()) {
-            None | Some(0) => (ports, u64::MAX),
-            Some(batch) => (batch, hold_ns),
-        };
-        Turns {
-            index: if self.spread.is_some() {
-                0
-            } else {
-                worker as usize
-            },
-            sources: self,
-            used: 1,
-            batch,
-            opened: 0,
-            since_ns: 0,
-            hold_ns,
-        }
-    }
-}
-
-impl Turns {
-    /// The address of a connection that is opened now; absent leaves it to the kernel.
-    pub(crate) fn next(&mut self, now_ns: u64) -> Option<SocketAddr> {
-        let count = self.sources.addresses.len();
-        if count == 0 {
-            return None;
-        }
-        if self.sources.spread.is_none() {
-            let address = self.sources.addresses[self.index % count];
-            self.index = self.index.wrapping_add(1);
-            return Some(address);
-        }
-        if self.opened == self.batch {
-            if now_ns.saturating_sub(self.since_ns) < self.hold_ns {
-                self.index = (self.index + 1) % count;
-                self.used = self.used.max(self.index + 1);
-            }
-            self.opened = 0;
-        }
-        if self.opened == 0 {
-            self.since_ns = now_ns;
-        }
-        self.opened += 1;
-        (self.index > 0).then(|| self.sources.addresses[self.index])
+    /// The addresses as this worker takes them.
+    pub(crate) fn turns(&self, worker: u32) -> Turns {
+        let addresses = self.addresses.clone().into_iter();
+        addresses.cycle().skip(worker as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, VecDeque};
-
     use super::*;
 
     #[test]
@@ -490,71 +374,15 @@ mod tests {
         assert_eq!(ports_in("garbage"), None);
     }
 
-    fn addresses(count: u8) -> Vec<SocketAddr> {
-        (1..=count)
-            .map(|host| SocketAddr::from(([127, 0, 0, host], 0)))
-            .collect()
-    }
-
     #[test]
-    fn addresses_that_were_asked_for_take_turns() {
-        assert_eq!(Sources::default().turns(0, 1, 5).next(0), None);
+    fn addresses_take_turns() {
+        assert_eq!(Sources::default().turns(0).next(), None);
+        let addresses = [1, 2, 3].map(|host| SocketAddr::from(([127, 0, 0, host], 0)));
         let sources = Sources {
-            addresses: addresses(3),
-            spread: None,
+            addresses: addresses.to_vec(),
+            are_chosen: false,
         };
-        let mut turns = sources.clone().turns(1, 2, 5);
-        let taken: Vec<_> = (0..4).filter_map(|now_ns| turns.next(now_ns)).collect();
-        let all = addresses(3);
-        assert_eq!(taken, [all[1], all[2], all[0], all[1]]);
-        assert_eq!(sources.used(1), all);
-    }
-
-    #[test]
-    fn further_addresses_are_for_ports_that_would_run_out() {
-        const HOLD_NS: u64 = 1_000;
-        let spread = Spread {
-            ports: 100,
-            hold_ns: HOLD_NS,
-        };
-        let sources = Sources {
-            addresses: addresses(16),
-            spread: Some(spread),
-        };
-        // Connections held, time from one to the next, how many are opened, addresses used.
-        for (held, gap_ns, opened, used) in [
-            (10, 1, 90, 1),
-            (10, 1, 91, 2),
-            // Ninety take the time in which their ports are free again.
-            (10, 12, 10_000, 1),
-            (10, 10, 10_000, 16),
-            // All are held.
-            (100, 1_000_000, 100, 1),
-            (150, 1_000_000, 150, 2),
-            (450, 1_000_000, 450, 5),
-        ] {
-            let mut turns = sources.clone().turns(0, 1, held);
-            let mut taken = BTreeSet::new();
-            let mut busy = VecDeque::new();
-            for connection in 0..opened {
-                let now_ns = connection * gap_ns;
-                let address = turns.next(now_ns);
-                taken.insert(address);
-                busy.push_back((now_ns, address));
-                while busy.front().is_some_and(|&(since_ns, _)| {
-                    busy.len() > held as usize && now_ns - since_ns >= HOLD_NS
-                }) {
-                    busy.pop_front();
-                }
-                let same = busy.iter().filter(|&&(_, other)| other == address);
-                assert!(
-                    gap_ns * 100 < HOLD_NS || same.count() <= 100,
-                    "{held} {gap_ns}"
-                );
-            }
-            assert_eq!((turns.used, taken.len()), (used, used), "{held} {gap_ns}");
-            let named = sources.used(turns.used).len();
-            assert_eq!(named, if used == 1 { 0 } else { used }, "{held} {gap_ns}");
-        }
+        let taken: Vec<_> = sources.turns(1).take(4).collect();
+        assert_eq!(taken, [1, 2, 0, 1].map(|index| addresses[index]));
     }
 }

@@ -57,9 +57,7 @@ impl Negotiated {
         } else {
             plan.connection.protocol.in_clear_text()
         };
-        if protocol.depth.is_settled {
-            refuse_pipeline(plan, protocol)?;
-        }
+        refuse_pipeline(plan, protocol)?;
         Ok(Self {
             protocol,
             note: None,
@@ -114,13 +112,13 @@ pub(crate) fn negotiate(
     link: Link,
     deadline: Deadline,
 ) -> Result<Negotiated, NegotiateError> {
-    let negotiation = Negotiation {
+    Negotiation {
         plan,
         link,
         deadline,
         refusal_ns: REFUSAL_NS,
-    };
-    negotiation.run(side)
+    }
+    .run(side)
 }
 
 /// A negotiation with the server, on one connection.
@@ -148,37 +146,21 @@ impl Negotiation<'_> {
             }
             None => (spec.in_clear_text(), None),
         };
+        refuse_pipeline(plan, protocol)?;
         let asked = plan.depth_over(protocol);
-        let allowed = match spec {
+        let mut depth = asked;
+        match spec {
             _ if protocol.depth.is_settled => {
-                refuse_pipeline(plan, protocol)?;
-                Some(self.exchange_settings(tls.is_some())?)
+                depth = asked.min(self.exchange_settings(tls.is_some())?);
             }
-            ProtocolSpec::WebSocket(exchange) => {
-                self.upgrade(exchange)?;
-                None
+            ProtocolSpec::WebSocket(exchange) => self.upgrade(exchange)?,
+            _ => self.listen_for_refusal(tls.as_ref())?,
+        }
+        let note = match spec.preferred().alpn {
+            Some(name) if tls.is_some() && protocol != spec.preferred() => {
+                Some(format!("the server's ALPN offers no {name}"))
             }
-            _ => {
-                self.listen_for_refusal(tls.as_ref())?;
-                None
-            }
-        };
-        let depth = asked.min(allowed.unwrap_or(u32::MAX));
-        let refused = spec.preferred().alpn.filter(|_| {
-            // It was offered, and not chosen.
-            tls.is_some() && protocol != spec.preferred()
-        });
-        let note = match refused {
-            Some(name) => Some(
-                match (plan.traffic.streams.get(), plan.traffic.pipeline.get()) {
-                    (2.., 1) => {
-                        let instead = "one request at a time per connection";
-                        format!("the server's ALPN offers no {name}; {instead}")
-                    }
-                    _ => format!("the server's ALPN offers no {name}"),
-                },
-            ),
-            None => allowed_note(protocol, depth, asked),
+            _ => allowed_note(protocol, depth, asked),
         };
         Ok(Negotiated {
             protocol,
@@ -202,7 +184,7 @@ impl Negotiation<'_> {
             .chosen(session.alpn.as_deref());
         let protocol = chosen.ok_or_else(|| {
             let preferred = self.plan.connection.protocol.preferred();
-            not_offered(self.server(), preferred, "it chose none")
+            not_offered(self.server(), preferred)
         })?;
         let tls = NegotiatedTls {
             client: TlsClient {
@@ -261,8 +243,7 @@ impl Negotiation<'_> {
                 let protocols = self.plan.connection.protocol.protocols();
                 return match (reason, protocols) {
                     (TlsError::NoCommonProtocol, [only]) if only.version_option.is_some() => {
-                        let refused = format!("it refuses {}", only.alpn.unwrap_or_default());
-                        not_offered(server, *only, &refused)
+                        not_offered(server, *only)
                     }
                     (reason, _) => no_session(server, &reason),
                 };
@@ -282,6 +263,7 @@ impl Negotiation<'_> {
 pub(crate) fn refuse_pipeline(plan: &Plan, protocol: Protocol) -> Result<(), NegotiateError> {
     match (plan.traffic.pipeline.get(), plan.traffic.streams.get()) {
         (1, _) | (_, 2..) => Ok(()),
+        _ if !protocol.depth.is_settled => Ok(()),
         (depth, _) => Err(NegotiateError(format!(
             "--pipeline is for HTTP/1.1, and {} is spoken with {}; use {} {depth}, or --http1 with \
              --pipeline {depth}",
@@ -318,18 +300,12 @@ fn no_session(server: &str, reason: &TlsError) -> NegotiateError {
     ))
 }
 
-/// A version of HTTP was asked for, and the server does not have it. `refused` is how it says so
-/// in ALPN.
-fn not_offered(server: &str, protocol: Protocol, refused: &str) -> NegotiateError {
+/// A version of HTTP was asked for, and the server does not have it.
+fn not_offered(server: &str, protocol: Protocol) -> NegotiateError {
     let (name, option) = (protocol.name, protocol.version_option.unwrap_or_default());
-    NegotiateError(if protocol.needs_alpn && protocol.alpn.is_some() {
-        format!(
-            "{server} does not offer {name} (ALPN: {refused}); leave out {option}, and HTTP/1.1 is \
-             spoken"
-        )
-    } else {
-        format!("{server} does not offer {name} (ALPN); leave out {option}")
-    })
+    NegotiateError(format!(
+        "{server} does not offer {name} (ALPN); leave out {option}"
+    ))
 }
 
 /// The step that is HTTP/2's own (RFC 9113 section 3.4).
@@ -353,7 +329,17 @@ impl Negotiation<'_> {
         client.open(&mut frames);
         loop {
             self.exchange(&mut frames, &mut received)
-                .map_err(|error| self.no_settings(is_tls, &answer, error))?;
+                .map_err(|error| match error {
+                    LinkError::Lost(_) if !is_tls => {
+                        self.not_http2(is_tls, &answer, "it closes the connection")
+                    }
+                    LinkError::Timeout if !is_tls && answer.starts_with(TLS_ALERT) => {
+                        self.not_http2(is_tls, &answer, "it sends an alert")
+                    }
+                    // It refuses the client: see `listen_for_refusal`.
+                    LinkError::Tls(_) => self.failed(TLS, error),
+                    _ => self.failed(SETTINGS, error),
+                })?;
             let room = ANSWER_BYTES_MAX - answer.len();
             answer.extend_from_slice(&received[..received.len().min(room)]);
             let mut rest = &received[..];
@@ -361,8 +347,12 @@ impl Negotiation<'_> {
                 let now_ns = clock::now_ns();
                 let outcome =
                     client.receive(rest, now_ns, requests, &limits, &mut known, &mut frames);
-                let Progress { consumed, event } =
-                    outcome.map_err(|error| self.other_than_http2(is_tls, &answer, error))?;
+                let Progress { consumed, event } = outcome.map_err(|reason| match reason {
+                    ConnectionError::NotHttp2 => {
+                        self.not_http2(is_tls, &answer, "it sends something else")
+                    }
+                    reason => self.not_http2(is_tls, &answer, &reason.to_string()),
+                })?;
                 if client.is_ready() {
                     let allowed = client.peer_streams_max().unwrap_or(u32::MAX);
                     return match allowed {
@@ -382,57 +372,25 @@ impl Negotiation<'_> {
         }
     }
 
-    /// The connection ended, or the time was up, before the server's SETTINGS came.
-    fn no_settings(&self, is_tls: bool, answer: &[u8], error: LinkError) -> NegotiateError {
-        let is_known = answer.starts_with(TLS_ALERT) || answer.starts_with(HTTP1);
-        match error {
-            LinkError::Lost(_) if !is_tls => {
-                self.not_in_clear_text(answer, "it closes the connection")
-            }
-            _ if !is_tls && is_known => self.not_in_clear_text(answer, ""),
-            // It refuses the client: see `listen_for_refusal`.
-            LinkError::Tls(_) => self.failed(TLS, error),
-            _ => self.failed(SETTINGS, error),
-        }
-    }
-
-    /// The server's first frames are none.
-    fn other_than_http2(
-        &self,
-        is_tls: bool,
-        answer: &[u8],
-        reason: ConnectionError,
-    ) -> NegotiateError {
-        if is_tls {
-            return NegotiateError(format!(
-                "{} chose HTTP/2 and sends something else ({reason}); use --http1",
-                self.server()
-            ));
-        }
-        match reason {
-            ConnectionError::NotHttp2 => self.not_in_clear_text(answer, "it sends something else"),
-            reason => self.not_in_clear_text(answer, &reason.to_string()),
-        }
-    }
-
-    /// The server does not answer HTTP/2 in clear text: what it does `instead`, where its answer
-    /// does not tell.
-    fn not_in_clear_text(&self, answer: &[u8], instead: &str) -> NegotiateError {
+    /// The server does something else than to answer in HTTP/2: that its `answer` tells, or
+    /// `instead`.
+    fn not_http2(&self, is_tls: bool, answer: &[u8], instead: &str) -> NegotiateError {
         let server = self.server();
-        if answer.starts_with(TLS_ALERT) {
-            return NegotiateError(format!(
-                "{server} speaks TLS; use https:// in place of http://"
-            ));
-        }
         let instead = if answer.starts_with(HTTP1) {
             "it answers in HTTP/1.1"
         } else {
             instead
         };
-        NegotiateError(format!(
-            "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or use \
-             https://"
-        ))
+        NegotiateError(if is_tls {
+            format!("{server} chose HTTP/2 and does not speak it ({instead}); use --http1")
+        } else if answer.starts_with(TLS_ALERT) {
+            format!("{server} speaks TLS; use https:// in place of http://")
+        } else {
+            format!(
+                "{server} does not speak HTTP/2 in clear text ({instead}); leave out --http2, or \
+                 use https://"
+            )
+        })
     }
 }
 
@@ -445,21 +403,23 @@ const ZERO_MASK: websocket::MaskKey = [0; 4];
 
 /// What to type where a server refuses an upgrade, if that can be told.
 fn advice(reason: &websocket::ClientError) -> &'static str {
-    let (status, location) = match reason {
-        websocket::ClientError::Handshake(websocket::HandshakeError::NotHttp(
-            ReplyError::TlsAlert,
-        )) => return "; use wss:// in place of ws://",
-        websocket::ClientError::Handshake(websocket::HandshakeError::Refused {
-            status,
-            location,
-        }) => (status, location),
-        _ => return "",
+    use websocket::HandshakeError::{NotHttp, Refused};
+    let websocket::ClientError::Handshake(reason) = reason else {
+        return "";
     };
-    match status {
-        300..=399 if location.is_some() => "; redirects are not followed: give that URL",
-        400 => "; where the server speaks TLS, use wss:// in place of ws://",
-        401 => "; give credentials with -u USER:PASSWORD, or with -H",
-        403 => "; a server that asks where a page is from wants -H 'Origin: https://HOST'",
+    match reason {
+        NotHttp(ReplyError::TlsAlert) => "; use wss:// in place of ws://",
+        Refused {
+            status: 300..=399,
+            location: Some(_),
+        } => "; redirects are not followed: give that URL",
+        Refused { status: 400, .. } => {
+            "; where the server speaks TLS, use wss:// in place of ws://"
+        }
+        Refused { status: 401, .. } => "; give credentials with -u USER:PASSWORD, or with -H",
+        Refused { status: 403, .. } => {
+            "; a server that asks where a page is from wants -H 'Origin: https://HOST'"
+        }
         _ => "",
     }
 }

@@ -423,18 +423,14 @@ impl Control {
     /// workers know it before it comes.
     pub(crate) fn end_ns(&self) -> u64 {
         let interrupted_ns = self.interrupted_ns.get();
-        let interrupted_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
-        let agreed_ns = self.agreed_end_ns.get();
-        interrupted_ns.min(agreed_ns)
+        let end_ns = interrupted_ns.saturating_add(INTERRUPT_MARGIN_NS);
+        end_ns.min(self.agreed_end_ns.get())
     }
 
     /// The end of drain that an interrupt sets, `u64::MAX` for none.
     pub(crate) fn drain_end_ns(&self) -> u64 {
-        let interrupted_ns = self.interrupted_ns.get();
-        let agreed_ns = self.agreed_end_ns.get();
-        interrupted_ns
-            .min(agreed_ns)
-            .saturating_add(INTERRUPTED_DRAIN_NS)
+        let end_ns = self.interrupted_ns.get().min(self.agreed_end_ns.get());
+        end_ns.saturating_add(INTERRUPTED_DRAIN_NS)
     }
 
     /// Whether workers leave at once.

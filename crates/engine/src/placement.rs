@@ -14,15 +14,6 @@ use brunt_record::Placement;
 /// worker can tell of those that it skips.
 pub(crate) const ARRIVALS_PER_WORKER_MAX: f64 = 10_000_000.0;
 
-/// What a choice depends on, beside the plan.
-#[derive(Clone, Debug)]
-struct Surroundings {
-    /// CPUs that brunt may run on, lowest first.
-    allowed: Vec<u32>,
-    cpus: Cpus,
-    server: ServerMachine,
-}
-
 /// Workers and their CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
@@ -49,18 +40,14 @@ impl Placed {
             Choice::Auto => machine_of(&plan.observation.watch, peer),
             Choice::Scheduler | Choice::Given | Choice::Bound(_) => ServerMachine::Other,
         };
-        let surroundings = Surroundings {
-            allowed: allowed_cpus().unwrap_or_default(),
-            cpus: Cpus::of_process(),
-            server,
-        };
-        Self::among(plan, &surroundings)
+        let allowed = allowed_cpus().unwrap_or_default();
+        Self::among(plan, &allowed, Cpus::of_process(), &server)
     }
 
-    fn among(plan: &Plan, surroundings: &Surroundings) -> Self {
-        let (allowed, cpus) = (&surroundings.allowed, surroundings.cpus);
+    /// Where brunt may run on the CPUs that are `allowed`, lowest first.
+    fn among(plan: &Plan, allowed: &[u32], cpus: Cpus, server: &ServerMachine) -> Self {
         let unbound = |reason| Self::unbound(plan, Some(reason));
-        let affinities = match (&plan.workers.placement, &surroundings.server) {
+        let affinities = match (&plan.workers.placement, server) {
             (Choice::Scheduler, _) => return unbound(Placement::Off),
             (Choice::Given, _) => return unbound(Placement::Given),
             (Choice::Bound(cpus), _) => {
@@ -83,7 +70,7 @@ impl Placed {
         let mut candidates: Vec<u32> = free.copied().collect();
         let is_bound = !candidates.is_empty() && !may_use.is_empty();
         if !is_bound {
-            candidates.clone_from(allowed);
+            candidates = allowed.to_vec();
         }
         // Threads that cannot leave a CPU are worth avoiding; the first CPUs often see to devices.
         let bound_to = |cpu: u32| {
@@ -137,14 +124,11 @@ mod tests {
         plan
     }
 
-    fn surroundings(allowed: &[u32], server: ServerMachine) -> Surroundings {
-        Surroundings {
-            allowed: allowed.to_vec(),
-            cpus: Cpus {
-                usable: allowed.len() as u32,
-                is_confined: false,
-            },
-            server,
+    /// So many CPUs are to be used.
+    fn usable(count: usize) -> Cpus {
+        Cpus {
+            usable: count as u32,
+            is_confined: false,
         }
     }
 
@@ -192,9 +176,8 @@ mod tests {
         ];
         let expect = |choice, workers, allowed, server, reason, expected: u32, cpus: &[u32]| {
             let plan = plan(choice, workers);
-            let surroundings = surroundings(allowed, server);
-            let placed = Placed::among(&plan, &surroundings);
-            let context = format!("{:?}, {surroundings:?}", plan.workers.placement);
+            let placed = Placed::among(&plan, allowed, usable(allowed.len()), &server);
+            let context = format!("{:?}, {allowed:?}, {server:?}", plan.workers.placement);
             assert_eq!(placed.record, Some(reason), "{context}");
             assert_eq!(placed.workers.get(), expected, "{context}");
             assert_eq!(placed.cpus, cpus, "{context}");
@@ -214,15 +197,15 @@ mod tests {
                 cpus,
             );
         }
-        let mut confined = surroundings(FOUR, anywhere());
-        confined.cpus.is_confined = true;
-        let placed = Placed::among(&plan(Choice::Auto, 4), &confined);
+        let confined = Cpus {
+            is_confined: true,
+            ..usable(4)
+        };
+        let placed = Placed::among(&plan(Choice::Auto, 4), FOUR, confined, &anywhere());
         assert_eq!((placed.workers.get(), placed.cpus), (4, Vec::new()));
         assert_eq!(placed.record, Some(Confined));
         // A quota of two CPUs.
-        let mut limited = surroundings(FOUR, anywhere());
-        limited.cpus.usable = 2;
-        let placed = Placed::among(&plan(Choice::Auto, 2), &limited);
+        let placed = Placed::among(&plan(Choice::Auto, 2), FOUR, usable(2), &anywhere());
         assert_eq!((placed.workers.get(), placed.cpus), (1, vec![3]));
     }
 
@@ -234,8 +217,8 @@ mod tests {
             connections_max: plan.load.connections,
             queue_max: plan.load.connections,
         };
-        let surroundings = surroundings(&[0, 1, 2, 3], here(&[&[0, 1, 2, 3]]));
-        let placed = Placed::among(&plan, &surroundings);
+        let server = here(&[&[0, 1, 2, 3]]);
+        let placed = Placed::among(&plan, &[0, 1, 2, 3], usable(4), &server);
         assert_eq!((placed.workers.get(), placed.cpus), (3, vec![3, 2, 1]));
     }
 }

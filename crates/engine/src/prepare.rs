@@ -19,7 +19,7 @@ use brunt_load::{BackendChoice, Load, Part, Placement, Plan, Schedule, WithheldP
 use brunt_record::{Backend, LimitsChecked, Transport, counted};
 use thiserror::Error;
 
-use crate::limits::{self, LimitError, Sources};
+use crate::limits::{self, Sources};
 use crate::negotiate::{self, NegotiateError, Negotiated};
 use crate::placement::{ARRIVALS_PER_WORKER_MAX, Placed, default_workers};
 use crate::protocol::{EncodeError, EncodedRequests};
@@ -64,9 +64,6 @@ pub enum PrepareError {
     /// The request cannot be encoded.
     #[error("the request cannot be sent")]
     Request(#[from] EncodeError),
-    /// A limit is too low.
-    #[error(transparent)]
-    Limit(#[from] LimitError),
     /// An option of the sockets cannot be had.
     #[error(transparent)]
     Sockets(#[from] SocketOptionError),
@@ -99,11 +96,6 @@ impl Prepared {
     /// How many workers run in this process.
     pub fn worker_count(&self) -> u32 {
         self.workers.end - self.workers.start
-    }
-
-    /// Whether these are all workers of the plan.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.worker_count() == self.plan.workers.count.get()
     }
 
     /// What was prepared, for a round with this load.
@@ -183,7 +175,7 @@ fn reach_further(plan: &Plan) -> Result<Arc<[Peer]>, PrepareError> {
             ..plan.clone()
         };
         if is_arranged(&plan) || is_over_datagrams(&plan) {
-            first_address(&plan)
+            peers(&plan).map(|mut peers| peers.swap_remove(0))
         } else {
             reach(&plan).map(|(peer, _, _)| peer)
         }
@@ -279,33 +271,27 @@ fn prepared(
     let (protocol, depth) = (negotiated.protocol, negotiated.depth);
     let side = negotiated.tls_client().map(|client| client.side);
     let requests = EncodedRequests::new(&plan, protocol, depth, side.as_ref(), origin_unix_ns)?;
-    let payload_bytes = requests.sizes.held;
-    if payload_bytes > PAYLOAD_BYTES_MAX || requests.sizes.copies > COPIES_BYTES_MAX {
+    let sizes = requests.sizes();
+    if sizes.held > PAYLOAD_BYTES_MAX || sizes.copies > COPIES_BYTES_MAX {
         return Err(PrepareError::Plan(format!(
             "{depth} requests of {} bytes in flight on a connection take more than {} MiB; use a \
              smaller --pipeline (in place of weighttp, -K) or body",
-            requests.sizes.request,
+            sizes.request,
             COPIES_BYTES_MAX >> 20
         )));
     }
-    let target = match &peer {
-        Peer::Tcp(target) | Peer::Udp(target) => Some(target.ip()),
-        Peer::Unix(_) => None,
-    };
     for &address in &plan.connection.source_addresses {
-        let refused =
-            |why: String| PrepareError::Plan(format!("cannot connect from {address}{why}"));
-        std::net::UdpSocket::bind((address, 0)).map_err(|reason| {
-            refused(format!(
-                ": {reason}; --source-address takes a local address"
+        let socket = std::net::UdpSocket::bind((address, 0));
+        let reached = socket.and_then(|socket| match &peer {
+            Peer::Tcp(target) | Peer::Udp(target) => socket.connect(target),
+            Peer::Unix(_) => Ok(()),
+        });
+        reached.map_err(|reason| {
+            PrepareError::Plan(format!(
+                "cannot connect from {address}: {reason}; --source-address takes a local address \
+                 of the target's family, IPv4 or IPv6"
             ))
         })?;
-        if let Some(target) = target.filter(|target| target.is_ipv4() != address.is_ipv4()) {
-            return Err(refused(format!(
-                " to {target}: --source-address takes an address of the target's family, IPv4 or \
-                 IPv6"
-            )));
-        }
     }
     let sources = limits::sources(&own, &peer);
     // What is simulated has a Unix socket for its peer.
@@ -316,7 +302,8 @@ fn prepared(
                 .to_owned(),
         ));
     }
-    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, requests.sizes)?;
+    let limits = limits::check(&own, &negotiated, backend, &peer, &sources, sizes)
+        .map_err(PrepareError::Plan)?;
     let prepared = Prepared {
         plan,
         peer,
@@ -351,27 +338,18 @@ fn choose_backend(choice: BackendChoice) -> (Backend, Option<String>) {
 /// Why io_uring cannot be used here; absent when it can.
 pub fn uring_refusal() -> Option<String> {
     let error = Uring::new(1).err()?;
-    let cause = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            "see the sysctl kernel.io_uring_disabled, or the container's seccomp profile"
-        }
-        Some(libc::ENOSYS) => "this kernel has none, or a seccomp profile hides it",
-        Some(libc::EINVAL) => "it needs Linux 6.1",
-        Some(libc::ENOMEM) => "the memory that may be locked or charged is used up",
-        _ => "see dmesg",
-    };
-    Some(format!("io_uring is not available ({error}; {cause})"))
+    Some(format!(
+        "io_uring is not available ({error}; it needs Linux 6.1, the sysctl \
+         kernel.io_uring_disabled at 0, and a container's seccomp profile that allows it)"
+    ))
 }
 
 /// Connects to the target and negotiates what is spoken. Files are read before that.
 fn negotiate_with_target(plan: &Plan) -> Result<(Peer, Negotiated), PrepareError> {
-    let least = plan.connection.protocol.in_clear_text();
-    if least.depth.is_settled {
-        negotiate::refuse_pipeline(plan, least)?;
-    }
+    negotiate::refuse_pipeline(plan, plan.connection.protocol.in_clear_text())?;
     let side = tls_config::for_target(plan)?;
     if is_arranged(plan) {
-        return Ok((first_address(plan)?, Negotiated::unasked(plan)?));
+        return Ok((peers(plan)?.swap_remove(0), Negotiated::unasked(plan)?));
     }
     if let Some(side) = side.as_ref().filter(|_| is_over_datagrams(plan)) {
         return first_of(plan, |peer| {
@@ -388,14 +366,10 @@ fn first_of<T>(
     plan: &Plan,
     attempt: impl Fn(Peer) -> Result<T, PrepareError>,
 ) -> Result<T, PrepareError> {
-    let mut failure = no_address(plan);
-    for peer in peers(plan)? {
-        match attempt(peer) {
-            Ok(outcome) => return Ok(outcome),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+    let mut peers = peers(plan)?;
+    let last = peers.swap_remove(peers.len() - 1);
+    let outcome = peers.into_iter().find_map(|peer| attempt(peer).ok());
+    outcome.map_or_else(|| attempt(last), Ok)
 }
 
 /// Whether the plan speaks over datagrams.
@@ -433,35 +407,26 @@ fn is_arranged(plan: &Plan) -> bool {
     plan.one_way().is_some_and(|streams| streams.is_arranged)
 }
 
-fn first_address(plan: &Plan) -> Result<Peer, PrepareError> {
-    peers(plan)?
-        .into_iter()
-        .next()
-        .ok_or_else(|| no_address(plan))
-}
-
-/// The addresses of the target, for what carries the protocol.
+/// The addresses of the target, at least one, for what carries the protocol.
 fn peers(plan: &Plan) -> Result<Vec<Peer>, PrepareError> {
     if let Some(path) = &plan.target.unix_socket {
         return Ok(vec![Peer::Unix(path.clone())]);
     }
     let host = &plan.target.host;
-    let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
-    let addresses = addresses.map_err(|reason| PrepareError::Resolve {
+    let unresolved = |reason| PrepareError::Resolve {
         host: host.clone(),
         reason,
-    })?;
+    };
+    let addresses = (host.as_str(), plan.target.port).to_socket_addrs();
     let peer = if is_over_datagrams(plan) {
         Peer::Udp
     } else {
         Peer::Tcp
     };
-    Ok(addresses.map(peer).collect())
-}
-
-fn no_address(plan: &Plan) -> PrepareError {
-    PrepareError::Resolve {
-        host: plan.target.host.clone(),
-        reason: io::Error::new(io::ErrorKind::NotFound, "the name has no address"),
+    let peers: Vec<Peer> = addresses.map_err(unresolved)?.map(peer).collect();
+    if peers.is_empty() {
+        let reason = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        return Err(unresolved(reason));
     }
+    Ok(peers)
 }

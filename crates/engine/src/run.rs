@@ -1,15 +1,15 @@
-//! What all workers of a round counted, put together as one run; and what a run does not find out
-//! by itself: how it was called, and what it was asked to reach.
+//! A round, from what its workers need to one run of all that they counted; and what a run does not
+//! find out by itself: how it was called, and what it was asked to reach.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use brunt_io::backend::Peer;
 use brunt_io::clock;
-use brunt_io::cpu::CpuUse;
+use brunt_io::cpu::{CpuUse, Cpus};
+use brunt_io::spin::Spinner;
 use brunt_judge::{NoSuccessCause, RunFigures};
-use brunt_load::{Amounts, Plan, RequestOrder, Reuse, Schedule, Work};
+use brunt_load::{Amounts, Plan, RequestOrder, Schedule, Work};
 use brunt_probe::memory;
 use brunt_record::{
     AgentClock, AgentRecord, Evidence, FailureKind, HostUse, Latencies, Negotiated, Objective,
@@ -17,10 +17,12 @@ use brunt_record::{
 };
 use thiserror::Error;
 
+use crate::backlog::Budgets;
 use crate::failure::RunError;
-use crate::observer::{Control, Phase, Progress, RunObserver};
+use crate::generated::Generators;
+use crate::observer::{Control, Phase, Progress, RunObserver, Snapshots};
 use crate::prepare::{PrepareError, Prepared, address_of, prepare};
-use crate::task::Finished;
+use crate::task::{Finished, Preparation};
 
 /// From the publication of the start until load begins: all workers know it by then, on a busy
 /// machine too.
@@ -34,6 +36,19 @@ pub(crate) struct Begun {
     /// Memory of the process before connections were opened; none in virtual time.
     pub(crate) resident_before_bytes: Option<u64>,
     pub(crate) set_up: SetUp,
+}
+
+/// A round that is being measured.
+pub(crate) struct AtHand<'a> {
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) control: &'a Arc<Control>,
+    pub(crate) own_server: bool,
+    pub(crate) cpus: Cpus,
+    pub(crate) generators: &'a mut Generators,
+    /// What its workers draw the requests of a run by count from.
+    pub(crate) budgets: Option<Budgets>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) observer: &'a mut dyn RunObserver,
 }
 
 /// What the watching thread saw.
@@ -64,52 +79,93 @@ impl Prepared {
         let stop = self.plan.load.stop;
         stop.requests.is_some() || stop.duration_ns.is_none()
     }
+}
 
-    /// How the window ended of workers that have left, `unsent` of whose requests none of them
-    /// drew.
-    pub(crate) fn window_end(
-        &self,
-        control: &Control,
-        finished: &mut [Finished],
-        unsent: u64,
-        window: Window,
-    ) -> WindowEnd {
-        let end_ns = window.end_ns.min(control.end_ns());
-        let window = Window { end_ns, ..window };
-        let early_ns = self
-            .may_end()
-            .then(|| early_end_ns(finished, unsent, window));
-        let early_ns = early_ns.flatten();
+impl AtHand<'_> {
+    /// What the worker in this place, among those of the process, needs for the round.
+    pub(crate) fn preparation(&mut self, place: usize, worker: u32) -> Preparation {
+        let budget = self.budgets.as_ref();
+        let budget = budget.and_then(|budgets| budgets.of(place));
+        // A server in this process needs as many CPUs again.
+        let cpus_per_worker = if self.own_server { 2 } else { 1 };
+        let threads_that_poll = cpus_per_worker * self.prepared.worker_count();
+        Preparation {
+            task: self.prepared.task(worker, budget, self.control),
+            shown: self.snapshots.shown(worker),
+            spinner: Spinner::new(self.prepared.spin(), threads_that_poll, self.cpus),
+            generated: self.generators.take(place),
+        }
+    }
+
+    /// Requests of a run by count that no worker drew.
+    fn unsent(&self) -> u64 {
+        self.budgets.as_ref().map_or(0, Budgets::left)
+    }
+
+    /// Shows what workers counted, and how far the round is.
+    pub(crate) fn show(&mut self, phase: Phase) {
+        self.snapshots.deliver(self.observer);
+        self.observer.progress(phase, &self.snapshots.progress());
+    }
+
+    /// Shows what is left of what a worker counted that has left.
+    pub(crate) fn show_rest(&mut self, finished: &Finished, phase: Phase) {
+        self.snapshots.deliver(self.observer);
+        self.snapshots.take(&finished.rest, self.observer);
+        self.show(phase);
+    }
+
+    /// Hands over what workers logged in a window that began at `start_ns`.
+    pub(crate) fn hand_over_log(&mut self, start_ns: u64, finished: &mut [Finished]) {
+        if self.prepared.plan.observation.logged_requests_max > 0 {
+            let mut log = RequestLog::new(start_ns);
+            for finished in finished {
+                finished.recorder.hand_over_log(&mut log);
+            }
+            self.observer.request_log(log);
+        }
+    }
+
+    /// How the window ended of workers that have left.
+    pub(crate) fn window_end(&self, finished: &mut [Finished], window: Window) -> WindowEnd {
+        let end_ns = window.end_ns.min(self.control.end_ns());
+        let early_ns = if self.prepared.may_end() {
+            early_end_ns(finished, self.unsent(), Window { end_ns, ..window })
+        } else {
+            None
+        };
         WindowEnd {
             end_ns: early_ns.map_or(end_ns, |early_ns| early_ns.max(window.start_ns)),
             is_early: early_ns.is_some(),
-            is_cut_short: control.is_cut_short(),
+            is_cut_short: self.control.is_cut_short(),
         }
     }
 
     /// The run that a round was, all of whose workers have left.
-    pub(crate) fn conclude(&self, control: &Control, conclusion: Conclusion) -> Run {
-        let Conclusion {
-            begun,
-            load_ns,
-            watched,
-            end,
-            ..
-        } = conclusion;
-        let planned = self.window_from(load_ns);
+    pub(crate) fn conclude(
+        &self,
+        begun: Begun,
+        load_ns: u64,
+        finished: Vec<Finished>,
+        watched: Watched,
+        end: WindowEnd,
+        evidence: Evidence,
+    ) -> Run {
+        let prepared = &*self.prepared;
+        let planned = prepared.window_from(load_ns);
         let window = Window {
             end_ns: end.end_ns,
             ..planned
         };
-        let may_end = self.may_end();
+        let may_end = prepared.may_end();
         let mut edges = RunEdges::default();
         edges.setup_start.set(begun.setup_start_ns);
         edges.warmup_start.set(load_ns);
         edges.measure_start.set(window.start_ns);
         edges.measure_end.set(window.end_ns);
-        if self.plan.load.stop.duration_ns.is_some()
+        if prepared.plan.load.stop.duration_ns.is_some()
             && !end.is_early
-            && control.end_ns() >= planned.end_ns
+            && self.control.end_ns() >= planned.end_ns
         {
             edges.measure_end_planned.set(planned.end_ns);
         }
@@ -117,10 +173,8 @@ impl Prepared {
         let mut names = Vec::new();
         let mut workers = Vec::new();
         let mut drain_end_ns = window.end_ns;
-        let mut sources_used = 0;
-        for finished in conclusion.finished {
+        for finished in finished {
             let cpu = finished.cpu;
-            sources_used = sources_used.max(finished.sources_used);
             let mut recording = finished.recorder.finish(window.end_ns);
             recording.record.cpu_user_ns = cpu.user_ns;
             recording.record.cpu_system_ns = cpu.system_ns;
@@ -132,7 +186,7 @@ impl Prepared {
             }
             if workers.is_empty() {
                 // What nobody drew belongs to no worker: it is stated once.
-                recording.record.unsent += conclusion.unsent;
+                recording.record.unsent += self.unsent();
             }
             let lived_from_ns = recording.record.edges.window_start.get().unwrap_or(0);
             let end_ns = window.end_ns.cast_signed();
@@ -150,7 +204,7 @@ impl Prepared {
             workers.push(recording.record);
         }
         brunt_record::forget_unnamed(&mut names);
-        for (record, name) in names.iter_mut().zip(self.plan.traffic.requests.names()) {
+        for (record, name) in names.iter_mut().zip(prepared.plan.traffic.requests.names()) {
             name.clone_into(&mut record.name);
         }
         edges.drain_end.set(drain_end_ns);
@@ -165,7 +219,8 @@ impl Prepared {
         edges.finished.set(clock.process_ns);
         clock.edges = edges.since(window.start_ns);
         let peak_resident_bytes = begun.unix_ms.and_then(|_| memory::peak_resident_bytes());
-        let (plan, part_of) = self.stored_plan();
+        let (plan, part_of) = prepared.stored_plan();
+        let source_addresses = prepared.sources.addresses.iter();
         let agent = AgentRecord {
             id: match begun.unix_ms {
                 Some(_) => agent_id(None),
@@ -174,36 +229,33 @@ impl Prepared {
             command: None,
             machine: None,
             share: plan.amounts(),
-            seeds: self.seeds(),
-            negotiated: self.describe_negotiated(),
+            seeds: prepared.seeds(),
+            negotiated: prepared.describe_negotiated(),
             speaks_tls: false,
-            backend: self.backend,
-            backend_note: self.backend_note.clone(),
-            placement: self.placed.record,
-            source_addresses: self
-                .sources
-                .used(sources_used)
-                .iter()
+            backend: prepared.backend,
+            backend_note: prepared.backend_note.clone(),
+            placement: prepared.placed.record,
+            source_addresses: source_addresses
                 .map(|source| source.ip().to_string())
                 .collect(),
-            source_addresses_chosen: self.sources.spread.is_some() && sources_used > 1,
-            own_server: conclusion.own_server,
-            expected_arrivals: self.expected_arrivals(load_ns, window),
+            source_addresses_chosen: prepared.sources.are_chosen,
+            own_server: self.own_server,
+            expected_arrivals: prepared.expected_arrivals(load_ns, window),
             interrupted: end.is_cut_short,
             clock,
             fleet: None,
             host: HostUse {
-                usable_cpus: self.usable_cpus,
+                usable_cpus: prepared.usable_cpus,
                 cpu_user_ns: watched.cpu.user_ns,
                 cpu_system_ns: watched.cpu.system_ns,
                 cpu_interval_ns: watched.cpu_interval_ns,
                 peak_resident_bytes: peak_resident_bytes.unwrap_or(0),
                 resident_before_bytes: begun
                     .resident_before_bytes
-                    .filter(|_| self.plan.work() == Work::Hold),
+                    .filter(|_| prepared.plan.work() == Work::Hold),
             },
-            limits: self.limits.clone(),
-            evidence: conclusion.evidence,
+            limits: prepared.limits.clone(),
+            evidence,
             workers,
         };
         Run {
@@ -238,7 +290,6 @@ fn agent_id(recorded: Option<(i64, &[WorkerRecord])>) -> String {
 /// The error of a set-up that opened no connection of those that were to be held.
 pub(crate) fn unopened(set_up: &SetUp) -> Option<RunError> {
     (set_up.asked > 0 && set_up.opened == 0 && set_up.open == 0).then(|| RunError::NoConnection {
-        connections: set_up.asked,
         set_up: Box::new(set_up.clone()),
     })
 }
@@ -252,35 +303,6 @@ pub(crate) struct WindowEnd {
     pub(crate) is_early: bool,
     /// Before its time, because somebody asked for that.
     pub(crate) is_cut_short: bool,
-}
-
-/// Everything that is known when the last worker has left.
-pub(crate) struct Conclusion {
-    pub(crate) begun: Begun,
-    pub(crate) load_ns: u64,
-    pub(crate) finished: Vec<Finished>,
-    pub(crate) watched: Watched,
-    /// Requests of a run by count that no worker drew.
-    pub(crate) unsent: u64,
-    pub(crate) end: WindowEnd,
-    pub(crate) evidence: Evidence,
-    pub(crate) own_server: bool,
-}
-
-/// Hands over what workers logged in a window that began at `start_ns`.
-pub(crate) fn hand_over_log(
-    plan: &Plan,
-    start_ns: u64,
-    finished: &mut [Finished],
-    observer: &mut dyn RunObserver,
-) {
-    if plan.observation.logged_requests_max > 0 {
-        let mut log = RequestLog::new(start_ns);
-        for finished in finished {
-            finished.recorder.hand_over_log(&mut log);
-        }
-        observer.request_log(log);
-    }
 }
 
 /// When a run by count was over, if all workers left before the end of the window: with the last
@@ -337,7 +359,8 @@ impl Prepared {
     /// processes have the rest of the plan, the amounts of the whole plan are given, too.
     pub(crate) fn stored_plan(&self) -> (Plan, Option<Amounts>) {
         let plan = self.plan.without_secrets();
-        let part_of = (!self.is_whole()).then(|| plan.amounts());
+        let is_part = self.worker_count() != plan.workers.count.get();
+        let part_of = is_part.then(|| plan.amounts());
         (plan.part(self.workers.clone()).unwrap_or(plan), part_of)
     }
 
@@ -348,11 +371,8 @@ impl Prepared {
         let from_load = schedule.clone().after(self.plan.load.warmup_ns);
         let (from_ns, to_ns) = (window.start_ns - load_ns, window.end_ns - load_ns);
         let expected = from_load.expected(from_ns, to_ns);
-        let all = self.plan.workers.count.get();
-        Some(match self.workers.len() {
-            part if part == all as usize => expected,
-            part => expected * part as f64 / f64::from(all),
-        })
+        let (own, all) = (self.worker_count(), self.plan.workers.count.get());
+        Some(expected * (f64::from(own) / f64::from(all)))
     }
 
     /// The seeds of what is drawn.
@@ -375,20 +395,14 @@ impl Prepared {
 
     /// What was negotiated.
     pub(crate) fn describe_negotiated(&self) -> Negotiated {
-        let is_single = self.plan.traffic.reuse == Reuse::Requests(NonZeroU64::MIN);
-        let (sizes, tls) = (self.requests.sizes, self.negotiated.tls.as_ref());
-        let request_bytes = if is_single {
-            sizes.last_request
-        } else {
-            sizes.request
-        };
+        let tls = self.negotiated.tls.as_ref();
         Negotiated {
             address: address_of(&self.peer),
             protocol: self.negotiated.protocol,
             note: self.negotiated.note.clone(),
             depth: self.negotiated.depth,
             tls: tls.map(|tls| tls.description.clone()),
-            request_bytes: request_bytes as u64,
+            request_bytes: self.requests.sizes().request as u64,
         }
     }
 }

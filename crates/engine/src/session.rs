@@ -3,6 +3,7 @@
 //! round.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
@@ -10,13 +11,11 @@ use std::time::Duration;
 
 use brunt_io::backend::ClientBackend;
 use brunt_io::cpu::{CpuUse, Cpus, bind_thread};
-use brunt_io::spin::Spinner;
 use brunt_io::{clock, threads};
 use brunt_load::{GeneratorError, Load, RequestGenerator};
 use brunt_probe::memory;
 use brunt_record::{Backend, Evidence, Run, SetUp, Window};
 
-use crate::backlog::Budgets;
 use crate::failure::RunError;
 use crate::generated::{Generators, GeneratorsError};
 use crate::observer::{Control, Phase, RunObserver, Snapshots};
@@ -25,7 +24,7 @@ use crate::probes::Probes;
 use crate::protocol::{
     Backends, ClientProtocol, ForProtocol, ON_EPOLL, ON_URING, OverTls, WorkerTransport,
 };
-use crate::run::{Begun, Conclusion, START_MARGIN_NS, Watched, WindowEnd, hand_over_log, unopened};
+use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched, WindowEnd, unopened};
 use crate::task::{Finished, Preparation};
 use crate::worker::Worker;
 use crate::workload::Workload;
@@ -45,53 +44,6 @@ pub struct Session<'m> {
     own_server: bool,
     workers: Box<dyn Workers + 'm>,
     generators: Generators,
-}
-
-/// A round that is being measured.
-pub(crate) struct AtHand<'a> {
-    pub(crate) prepared: Arc<Prepared>,
-    pub(crate) control: &'a Arc<Control>,
-    pub(crate) own_server: bool,
-    cpus: Cpus,
-    pub(crate) generators: &'a mut Generators,
-    /// What its workers draw the requests of a run by count from.
-    budgets: Option<Budgets>,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) observer: &'a mut dyn RunObserver,
-}
-
-impl AtHand<'_> {
-    /// What the worker in this place, among those of the process, needs for the round.
-    pub(crate) fn preparation(&mut self, place: usize, worker: u32) -> Preparation {
-        let budget = self.budgets.as_ref();
-        let budget = budget.and_then(|budgets| budgets.of(place));
-        let workers = self.prepared.worker_count();
-        // A server in this process needs as many CPUs again.
-        let threads_that_poll = if self.own_server {
-            2 * workers
-        } else {
-            workers
-        };
-        Preparation {
-            task: self.prepared.task(worker, budget, self.control),
-            shown: self.snapshots.shown(worker),
-            spinner: Spinner::new(self.prepared.spin(), threads_that_poll, self.cpus),
-            generated: self.generators.take(place),
-        }
-    }
-
-    /// Shows what workers counted, and how far the round is.
-    pub(crate) fn show(&mut self, phase: Phase) {
-        self.snapshots.deliver(self.observer);
-        self.observer.progress(phase, &self.snapshots.progress());
-    }
-
-    /// Shows what is left of what a worker counted that has left.
-    pub(crate) fn show_rest(&mut self, finished: &Finished, phase: Phase) {
-        self.snapshots.deliver(self.observer);
-        self.snapshots.take(&finished.rest, self.observer);
-        self.show(phase);
-    }
 }
 
 /// The workers of a session: threads of this machine, or those of a simulated one.
@@ -294,25 +246,11 @@ impl<'m> Session<'m> {
         let load_ns = workers.start_of_load(round)?;
         let window = prepared.window_from(load_ns);
         let (mut finished, watched) = workers.run(round, load_ns)?;
-        let unsent = round.budgets.as_ref().map_or(0, Budgets::left);
-        hand_over_log(
-            &prepared.plan,
-            window.start_ns,
-            &mut finished,
-            round.observer,
-        );
-        let end = prepared.window_end(round.control, &mut finished, unsent, window);
-        let conclusion = Conclusion {
-            begun,
-            load_ns,
-            finished,
-            watched,
-            unsent,
-            end: workers.agreed_end(round, end, window)?,
-            evidence: workers.evidence(round),
-            own_server: self.own_server,
-        };
-        Ok(prepared.conclude(&self.control, conclusion))
+        round.hand_over_log(window.start_ns, &mut finished);
+        let end = round.window_end(&mut finished, window);
+        let end = workers.agreed_end(round, end, window)?;
+        let evidence = workers.evidence(round);
+        Ok(round.conclude(begun, load_ns, finished, watched, end, evidence))
     }
 }
 
@@ -521,21 +459,23 @@ impl Threads {
         };
         for (place, worker) in prepared.workers.clone().enumerate() {
             let (sender, orders) = mpsc::channel();
-            let reporter = Reporter {
-                worker,
-                reports: self.reporter.clone(),
-            };
+            let reporter = self.reporter.clone();
             let cpu = prepared.placed.cpus.get(place).copied();
             let body = Arc::clone(&body);
+            let failed = move |reason| RunError::Worker { worker, reason };
             let body = move || {
+                // Where nobody listens any more, nobody waits.
+                let report = |report| drop(reporter.send((worker, report)));
                 // Where it may not be bound, the scheduler chooses, and the report says so.
                 let bound_cpu = cpu.filter(|&cpu| bind_thread(cpu).is_ok());
-                if let Err(reason) = body(&orders, &reporter, bound_cpu) {
-                    reporter.report(Report::Failed(RunError::Worker { worker, reason }));
+                let course = AssertUnwindSafe(|| body(&orders, &report, bound_cpu));
+                let panic = |_| Err(io::Error::other("it panicked; this is a bug in brunt"));
+                if let Err(reason) = catch_unwind(course).unwrap_or_else(panic) {
+                    report(Report::Failed(failed(reason)));
                 }
             };
-            let thread = threads::spawn(&format!("brunt-load-{worker}"), body)
-                .map_err(|reason| RunError::Start { worker, reason })?;
+            let name = format!("brunt-load-{worker}");
+            let thread = threads::spawn(&name, body).map_err(failed)?;
             self.threads.push(thread);
             self.orders.push(sender);
         }
@@ -582,30 +522,9 @@ impl Drop for Threads {
     }
 }
 
-/// A worker's way to say something, also that it panics: nobody is to wait for it then.
-struct Reporter {
-    worker: u32,
-    reports: Sender<(u32, Report)>,
-}
-
-impl Reporter {
-    fn report(&self, report: Report) {
-        // Where nobody listens any more, nobody waits.
-        let _ = self.reports.send((self.worker, report));
-    }
-}
-
-impl Drop for Reporter {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let worker = self.worker;
-            self.report(Report::Failed(RunError::Panic { worker }));
-        }
-    }
-}
-
-/// The body of a worker thread, with the CPU that it is bound to.
-type WorkerBody = dyn Fn(&Receiver<Order>, &Reporter, Option<u32>) -> io::Result<()> + Send + Sync;
+/// The body of a worker thread: how it hears and reports, and the CPU that it is bound to.
+type WorkerBody =
+    dyn Fn(&Receiver<Order>, &dyn Fn(Report), Option<u32>) -> io::Result<()> + Send + Sync;
 
 /// Makes the body of worker threads on these backends.
 struct OnBackends<B> {
@@ -616,7 +535,7 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
     type Outcome = Arc<WorkerBody>;
 
     fn run<P: ClientProtocol, W: Workload>(self, protocol: P, workload: W) -> Arc<WorkerBody> {
-        Arc::new(move |orders, reporter, bound_cpu| {
+        Arc::new(move |orders, report, bound_cpu| {
             threads::precise_timers();
             let mut worker: Option<Worker<_, P, W>> = None;
             while let Some(Order::Prepare(preparation)) = match &mut worker {
@@ -625,15 +544,14 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
             } {
                 let mut ready = match worker.take() {
                     None => {
-                        let task = &preparation.task;
-                        let (number, slots) = (task.worker, task.connections);
-                        let backend =
-                            P::Transport::backend(&self.backends, &mut (), number, slots)?;
+                        let here = &mut ();
+                        let new = preparation.task.place(here);
+                        let backend = P::Transport::backend(&self.backends, new)?;
                         Worker::new(backend, protocol.clone(), workload.clone(), *preparation)
                     }
                     Some(worker) => worker.again(*preparation),
                 };
-                reporter.report(Report::Ready(Box::new(ready.set_up()?)));
+                report(Report::Ready(Box::new(ready.set_up()?)));
                 let Some(Order::Start(load_ns)) = ready.next_order(orders)? else {
                     ready.leave();
                     return Ok(());
@@ -642,7 +560,7 @@ impl<B: Backends<Machine = ()> + Send + Sync + 'static> ForProtocol for OnBacken
                 let mut finished = ready.run(load_ns)?;
                 finished.cpu = CpuUse::of_thread().unwrap_or_default().since(before);
                 finished.bound_cpu = bound_cpu;
-                reporter.report(Report::Ended(Box::new(finished)));
+                report(Report::Ended(Box::new(finished)));
                 worker = Some(ready);
             }
             if let Some(worker) = &mut worker {

@@ -12,8 +12,8 @@ use crate::prepare::Prepared;
 use crate::protocol::{
     Backends, ClientProtocol, ForProtocol, OfKernel, OnConnections, OverTls, WorkerTransport,
 };
-use crate::run::{Begun, START_MARGIN_NS, Watched};
-use crate::session::{AtHand, Rounds, Session, Workers};
+use crate::run::{AtHand, Begun, START_MARGIN_NS, Watched};
+use crate::session::{Rounds, Session, Workers};
 use crate::task::Finished;
 use crate::worker::Worker;
 use crate::workload::Workload;
@@ -38,8 +38,8 @@ impl Prepared {
         control: &Arc<Control>,
     ) -> Session<'m> {
         let backends = OfKernel::<M, _, _> {
-            streams: |machine, worker, _slots| Ok(machine.start_worker(worker, 0)),
-            datagrams: |machine, worker, _slots| Ok(machine.start_datagram_worker(worker, 0)),
+            streams: |worker| Ok(worker.machine.start_worker(worker.number, 0)),
+            datagrams: |worker| Ok(worker.machine.start_datagram_worker(worker.number, 0)),
         };
         let workers: Box<dyn Workers + 'm> = match self.negotiated.tls_client() {
             None => self.requests.run(WorkerMaker { machine, backends }),
@@ -133,11 +133,9 @@ where
             let (mut ready, cpu_before_ns) = match former.next() {
                 Some(former) => (former.again(preparation), self.machine.cpu_ns(worker)),
                 None => {
-                    let slots = preparation.task.connections;
-                    let backend =
-                        P::Transport::backend(&self.backends, self.machine, worker, slots);
+                    let place = preparation.task.place(&mut *self.machine);
+                    let backend = P::Transport::backend(&self.backends, place).map_err(failed)?;
                     let (protocol, workload) = (self.protocol.clone(), self.workload.clone());
-                    let backend = backend.map_err(failed)?;
                     (Worker::new(backend, protocol, workload, preparation), 0)
                 }
             };

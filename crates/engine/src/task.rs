@@ -13,6 +13,7 @@ use crate::backlog::{Budget, Budgets};
 use crate::generated::Generated;
 use crate::observer::{Control, Shown, Snapshot};
 use crate::prepare::Prepared;
+use crate::protocol::NewWorker;
 
 /// A worker that does not run for so long, though it has something to do, was stopped: no scheduler
 /// lets a thread wait as long.
@@ -46,6 +47,15 @@ impl Task {
         &self.prepared.plan
     }
 
+    /// What its backend is made for, on this machine.
+    pub(crate) fn place<'m, M>(&self, machine: &'m mut M) -> NewWorker<'m, M> {
+        NewWorker {
+            machine,
+            number: self.worker,
+            slots: self.connections,
+        }
+    }
+
     /// Connections that the load keeps, or goes by; none where they come by plan.
     pub(crate) fn held(&self) -> u32 {
         match self.plan().load.model {
@@ -77,8 +87,6 @@ pub(crate) struct Finished {
     pub(crate) rest: Snapshot,
     /// When the last request was answered or failed, 0 for none.
     pub(crate) last_done_ns: u64,
-    /// Local addresses that were used, of those that brunt chose.
-    pub(crate) sources_used: usize,
     /// What made the requests; absent where they were those of the plan.
     pub(crate) generated: Option<Box<Generated>>,
 }
@@ -186,12 +194,14 @@ impl Prepared {
         let plan = &self.plan;
         let (all, workers) = (plan.load.connections.get(), plan.workers.count.get());
         let connections = share(all, workers, worker);
+        let possible = self.negotiated.protocol.depth.units_per_connection_max;
+        let wanted = plan.requests_per_connection();
         Task {
             prepared: Arc::clone(self),
             worker,
             connections,
             depth: self.negotiated.depth,
-            requests_per_connection: self.requests_per_connection(),
+            requests_per_connection: wanted.map_or(possible, |count| count.min(possible)),
             gather_ns: self.gather_ns(connections),
             timeout_ns: plan.limits.timeout_ns,
             budget,
@@ -273,17 +283,10 @@ impl Prepared {
             let of_worker = |worker| self.plan.requests_of(worker..worker + 1);
             let of_workers = self.workers.clone().map(of_worker);
             let of_workers: Option<Vec<u64>> = of_workers.collect();
-            return of_workers.map(|requests| Budgets::of_each(&requests));
+            return of_workers.map(|requests| Budgets::new(&requests, 1));
         }
-        let workers = self.workers.len() as u32;
         let requests = self.plan.requests_of(self.workers.clone());
-        requests.map(|requests| Budgets::common(requests, workers))
-    }
-
-    fn requests_per_connection(&self) -> u64 {
-        let possible = self.negotiated.protocol.depth.units_per_connection_max;
-        let wanted = self.plan.requests_per_connection();
-        wanted.map_or(possible, |count| count.min(possible))
+        requests.map(|requests| Budgets::new(&[requests], self.worker_count()))
     }
 
     fn gather_ns(&self, connections: u32) -> u64 {

@@ -4,12 +4,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use brunt_io::backend::{ClientBackend, PayloadId, Slot};
+use brunt_io::backend::{ClientBackend, Slot};
 use brunt_io::tcp_info::TcpInfo;
 use brunt_load::Streams as StreamOptions;
-use brunt_record::{FailureKind, Recorder, StreamAccount, StreamReading, StreamRecord, Window};
+use brunt_record::{FailureKind, StreamAccount, StreamReading, StreamRecord, Window};
 
 use crate::observer::StreamsSoFar;
+use crate::protocol::PayloadPart;
 
 /// A connection that lives as long was worth opening, even if it carried nothing.
 const LIFE_NS_LEAST: u64 = 100_000_000;
@@ -22,112 +23,35 @@ pub(crate) enum Carried {
     /// Nothing: the next request is to open a connection in its place.
     Attempt,
     /// Bytes without end, these next; absent where they come from the server alone.
-    Bytes(Option<Chunk>),
+    Bytes(Option<PayloadPart>),
 }
 
-/// A payload that the backend holds, sent as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chunk {
-    pub(crate) payload: PayloadId,
-    pub(crate) bytes: u32,
-}
-
-/// What it means that the server closed a connection with nothing in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClosedByServer {
-    /// The server had no use for the connection.
-    Idle,
-    /// The server answered the end of our side.
-    Answered,
-    /// The server was not to close it.
-    Failed(FailureKind),
-}
-
-/// A workload of one worker. What is said here by default is said of requests and replies.
+/// A workload of one worker.
 pub(crate) trait Workload: Clone + Debug + Send + Sync + 'static {
     /// What a connection that can send is to carry now.
     fn carried(&self) -> Carried;
 
-    /// Called once by each worker, before all else.
-    fn start<B: ClientBackend>(&mut self, _backend: &mut B) {}
-
-    /// A round begins that has as many slots; nothing is left of the one before.
-    fn begin_round(&mut self, _slots: u32, _recorder: &mut Recorder) {}
-
-    /// How many of the connections that are `held` set-up opens.
-    fn opened_first(&self, held: u32) -> u32 {
-        held
-    }
-
-    /// Whether replies are awaited, so that a connection on which none is, and which takes nothing,
-    /// is of no use.
-    fn awaits_replies(&self) -> bool {
-        true
+    /// The streams that the connections are; absent where they are for something else.
+    #[inline]
+    fn streams(&mut self) -> Option<&mut Streams> {
+        None
     }
 
     /// How a connection with nothing in flight breaks.
     fn broken_idle(&self) -> FailureKind {
-        FailureKind::IdleReset
-    }
-
-    /// The server closed its side of a connection with nothing in flight.
-    fn closed_by_server(&mut self, _slot: Slot) -> ClosedByServer {
-        ClosedByServer::Idle
+        match self.carried() {
+            Carried::Bytes(_) => FailureKind::StreamReset,
+            Carried::Requests | Carried::Attempt => FailureKind::IdleReset,
+        }
     }
 
     /// Whether a connection was opened in vain that lasted for `life_ns`, and carried something if
     /// it `is_used`.
     fn is_doomed(&self, is_used: bool, life_ns: u64) -> bool {
-        !is_used && life_ns < LIFE_NS_LEAST
-    }
-
-    /// An open connection is about to be closed; in the drain, if it `is_drained`.
-    fn closing<B: ClientBackend>(&mut self, _slot: Slot, _is_drained: bool, _backend: &B) {}
-
-    /// Tells the workload when the window is.
-    fn set_window(&mut self, _window: Window) {}
-
-    /// When the connections are to be read next; [`u64::MAX`] for never.
-    fn next_reading_ns(&self) -> u64 {
-        u64::MAX
-    }
-
-    /// Reads the `open` connections, since that is due, or the window `is_over`.
-    fn read<B: ClientBackend>(
-        &mut self,
-        _now_ns: u64,
-        _is_over: bool,
-        _open: impl Iterator<Item = Slot>,
-        _backend: &B,
-    ) {
-    }
-
-    /// The latest reading; absent where there is none.
-    fn so_far(&self) -> Option<StreamsSoFar> {
-        None
-    }
-
-    /// The load is over. Ends our side of the `open` connections, each of which may still be
-    /// sending something. Gives until when it is to be waited at most before this is called again;
-    /// absent when there is nothing to wait for.
-    fn wind_up<B: ClientBackend>(
-        &mut self,
-        _now_ns: u64,
-        _open: impl Iterator<Item = (Slot, bool)>,
-        _backend: &mut B,
-    ) -> Option<u64> {
-        None
-    }
-
-    /// The round is over. Gives whether the open connection in `slot` is of no use to the next one;
-    /// it is closed then, where there is one.
-    fn gives_up<B: ClientBackend>(&mut self, _slot: Slot, _backend: &mut B) -> bool {
-        false
-    }
-
-    /// Ends the round; gives the record of its streams.
-    fn end_round(&mut self) -> Option<StreamRecord> {
-        None
+        match self.carried() {
+            Carried::Bytes(_) => life_ns < STREAM_LIFE_NS_LEAST,
+            Carried::Requests | Carried::Attempt => !is_used && life_ns < LIFE_NS_LEAST,
+        }
     }
 }
 
@@ -150,20 +74,6 @@ impl Workload for Attempts {
     #[inline]
     fn carried(&self) -> Carried {
         Carried::Attempt
-    }
-
-    fn begin_round(&mut self, _slots: u32, recorder: &mut Recorder) {
-        recorder.count_attempts();
-    }
-
-    /// Set-up opens none: the load consists of opening them.
-    fn opened_first(&self, _held: u32) -> u32 {
-        0
-    }
-
-    /// What is open here is a slot that can take an attempt: there is no connection in it.
-    fn gives_up<B: ClientBackend>(&mut self, _slot: Slot, _backend: &mut B) -> bool {
-        true
     }
 }
 
@@ -224,7 +134,7 @@ struct Patience {
 pub(crate) struct Streams {
     source: Arc<[u8]>,
     /// The bytes that are sent; absent where nothing is.
-    chunk: Option<Chunk>,
+    chunk: Option<PayloadPart>,
     record: StreamRecord,
     /// The accounts of the connections that were open when counting began, by slot.
     begins: Vec<StreamAccount>,
@@ -232,12 +142,12 @@ pub(crate) struct Streams {
     farewells: Vec<Farewell>,
     /// What connections that ended in the window did in it.
     ended: StreamAccount,
-    /// The latest reading.
-    so_far: Option<StreamsSoFar>,
+    /// The latest reading; absent where there is none.
+    pub(crate) so_far: Option<StreamsSoFar>,
     /// The window; absent until it is known.
     window: Option<Window>,
-    /// When the next reading is due; [`u64::MAX`] for never.
-    next_ns: u64,
+    /// When the connections are to be read next; [`u64::MAX`] for never.
+    pub(crate) next_ns: u64,
     interval_ns: u64,
     patience: Patience,
 }
@@ -288,24 +198,20 @@ impl Streams {
             due_ns
         }
     }
-}
 
-impl Workload for Streams {
-    #[inline]
-    fn carried(&self) -> Carried {
-        Carried::Bytes(self.chunk)
-    }
-
-    fn start<B: ClientBackend>(&mut self, backend: &mut B) {
+    /// Called once by each worker, before all else.
+    pub(crate) fn start(&mut self, backend: &mut impl ClientBackend) {
         let bytes = &self.source;
-        self.chunk = (!bytes.is_empty()).then(|| Chunk {
+        self.chunk = (!bytes.is_empty()).then(|| PayloadPart {
             payload: backend.add_payload(Arc::clone(bytes)),
-            bytes: bytes.len() as u32,
+            start: 0,
+            end: bytes.len() as u32,
         });
         backend.keep_accounts();
     }
 
-    fn begin_round(&mut self, slots: u32, _recorder: &mut Recorder) {
+    /// A round begins that has as many slots; nothing is left of the one before.
+    pub(crate) fn begin_round(&mut self, slots: u32) {
         *self = Self {
             chunk: self.chunk,
             begins: vec![StreamAccount::default(); slots as usize],
@@ -315,29 +221,19 @@ impl Workload for Streams {
         };
     }
 
-    fn awaits_replies(&self) -> bool {
-        false
-    }
-
-    fn broken_idle(&self) -> FailureKind {
-        FailureKind::StreamReset
-    }
-
-    fn closed_by_server(&mut self, slot: Slot) -> ClosedByServer {
+    /// The server closed its side of a connection. Gives whether that answers the end of ours.
+    pub(crate) fn closed_by_server(&mut self, slot: Slot) -> bool {
         let farewell = &mut self.farewells[slot.0 as usize];
-        if *farewell != Farewell::Sent {
-            return ClosedByServer::Failed(FailureKind::StreamEnded);
+        let answers = *farewell == Farewell::Sent;
+        if answers {
+            *farewell = Farewell::Answered;
         }
-        *farewell = Farewell::Answered;
-        ClosedByServer::Answered
+        answers
     }
 
-    fn is_doomed(&self, _is_used: bool, life_ns: u64) -> bool {
-        life_ns < STREAM_LIFE_NS_LEAST
-    }
-
-    /// Keeps what the account of the stream says.
-    fn closing<B: ClientBackend>(&mut self, slot: Slot, is_drained: bool, backend: &B) {
+    /// An open connection is about to be closed; in the drain, if it `is_drained`. Keeps what the
+    /// account of the stream says.
+    pub(crate) fn closing(&mut self, slot: Slot, is_drained: bool, backend: &impl ClientBackend) {
         let begin = std::mem::take(&mut self.begins[slot.0 as usize]);
         let farewell = std::mem::take(&mut self.farewells[slot.0 as usize]);
         let Some(info) = backend.moving_tcp_info(slot) else {
@@ -357,21 +253,18 @@ impl Workload for Streams {
         }
     }
 
-    fn set_window(&mut self, window: Window) {
+    pub(crate) fn set_window(&mut self, window: Window) {
         self.window = Some(window);
         self.next_ns = window.start_ns;
     }
 
-    fn next_reading_ns(&self) -> u64 {
-        self.next_ns
-    }
-
-    fn read<B: ClientBackend>(
+    /// Reads the `open` connections, since that is due, or the window `is_over`.
+    pub(crate) fn read(
         &mut self,
         now_ns: u64,
         is_over: bool,
         open: impl Iterator<Item = Slot>,
-        backend: &B,
+        backend: &impl ClientBackend,
     ) {
         let Some(window) = self.window else {
             return;
@@ -430,17 +323,15 @@ impl Workload for Streams {
         };
     }
 
-    fn so_far(&self) -> Option<StreamsSoFar> {
-        self.so_far
-    }
-
-    /// Ends our side of each stream behind its last byte. The peers end their sides when they have
-    /// read it all. Brunt waits for them as long as they acknowledge something.
-    fn wind_up<B: ClientBackend>(
+    /// The load is over. Ends our side of each `open` stream behind its last byte, unless something
+    /// is still being sent there. The peers end their sides when they have read it all. Brunt waits
+    /// for them as long as they acknowledge something. Gives until when it is to be waited at most
+    /// before this is called again; absent when there is nothing to wait for.
+    pub(crate) fn wind_up(
         &mut self,
         now_ns: u64,
         open: impl Iterator<Item = (Slot, bool)>,
-        backend: &mut B,
+        backend: &mut impl ClientBackend,
     ) -> Option<u64> {
         let is_looking = now_ns >= self.patience.next_look_ns;
         let mut acked = self.record.lifetime.bytes_acked;
@@ -469,16 +360,22 @@ impl Workload for Streams {
         waits.then_some(patience.next_look_ns)
     }
 
-    /// Nobody waits for what is still in flight on it.
-    fn gives_up<B: ClientBackend>(&mut self, slot: Slot, backend: &mut B) -> bool {
-        self.closing(slot, true, backend);
-        backend.reset(slot);
-        true
+    /// Ends the round; gives the record of its streams.
+    pub(crate) fn end_round(&mut self) -> StreamRecord {
+        self.next_ns = u64::MAX;
+        std::mem::take(&mut self.record)
+    }
+}
+
+impl Workload for Streams {
+    #[inline]
+    fn carried(&self) -> Carried {
+        Carried::Bytes(self.chunk)
     }
 
-    fn end_round(&mut self) -> Option<StreamRecord> {
-        self.next_ns = u64::MAX;
-        Some(std::mem::take(&mut self.record))
+    #[inline]
+    fn streams(&mut self) -> Option<&mut Self> {
+        Some(self)
     }
 }
 
@@ -515,11 +412,9 @@ mod tests {
     #[test]
     fn a_peer_may_end_its_side_when_ours_is_ended_and_not_before() {
         let mut streams = streams(true);
-        streams.begin_round(2, &mut Recorder::new(0, 2, 2));
-        let failed = ClosedByServer::Failed(FailureKind::StreamEnded);
-        assert_eq!(streams.closed_by_server(Slot(0)), failed);
+        streams.begin_round(2);
+        assert!(!streams.closed_by_server(Slot(0)));
         streams.farewells[1] = Farewell::Sent;
-        assert_eq!(streams.closed_by_server(Slot(1)), ClosedByServer::Answered);
-        assert_eq!(streams.closed_by_server(Slot(1)), failed);
+        assert!(streams.closed_by_server(Slot(1)) && !streams.closed_by_server(Slot(1)));
     }
 }

@@ -13,39 +13,12 @@ use crate::backend::{ClientBackend, Event, Peer, Slot};
 use crate::clock;
 use crate::datagrams::{self, About};
 use crate::epoll::Epoll;
+use crate::kernel_tests::{Kernel, on_every_kernel};
 use crate::socket;
 use crate::transport::{Datagram, Ecn, OutgoingDatagrams};
 use crate::uring::Uring;
 
-/// On what the cases run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kernel {
-    Uring,
-    /// With a ring per socket.
-    Rings,
-    Epoll,
-    /// On a kernel without epoll_pwait2.
-    OldEpoll,
-}
-
-macro_rules! on_all {
-    ($($case:ident),+ $(,)?) => {
-        mod uring {
-            $(#[test] fn $case() { super::$case(super::Kernel::Uring) })+
-        }
-        mod rings {
-            $(#[test] fn $case() { super::$case(super::Kernel::Rings) })+
-        }
-        mod epoll {
-            $(#[test] fn $case() { super::$case(super::Kernel::Epoll) })+
-        }
-        mod old_epoll {
-            $(#[test] fn $case() { super::$case(super::Kernel::OldEpoll) })+
-        }
-    };
-}
-
-on_all! {
+on_every_kernel! {
     borders_are_kept_both_ways,
     many_datagrams_are_received_at_once,
     more_than_one_call_takes_are_sent_in_order,

@@ -11,6 +11,8 @@ mod datagrams;
 pub mod epoll;
 pub mod files;
 pub mod heap;
+#[cfg(test)]
+mod kernel_tests;
 pub mod listener;
 pub mod process_group;
 pub mod receive_stamps;

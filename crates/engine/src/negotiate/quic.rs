@@ -57,7 +57,6 @@ pub(crate) fn negotiate(
     let exchanged = attempts(&transport, asked, address, deadline);
     let depth = exchanged.map_err(|failure| match failure {
         Failure::Ended(reason) => failed(reason.to_string()),
-        Failure::Nameless => failed("the server's name is none".to_owned()),
         Failure::Timeout => NegotiateError(format!(
             "{server} did not answer over QUIC within {} ms; does it speak HTTP/3 there, and does \
              UDP get through? A slow server needs a longer --connect-timeout",
@@ -93,8 +92,6 @@ enum Failure {
     Ended(Ended),
     Timeout,
     Lost(io::Error),
-    /// No certificate can have the server's name.
-    Nameless,
 }
 
 impl From<io::Error> for Failure {
@@ -119,7 +116,8 @@ fn attempts(
     socket.connect(address)?;
     let attempt = |seed| {
         let client = Client::open(transport, asked, seed, clock::now_ns());
-        exchange(client.ok_or(Failure::Nameless)?, &socket, deadline)
+        let nameless = || io::Error::other("no certificate can have the server's name");
+        exchange(client.ok_or_else(nameless)?, &socket, deadline)
     };
     match attempt(SEEDS[0]) {
         Err(Failure::Ended(ended)) if ended.is_refusal() => attempt(SEEDS[1]),

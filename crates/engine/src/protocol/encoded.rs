@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brunt_io::transport::Stream;
 use brunt_load::{Plan, ProtocolSpec};
 use brunt_proto::tls::ClientSide;
-use brunt_record::{FailureKind, Protocol, RequestTiming};
+use brunt_record::{Protocol, RequestTiming};
 
 use super::http1::{Http1, Http1Requests};
 use super::http2::{Http2, Http2Requests};
@@ -14,8 +14,7 @@ use super::http3::{Http3, Http3Requests};
 use super::messages::{EncodedMessages, Messages};
 use super::websocket::{EncodedWebSocket, WebSocket};
 use super::{
-    Broken, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next, OnConnections, Out,
-    OverDatagrams, OwnFrames, Scripted, Sizes, Taken,
+    Broken, ClientProtocol, EncodeError, Next, OnConnections, Optional, Out, Sizes, Taken,
 };
 use crate::workload::{Attempts, Requests, Streams, Workload, stream_payload};
 
@@ -30,13 +29,7 @@ pub(crate) trait ForProtocol {
 
 /// The requests of a run, encoded once for all workers, and what each of them begins with.
 #[derive(Clone, Debug)]
-pub(crate) struct EncodedRequests {
-    encoded: Encoded,
-    pub(crate) sizes: Sizes,
-}
-
-#[derive(Clone, Debug)]
-enum Encoded {
+pub(crate) enum EncodedRequests {
     Http1(Http1),
     Http2(Http2),
     Http3(Http3),
@@ -58,52 +51,50 @@ impl EncodedRequests {
         clock_origin_unix_ns: u64,
     ) -> Result<Self, EncodeError> {
         let timeout_ns = plan.limits.timeout_ns;
-        let encoded = match &plan.connection.protocol {
+        Ok(match &plan.connection.protocol {
             ProtocolSpec::Http(_) if protocol == Protocol::HTTP2 => {
-                let requests = Http2Requests::new(plan, depth)?;
-                Encoded::Http2(Http2::new(Arc::new(requests), timeout_ns))
+                Self::Http2(Http2::new(Http2Requests::new(plan, depth)?, timeout_ns))
             }
-            ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => {
-                let requests = Http3Requests::new(plan, depth, side)?;
-                Encoded::Http3(Http3::new(Arc::new(requests), timeout_ns))
-            }
-            ProtocolSpec::Http(_) => {
-                let requests = Http1Requests::new(plan, depth)?;
-                Encoded::Http1(Http1::new(Arc::new(requests)))
-            }
+            ProtocolSpec::Http(_) if protocol == Protocol::HTTP3 => Self::Http3(Http3::new(
+                Http3Requests::new(plan, depth, side)?,
+                timeout_ns,
+            )),
+            ProtocolSpec::Http(_) => Self::Http1(Http1::new(Http1Requests::new(plan, depth)?)),
             ProtocolSpec::Messages(exchange) => {
                 let messages = EncodedMessages::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                Encoded::Messages(Messages::new(messages))
+                Self::Messages(Messages::new(messages))
             }
             ProtocolSpec::WebSocket(exchange) => {
                 let messages = EncodedWebSocket::new(plan, exchange, depth, clock_origin_unix_ns)?;
-                Encoded::WebSocket(WebSocket::new(messages))
+                Self::WebSocket(WebSocket::new(messages))
             }
-            ProtocolSpec::Streams(streams) => Encoded::Streams(stream_payload(*streams)),
-            ProtocolSpec::Connections => Encoded::Connections,
-        };
-        let sizes = match &encoded {
-            Encoded::Http1(protocol) => protocol.requests.sizes(),
-            Encoded::Http2(protocol) => protocol.requests.sizes(),
-            Encoded::Http3(protocol) => protocol.requests.sizes(),
-            Encoded::Messages(protocol) => protocol.encoded.sizes(),
-            Encoded::WebSocket(protocol) => protocol.encoded.sizes(),
-            Encoded::Streams(payload) => Sizes::of(payload.len(), payload.len()),
-            Encoded::Connections => Sizes::default(),
-        };
-        Ok(Self { encoded, sizes })
+            ProtocolSpec::Streams(streams) => Self::Streams(stream_payload(*streams)),
+            ProtocolSpec::Connections => Self::Connections,
+        })
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        match self {
+            Self::Http1(protocol) => protocol.requests.sizes(),
+            Self::Http2(protocol) => protocol.requests.sizes(),
+            Self::Http3(protocol) => protocol.requests.sizes(),
+            Self::Messages(protocol) => protocol.encoded.sizes(),
+            Self::WebSocket(protocol) => protocol.encoded.sizes(),
+            Self::Streams(payload) => Sizes::of(payload.len(), payload.len()),
+            Self::Connections => Sizes::default(),
+        }
     }
 
     /// Does `what` with the protocol of the requests.
     pub(crate) fn run<F: ForProtocol>(&self, what: F) -> F::Outcome {
-        match &self.encoded {
-            Encoded::Http1(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::Http2(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::Http3(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::Messages(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::WebSocket(protocol) => what.run(protocol.clone(), Requests),
-            Encoded::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
-            Encoded::Connections => what.run(Unread, Attempts),
+        match self {
+            Self::Http1(protocol) => what.run(protocol.clone(), Requests),
+            Self::Http2(protocol) => what.run(protocol.clone(), Requests),
+            Self::Http3(protocol) => what.run(protocol.clone(), Requests),
+            Self::Messages(protocol) => what.run(protocol.clone(), Requests),
+            Self::WebSocket(protocol) => what.run(protocol.clone(), Requests),
+            Self::Streams(payload) => what.run(Unread, Streams::new(Arc::clone(payload))),
+            Self::Connections => what.run(Unread, Attempts),
         }
     }
 }
@@ -149,10 +140,6 @@ impl ClientProtocol for Unread {
         u64::MAX
     }
 
-    fn ended(&mut self, _connection: &mut ()) -> ConnectionEnd {
-        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
-    }
-
     fn abandon(&mut self, _connection: &mut ()) -> Option<(u32, u64)> {
         Some((0, 0))
     }
@@ -162,10 +149,4 @@ impl ClientProtocol for Unread {
     }
 }
 
-impl OwnFrames for Unread {
-    const WRITES_AHEAD: bool = false;
-}
-
-impl Messaging for Unread {}
-impl Scripted for Unread {}
-impl OverDatagrams for Unread {}
+impl Optional for Unread {}

@@ -1,6 +1,7 @@
 //! HTTP/1.1 in a worker: requests out of a shared payload, responses in the order of the requests.
 
 use std::error::Error;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use super::exchange::InOrder;
 use super::filled::{Parts, RawRequestsError, kind_of};
 use super::payload::{Copies, Payload};
 use super::{
-    Broken, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next, OnConnections, Out,
-    OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes, Taken,
+    Broken, ClientProtocol, ConnectionEnd, EncodeError, Next, OnConnections, Optional, Out,
+    PayloadPart, ProtocolEvent, Sizes, Taken,
 };
 use crate::failure;
 
@@ -60,8 +61,7 @@ struct Encoded {
 struct Encoder {
     requests: RequestSet,
     host: String,
-    /// Connections have a last request.
-    closes: bool,
+    reuse: Reuse,
 }
 
 impl Encoder {
@@ -86,10 +86,9 @@ impl Encoder {
             text.holes = holes;
             Ok(text)
         };
-        let closing = if self.closes {
-            encode(true)?
-        } else {
-            TextWithHoles::default()
+        let closing = match self.reuse {
+            Reuse::Requests(_) => encode(true)?,
+            Reuse::Unlimited => TextWithHoles::default(),
         };
         Ok([encode(false)?, closing])
     }
@@ -117,7 +116,7 @@ impl Http1Requests {
         let encoder = Encoder {
             requests: plan.traffic.requests.clone(),
             host: plan.target.authority.clone(),
-            closes: matches!(plan.traffic.reuse, Reuse::Requests(_)),
+            reuse: plan.traffic.reuse,
         };
         let mut requests = Vec::with_capacity(plan.traffic.requests.count());
         let (mut payload, mut filled) = (Payload::default(), Vec::new());
@@ -161,15 +160,13 @@ impl Http1Requests {
     }
 
     pub(super) fn sizes(&self) -> Sizes {
-        let copies = self.requests.iter().map(|request| request.copies);
-        let ordinary = copies.clone().map(|copies| copies.bytes);
-        let last = copies.map(|copies| match copies.last_bytes {
-            0 => copies.bytes,
-            last_bytes => last_bytes,
+        let is_last = self.encoder.reuse == Reuse::Requests(NonZeroU64::MIN);
+        let lengths = self.requests.iter().map(|request| match request.copies {
+            Copies { last_bytes, .. } if is_last && last_bytes > 0 => last_bytes,
+            copies => copies.bytes,
         });
         Sizes {
-            request: ordinary.max().unwrap_or(0) as usize,
-            last_request: last.max().unwrap_or(0) as usize,
+            request: lengths.max().unwrap_or(0) as usize,
             copies: self.payload.copies_bytes(),
             of_connection: self.own_bytes(),
             held: self.held_bytes(),
@@ -248,14 +245,11 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(requests: Arc<Http1Requests>) -> Self {
+    pub(super) fn new(requests: Http1Requests) -> Self {
+        let kinds = requests.requests.iter().map(|request| request.kind);
         Self {
-            kinds: requests
-                .requests
-                .iter()
-                .map(|request| request.kind)
-                .collect(),
-            requests,
+            kinds: kinds.collect(),
+            requests: Arc::new(requests),
             payload: PayloadId(0),
             numbers: Numbers::default(),
             known: KnownHead::default(),
@@ -263,9 +257,6 @@ impl Http1 {
         }
     }
 }
-
-/// The first status that says that a request failed.
-const FIRST_ERROR: u16 = 400;
 
 /// Whether these bytes, which came with nothing in flight, are a reply that says that the server
 /// closes the connection, such as 408 (RFC 9110 section 15.5.9). It must be there at once, and
@@ -279,7 +270,8 @@ fn is_last_reply(bytes: &[u8]) -> bool {
         Ok(progress) => progress.reply.or_else(|| parser.end().ok().flatten()),
         Err(_) => None,
     };
-    reply.is_some_and(|reply| reply.status >= FIRST_ERROR && !reply.keep_alive)
+    let is_error = |status| !ReplyOutcome::of_status(status).is_success();
+    reply.is_some_and(|reply| is_error(reply.status) && !reply.keep_alive)
 }
 
 /// The responses of one connection.
@@ -412,13 +404,7 @@ impl ClientProtocol for Http1 {
     }
 }
 
-impl OwnFrames for Http1 {
-    const WRITES_AHEAD: bool = false;
-}
-
-impl Messaging for Http1 {}
-
-impl Scripted for Http1 {
+impl Optional for Http1 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }
@@ -436,8 +422,6 @@ impl Scripted for Http1 {
         connection.requests.take(self.requests.depth)
     }
 }
-
-impl OverDatagrams for Http1 {}
 
 #[inline]
 fn answer_of(reply: &Reply, first_byte_ns: u64) -> Answer {

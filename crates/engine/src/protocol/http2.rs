@@ -11,8 +11,8 @@ use brunt_record::{FailureKind, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, Scripted, Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, EncodeError, Next, OnConnections, Optional, Out,
+    Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -84,10 +84,10 @@ impl Http2Connection {
 }
 
 impl Http2 {
-    pub(super) fn new(requests: Arc<Http2Requests>, timeout_ns: u64) -> Self {
+    pub(super) fn new(requests: Http2Requests, timeout_ns: u64) -> Self {
         Self {
             waiting_bytes_max: WAITING_BYTES_MAX + requests.bytes_max() * requests.depth as usize,
-            requests,
+            requests: Arc::new(requests),
             known: KnownHead::default(),
             limits: Limits::default(),
             timeout_ns,
@@ -167,10 +167,6 @@ impl ClientProtocol for Http2 {
         })
     }
 
-    fn ended(&mut self, _connection: &mut Http2Connection) -> ConnectionEnd {
-        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
-    }
-
     fn abandon(&mut self, connection: &mut Http2Connection) -> Option<(u32, u64)> {
         connection.client.abandon()
     }
@@ -185,7 +181,7 @@ impl ClientProtocol for Http2 {
     }
 }
 
-impl OwnFrames for Http2 {
+impl Optional for Http2 {
     const WRITES_AHEAD: bool = true;
 
     /// A server that allows no request for as long as one may take is tried on another connection.
@@ -237,11 +233,7 @@ impl OwnFrames for Http2 {
     fn take_unexpected(&mut self) -> Option<String> {
         self.known.take_call_message()
     }
-}
 
-impl Messaging for Http2 {}
-
-impl Scripted for Http2 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }
@@ -250,5 +242,3 @@ impl Scripted for Http2 {
         connection.client.take_body()
     }
 }
-
-impl OverDatagrams for Http2 {}

@@ -17,8 +17,8 @@ use brunt_record::{FailureKind, Protocol, QuicCounts, RequestTiming};
 use super::filled::Parts;
 use super::streams::{Patience, event_of};
 use super::{
-    Aside, Broken, Capacity, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, ProtocolEvent, Scripted, Sizes, Taken, TimedOut,
+    Aside, Broken, Capacity, ClientProtocol, Closing, EncodeError, Next, OnConnections, Optional,
+    Out, ProtocolEvent, Sizes, Taken, TimedOut,
 };
 use crate::failure::of_code;
 
@@ -117,9 +117,9 @@ pub(crate) struct Http3Connection {
 }
 
 impl Http3 {
-    pub(super) fn new(requests: Arc<Http3Requests>, timeout_ns: u64) -> Self {
+    pub(super) fn new(requests: Http3Requests, timeout_ns: u64) -> Self {
         Self {
-            requests,
+            requests: Arc::new(requests),
             templates: Vec::new(),
             known: KnownHead::default(),
             limits: Limits::default(),
@@ -289,10 +289,6 @@ impl ClientProtocol for Http3 {
         Ok(Taken { consumed, event })
     }
 
-    fn ended(&mut self, _connection: &mut Http3Connection) -> ConnectionEnd {
-        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
-    }
-
     fn abandon(&mut self, connection: &mut Http3Connection) -> Option<(u32, u64)> {
         connection.client.as_mut()?.abandon()
     }
@@ -310,7 +306,7 @@ impl ClientProtocol for Http3 {
     }
 }
 
-impl OwnFrames for Http3 {
+impl Optional for Http3 {
     const WRITES_AHEAD: bool = true;
 
     /// A timer of QUIC; and a server that allows no request for as long as one may take is tried on
@@ -373,11 +369,7 @@ impl OwnFrames for Http3 {
     fn take_unexpected(&mut self) -> Option<String> {
         self.known.take_call_message()
     }
-}
 
-impl Messaging for Http3 {}
-
-impl Scripted for Http3 {
     fn want_bodies(&mut self, wanted: BodiesWanted) {
         self.limits.bodies = wanted;
     }
@@ -385,9 +377,7 @@ impl Scripted for Http3 {
     fn take_body(&mut self, connection: &mut Http3Connection) -> Option<Body> {
         connection.client.as_mut()?.take_body()
     }
-}
 
-impl OverDatagrams for Http3 {
     #[inline]
     fn transmit(
         &mut self,

@@ -11,9 +11,8 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::{self, ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes,
-    Taken,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
+    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken,
 };
 use crate::failure;
 
@@ -382,11 +381,7 @@ impl ClientProtocol for Messages {
     }
 }
 
-impl OwnFrames for Messages {
-    const WRITES_AHEAD: bool = false;
-}
-
-impl Messaging for Messages {
+impl Optional for Messages {
     const MAY_BE_PUSHED_TO: bool = true;
 
     /// A message without a reply is done.
@@ -406,6 +401,3 @@ impl Messaging for Messages {
             && self.encoded.reply != Framing::Echo;
     }
 }
-
-impl Scripted for Messages {}
-impl OverDatagrams for Messages {}

@@ -29,7 +29,7 @@ pub(crate) use exchange::answer;
 pub use filled::{RawRequestsError, raw_requests, verbatim_requests};
 pub(crate) use http3::transport as quic_transport;
 pub(crate) use out::{
-    Backends, ON_EPOLL, ON_URING, OfKernel, Out, Outbox, OverTls, PayloadPart, TlsClient,
+    Backends, NewWorker, ON_EPOLL, ON_URING, OfKernel, Out, OverTls, PayloadPart, TlsClient,
     WorkerTransport,
 };
 pub(crate) use websocket::offer_of;
@@ -49,8 +49,6 @@ pub(crate) struct Sizes {
     /// Of one request, the largest: in HTTP/2 of any but the first of a connection. Of messages the
     /// longest, of streams what they send at a time.
     pub(crate) request: usize,
-    /// Of the largest request that is the last one on its connection.
-    pub(crate) last_request: usize,
     /// Further copies of a request that may follow itself on a connection.
     pub(crate) copies: usize,
     /// What each connection has beside those at most: of a request that is filled in, and of such
@@ -61,11 +59,10 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Of requests of which the last one is as long as the others.
+    /// Of requests that are not repeated.
     fn of(request: usize, held: usize) -> Self {
         Self {
             request,
-            last_request: request,
             held,
             ..Self::default()
         }
@@ -234,7 +231,7 @@ pub(crate) type ReceivedOf<'a, P> = <<P as OnConnections>::Transport as Transpor
 /// `close` when it is gone and nothing is in flight on it. Over streams, what is to be sent is
 /// appended to an [`Out`] and goes out in that order; over datagrams, `transmit` is asked for it
 /// after any of these.
-pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagrams {
+pub(crate) trait ClientProtocol: Optional {
     /// Responses come in the order of the requests: what is behind a request that fails has no
     /// response either, and none can be cancelled alone.
     const IN_ORDER: bool;
@@ -300,7 +297,9 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     fn discarded(&mut self, _connection: &mut Self::Connection, _bytes: u64) {}
 
     /// The server closed its side, with requests in flight.
-    fn ended(&mut self, connection: &mut Self::Connection) -> ConnectionEnd;
+    fn ended(&mut self, _connection: &mut Self::Connection) -> ConnectionEnd {
+        ConnectionEnd::Fails(FailureKind::ClosedBeforeReply)
+    }
 
     /// Whether a request may be sent again, once, where its connection ended before its response
     /// began: the server may have processed it (RFC 9110 section 9.2.2).
@@ -324,13 +323,13 @@ pub(crate) trait ClientProtocol: OwnFrames + Messaging + Scripted + OverDatagram
     }
 }
 
-/// What HTTP/2, HTTP/3 and WebSocket do beside requests and responses: frames, timers and limits of
-/// the protocol itself.
-pub(crate) trait OwnFrames: OnConnections {
+/// What not every protocol does: frames and timers of its own (HTTP/2, HTTP/3, WebSocket), messages
+/// without answers and pushes, texts of scripts and bodies that are kept, and datagrams (QUIC).
+pub(crate) trait Optional: OnConnections {
     /// Something may be written while a send is in flight; it waits until that one is taken. False:
     /// only `request` and `open` write, and not while a send is in flight. Always true over
     /// datagrams.
-    const WRITES_AHEAD: bool;
+    const WRITES_AHEAD: bool = false;
 
     /// How a request fails on a connection whose server makes brunt write, and does not read.
     const FLOODED: FailureKind = FailureKind::Http2Error;
@@ -376,10 +375,7 @@ pub(crate) trait OwnFrames: OnConnections {
     fn waiting_bytes_max(&self) -> usize {
         0
     }
-}
 
-/// What only exchanges of messages need, over TCP and over WebSocket.
-pub(crate) trait Messaging: OnConnections {
     /// Servers may send messages that answer nothing, which look as replies do.
     const MAY_BE_PUSHED_TO: bool = false;
 
@@ -397,11 +393,8 @@ pub(crate) trait Messaging: OnConnections {
     /// Whether the request that was written last is still to be handed to the kernel: what is
     /// received next cannot answer it. Called before it where [`Self::MAY_BE_PUSHED_TO`].
     fn note_put_off(&mut self, _connection: &mut Self::Connection, _is_put_off: bool) {}
-}
 
-/// What scripts need, and reports of errors: requests that come as text, bodies that are kept.
-pub(crate) trait Scripted: OnConnections {
-    /// Which bodies are kept from now on, for [`Scripted::take_body`].
+    /// Which bodies are kept from now on, for [`Self::take_body`].
     fn want_bodies(&mut self, _wanted: BodiesWanted) {}
 
     /// Takes the body of the response that was given out last, where it was wanted.
@@ -416,10 +409,7 @@ pub(crate) trait Scripted: OnConnections {
     fn place_of_text(&mut self, _connection: &mut Self::Connection) -> u32 {
         0
     }
-}
 
-/// What only QUIC needs.
-pub(crate) trait OverDatagrams: OnConnections {
     /// Over datagrams, gives what is to be sent next on a connection on which no send is in flight,
     /// at least one byte; absent for nothing. Called again when that was taken. `spare` is an empty
     /// buffer to be taken for it.

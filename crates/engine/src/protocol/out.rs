@@ -28,20 +28,19 @@ pub(crate) trait WorkerTransport: Transport {
     /// Makes the backend of a worker.
     fn backend<B: Backends>(
         backends: &B,
-        machine: &mut B::Machine,
-        worker: u32,
-        slots: u32,
+        worker: NewWorker<'_, B::Machine>,
     ) -> io::Result<Self::Backend<B>>;
 
     /// Sends a part of a payload that the backend holds; absent where payloads are not shared.
     fn shared(part: PayloadPart) -> Option<Self::Outgoing>;
 
     /// What is to be sent of what was written to `out`, and how many bytes that is; absent for
-    /// nothing. While a send is in flight it waits. `transmit` asks a protocol over datagrams, at
-    /// this time.
+    /// nothing. While a send is in flight (`is_sending`) it waits in the `outbox`, which is absent
+    /// where nothing is written ahead. `transmit` asks a protocol over datagrams, at this time.
     fn next(
         out: &mut Out,
-        outbox: Outbox<'_>,
+        outbox: Option<&mut Vec<u8>>,
+        is_sending: bool,
         transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
         backend: &mut impl Backend<Transport = Self>,
     ) -> Option<(Self::Outgoing, u64)>;
@@ -56,11 +55,9 @@ impl WorkerTransport for Stream {
 
     fn backend<B: Backends>(
         backends: &B,
-        machine: &mut B::Machine,
-        worker: u32,
-        slots: u32,
+        worker: NewWorker<'_, B::Machine>,
     ) -> io::Result<B::Streams> {
-        backends.streams(machine, worker, slots)
+        backends.streams(worker)
     }
 
     #[inline]
@@ -75,7 +72,8 @@ impl WorkerTransport for Stream {
     #[inline]
     fn next(
         out: &mut Out,
-        outbox: Outbox<'_>,
+        outbox: Option<&mut Vec<u8>>,
+        is_sending: bool,
         _transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
         backend: &mut impl Backend<Transport = Self>,
     ) -> Option<(Outgoing, u64)> {
@@ -87,8 +85,8 @@ impl WorkerTransport for Stream {
             return None;
         }
         let written = std::mem::replace(&mut out.bytes, backend.take_buffer());
-        if let Some(waiting) = outbox.bytes {
-            if outbox.is_sending {
+        if let Some(waiting) = outbox {
+            if is_sending {
                 *waiting = written;
                 return None;
             }
@@ -110,11 +108,9 @@ impl WorkerTransport for Datagram {
 
     fn backend<B: Backends>(
         backends: &B,
-        machine: &mut B::Machine,
-        worker: u32,
-        slots: u32,
+        worker: NewWorker<'_, B::Machine>,
     ) -> io::Result<B::Datagrams> {
-        backends.datagrams(machine, worker, slots)
+        backends.datagrams(worker)
     }
 
     fn shared(_part: PayloadPart) -> Option<OutgoingDatagrams> {
@@ -123,11 +119,12 @@ impl WorkerTransport for Datagram {
 
     fn next(
         out: &mut Out,
-        outbox: Outbox<'_>,
+        _outbox: Option<&mut Vec<u8>>,
+        is_sending: bool,
         transmit: impl FnOnce(u64, &mut Vec<u8>) -> Option<OutgoingDatagrams>,
         backend: &mut impl Backend<Transport = Self>,
     ) -> Option<(OutgoingDatagrams, u64)> {
-        if !std::mem::take(&mut out.is_due) || outbox.is_sending {
+        if !std::mem::take(&mut out.is_due) || is_sending {
             return None;
         }
         let datagrams = transmit(backend.now_ns(), &mut out.bytes)?;
@@ -137,17 +134,8 @@ impl WorkerTransport for Datagram {
     }
 }
 
-/// What a connection has for what is written while it sends.
-#[derive(Debug)]
-pub(crate) struct Outbox<'a> {
-    /// Absent where nothing is written ahead.
-    pub(crate) bytes: Option<&'a mut Vec<u8>>,
-    /// A send is in flight.
-    pub(crate) is_sending: bool,
-}
-
 /// A part of a payload that the backend holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadPart {
     pub(crate) payload: PayloadId,
     pub(crate) start: u32,
@@ -243,6 +231,16 @@ impl Out {
     }
 }
 
+/// A worker whose backend is made.
+#[derive(Debug)]
+pub(crate) struct NewWorker<'m, M> {
+    /// Where it lives.
+    pub(crate) machine: &'m mut M,
+    pub(crate) number: u32,
+    /// Connections that it has at once.
+    pub(crate) slots: u32,
+}
+
 /// Makes backends, of either transport.
 pub(crate) trait Backends {
     /// Where they are made.
@@ -252,40 +250,30 @@ pub(crate) trait Backends {
     /// Of datagrams.
     type Datagrams: ClientBackend<Transport = Datagram>;
 
-    /// For the worker with this number, which has so many connections.
-    fn streams(
-        &self,
-        machine: &mut Self::Machine,
-        worker: u32,
-        slots: u32,
-    ) -> io::Result<Self::Streams>;
+    /// For a worker whose connections are byte streams.
+    fn streams(&self, worker: NewWorker<'_, Self::Machine>) -> io::Result<Self::Streams>;
 
-    /// For such a worker whose connections are datagram sockets.
-    fn datagrams(
-        &self,
-        machine: &mut Self::Machine,
-        worker: u32,
-        slots: u32,
-    ) -> io::Result<Self::Datagrams>;
+    /// For one whose connections are datagram sockets.
+    fn datagrams(&self, worker: NewWorker<'_, Self::Machine>) -> io::Result<Self::Datagrams>;
 }
 
 /// The backends of a kernel, by what makes them.
 #[derive(Debug)]
 pub(crate) struct OfKernel<M, S, D> {
-    pub(crate) streams: fn(&mut M, u32, u32) -> io::Result<S>,
-    pub(crate) datagrams: fn(&mut M, u32, u32) -> io::Result<D>,
+    pub(crate) streams: fn(NewWorker<'_, M>) -> io::Result<S>,
+    pub(crate) datagrams: fn(NewWorker<'_, M>) -> io::Result<D>,
 }
 
 /// The kernel's io_uring.
 pub(crate) const ON_URING: OfKernel<(), Uring, Uring<Datagram>> = OfKernel {
-    streams: |_here, _worker, slots| Uring::new(slots),
-    datagrams: |_here, _worker, slots| Uring::of_datagrams(slots),
+    streams: |worker| Uring::new(worker.slots),
+    datagrams: |worker| Uring::of_datagrams(worker.slots),
 };
 
 /// The kernel's epoll.
 pub(crate) const ON_EPOLL: OfKernel<(), Epoll, Epoll<Datagram>> = OfKernel {
-    streams: |_here, _worker, _slots| Epoll::new(),
-    datagrams: |_here, _worker, _slots| Epoll::of_datagrams(),
+    streams: |_| Epoll::new(),
+    datagrams: |_| Epoll::of_datagrams(),
 };
 
 impl<M, S, D> Backends for OfKernel<M, S, D>
@@ -297,12 +285,12 @@ where
     type Streams = S;
     type Datagrams = D;
 
-    fn streams(&self, machine: &mut M, worker: u32, slots: u32) -> io::Result<S> {
-        (self.streams)(machine, worker, slots)
+    fn streams(&self, worker: NewWorker<'_, M>) -> io::Result<S> {
+        (self.streams)(worker)
     }
 
-    fn datagrams(&self, machine: &mut M, worker: u32, slots: u32) -> io::Result<D> {
-        (self.datagrams)(machine, worker, slots)
+    fn datagrams(&self, worker: NewWorker<'_, M>) -> io::Result<D> {
+        (self.datagrams)(worker)
     }
 }
 
@@ -318,24 +306,14 @@ impl<B: Backends> Backends for OverTls<B> {
     type Streams = Tls<B::Streams>;
     type Datagrams = B::Datagrams;
 
-    fn streams(
-        &self,
-        machine: &mut B::Machine,
-        worker: u32,
-        slots: u32,
-    ) -> io::Result<Tls<B::Streams>> {
+    fn streams(&self, worker: NewWorker<'_, B::Machine>) -> io::Result<Tls<B::Streams>> {
         let TlsClient { side, alpn } = &self.client;
-        let inner = self.inner.streams(machine, worker, slots)?;
+        let inner = self.inner.streams(worker)?;
         Ok(Tls::client(inner, side.clone(), *alpn))
     }
 
-    fn datagrams(
-        &self,
-        machine: &mut B::Machine,
-        worker: u32,
-        slots: u32,
-    ) -> io::Result<B::Datagrams> {
-        self.inner.datagrams(machine, worker, slots)
+    fn datagrams(&self, worker: NewWorker<'_, B::Machine>) -> io::Result<B::Datagrams> {
+        self.inner.datagrams(worker)
     }
 }
 

@@ -17,9 +17,7 @@ pub(super) struct Patience {
     pub(super) heard_ns: u64,
     /// Since when the server allows no request; [`u64::MAX`] while it does.
     shut_since_ns: u64,
-    /// How far [`Patience::next_late`] got with the places, and whether nothing was heard meanwhile
-    /// that a late request waited for.
-    places_timed_out: u32,
+    /// Nothing was heard that a late request waited for.
     is_dead: bool,
 }
 
@@ -28,7 +26,6 @@ impl Default for Patience {
         Self {
             heard_ns: 0,
             shut_since_ns: u64::MAX,
-            places_timed_out: 0,
             is_dead: false,
         }
     }
@@ -58,16 +55,10 @@ impl Patience {
     /// The place of the next request that is late. To be asked until there is none.
     fn next_late(&mut self, places: &[RequestTiming], timeout_ns: u64, now_ns: u64) -> Option<u32> {
         let is_long_ago = |at_ns: u64| at_ns.saturating_add(timeout_ns) <= now_ns;
-        while let Some(timing) = places.get(self.places_timed_out as usize) {
-            let place = self.places_timed_out;
-            self.places_timed_out += 1;
-            if is_long_ago(timing.due_ns) {
-                self.is_dead |= is_long_ago(self.heard_ns) && self.heard_ns < timing.sent_ns;
-                return Some(place);
-            }
-        }
-        self.places_timed_out = 0;
-        None
+        let mut numbered = (0..).zip(places);
+        let (place, timing) = numbered.find(|(_, timing)| is_long_ago(timing.due_ns))?;
+        self.is_dead |= is_long_ago(self.heard_ns) && self.heard_ns < timing.sent_ns;
+        Some(place)
     }
 
     /// What time brought about on a connection with `in_flight` requests: late ones are cancelled,
@@ -152,27 +143,15 @@ pub(super) fn event_of<Code>(
 /// The kind of a call of gRPC that failed.
 #[cold]
 fn of_call(failed: FailedCall) -> FailureKind {
-    match failed {
-        FailedCall::NoStatus => FailureKind::CallNoStatus,
-        FailedCall::Code(code) => match code {
-            1 => FailureKind::CallCancelled,
-            3 => FailureKind::CallInvalidArgument,
-            4 => FailureKind::CallDeadlineExceeded,
-            5 => FailureKind::CallNotFound,
-            6 => FailureKind::CallAlreadyExists,
-            7 => FailureKind::CallPermissionDenied,
-            8 => FailureKind::CallResourceExhausted,
-            9 => FailureKind::CallFailedPrecondition,
-            10 => FailureKind::CallAborted,
-            11 => FailureKind::CallOutOfRange,
-            12 => FailureKind::CallUnimplemented,
-            13 => FailureKind::CallInternal,
-            14 => FailureKind::CallUnavailable,
-            15 => FailureKind::CallDataLoss,
-            16 => FailureKind::CallUnauthenticated,
-            _ => FailureKind::CallUnknown,
-        },
-    }
+    // The kinds stand in the order of the codes.
+    let all = FailureKind::ALL.iter().copied();
+    let mut kinds = all.skip_while(|&kind| kind != FailureKind::CallNoStatus);
+    let named = match failed {
+        FailedCall::NoStatus => Some(FailureKind::CallNoStatus),
+        FailedCall::Code(code @ 1..=16) => kinds.nth(code as usize),
+        FailedCall::Code(_) => None,
+    };
+    named.unwrap_or(FailureKind::CallUnknown)
 }
 
 /// The kind of a request that failed while its connection did not.

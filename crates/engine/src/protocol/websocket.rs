@@ -18,9 +18,8 @@ use brunt_record::{Answer, FailureKind, ReplyOutcome, RequestTiming};
 
 use super::exchange::{ConnectionNumbers, Exchanged, InFlight, MessageSet, Rendered, answer};
 use super::{
-    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Messaging, Next,
-    OnConnections, Out, OverDatagrams, OwnFrames, PayloadPart, ProtocolEvent, Scripted, Sizes,
-    Taken, TimedOut,
+    Aside, Broken, ClientProtocol, Closing, ConnectionEnd, EncodeError, Next, OnConnections,
+    Optional, Out, PayloadPart, ProtocolEvent, Sizes, Taken, TimedOut,
 };
 use crate::failure;
 
@@ -546,7 +545,7 @@ impl ClientProtocol for WebSocket {
     }
 }
 
-impl OwnFrames for WebSocket {
+impl Optional for WebSocket {
     const WRITES_AHEAD: bool = true;
     const FLOODED: FailureKind = FailureKind::WebSocketError;
 
@@ -587,9 +586,7 @@ impl OwnFrames for WebSocket {
     fn take_unexpected(&mut self) -> Option<String> {
         self.unmatched.take()
     }
-}
 
-impl Messaging for WebSocket {
     #[inline]
     fn sending(&mut self, connection: &mut WebSocketConnection) {
         connection.is_sending = true;
@@ -610,9 +607,6 @@ impl Messaging for WebSocket {
         Some((self.leave(connection), answer))
     }
 }
-
-impl Scripted for WebSocket {}
-impl OverDatagrams for WebSocket {}
 
 /// The beginning of a message, for people.
 #[cold]

@@ -79,13 +79,6 @@ impl Accounting {
         tallies.map(|tally| tally.replies.total()).sum()
     }
 
-    /// Ends the record, which is given with the time of the last outcome of a request, 0 for none.
-    pub(super) fn end(&mut self, worker: u32) -> (Recorder, u64) {
-        let spent = Recorder::new(worker, 0, 0);
-        let recorder = std::mem::replace(&mut self.recorder, spent);
-        (recorder, self.last_done_ns)
-    }
-
     /// A request was answered in time, the first one since an `opening` of its connection if that
     /// is given.
     #[inline]
@@ -455,15 +448,5 @@ mod tests {
             !sampling.read_error(&answer(status), Some(&body("no")), &mut kept)
         });
         assert_eq!(read.count() + 1, ErrorBody::KEPT_MAX);
-    }
-
-    #[test]
-    fn a_place_is_free_since_the_stamp_where_there_is_one() {
-        assert_eq!(Reception::unstamped(9).free_ns(), 9);
-        let stamped = Reception {
-            stamp_ns: Some(4),
-            received_ns: 9,
-        };
-        assert_eq!(stamped.free_ns(), 4);
     }
 }

@@ -21,14 +21,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether what is in flight on the connection, which ends in this way, may be sent again:
     /// where the server closed it, as it may at any time after a response (RFC 9112 section 9.3.1).
     pub(super) fn may_repeat_on(&self, slot: Slot, kind: FailureKind) -> bool {
-        let is_closed = matches!(
-            kind,
-            FailureKind::ClosedBeforeReply
-                | FailureKind::Reset
-                | FailureKind::TruncatedHead
-                | FailureKind::TruncatedBody
-                | FailureKind::Unanswered
-        );
+        let is_closed = kind.is_cut() || kind == FailureKind::Unanswered;
         P::IN_ORDER && is_closed && self.connections[slot].has_ended_one
     }
 

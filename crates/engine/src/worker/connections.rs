@@ -24,7 +24,7 @@ const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// that has been so: the end of an outage is known as exactly.
 const PROBE_PART: u64 = 8;
 /// A server that says nothing for so long has nothing more to say.
-pub(super) const QUIET_NS: u64 = 1_000_000_000;
+const QUIET_NS: u64 = 1_000_000_000;
 /// The kernel's account is read for one connection in this many, and this many in all.
 const KERNEL_SAMPLE_EVERY: usize = 64;
 const KERNEL_SAMPLE_MAX: u32 = 16;
@@ -45,7 +45,7 @@ pub(super) struct Connections<P: ClientProtocol> {
     /// Attempts in flight.
     pub(super) attempts: u32,
     /// First attempts of set-up, and retries.
-    dialling: Dialling,
+    pub(super) dialling: Dialling,
     /// Slots that set-up opens.
     held: u32,
     /// Connections that set-up still waits for.
@@ -175,12 +175,6 @@ impl<P: ClientProtocol> Connections<P> {
         connection.is_unneeded = true;
     }
 
-    /// Whether attempts wait for their turn.
-    #[inline]
-    pub(super) fn is_dialling(&self) -> bool {
-        !self.dialling.is_empty()
-    }
-
     /// The attempt whose turn it is at `now_ns`.
     pub(super) fn next_attempt(&mut self, now_ns: u64) -> NextAttempt {
         while let Some(slot) = self.dialling.next(now_ns) {
@@ -205,7 +199,7 @@ impl<P: ClientProtocol> Connections<P> {
         let connection = &mut self[slot];
         connection.state = state;
         connection.opened_from_ns = now_ns;
-        self.sources.next(now_ns)
+        self.sources.next()
     }
 
     /// An attempt has ended.
@@ -360,13 +354,6 @@ impl<P: ClientProtocol> Connections<P> {
         self.dialling.push(slot);
     }
 
-    /// The pause of the connection is over: it waits for its turn.
-    pub(super) fn queue_retry(&mut self, slot: Slot, now_ns: u64) {
-        self.stop_awaiting_retry(slot, now_ns);
-        self.stay_down(slot);
-        self.queue(slot, now_ns);
-    }
-
     /// Queues the connections that are down for good, so that they are opened in turn.
     pub(super) fn queue_closed(&mut self) {
         for slot in self.slots() {
@@ -504,8 +491,8 @@ impl<P: ClientProtocol> Connections<P> {
     pub(super) fn note_shut(&mut self, slot: Slot, now_ns: u64) {
         let takes_none =
             |connection: &Connection<P>| connection.state != State::Open || connection.depth == 0;
-        if self[slot].is_shut && self.unavailable_since_ns.is_none() && self.iter().all(takes_none)
-        {
+        let is_first = self[slot].is_shut && self.unavailable_since_ns.is_none();
+        if is_first && self.connections.iter().all(takes_none) {
             self.unavailable_since_ns = Some(now_ns);
         }
     }
@@ -513,7 +500,7 @@ impl<P: ClientProtocol> Connections<P> {
 
 /// Attempts that wait for their turn.
 #[derive(Debug)]
-struct Dialling {
+pub(super) struct Dialling {
     /// First attempts are due from here on, one per `gap_ns`.
     from_ns: u64,
     gap_ns: f64,
@@ -577,7 +564,8 @@ impl Dialling {
     }
 
     /// Whether no attempt waits for its turn.
-    fn is_empty(&self) -> bool {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
         self.next == self.end && self.retries.is_empty()
     }
 
@@ -637,10 +625,6 @@ impl<P: ClientProtocol> Connections<P> {
 
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<P> {
         (0..self.len()).map(Slot)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Connection<P>> {
-        self.connections.iter()
     }
 
     #[inline]
@@ -826,7 +810,7 @@ mod tests {
 
     /// `slots` connections, of which set-up opens the first `held`, and what they are counted in.
     fn connections(slots: u32, held: u32) -> Connections<Unread> {
-        let sources = Sources::default().turns(0, 1, slots);
+        let sources = Sources::default().turns(0);
         let accounting = Accounting::new(Recorder::new(0, held, slots));
         let mut connections = Connections::new(&Unread, accounting, slots, held, 1, sources, 10);
         connections.start_set_up(0, 0.0);

@@ -26,28 +26,16 @@ use brunt_record::{Backend, Recorder, SetUp};
 use crate::backlog::Quota;
 use crate::connection::State;
 use crate::observer::Shown;
-use crate::protocol::{ClientProtocol, WorkerTransport};
+use crate::protocol::{ClientProtocol, Out, WorkerTransport};
 use crate::task::{Finished, Mode, Preparation, Task, Timeline};
-use crate::workload::{Carried, Workload};
+use crate::workload::{Carried, Streams, Workload};
 use accounting::{Accounting, Sampling};
 use again::Repeats;
-use connections::{Connections, QUIET_NS};
+use connections::Connections;
 use output::Output;
 use pacing::{Model, Pacing};
 use source::Source;
 use wake_ups::WakeUps;
-
-/// What one round has beside its record.
-#[derive(Debug)]
-struct Round {
-    shown: Shown,
-    /// Connections on which something was in flight when the round was over, in order.
-    left_behind: Vec<Slot>,
-    /// The window has begun.
-    has_begun: bool,
-    /// Of the backend, before the round.
-    stamps_clamped_before: u64,
-}
 
 /// One worker: the owner of everything that its thread touches.
 pub(crate) struct Worker<B, P: ClientProtocol, W> {
@@ -64,7 +52,12 @@ pub(crate) struct Worker<B, P: ClientProtocol, W> {
     sampling: Sampling,
     timeline: Timeline,
     wake_ups: WakeUps,
-    round: Round,
+    shown: Shown,
+    /// Connections on which something was in flight when the round was over, in order.
+    left_behind: Vec<Slot>,
+    window_has_begun: bool,
+    /// Of the backend, before the round.
+    stamps_clamped_before: u64,
 }
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
@@ -81,7 +74,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         });
         backend.set_stamps(task.prepared.stamps_every());
         backend.set_sockets(&task.prepared.sockets());
-        workload.start(&mut backend);
+        if let Some(streams) = workload.streams() {
+            streams.start(&mut backend);
+        }
         Self::with(backend, protocol, workload, preparation)
     }
 
@@ -92,7 +87,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let now_ns = self.backend.now_ns();
         self.flush();
         let mut next = Self::with(self.backend, self.protocol, self.workload, preparation);
-        let left_behind = &self.round.left_behind;
+        let left_behind = &self.left_behind;
         for slot in next.connections.keep(self.connections, left_behind, now_ns) {
             next.backend.reset(slot);
         }
@@ -139,29 +134,39 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             protocol.accept_texts();
             generated.begin(slots, task.depth);
             recorder.generate_requests();
-            source = Source::Generated(generated);
+            source.generated = Some(generated);
         }
-        workload.begin_round(slots, &mut recorder);
+        let is_attempts = workload.carried() == Carried::Attempt;
+        if is_attempts {
+            recorder.count_attempts();
+        }
+        if let Some(streams) = workload.streams() {
+            streams.begin_round(slots);
+        }
         if logged_max > 0 {
             recorder.keep_log(logged_max);
         }
         recorder.record().edges.started.set(backend.now_ns());
-        let opened_first = workload.opened_first(held);
-        let sources = prepared.sources.clone();
+        // A load that consists of opening connections has none before it.
+        let opened_first = if is_attempts { 0 } else { held };
         let mut connections = Connections::new(
             &protocol,
             Accounting::new(recorder),
             slots,
             opened_first,
             task.depth,
-            sources.turns(task.worker, prepared.worker_count(), slots),
+            prepared.sources.turns(task.worker),
             task.requests_per_connection,
         );
         connections.share_out(task.part);
         protocol.want_bodies(source.wanted(sampling.wanted()));
         Self {
             connections,
-            output: Output::default(),
+            output: Output {
+                slot: Slot(0),
+                out: Out::default(),
+                uncounted_bytes: 0,
+            },
             repeats: Repeats::new(pacing.is_open_loop(), task.timeout_ns),
             pacing,
             source,
@@ -169,12 +174,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             sampling,
             timeline: Timeline::new(),
             wake_ups: WakeUps::new(spinner, prepared.spin()),
-            round: Round {
-                shown,
-                left_behind: Vec::new(),
-                has_begun: false,
-                stamps_clamped_before: backend.stamps_clamped(),
-            },
+            shown,
+            left_behind: Vec::new(),
+            window_has_begun: false,
+            stamps_clamped_before: backend.stamps_clamped(),
             backend,
             protocol,
             workload,
@@ -252,13 +255,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let connections = self.task.connections;
             self.pacing.start_halving(connections, load_ns, window);
         }
-        self.workload.set_window(window);
+        if let Some(streams) = self.workload.streams() {
+            streams.set_window(window);
+        }
         self.start_load(load_ns);
         while self.goes_on() {
             self.turn(self.timeline.window_end_ns)?;
         }
         let left_ns = self.backend.now_ns();
-        self.read_workload(left_ns, true);
+        self.read_streams(left_ns, true);
         self.settle_quic(left_ns.min(self.timeline.window_end_ns));
         if self.pacing.model == Model::Held {
             self.recorder().held_until_now();
@@ -313,8 +318,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.timeline.has_begun(now_ns) {
             return true;
         }
-        if !self.round.has_begun {
-            self.round.has_begun = true;
+        if !self.window_has_begun {
+            self.window_has_begun = true;
             self.wake_ups.begin_window(now_ns);
             let lacking = self.connections.lacking;
             self.recorder().record().live.unopened_at_start = Some(lacking);
@@ -348,12 +353,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let is_awaited = !self.repeats.is_empty()
             || match self.pacing.model {
                 Model::Closed | Model::Held => false,
-                Model::Open => self.pacing.backlog.waiting() > 0,
+                Model::Open => !self.pacing.backlog.waiting.is_empty(),
                 Model::Sessions => {
                     let opening = self.connections.attempts + self.connections.resuming;
                     let in_use = self.connections.live() + opening;
                     // There is no use for a connection without a request left for it.
-                    !exhausted && (self.pacing.backlog.waiting() > 0 || in_use > 0)
+                    !exhausted && (!self.pacing.backlog.waiting.is_empty() || in_use > 0)
                 }
             };
         let is_over = is_endless && (self.pacing.is_over() || self.is_idle_for_good());
@@ -384,7 +389,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let limit_ns = window_end_ns
             .min(now_ns)
             .saturating_add(self.task.plan().load.drain_limit_ns);
-        self.wind_up(limit_ns)?;
+        self.wind_up_streams(limit_ns)?;
         // Planned requests that wait are still sent, unless somebody is in a hurry; planned
         // connections are no longer opened.
         let sends = self.pacing.is_open_loop();
@@ -400,7 +405,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             if is_cut_short || is_ended {
                 self.censor_repeats(now_ns);
             }
-            let waits = self.pacing.backlog.waiting() > 0 || !self.repeats.is_empty();
+            let waits = !self.pacing.backlog.waiting.is_empty() || !self.repeats.is_empty();
             let is_done = self.connections.in_flight == 0 && !waits;
             if is_done || is_cut_short || now_ns >= limit_ns {
                 break;
@@ -411,22 +416,22 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         Ok(())
     }
 
-    /// Has the workload end its side of the connections, and waits for the servers.
-    fn wind_up(&mut self, limit_ns: u64) -> io::Result<()> {
-        loop {
+    /// Ends our side of streams, and waits for the servers.
+    fn wind_up_streams(&mut self, limit_ns: u64) -> io::Result<()> {
+        while let Some(streams) = self.workload.streams() {
             let now_ns = self.backend.now_ns();
             let control = &self.task.control;
             let is_cut_short = control.leaves_at_once();
             let limit_ns = limit_ns.min(control.drain_end_ns());
             let open = self.connections.open();
-            let waits_until_ns = self.workload.wind_up(now_ns, open, &mut self.backend);
-            match waits_until_ns {
+            match streams.wind_up(now_ns, open, &mut self.backend) {
                 Some(until_ns) if !is_cut_short && now_ns < limit_ns => {
                     self.turn(limit_ns.min(until_ns))?;
                 }
-                _ => return Ok(()),
+                _ => break,
             }
         }
+        Ok(())
     }
 
     /// What is still in flight has no outcome.
@@ -442,20 +447,26 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .kernel_sample(&self.protocol, &self.backend);
         for slot in self.connections.slots() {
             let is_open = self.connections[slot].state == State::Open;
-            if is_open && self.workload.gives_up(slot, &mut self.backend) {
+            if is_open && self.workload.carried() != Carried::Requests {
+                // Nobody waits for what is still in flight on a stream; where opening is what is
+                // requested, there is no connection in an open slot.
+                if let Some(streams) = self.workload.streams() {
+                    streams.closing(slot, true, &self.backend);
+                    self.backend.reset(slot);
+                }
                 self.connections.stay_down(slot);
             }
             self.connections.stop_awaiting_retry(slot, now_ns);
             self.connections.stop_blocking(slot, now_ns);
             while let Some((timing, discarded_bytes)) = self.take_any(slot, None) {
                 self.recorder().censored(timing, now_ns, discarded_bytes);
-                if self.round.left_behind.last() != Some(&slot) {
-                    self.round.left_behind.push(slot);
+                if self.left_behind.last() != Some(&slot) {
+                    self.left_behind.push(slot);
                 }
             }
             let has_rest = self.settle_rest(slot, now_ns, P::end_round);
-            if has_rest && self.round.left_behind.last() != Some(&slot) {
-                self.round.left_behind.push(slot);
+            if has_rest && self.left_behind.last() != Some(&slot) {
+                self.left_behind.push(slot);
             }
         }
         self.give_up_waiting(now_ns);
@@ -467,8 +478,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let stamps_clamped = self.backend.stamps_clamped();
         let record = self.connections.accounting.recorder.record();
         record.kernel = kernel;
-        record.streams = self.workload.end_round();
-        record.stamps_clamped += stamps_clamped - self.round.stamps_clamped_before;
+        record.streams = self.workload.streams().map(Streams::end_round);
+        record.stamps_clamped += stamps_clamped - self.stamps_clamped_before;
         record.spun_ns = self.wake_ups.spinner.spun_ns();
         record.edges.drained.set(now_ns);
     }
@@ -476,31 +487,27 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// What the round gives.
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
-        let (progress, streams) = (self.progress(), self.workload.so_far());
+        let (progress, streams) = (self.progress(), self.streams_so_far());
         let response = self.connections.accounting.recorder.response();
-        let shown = &mut self.round.shown;
+        let shown = &mut self.shown;
         let rest = shown.since_last(now_ns, progress, streams, response);
         shown.due_ns = u64::MAX;
-        let planned = Source::planned(self.task.plan(), self.task.worker);
-        let generated = match std::mem::replace(&mut self.source, planned) {
-            Source::Planned(_) => None,
-            Source::Generated(mut generated) => {
-                let (used, names) = generated.end();
-                self.recorder().record().generator = Some(used);
-                self.recorder().name_requests(names);
-                Some(generated)
-            }
-        };
+        let mut generated = self.source.generated.take();
+        if let Some(generated) = &mut generated {
+            let (used, names) = generated.end();
+            self.recorder().record().generator = Some(used);
+            self.recorder().name_requests(names);
+        }
         let unexpected = self.protocol.take_unexpected();
         self.recorder().record().unexpected = unexpected;
-        let (recorder, last_done_ns) = self.connections.accounting.end(self.task.worker);
+        let spent = Recorder::new(self.task.worker, 0, 0);
+        let accounting = &mut self.connections.accounting;
         Finished {
-            recorder,
+            recorder: std::mem::replace(&mut accounting.recorder, spent),
             cpu: CpuUse::default(),
             bound_cpu: None,
             rest,
-            last_done_ns,
-            sources_used: self.connections.sources.used,
+            last_done_ns: accounting.last_done_ns,
             generated,
         }
     }
@@ -520,48 +527,28 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
         self.timeline.mode = Mode::Drain;
         let now_ns = self.backend.now_ns();
-        let is_greeting = |state| matches!(state, State::Greeting { .. });
-        let mut greeting = Vec::new();
         for slot in self.connections.slots() {
-            let state = self.connections[slot].state;
             // On others, something may still come that belongs to a round that is over.
-            let is_left_behind = self.round.left_behind.binary_search(&slot).is_ok();
-            if is_greeting(state) {
-                greeting.push(slot);
-            } else if let State::Connecting = state {
-                // Nothing was said on it.
-                self.backend.close(slot);
-                self.connections.stay_down(slot);
-            } else if state == State::Open && (slot.0 >= first || is_left_behind) {
-                self.part(slot, now_ns);
+            let is_left_behind = self.left_behind.binary_search(&slot).is_ok();
+            match self.connections[slot].state {
+                State::Open if slot.0 >= first || is_left_behind => self.part(slot, now_ns),
+                // Its server has not come to know it.
+                State::Connecting | State::Greeting { .. } => {
+                    self.backend.close(slot);
+                    self.connections.stay_down(slot);
+                }
+                _ => {}
             }
         }
         let limit_ns = now_ns.saturating_add(self.task.plan().load.drain_limit_ns);
-        let greeting_limit_ns = limit_ns.min(now_ns.saturating_add(QUIET_NS));
         loop {
             let now_ns = self.backend.now_ns();
-            let control = &self.task.control;
-            let until_ns = if control.leaves_at_once() {
-                now_ns
-            } else if self.connections.closing > 0 {
-                limit_ns
-            } else if greeting.is_empty() || control.is_interrupted() {
-                now_ns
-            } else {
-                greeting_limit_ns
-            };
+            let is_over = self.connections.closing == 0 || self.task.control.leaves_at_once();
+            let until_ns = if is_over { now_ns } else { limit_ns };
             // What was written is sent in any case.
             if self.turn(until_ns).is_err() || until_ns <= now_ns {
                 break;
             }
-            let now_ns = self.backend.now_ns();
-            greeting.retain(|&slot| {
-                let state = self.connections[slot].state;
-                if state == State::Open {
-                    self.part(slot, now_ns);
-                }
-                is_greeting(state)
-            });
         }
     }
 }

@@ -6,7 +6,7 @@ use brunt_record::{FailureKind, ReplyOutcome};
 use super::Worker;
 use super::pacing::Model;
 use crate::connection::State;
-use crate::protocol::{ClientProtocol, TimedOut, answer};
+use crate::protocol::{ClientProtocol, answer};
 use crate::task::Mode;
 use crate::workload::Workload;
 
@@ -15,21 +15,10 @@ use crate::workload::Workload;
 pub(super) const IDLE_NS: u64 = 100_000_000;
 
 impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload> Worker<B, P, W> {
-    /// A timer of the protocol is due on a connection that is not open yet.
-    pub(super) fn time_greeting_out(&mut self, slot: Slot, now_ns: u64) {
-        self.write_to(slot);
-        let (connection, places) = self.connections.with_places(slot);
-        let (own, out) = (&mut connection.protocol, &mut self.output.out);
-        while let Some(timed_out) = self.protocol.timed_out(own, now_ns, places, out) {
-            // No request is in flight on it.
-            if let TimedOut::Connection(kind) = timed_out {
-                self.greeting_failed(slot, now_ns, kind);
-                return;
-            }
-        }
-        let since_ns = connection.opened_from_ns;
-        let limit_ns = since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns);
-        self.connections.arm(slot, limit_ns);
+    /// When the connection is to be there.
+    pub(super) fn connect_limit_ns(&self, slot: Slot) -> u64 {
+        let since_ns = self.connections[slot].opened_from_ns;
+        since_ns.saturating_add(self.task.plan().limits.connect_timeout_ns)
     }
 
     /// A connection is there, over TLS where there is TLS.
@@ -111,7 +100,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// An attempt that was in flight failed, and its slot is free again.
     pub(super) fn attempt_failed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
         if let State::Attempting = self.connections[slot].state {
-            return self.attempt_missed(slot, now_ns, kind);
+            let pauses = self.pacing.model == Model::Closed;
+            return self.attempt_missed(slot, now_ns, kind, pauses);
         }
         self.backend.close(slot);
         self.take_overhead(slot, now_ns);
@@ -121,14 +111,20 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// An attempt that is a request failed. In a closed loop the slot pauses then, as one that
-    /// is opened for requests does: a server at its limits is not to be run over.
-    fn attempt_missed(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+    /// An attempt that is a request failed. The slot `pauses` in a closed loop, as one that is
+    /// opened for requests does: a server at its limits is not to be run over.
+    pub(super) fn attempt_missed(
+        &mut self,
+        slot: Slot,
+        now_ns: u64,
+        kind: FailureKind,
+        pauses: bool,
+    ) {
         let Some(timing) = self.end_attempt(slot, now_ns) else {
             return;
         };
         self.request_failed(slot, timing, now_ns, (kind, 0));
-        if self.pacing.model == Model::Closed {
+        if pauses {
             let mode = self.timeline.mode;
             self.connections.retry_later(slot, now_ns, mode);
         } else {
@@ -148,7 +144,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// more requests wait than those being opened will take.
     pub(super) fn open_further(&mut self, due_ns: u64, now_ns: u64) {
         let per_connection = u64::from(self.task.depth).min(self.task.requests_per_connection);
-        let waiting = self.pacing.backlog.waiting() + self.repeats.waiting;
+        let waiting = self.pacing.backlog.waiting.len() + self.repeats.waiting;
         let may_grow = self.pacing.is_open_loop()
             && self.timeline.mode == Mode::Load
             && u64::from(self.connections.attempts) * per_connection < waiting as u64;
@@ -189,7 +185,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let is_needed = next_ns < self.timeline.window_end_ns && self.has_request_left(now_ns);
         let is_free = u64::from(self.connections.live()) > self.connections.in_flight;
         let is_last = !is_free && self.connections.attempts == 0;
-        let waits = self.pacing.backlog.waiting() > 0 || self.repeats.waits_for_any();
+        let waits = !self.pacing.backlog.waiting.is_empty() || self.repeats.waits_for_any();
         let at_ns = if waits || is_needed && !was_idle {
             Some(now_ns)
         } else if is_needed && is_last {

@@ -4,27 +4,17 @@ use brunt_io::backend::{AT_ONCE_BYTES_MAX, ClientBackend, Slot};
 
 use super::Worker;
 use crate::connection::Connection;
-use crate::protocol::{ClientProtocol, Out, Outbox, PayloadPart, WorkerTransport};
-use crate::workload::{Chunk, Workload};
+use crate::protocol::{ClientProtocol, Out, PayloadPart, WorkerTransport};
+use crate::workload::Workload;
 
 /// What was written and not yet handed over.
 #[derive(Debug)]
 pub(super) struct Output {
     /// On which connection.
-    slot: Slot,
+    pub(super) slot: Slot,
     pub(super) out: Out,
     /// Bytes that were handed over and are in no count yet.
-    uncounted_bytes: u64,
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self {
-            slot: Slot(0),
-            out: Out::default(),
-            uncounted_bytes: 0,
-        }
-    }
+    pub(super) uncounted_bytes: u64,
 }
 
 impl Output {
@@ -33,12 +23,6 @@ impl Output {
         if self.slot == slot {
             self.out.clear();
         }
-    }
-
-    /// Bytes that were flushed since this was last asked.
-    #[inline]
-    pub(super) fn take_uncounted(&mut self) -> u64 {
-        std::mem::take(&mut self.uncounted_bytes)
     }
 
     /// Counts the large send in flight on `connection`, of which the kernel has not taken
@@ -75,7 +59,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     /// Hands what was written to the backend, or to the connection while a send is in flight. It is
-    /// counted when [`Output::take_uncounted`] is asked.
+    /// counted by [`Worker::count_output`].
     pub(super) fn flush(&mut self) {
         let bytes = self.send_written();
         self.output.uncounted_bytes += bytes;
@@ -98,13 +82,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 sending,
                 ..
             } = connection;
-            let outbox = Outbox {
-                bytes: writing.as_mut().map(|writing| &mut writing.outbox),
-                is_sending: *sending,
-            };
+            let outbox = writing.as_mut().map(|writing| &mut writing.outbox);
             let transmit = |now_ns, spare: &mut _| protocol.transmit(own, now_ns, spare);
             let out = &mut self.output.out;
-            let next = P::Transport::next(out, outbox, transmit, backend);
+            let next = P::Transport::next(out, outbox, *sending, transmit, backend);
             let Some((outgoing, bytes)) = next else {
                 break;
             };
@@ -150,20 +131,14 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     }
 
     /// Sends the next part of a stream, a whole payload, on a connection that takes it.
-    pub(super) fn send_bytes(&mut self, slot: Slot, chunk: Option<Chunk>, now_ns: u64) {
+    pub(super) fn send_bytes(&mut self, slot: Slot, chunk: Option<PayloadPart>, now_ns: u64) {
         let connection = &mut self.connections[slot];
         connection.is_used = true;
-        let Some(Chunk { payload, bytes }) = chunk else {
-            return;
-        };
-        connection.sending = true;
-        self.recorder().tally(now_ns).bytes_sent += u64::from(bytes);
-        let part = PayloadPart {
-            payload,
-            start: 0,
-            end: bytes,
-        };
-        if let Some(outgoing) = P::Transport::shared(part) {
+        if let Some(part) = chunk
+            && let Some(outgoing) = P::Transport::shared(part)
+        {
+            connection.sending = true;
+            self.recorder().tally(now_ns).bytes_sent += u64::from(part.end);
             self.backend.send(slot, outgoing);
         }
     }

@@ -7,11 +7,9 @@ use brunt_record::{RequestTiming, Skip};
 use super::Worker;
 use super::opening::IDLE_NS;
 use super::pacing::Model;
-use super::source::Source;
 use crate::backlog::Arrival;
 use crate::connection::State;
 use crate::failure;
-use crate::generated::NextBatch;
 use crate::protocol::{ClientProtocol, Closing, Next};
 use crate::task::Mode;
 use crate::workload::{Carried, Workload};
@@ -63,10 +61,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             self.wake_ups.spinner.worked(now_ns);
             self.recorder().arrival_planned(due_ns);
-            let free = match self.pacing.backlog.waiting() {
-                0 if self.repeats.is_empty() => self.pop_free(),
-                _ => None,
-            };
+            let is_next = self.pacing.backlog.waiting.is_empty() && self.repeats.is_empty();
+            let free = if is_next { self.pop_free() } else { None };
             let free_ns = free.map(|slot| self.connections[slot].free_ns);
             let answering_ns = self.connections.accounting.answering_ns();
             let arrival = self.pacing.arrival(due_ns, free_ns, answering_ns);
@@ -129,9 +125,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if !self.drop_expired(now_ns) {
             return;
         }
-        while self.pacing.backlog.waiting() > 0
+        while !self.pacing.backlog.waiting.is_empty()
             && let Some(slot) = self.pop_free()
-            && let Some(arrival) = self.pacing.backlog.pop()
+            && let Some(arrival) = self.pacing.backlog.waiting.pop_front()
         {
             self.assign(slot, arrival);
         }
@@ -145,15 +141,15 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         // A session is to be replayed, however late it begins: its requests have time-outs of their
         // own.
         let is_replayed = self.source.is_generated() && self.pacing.has_sessions();
-        let backlog = &mut self.pacing.backlog;
-        if backlog.front().is_none() || is_replayed {
+        let waiting = &mut self.pacing.backlog.waiting;
+        if waiting.is_empty() || is_replayed {
             return true;
         }
         let (timeout_ns, accounting) = (self.task.timeout_ns, &mut self.connections.accounting);
         let needed_ns = (SERVICE_TIMES * accounting.service_ns).min(timeout_ns / 2);
         let patience_ns = timeout_ns - needed_ns;
         let mut left = ARRIVALS_PER_TURN;
-        while let Some(Arrival { due_ns, .. }) = backlog.front()
+        while let Some(&Arrival { due_ns, .. }) = waiting.front()
             && now_ns.saturating_sub(due_ns) >= patience_ns
         {
             if left == 0 {
@@ -161,7 +157,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 return false;
             }
             left -= 1;
-            backlog.pop();
+            waiting.pop_front();
             accounting
                 .recorder
                 .arrival_skipped(due_ns, now_ns, Skip::Late);
@@ -171,7 +167,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// The arrivals that wait will not be sent.
     pub(super) fn give_up_waiting(&mut self, now_ns: u64) {
-        while let Some(arrival) = self.pacing.backlog.pop() {
+        while let Some(arrival) = self.pacing.backlog.waiting.pop_front() {
             self.recorder()
                 .arrival_skipped(arrival.due_ns, now_ns, Skip::Unsent);
         }
@@ -254,7 +250,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// room it is skipped.
     fn enqueue(&mut self, arrival: Arrival, now_ns: u64) {
         if self.pacing.backlog.push(arrival) {
-            let waiting = self.pacing.backlog.waiting() as u64;
+            let waiting = self.pacing.backlog.waiting.len() as u64;
             self.recorder().waiting(now_ns, waiting);
             self.open_further(arrival.due_ns, now_ns);
         } else {
@@ -325,9 +321,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.pacing.backlog.stop();
             return;
         }
-        let (count, sent_ns) = match &self.source {
-            Source::Planned(_) => (most, now_ns),
-            Source::Generated(_) => self.make_requests(slot, most, now_ns),
+        let (count, sent_ns) = if self.source.is_generated() {
+            self.make_requests(slot, most, now_ns)
+        } else {
+            (most, now_ns)
         };
         if count > 0 {
             self.connections.lag(slot, sent_ns, due_ns);
@@ -340,7 +337,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     #[inline(never)]
     fn make_requests(&mut self, slot: Slot, most: u64, now_ns: u64) -> (u64, u64) {
         let asked = self.ask(slot);
-        let there = asked.count();
+        let there = asked.unwrap_or(0);
         let generated = self.source.generated_mut();
         let is_quick = generated.is_some_and(|generated| generated.is_quick());
         let sent_ns = if is_quick {
@@ -358,7 +355,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 generated.put_off(slot);
             }
             // A session is over when it has no more requests.
-            if asked == NextBatch::Close || self.pacing.has_sessions() && there == 0 {
+            if asked.is_none() || self.pacing.has_sessions() && there == 0 {
                 self.replace(slot, sent_ns);
             }
         }
@@ -393,36 +390,34 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         self.write_to(slot);
         let (connection, places, recorder) = self.connections.start_requests(slot, count);
         let (protocol, out) = (&mut self.protocol, &mut self.output.out);
-        match &mut self.source {
-            Source::Planned(requests) => {
-                for behind in (0..count).rev() {
-                    let request = requests.next_id(sent + u64::from(count - 1 - behind));
-                    let next = Next {
-                        request,
-                        behind,
-                        closes,
-                        now_ns: timing.sent_ns,
-                    };
-                    let place = protocol.request(&mut connection.protocol, next, out);
-                    let timing = RequestTiming {
-                        request: request.0,
-                        ..timing
-                    };
-                    places[place as usize] = timing;
-                    recorder.sent_by_name(timing);
-                    if let Some(sends) = connection.sends() {
-                        sends.written(place, free_ns);
-                    }
-                }
+        if let Some(generated) = self.source.generated_mut() {
+            let connection = (&mut connection.protocol, places);
+            generated.write_to((slot, timing), count, connection, (protocol, out));
+            for &name in &generated.written {
+                recorder.sent_by_name(RequestTiming {
+                    request: name,
+                    ..timing
+                });
             }
-            Source::Generated(generated) => {
-                let connection = (&mut connection.protocol, places);
-                generated.write_to((slot, timing), count, connection, (protocol, out));
-                for &name in &generated.written {
-                    recorder.sent_by_name(RequestTiming {
-                        request: name,
-                        ..timing
-                    });
+        } else {
+            for behind in (0..count).rev() {
+                let number = sent + u64::from(count - 1 - behind);
+                let request = self.source.planned.next_id(number);
+                let next = Next {
+                    request,
+                    behind,
+                    closes,
+                    now_ns: timing.sent_ns,
+                };
+                let place = protocol.request(&mut connection.protocol, next, out);
+                let timing = RequestTiming {
+                    request: request.0,
+                    ..timing
+                };
+                places[place as usize] = timing;
+                recorder.sent_by_name(timing);
+                if let Some(sends) = connection.sends() {
+                    sends.written(place, free_ns);
                 }
             }
         }
@@ -451,14 +446,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             now_ns.saturating_add(self.task.plan().limits.connect_timeout_ns),
         );
         let peer = self.task.prepared.peer_of(self.task.worker, slot);
-        if let Err(error) = self.backend.open(slot, peer, source)
-            && let Some(timing) = self.end_attempt(slot, now_ns)
-        {
-            let kind = failure::of_open(&error);
-            self.request_failed(slot, timing, now_ns, (kind, 0));
+        if let Err(error) = self.backend.open(slot, peer, source) {
             // Whoever goes on with what waits would find the same at once.
-            let mode = self.timeline.mode;
-            self.connections.retry_later(slot, now_ns, mode);
+            self.attempt_missed(slot, now_ns, failure::of_open(&error), true);
         }
     }
 
@@ -501,12 +491,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         (now_ns >= due_ns).then_some(due_ns)
     }
 
-    /// What the connection has to send next.
+    /// How many requests the connection has to send next; absent where it is to be closed.
     #[inline(always)]
-    fn ask(&mut self, slot: Slot) -> NextBatch {
+    fn ask(&mut self, slot: Slot) -> Option<u32> {
         let is_measured = self.is_measured();
         let Some(generated) = self.source.generated_mut() else {
-            return NextBatch::Requests(0);
+            return Some(0);
         };
         let asked = generated.ask(slot, is_measured, &mut self.backend);
         self.follow_generator();
@@ -541,7 +531,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return true;
         }
         let asked = self.ask(slot);
-        if asked == NextBatch::Close {
+        if asked.is_none() {
             let connection = &mut self.connections[slot];
             // It is replaced when the last of what is in flight is answered.
             connection.requests_left = 0;
@@ -550,7 +540,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 self.replace(slot, now_ns);
             }
         }
-        asked.count() > 0
+        asked.is_some_and(|there| there > 0)
     }
 
     /// A connection of a closed loop failed: where it has a part of its own of the run's requests,
@@ -592,7 +582,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether nothing is awaited on the connection, and nothing can be sent.
     #[inline]
     pub(super) fn is_stuck(&self, slot: Slot) -> bool {
-        self.workload.awaits_replies() && self.connections[slot].is_stuck()
+        let awaits_replies = !matches!(self.workload.carried(), Carried::Bytes(_));
+        awaits_replies && self.connections[slot].is_stuck()
     }
 
     /// Starts a connection attempt.
@@ -645,8 +636,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let was_idle = connection.state == State::Open
             && now_ns.saturating_sub(connection.free_ns) >= IDLE_NS
             && self.connections.accounting.last_done_ns != now_ns;
-        let is_drained = self.timeline.mode == Mode::Drain;
-        self.workload.closing(slot, is_drained, &self.backend);
+        if let Some(streams) = self.workload.streams() {
+            let is_drained = self.timeline.mode == Mode::Drain;
+            streams.closing(slot, is_drained, &self.backend);
+        }
         self.settle_send(slot);
         self.connections.stop_blocking(slot, now_ns);
         self.backend.close(slot);
@@ -668,7 +661,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let thinks_first = connection.thinks_first();
         let mode = self.timeline.mode;
         let repeats = self.repeats.waits_for(slot);
-        let has_request = repeats || self.pacing.backlog.waiting() > 0;
+        let has_request = repeats || !self.pacing.backlog.waiting.is_empty();
         let model = self.pacing.model;
         match model {
             // A server that serves one after the other would wait for its request.

@@ -17,7 +17,7 @@ use crate::generated::{Generated, OfPlace};
 use crate::protocol::{
     Broken, ClientProtocol, ConnectionEnd, ProtocolEvent, Taken, TimedOut, WorkerTransport,
 };
-use crate::workload::{ClosedByServer, Workload};
+use crate::workload::Workload;
 
 /// The rest of a response that nobody reads is discarded where it has this many bytes: to ask for
 /// that costs about as much as to receive a few thousand.
@@ -226,7 +226,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Counts what was flushed since this was last done.
     pub(super) fn count_output(&mut self, now_ns: u64) {
         self.output.count_late(self.backend.take_late_bytes());
-        let bytes = self.output.take_uncounted();
+        let bytes = std::mem::take(&mut self.output.uncounted_bytes);
         if bytes > 0 {
             self.recorder().tally(now_ns).bytes_sent += bytes;
         }
@@ -445,7 +445,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// A timer of the protocol is due, or a request in flight has no response in time.
+    /// A timer of the protocol is due, or a request in flight has no response in time. The connection
+    /// may not be open yet.
     pub(super) fn time_out(&mut self, slot: Slot, now_ns: u64) {
         let due_ns = self.connections.first_due_ns(slot);
         if P::IN_ORDER && due_ns.saturating_add(self.task.timeout_ns) <= now_ns {
@@ -484,6 +485,11 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 }
             }
         }
+        if let State::Greeting { .. } = self.connections[slot].state {
+            let limit_ns = self.connect_limit_ns(slot);
+            self.connections.arm(slot, limit_ns);
+            return;
+        }
         // What is given up may leave less room than there was.
         (self.connections).update_capacity(slot, now_ns, &self.protocol);
         let connection = &self.connections[slot];
@@ -500,6 +506,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Nothing is awaited on the connection any more: what is in flight on it fails with `kind`.
     fn connection_timed_out(&mut self, slot: Slot, now_ns: u64, kind: FailureKind) {
+        if let State::Greeting { .. } = self.connections[slot].state {
+            return self.greeting_failed(slot, now_ns, kind);
+        }
         self.fail_all(slot, now_ns, kind);
         self.give_up_part(slot);
         self.connections.note_shut(slot, now_ns);
@@ -567,10 +576,12 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             return;
         }
         if connection.in_flight == 0 {
-            match self.workload.closed_by_server(slot) {
-                ClosedByServer::Idle => self.recorder().tally(now_ns).connections_closed_idle += 1,
-                ClosedByServer::Answered => {}
-                ClosedByServer::Failed(kind) => self.recorder().failed(now_ns, kind, 0),
+            let streams = self.workload.streams();
+            match streams.map(|streams| streams.closed_by_server(slot)) {
+                None => self.recorder().tally(now_ns).connections_closed_idle += 1,
+                // It answers the end of our side.
+                Some(true) => {}
+                Some(false) => self.recorder().failed(now_ns, FailureKind::StreamEnded, 0),
             }
             self.give_up_connection(slot, now_ns, FailureKind::ClosedBeforeReply);
             return;

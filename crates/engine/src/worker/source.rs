@@ -12,43 +12,36 @@ use crate::generated::{Generated, OfPlace};
 
 /// What says what is sent next.
 #[derive(Debug)]
-pub(super) enum Source {
-    /// The requests of the plan, in its order.
-    Planned(RequestSource),
-    /// A generator.
-    Generated(Box<Generated>),
+pub(super) struct Source {
+    /// The requests of the plan, in its order, where there is no generator.
+    pub(super) planned: RequestSource,
+    pub(super) generated: Option<Box<Generated>>,
 }
 
 impl Source {
     /// The requests of the plan, of which this worker sends its part.
     pub(super) fn planned(plan: &Plan, worker: u32) -> Self {
-        Self::Planned(
-            plan.traffic
-                .requests
-                .source(worker, plan.workers.count.get()),
-        )
+        let requests = &plan.traffic.requests;
+        Self {
+            planned: requests.source(worker, plan.workers.count.get()),
+            generated: None,
+        }
     }
 
     #[inline]
     pub(super) fn generated(&self) -> Option<&Generated> {
-        match self {
-            Self::Planned(_) => None,
-            Self::Generated(generated) => Some(generated),
-        }
+        self.generated.as_deref()
     }
 
     #[inline]
     pub(super) fn generated_mut(&mut self) -> Option<&mut Generated> {
-        match self {
-            Self::Planned(_) => None,
-            Self::Generated(generated) => Some(generated),
-        }
+        self.generated.as_deref_mut()
     }
 
     /// Whether there is a generator.
     #[inline]
     pub(super) fn is_generated(&self) -> bool {
-        self.generated().is_some()
+        self.generated.is_some()
     }
 
     /// The worker goes on.

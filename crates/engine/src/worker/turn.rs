@@ -11,7 +11,7 @@ use super::connections::{Deadline, NextAttempt};
 use super::pacing::Model;
 use crate::connection::State;
 use crate::failure;
-use crate::observer::{NOTICE_NS, Progress};
+use crate::observer::{NOTICE_NS, Progress, StreamsSoFar};
 use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::task::Mode;
 use crate::workload::{Carried, Workload};
@@ -50,33 +50,32 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         if now_ns >= self.pacing.next_slice_ns() {
             self.count_slices(now_ns);
         }
-        if now_ns >= self.workload.next_reading_ns() {
-            self.read_workload(now_ns, false);
+        if now_ns >= self.next_reading_ns() {
+            self.read_streams(now_ns, false);
         }
         if self.is_releasing() {
             self.release();
         }
         if self.drop_expired(now_ns)
             && !self.pacing.free.is_empty()
-            && self.pacing.backlog.waiting() > 0
+            && !self.pacing.backlog.waiting.is_empty()
         {
             self.assign_waiting(now_ns);
         }
         if !self.repeats.is_empty() {
             self.see_to_repeats(now_ns);
         }
-        if now_ns >= self.round.shown.due_ns {
-            let progress = self.progress();
+        if now_ns >= self.shown.due_ns {
+            let (progress, streams) = (self.progress(), self.streams_so_far());
             let response = self.connections.accounting.recorder.response();
-            let streams = self.workload.so_far();
-            self.round.shown.show(now_ns, progress, streams, response);
+            self.shown.show(now_ns, progress, streams, response);
         }
         Ok(())
     }
 
     /// What is shown of the worker now.
     pub(super) fn progress(&mut self) -> Progress {
-        let waiting = self.pacing.backlog.waiting() as u64;
+        let waiting = self.pacing.backlog.waiting.len() as u64;
         self.connections.accounting.progress(waiting)
     }
 
@@ -91,7 +90,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             (in_flight, is_opening),
             arrival_ns,
         );
-        if self.wake_ups.polls(from_ns, quiet_until_ns) {
+        // Not to sleep now is to poll.
+        let polls = quiet_until_ns == from_ns;
+        if self.wake_ups.spinner.spins(from_ns, polls) {
             return from_ns;
         }
         if std::mem::take(&mut self.pacing.is_behind) || self.is_releasing() {
@@ -103,7 +104,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             .min(self.connections.next_deadline_ns())
             .min(arrival_ns.max(from_ns + self.task.gather_ns))
             .min(self.repeats.next_time_out_ns())
-            .min(self.workload.next_reading_ns())
+            .min(self.next_reading_ns())
             .min(quiet_until_ns.max(from_ns + 1))
     }
 
@@ -116,9 +117,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
 
     /// Makes the attempts whose turn it is; gives when the next one is due by plan.
     fn dial(&mut self) -> u64 {
-        let waits = self.pacing.backlog.waiting() > 0 || !self.repeats.is_empty();
+        let waits = !self.pacing.backlog.waiting.is_empty() || !self.repeats.is_empty();
         let dials = self.timeline.mode != Mode::Drain || waits;
-        if !self.connections.is_dialling() || !dials {
+        if self.connections.dialling.is_empty() || !dials {
             return u64::MAX;
         }
         // Attempts that fail at once leave the bound as it is.
@@ -170,8 +171,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         let is_stuck = self.is_stuck(slot);
         let connection = &self.connections[slot];
         let timeout_ns = self.next_timeout_ns(slot);
-        let connect_timeout_ns = self.task.plan().limits.connect_timeout_ns;
-        let limit_ns = (connection.opened_from_ns).saturating_add(connect_timeout_ns);
+        let limit_ns = self.connect_limit_ns(slot);
         let due_ns = match connection.state {
             State::Down { retry_ns } => retry_ns,
             State::Connecting => limit_ns,
@@ -206,7 +206,10 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             }
             State::Down { .. } if !self.is_wanted(slot, now_ns) => self.connections.stay_down(slot),
             State::Down { .. } => {
-                self.connections.queue_retry(slot, now_ns);
+                // It waits for its turn.
+                self.connections.stop_awaiting_retry(slot, now_ns);
+                self.connections.stay_down(slot);
+                self.connections.queue(slot, now_ns);
             }
             State::Connecting | State::Attempting => {
                 let kind = if now_ns < limit_ns {
@@ -218,7 +221,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
                 };
                 self.attempt_failed(slot, now_ns, kind);
             }
-            State::Greeting { .. } if now_ns < limit_ns => self.time_greeting_out(slot, now_ns),
+            State::Greeting { .. } if now_ns < limit_ns => self.time_out(slot, now_ns),
             State::Greeting { .. } => {
                 self.greeting_failed(slot, now_ns, FailureKind::HandshakeTimedOut);
             }
@@ -243,7 +246,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// Whether there is something to be sent on the connection in `slot`, if it is opened now.
     fn is_wanted(&mut self, slot: Slot, now_ns: u64) -> bool {
         self.workload.carried() == Carried::Attempt
-            || self.pacing.backlog.waiting() > 0
+            || !self.pacing.backlog.waiting.is_empty()
             || self.repeats.waits_for(slot)
             || self.has_request_left(now_ns)
     }
@@ -311,9 +314,23 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
         }
     }
 
-    /// Reads what the workload reads of its connections, since that is due or the window `is_over`.
-    pub(super) fn read_workload(&mut self, now_ns: u64, is_over: bool) {
-        let open = self.connections.open().map(|(slot, _)| slot);
-        self.workload.read(now_ns, is_over, open, &self.backend);
+    /// When the accounts of streams are to be read next; [`u64::MAX`] for never.
+    #[inline]
+    fn next_reading_ns(&mut self) -> u64 {
+        let streams = self.workload.streams();
+        streams.map_or(u64::MAX, |streams| streams.next_ns)
+    }
+
+    /// Reads the accounts of streams, since that is due or the window `is_over`.
+    pub(super) fn read_streams(&mut self, now_ns: u64, is_over: bool) {
+        if let Some(streams) = self.workload.streams() {
+            let open = self.connections.open().map(|(slot, _)| slot);
+            streams.read(now_ns, is_over, open, &self.backend);
+        }
+    }
+
+    /// How far the streams have come, where there are any.
+    pub(super) fn streams_so_far(&mut self) -> Option<StreamsSoFar> {
+        self.workload.streams()?.so_far
     }
 }

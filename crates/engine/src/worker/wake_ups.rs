@@ -85,13 +85,6 @@ impl WakeUps {
         }
     }
 
-    /// Whether not to sleep now: to poll instead, unless nothing is to be expected until
-    /// `quiet_until_ns`.
-    #[inline]
-    pub(super) fn polls(&mut self, now_ns: u64, quiet_until_ns: u64) -> bool {
-        self.spinner.spins(now_ns, quiet_until_ns == now_ns)
-    }
-
     /// The instant until which a worker that may poll can sleep: shortly before the next arrival or
     /// reply is expected. `now_ns` where it is not to sleep, `u64::MAX` where it is not to poll.
     #[inline]

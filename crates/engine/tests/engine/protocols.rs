@@ -11,7 +11,8 @@ use brunt_testkit::Framing;
 use crate::common::{
     Kind, MS, Served, Server, by_count, change_request, choice, connections_by_plan,
     expect_connecting, expect_valid, failures, lifetime, many, many_long, plan, rate,
-    requests_by_plan, requests_of, server_backend, serving, simulated, trust,
+    requests_by_plan, requests_of, run, serve_at, served, server_backend, serving, simulated,
+    trust,
 };
 
 /// What is spoken.
@@ -460,4 +461,24 @@ fn what_is_sent_on_a_dead_connection_later_did_not_time_out() {
     let failures = lifetime(&run).failures;
     let kinds = [FailureKind::TimedOut, FailureKind::Unanswered].map(|kind| failures.get(kind));
     assert!(kinds[0] > 0 && kinds[1] > 0, "{kinds:?}");
+}
+
+/// Nothing but a stamp tells since when a closed loop could have sent: without stamps there is no
+/// lag, and none that is 0.
+#[test]
+fn a_closed_loop_over_a_unix_socket_has_no_lag() {
+    for kind in [Kind::Uring, Kind::Epoll] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
+        let serving = serve_at(kind, ListenAddress::Unix(path.clone()));
+        let mut plan = plan("http://localhost/", choice(kind));
+        plan.target.unix_socket = Some(path);
+        plan.observation.stamps = Stamps::Full;
+        let run = run(plan);
+        served(serving);
+        expect_valid(&run, "a Unix socket");
+        assert!(run.summary().population.recorded > 0);
+        assert_eq!(run.latencies.split.count(), 0);
+        assert_eq!(run.latencies.lag.count(), 0);
+    }
 }
