@@ -321,7 +321,6 @@ mod tests {
     use std::num::NonZeroU32;
 
     use brunt_load::{RequestSet, Target};
-    use brunt_record::SparseHistogram;
 
     use super::*;
 
@@ -352,8 +351,6 @@ mod tests {
                 successes,
                 ..Progress::default()
             },
-            response: SparseHistogram::default(),
-            streams: None,
         }
     }
 

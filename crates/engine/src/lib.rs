@@ -56,7 +56,7 @@ pub use failure::RunError;
 pub use generated::GeneratorsError;
 pub use limits::{ports_per_address, raise_descriptor_limit};
 pub use negotiate::NegotiateError;
-pub use observer::{Control, Phase, Progress, RunObserver, Snapshot, StreamsSoFar};
+pub use observer::{Control, Phase, Progress, RunObserver, Snapshot};
 
 pub use placement::default_workers;
 pub use prepare::{

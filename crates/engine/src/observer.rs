@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use brunt_record::{Histogram, RequestLog, SparseHistogram, StreamAccount};
+use brunt_record::RequestLog;
 
 /// From one snapshot of a worker to the next, at least.
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;
@@ -102,22 +102,6 @@ pub struct Snapshot {
     pub to_ns: u64,
     /// Counts since then, with open connections and waiting arrivals as they are now.
     pub counts: Progress,
-    /// How far its streams have come; absent without streams, and before the window.
-    pub streams: Option<StreamsSoFar>,
-    /// Response times of the window that were recorded since then, where the observer wants them.
-    /// Counts and sum are exact, smallest and largest as exact as the buckets.
-    pub response: SparseHistogram,
-}
-
-/// How far the streams of one worker have come, by the kernel's accounts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamsSoFar {
-    /// When the accounts were read.
-    pub at_ns: u64,
-    /// What was counted since the start of the window.
-    pub account: StreamAccount,
-    /// Mean of the smoothed round trips, nanoseconds; absent where the kernel gave none.
-    pub smoothed_rtt_ns: Option<u64>,
 }
 
 /// Looks on while a round lasts. Called by the thread that runs the round, every 50 ms or so.
@@ -134,12 +118,6 @@ pub trait RunObserver {
         if let Some(inner) = self.inner() {
             inner.progress(phase, progress);
         }
-    }
-
-    /// Whether snapshots are to hold response times: those cost a worker some 50 µs each.
-    fn wants_response_times(&mut self) -> bool {
-        self.inner()
-            .is_some_and(|inner| inner.wants_response_times())
     }
 
     /// A worker's counts. All of them together are what it recorded in the round.
@@ -168,7 +146,6 @@ impl<F: FnMut(Phase, &Progress)> RunObserver for F {
 pub(crate) struct Snapshots {
     sender: SyncSender<Snapshot>,
     receiver: Receiver<Snapshot>,
-    with_response_times: bool,
     /// The number of the first worker.
     first: u32,
     /// By worker, from the first on.
@@ -176,13 +153,12 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Those of `workers`, by their numbers, for `observer`.
-    pub(crate) fn new(workers: Range<u32>, observer: &mut dyn RunObserver) -> Self {
+    /// Those of `workers`, by their numbers.
+    pub(crate) fn new(workers: Range<u32>) -> Self {
         let (sender, receiver) = sync_channel(workers.len() * WAITING_PER_WORKER);
         Self {
             sender,
             receiver,
-            with_response_times: observer.wants_response_times(),
             first: workers.start,
             progress: vec![Progress::default(); workers.len()],
         }
@@ -195,7 +171,6 @@ impl Snapshots {
             worker,
             due_ns: 0,
             counts: Progress::default(),
-            response: self.with_response_times.then(Histogram::default),
         }
     }
 
@@ -236,48 +211,28 @@ pub(crate) struct Shown {
     /// When the next snapshot is due; [`u64::MAX`] when the round is over.
     pub(crate) due_ns: u64,
     counts: Progress,
-    /// Absent where nobody wants response times.
-    response: Option<Histogram>,
 }
 
 impl Shown {
     /// Hands over what was counted since, if there is room for it.
-    pub(crate) fn show(
-        &mut self,
-        now_ns: u64,
-        counts: Progress,
-        streams: Option<StreamsSoFar>,
-        response: &Histogram,
-    ) {
+    pub(crate) fn show(&mut self, now_ns: u64, counts: Progress) {
         self.due_ns = now_ns.saturating_add(INTERVAL_NS);
-        let snapshot = self.since_last(now_ns, counts, streams, response);
         // Where there is no room, it is a part of the next one.
-        if self.sender.try_send(snapshot).is_ok() {
+        if self
+            .sender
+            .try_send(self.since_last(now_ns, counts))
+            .is_ok()
+        {
             self.counts = counts;
-            if let Some(shown) = &mut self.response {
-                shown.clone_from(response);
-            }
         }
     }
 
     /// What was counted since the last one: at the end of the round, what is left to be shown.
-    pub(crate) fn since_last(
-        &self,
-        now_ns: u64,
-        counts: Progress,
-        streams: Option<StreamsSoFar>,
-        response: &Histogram,
-    ) -> Snapshot {
+    pub(crate) fn since_last(&self, now_ns: u64, counts: Progress) -> Snapshot {
         Snapshot {
             worker: self.worker,
             to_ns: now_ns,
             counts: counts.since(self.counts),
-            streams,
-            response: self
-                .response
-                .as_ref()
-                .map(|shown| SparseHistogram::between(shown, response))
-                .unwrap_or_default(),
         }
     }
 }
@@ -457,10 +412,6 @@ mod tests {
             self.0.push("progress");
         }
 
-        fn wants_response_times(&mut self) -> bool {
-            true
-        }
-
         fn snapshot(&mut self, _: &Snapshot) {
             self.0.push("snapshot");
         }
@@ -484,20 +435,16 @@ mod tests {
             worker: 0,
             to_ns: 1,
             counts: Progress::default(),
-            streams: None,
-            response: SparseHistogram::default(),
         };
         let show = |observer: &mut dyn RunObserver| {
             observer.progress(Phase::Measure, &Progress::default());
             observer.snapshot(&snapshot);
             observer.request_log(RequestLog::default());
-            observer.wants_response_times()
         };
         let mut noting = Noting::default();
-        let wants = show(&mut Before(Some(&mut Before(Some(&mut noting)))));
-        assert!(wants);
+        show(&mut Before(Some(&mut Before(Some(&mut noting)))));
         assert_eq!(noting.0, ["progress", "snapshot", "request log"]);
-        assert!(!show(&mut Before(None)));
+        show(&mut Before(None));
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl<'m> Session<'m> {
             cpus: Cpus::of_process(),
             generators: &mut self.generators,
             budgets: prepared.budgets(),
-            snapshots: Snapshots::new(prepared.workers.clone(), observer),
+            snapshots: Snapshots::new(prepared.workers.clone()),
             observer,
         };
         let begun = workers.set_up(round)?;

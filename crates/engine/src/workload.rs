@@ -9,7 +9,6 @@ use brunt_io::tcp_info::TcpInfo;
 use brunt_load::Streams as StreamOptions;
 use brunt_record::{FailureKind, StreamAccount, StreamReading, StreamRecord, Window};
 
-use crate::observer::StreamsSoFar;
 use crate::protocol::PayloadPart;
 
 /// A connection that lives as long was worth opening, even if it carried nothing.
@@ -142,8 +141,6 @@ pub(crate) struct Streams {
     farewells: Vec<Farewell>,
     /// What connections that ended in the window did in it.
     ended: StreamAccount,
-    /// The latest reading; absent where there is none.
-    pub(crate) so_far: Option<StreamsSoFar>,
     /// The window; absent until it is known.
     window: Option<Window>,
     /// When the connections are to be read next; [`u64::MAX`] for never.
@@ -178,7 +175,6 @@ impl Streams {
             begins: Vec::new(),
             farewells: Vec::new(),
             ended: StreamAccount::default(),
-            so_far: None,
             window: None,
             next_ns: u64::MAX,
             interval_ns: INTERVAL_NS,
@@ -303,12 +299,6 @@ impl Streams {
         }
         // As near to the readings as can be: they take a while.
         let read_ns = now_ns.midpoint(backend.now_ns());
-        let streams = u64::from(record.streams);
-        self.so_far = Some(StreamsSoFar {
-            at_ns: read_ns,
-            account: sum,
-            smoothed_rtt_ns: record.smoothed_rtt_ns_sum.checked_div(streams),
-        });
         record.window = sum;
         record.read(StreamReading {
             at_ns: read_ns.cast_signed(),

@@ -356,8 +356,6 @@ fn snapshot(agent: u32, now_ns: u64, counts: Progress) -> Snapshot {
         worker: agent,
         to_ns: now_ns,
         counts,
-        streams: None,
-        response: brunt_record::SparseHistogram::default(),
     }
 }
 

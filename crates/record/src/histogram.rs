@@ -127,26 +127,6 @@ impl Histogram {
             .map(move |(place, count)| (range.start + place, count))
     }
 
-    /// What was recorded since the histogram was as `earlier`: per bucket its shortest duration and
-    /// a count, in order.
-    pub(crate) fn added_since<'a>(
-        &'a self,
-        earlier: &'a Self,
-    ) -> impl Iterator<Item = (u64, u64)> + 'a {
-        // What was recorded lies between the extremes, which are often near each other.
-        let first = self.bucket_of(self.min_ns);
-        let last = self.bucket_of(self.max_ns).max(first);
-        let counts = self.counts[first..=last]
-            .iter()
-            .zip(&earlier.counts[first..=last]);
-        counts
-            .enumerate()
-            .filter(|(_, (now, before))| now > before)
-            .map(move |(place, (now, before))| {
-                (self.resolution.edges(first + place).0, now - before)
-            })
-    }
-
     /// The bucket of a duration. What lies beyond the hour is in the last one.
     #[inline]
     fn bucket_of(&self, ns: u64) -> usize {

@@ -132,32 +132,6 @@ impl SparseHistogram {
         }
     }
 
-    /// What was recorded in a histogram since it was as `earlier`. Counts and sum are exact,
-    /// smallest and largest as exact as its buckets.
-    pub fn between(earlier: &Histogram, later: &Histogram) -> Self {
-        let (Some(min_ns), Some(max_ns)) = (later.min_ns(), later.max_ns()) else {
-            return Self::default();
-        };
-        let mut added: Vec<Filled> = Vec::new();
-        let mut extremes = None;
-        for (least_ns, count) in later.added_since(earlier) {
-            let ns = least_ns.clamp(min_ns, max_ns);
-            let (first_ns, _) = *extremes.get_or_insert((ns, ns));
-            extremes = Some((first_ns, ns));
-            // They come in order.
-            let bucket = Filled::new(RESOLUTION.bucket_of(ns), count);
-            match added.last_mut() {
-                Some(last) if last.bucket() == bucket.bucket() => *last = last.plus(count),
-                _ => added.push(bucket),
-            }
-        }
-        let Some((min_ns, max_ns)) = extremes else {
-            return Self::default();
-        };
-        let sum_ns = later.sum_ns().saturating_sub(earlier.sum_ns());
-        Self::of(min_ns, max_ns, sum_ns, &added)
-    }
-
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.buckets().map(Filled::count).sum()
@@ -261,31 +235,6 @@ mod tests {
         ] {
             assert!(!read(text), "{text}");
         }
-    }
-
-    #[test]
-    fn what_was_recorded_between_adds_up_to_the_whole() {
-        let mut histogram = Histogram::default();
-        let mut earlier = histogram.clone();
-        let mut sum = SparseHistogram::default();
-        assert_eq!(SparseHistogram::between(&earlier, &histogram), sum);
-        for values in [&[700, 5, 70_000][..], &[], &[5, 5, 1 << 50], &[900_000]] {
-            values.iter().for_each(|&ns| histogram.record(ns));
-            let added = SparseHistogram::between(&earlier, &histogram);
-            assert_eq!(added.count(), values.len() as u64);
-            assert_eq!(added.head().2, values.iter().sum::<u64>());
-            let stored = serde_json::to_string(&added).expect("it can be stored");
-            assert_eq!(
-                serde_json::from_str::<SparseHistogram>(&stored).ok(),
-                Some(added.clone())
-            );
-            sum.merge(&added);
-            earlier.clone_from(&histogram);
-        }
-        assert_eq!(
-            sum,
-            SparseHistogram::between(&Histogram::default(), &histogram)
-        );
     }
 
     #[test]

@@ -487,11 +487,9 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
     /// What the round gives.
     fn finish(&mut self) -> Finished {
         let now_ns = self.backend.now_ns();
-        let (progress, streams) = (self.progress(), self.streams_so_far());
-        let response = self.connections.accounting.recorder.response();
-        let shown = &mut self.shown;
-        let rest = shown.since_last(now_ns, progress, streams, response);
-        shown.due_ns = u64::MAX;
+        let progress = self.progress();
+        let rest = self.shown.since_last(now_ns, progress);
+        self.shown.due_ns = u64::MAX;
         let mut generated = self.source.generated.take();
         if let Some(generated) = &mut generated {
             let (used, names) = generated.end();

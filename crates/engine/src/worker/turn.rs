@@ -11,7 +11,7 @@ use super::connections::{Deadline, NextAttempt};
 use super::pacing::Model;
 use crate::connection::State;
 use crate::failure;
-use crate::observer::{NOTICE_NS, Progress, StreamsSoFar};
+use crate::observer::{NOTICE_NS, Progress};
 use crate::protocol::{ClientProtocol, WorkerTransport};
 use crate::task::Mode;
 use crate::workload::{Carried, Workload};
@@ -66,9 +66,8 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             self.see_to_repeats(now_ns);
         }
         if now_ns >= self.shown.due_ns {
-            let (progress, streams) = (self.progress(), self.streams_so_far());
-            let response = self.connections.accounting.recorder.response();
-            self.shown.show(now_ns, progress, streams, response);
+            let progress = self.progress();
+            self.shown.show(now_ns, progress);
         }
         Ok(())
     }
@@ -327,10 +326,5 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let open = self.connections.open().map(|(slot, _)| slot);
             streams.read(now_ns, is_over, open, &self.backend);
         }
-    }
-
-    /// How far the streams have come, where there are any.
-    pub(super) fn streams_so_far(&mut self) -> Option<StreamsSoFar> {
-        self.workload.streams()?.so_far
     }
 }

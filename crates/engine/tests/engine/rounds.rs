@@ -3,7 +3,7 @@
 use brunt_engine::{Phase, Progress, Rounds, RunObserver, Snapshot};
 use brunt_judge::RunFigures;
 use brunt_load::{Load, Plan, Stop};
-use brunt_record::{Run, SparseHistogram};
+use brunt_record::Run;
 
 use crate::common::{
     Kind, MS, Served, Server, choice, expect_valid, lifetime, many, on_every_backend, plan, rate,
@@ -117,7 +117,6 @@ fn a_round_may_have_another_load(kind: Kind) {
 #[derive(Default)]
 struct Sum {
     counts: Progress,
-    response: SparseHistogram,
     phases: Vec<Phase>,
     latest: Progress,
 }
@@ -130,15 +129,10 @@ impl RunObserver for Sum {
         self.latest = *progress;
     }
 
-    fn wants_response_times(&mut self) -> bool {
-        true
-    }
-
     fn snapshot(&mut self, snapshot: &Snapshot) {
         self.counts.successes += snapshot.counts.successes;
         self.counts.errors += snapshot.counts.errors;
         self.counts.failures += snapshot.counts.failures;
-        self.response.merge(&snapshot.response);
     }
 }
 
@@ -157,11 +151,6 @@ fn snapshots_add_up_to_the_record(kind: Kind) {
                 expect_valid(&run, "a round");
                 assert_eq!(sum.counts.successes, lifetime(&run).replies.total());
                 assert_eq!((sum.counts.errors, sum.counts.failures), (0, 0));
-                let none = brunt_record::Histogram::default();
-                let whole = SparseHistogram::between(&none, &run.latencies.response);
-                let (shown, whole) = (sum.response.expand(), whole.expand());
-                assert_eq!(shown.buckets(), whole.buckets());
-                assert_eq!(shown.sum_ns(), whole.sum_ns());
                 assert_eq!(sum.latest.successes, sum.counts.successes);
                 assert_eq!(sum.phases.last(), Some(&Phase::Drain));
                 assert!(sum.phases.is_sorted(), "{:?}", sum.phases);

@@ -3,8 +3,8 @@
 use super::{Recorder, Recording};
 use crate::request_log::LogPart;
 use crate::{
-    CarriedIn, FailureKind, Histogram, LoggedEnd, LoggedRequest, LoggedResponse, Misplaced, Parts,
-    Phase, Population, ReplyOutcome, RequestLog, StageRecord, Window,
+    CarriedIn, FailureKind, LoggedEnd, LoggedRequest, LoggedResponse, Misplaced, Parts, Phase,
+    Population, ReplyOutcome, RequestLog, StageRecord, Window,
 };
 
 /// When a request was due and when it was sent. In a closed loop, and within a connection that was
@@ -175,11 +175,6 @@ impl Recorder {
                 latencies.response_error.record(response_ns);
             }
         }
-    }
-
-    /// The response times of the window so far.
-    pub fn response(&self) -> &Histogram {
-        &self.recording.latencies.response
     }
 
     /// The parts of the response time of a successful reply to a request that was due at
