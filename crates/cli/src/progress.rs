@@ -192,7 +192,6 @@ impl Line {
             bytes_received: progress.bytes_received,
             bytes_sent: progress.bytes_sent,
             agents: &self.agents,
-            counts_agents: true,
         };
         if self.form == Form::Json {
             return brunt_report::progress_json(&progress).ok();

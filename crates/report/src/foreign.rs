@@ -30,11 +30,6 @@ impl Foreign {
     pub fn lines(&self) -> Cow<'_, str> {
         lines(&self.0)
     }
-
-    /// The text for a page of HTML: [`html`].
-    pub fn html(&self) -> String {
-        html(&self.0)
-    }
 }
 
 /// What begins a command of GitHub Actions wherever it stands in a line.
@@ -103,7 +98,7 @@ pub fn annotation(text: &str) -> String {
 }
 
 /// `text` as the content of an element of HTML or of a quoted attribute.
-pub fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut escaped = printable(text).into_owned();
     for (character, entity) in [
         ('&', "&amp;"),
@@ -338,7 +333,6 @@ mod tests {
         assert_eq!(annotation("50 %\n::error::x"), "50 %25\\u{a}::error::x");
         let bytes = Foreign::of(b"a\xff<b>\x1b");
         assert_eq!(bytes.printable(), "a\u{fffd}<b>\\u{1b}");
-        assert_eq!(bytes.html(), "a\u{fffd}&lt;b&gt;\\u{1b}");
     }
 
     #[test]

@@ -29,10 +29,10 @@ use hdrhistogram::serialization::V2DeflateSerializeError;
 use thiserror::Error;
 
 pub use experiment::{Experiment, limits_that, side_name, write_experiment, write_search_junit};
-pub use foreign::{Foreign, annotation, html as html_text, lines, printable};
+pub use foreign::{Foreign, annotation, lines, printable};
 pub use hdr::{write_hgrm, write_hlog};
 pub use progress::{
-    AgentProgress, PhaseLength, PlannedRate, RunProgress, agent_line, progress_json, progress_line,
+    AgentProgress, PhaseLength, PlannedRate, RunProgress, progress_json, progress_line,
 };
 pub use store::{ReadError, STORED_BYTES_MAX, Stored, read, read_stored};
 

@@ -48,9 +48,6 @@ pub struct RunProgress<'a> {
     /// How far each agent of a fleet has come.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub agents: &'a [AgentProgress],
-    /// Whether the line says how many agents there are: else each has a line of its own.
-    #[serde(skip)]
-    pub counts_agents: bool,
 }
 
 fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
@@ -134,9 +131,7 @@ pub fn progress_line(progress: &RunProgress<'_>, width: u16) -> String {
     if progress.successes_per_s.is_some() {
         items.push(connections);
     }
-    if progress.counts_agents {
-        items.extend(counted(progress.agents.len() as u64, "agent", "agents"));
-    }
+    items.extend(counted(progress.agents.len() as u64, "agent", "agents"));
     loop {
         let line = items.join(" · ");
         let line = printable(&line);
@@ -171,21 +166,6 @@ pub struct AgentProgress {
     pub successes_per_s: Option<f64>,
 }
 
-/// `agent` in one line, without a newline. `unit` is that of its rate.
-pub fn agent_line(agent: &AgentProgress, unit: &str) -> String {
-    let rate = agent.successes_per_s;
-    let rate = rate.map(|per_s| format!("{} {unit}", units::rate(per_s)));
-    let open = agent.connections_open;
-    let items: Vec<String> = [format!("  {} {}", agent.name, agent.phase)]
-        .into_iter()
-        .chain(rate)
-        .chain(counted(agent.errors, "error status", "error statuses"))
-        .chain(counted(agent.failures, "failure", "failures"))
-        .chain([units::counted(open, "connection", "connections")])
-        .collect();
-    printable(&items.join(" · ")).into_owned()
-}
-
 /// `progress` as JSON on one line, without a newline.
 ///
 /// # Errors
@@ -198,25 +178,6 @@ pub fn progress_json(progress: &RunProgress<'_>) -> Result<String, serde_json::E
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_agent_has_a_line_of_its_own() {
-        let mut agent = AgentProgress {
-            name: "north\u{7}1".to_owned(),
-            phase: "measure",
-            connections_open: 1,
-            successes: 5,
-            errors: 0,
-            failures: 2,
-            successes_per_s: Some(1_235.0),
-        };
-        assert_eq!(
-            agent_line(&agent, "req/s"),
-            "  north\\u{7}1 measure · 1,235 req/s · 2 failures · 1 connection"
-        );
-        agent.successes_per_s = None;
-        assert!(agent_line(&agent, "req/s").ends_with("measure · 2 failures · 1 connection"));
-    }
 
     /// In the middle of a window of 10 s on 10 connections.
     const MEASURING: RunProgress<'_> = RunProgress {
@@ -236,7 +197,6 @@ mod tests {
         bytes_received: 100,
         bytes_sent: 50,
         agents: &[],
-        counts_agents: true,
     };
 
     fn agent(name: &str) -> AgentProgress {
