@@ -1106,11 +1106,9 @@ fn refusals(facts: &RunFacts<'_>) -> SignalReading {
         (window.retry_afters, "Retry-After"),
     ];
     let resets = REFUSING_RESETS.map(|(kind, name)| (window.failures.get(kind), name));
-    let ways = ways
-        .into_iter()
-        .chain(resets)
-        .filter(|(count, _)| *count > 0);
-    let names: Vec<&str> = ways.map(|(_, name)| name).collect();
+    let ways = ways.into_iter().chain(resets);
+    let names = ways.filter_map(|(count, name)| (count > 0).then_some(name));
+    let names: Vec<&str> = names.collect();
     let (shown, names) = (percent(share), names.join(", "));
     let words = format!("the server refused {shown} of the requests ({names})");
     Ok(Reading::above(share, [0.0, REFUSED_FAIL], words))
@@ -1200,10 +1198,8 @@ fn connections(facts: &RunFacts<'_>) -> SignalReading {
     if headroom < least {
         return Ok(Reading::healthy(format!("{words}; the server has no room")));
     }
-    let times = known(
-        queueing,
-        &format!("{words}; too few samples to see a queue"),
-    )?;
+    let too_few = format!("{words}; too few samples to see a queue");
+    let times = known(queueing, &too_few)?;
     Ok(if times > UNQUEUED_RATIO {
         Reading::warn(format!("{words}; service time {}× its best", number(times)))
     } else {
