@@ -22,7 +22,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("probe", 3_736),
     ("proto", 10_930),
     ("record", 4_703),
-    ("report", 6_489),
+    ("report", 6_084),
     ("script", 1_997),
     ("server", 6_689),
     ("testkit", 4_249),
