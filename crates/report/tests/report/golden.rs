@@ -287,11 +287,7 @@ fn text_in_full() {
 
 #[test]
 fn text_with_the_spectrum() {
-    let style = Style {
-        spectrum: true,
-        ..PIPED
-    };
-    let text = report(&fixtures::overloaded(), Format::Text, &style);
+    let text = report(&fixtures::overloaded(), Format::Text, &WITH_SPECTRUM);
     let (_, spectrum) = text.split_once("\nspectrum").unwrap();
     let (spectrum, _) = spectrum.split_once("\n\n").unwrap();
     compare("overloaded.spectrum.txt", &format!("spectrum{spectrum}\n"));
