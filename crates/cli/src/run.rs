@@ -12,7 +12,7 @@ use brunt_judge::Judged;
 use brunt_load::{BackendChoice, LoadModel, Placement, Plan, RequestGenerator};
 use brunt_record::{RequestLog, Run};
 use brunt_report::Experiment;
-use brunt_server::{BackendKind, ListenAddress, Running, TlsOptions};
+use brunt_server::{BackendKind, ListenAddress, Running, ServeOptions, TlsOptions};
 
 use crate::args::LoadArguments;
 use crate::output::{Destination, NOT_OF_RUN};
@@ -194,8 +194,7 @@ pub(crate) fn load(arguments: &LoadArguments, mut plan: Plan) -> Result<ExitCode
 /// Starts brunt's own server, and has the plan load it.
 fn own_server(arguments: &LoadArguments, plan: &mut Plan) -> Result<Running> {
     let split = CpuSplit::of(usable_cpus(), arguments.threads.is_none());
-    let mut options =
-        brunt_server::ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
+    let mut options = ServeOptions::new(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     options.workers = NonZeroU32::new(split.server_workers).unwrap_or(NonZeroU32::MIN);
     options.cpus = split.server_cpus;
     let is_epoll = arguments.backend == BackendChoice::Epoll;
