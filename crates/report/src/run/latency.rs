@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use brunt_judge::{
     CleanFigures, Grade, Interval, Judged, Quantile, ResponseQuantiles, RunFigures, SignalId,
-    Summary,
+    Summary, Verdict,
 };
 use brunt_load::LoadModel;
 use brunt_record::{
@@ -70,6 +70,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
         let found = judged.judgement.signal(id);
         found.is_some_and(|signal| matches!(signal.grade, Grade::Warn | Grade::Fail))
     };
+    let is_client_limited = judged.judgement.verdict == Verdict::ClientLimited;
     let mut table = Table::new(page);
     if let Some(clean) = judged.undisturbed() {
         table.row(LABEL, &Durations::clean(clean), "without steal");
@@ -92,7 +93,7 @@ pub(super) fn table(judged: &Judged<'_>, page: &mut Page) {
     if is_open && (is_full || service_differs(latencies)) {
         table.ended("service time", &latencies.service, "since sent");
     }
-    if is_full || warns(SignalId::OwnShare) || own_differs(run) {
+    if is_full || is_client_limited || warns(SignalId::OwnShare) || own_differs(run) {
         let every = run.plan.observation.stamps.every();
         let is_sampled = every.is_some_and(|every| every.get() > 1);
         let note = if is_sampled { "sampled" } else { "" };
