@@ -17,7 +17,7 @@ const LINES_MAX: &[(&str, usize)] = &[
     ("fleet", 3_593),
     ("fuzz", 406),
     ("io", 5_568),
-    ("judge", 9_813),
+    ("judge", 9_814),
     ("load", 4_963),
     ("probe", 3_736),
     ("proto", 10_930),
