@@ -270,13 +270,10 @@ fn ports_needed(plan: &Plan, target: IpAddr) -> u64 {
     let LoadModel::Sessions { schedule, .. } = &plan.load.model else {
         return plan.connections_most().into();
     };
-    let length_s = plan
-        .load
-        .stop
-        .duration_ns
-        .map_or(f64::INFINITY, |duration_ns| {
-            (duration_ns + plan.load.warmup_ns) as f64 / 1e9
-        });
+    let planned_ns = plan.load.stop.duration_ns;
+    let planned_ns = planned_ns.map(|duration_ns| duration_ns + plan.load.warmup_ns);
+    let length_ns = planned_ns.into_iter().chain(schedule.duration_ns()).min();
+    let length_s = length_ns.map_or(f64::INFINITY, |length_ns| length_ns as f64 / 1e9);
     let per_s = Schedule::rate_max(schedule);
     let closed = per_s * length_s.min(port_hold_s(target) as f64);
     let open = per_s.ceil().min(f64::from(plan.connections_most()));

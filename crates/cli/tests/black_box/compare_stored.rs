@@ -134,7 +134,10 @@ fn what_is_not_alike_is_refused() {
         ),
         (
             format!("{unknown} {again}"),
-            &["backend is uring and sim", "machine is not known of both"],
+            &[
+                "backend is io_uring and sim",
+                "machine is not known of both",
+            ],
         ),
         (format!("{plain} {plain}"), &["hold the same run"]),
         (

@@ -161,7 +161,7 @@ fn experiments_are_drawn() {
                 "sweep.html",
                 stored("sweep"),
                 &["throughput", "latency", "cpu", "memory"][..],
-                "highest",
+                "50 connections give as much",
             ),
             (
                 "find.html",

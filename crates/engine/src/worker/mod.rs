@@ -530,7 +530,7 @@ impl<P: ClientProtocol, B: ClientBackend<Transport = P::Transport>, W: Workload>
             let is_left_behind = self.left_behind.binary_search(&slot).is_ok();
             match self.connections[slot].state {
                 State::Open if slot.0 >= first || is_left_behind => self.part(slot, now_ns),
-                // Its server has not come to know it.
+                // Nothing was asked on it.
                 State::Connecting | State::Greeting { .. } => {
                     self.backend.close(slot);
                     self.connections.stay_down(slot);

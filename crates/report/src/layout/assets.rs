@@ -18,7 +18,7 @@ pub(super) const UPLOT_LICENCE: &str = include_str!("assets/uPlot.LICENSE");
 /// Makes charts of the data of a page.
 pub(super) const DATA: Asset = Asset {
     text: include_str!("assets/data.js"),
-    sha256: "kNehNLHIOT+N8cSmtuDf+WO78Wq37qJVI9Hu1ze/4OI=",
+    sha256: "ZVqMpDkfyjwl75ZEzx2hbxcNKNhT72CLrpDkVCYPoY4=",
 };
 /// Draws the charts of a page.
 pub(super) const CHARTS: Asset = Asset {
