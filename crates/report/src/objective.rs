@@ -60,7 +60,7 @@ pub(crate) fn line(outcome: &ObjectiveOutcome, is_open: bool) -> String {
     let word = match outcome.measured {
         _ if outcome.is_met => "met",
         Some(_) if !is_open => "MISSED",
-        _ => "NOT SHOWN",
+        _ => "UNDECIDED",
     };
     let (asked, found) = (asked(&outcome.objective), found(outcome));
     format!("{asked} {word}: {found}")

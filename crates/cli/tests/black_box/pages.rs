@@ -161,7 +161,7 @@ fn experiments_are_drawn() {
                 "sweep.html",
                 stored("sweep"),
                 &["throughput", "latency", "cpu", "memory"][..],
-                "50 connections give as much",
+                "from 50 connections on",
             ),
             (
                 "find.html",

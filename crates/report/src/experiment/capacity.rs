@@ -185,7 +185,7 @@ fn answer(capacity: &Capacity) -> String {
 fn next(capacity: &Capacity) -> Option<String> {
     let held = capacity.result().met_per_s?;
     let rate = half(held)?;
-    Some(format!("response times at half of that rate: -r {rate}"))
+    Some(format!("response times at half of the capacity: -r {rate}"))
 }
 
 fn asked(capacity: &Capacity) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! A sweep in sections, as it is stored, and in CSV.
 
-use std::fmt::Write;
 use std::io;
 
 use brunt_judge::{RoundRecord, RoundUse, Spread, Sweep, SweepAxis, SweepHighest, SweepPoint};
@@ -113,12 +112,17 @@ fn findings(sweep: &Sweep, page: &mut Page) {
     }) = sweep.highest()
     {
         let per_s = per_s(sweep.load.as_ref());
-        let (median, at, rounds) = (units::rate(rate.median), named(axis, best), rate.rounds);
-        let mut words = format!("{median} {per_s} at {at} (median of {rounds})");
-        if from < best {
-            let _ = write!(words, "; {} give as much", named(axis, from));
-        }
-        found("highest", words);
+        let at = if from < best {
+            format!("from {} on", named(axis, from))
+        } else {
+            format!("at {}", named(axis, best))
+        };
+        let rounds = units::counted(rate.rounds as u64, "round", "rounds");
+        let median = units::rate(rate.median);
+        found(
+            "highest",
+            format!("{median} {per_s} {at} (median of {rounds})"),
+        );
     }
     let points = sweep.points();
     let widths = points.iter();

@@ -71,7 +71,7 @@ fn path(bandwidth: &Bandwidth, page: &mut Page) {
     let window = &bandwidth.window;
     let again = window.segments_retransmitted;
     let sent = counted(window.segments_sent, "segment", "segments");
-    let mut items = vec![format!("{} of {sent} sent again", units::count(again))];
+    let mut items = vec![format!("{} of {sent} retransmitted", units::count(again))];
     let rtt_ns = bandwidth.smoothed_rtt_ns;
     items.extend(rtt_ns.map(|ns| format!("round trip {}", units::duration(ns))));
     page.row("path", &items, Tone::Warning.when(again > 0));
@@ -173,7 +173,7 @@ pub(crate) fn interval_items(interval: &BandwidthInterval, one_way: &Streams) ->
     }
     if one_way.sends {
         let again = units::count(interval.segments_retransmitted);
-        items.push(format!("{again} sent again"));
+        items.push(format!("{again} retransmitted"));
     }
     items
 }

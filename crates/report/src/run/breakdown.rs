@@ -177,7 +177,7 @@ pub(super) fn agents(judged: &Judged<'_>, page: &mut Page) {
     };
     let items = [
         units::count(run.agents.len() as u64),
-        format!("measured at the same time for {}", units::percent(overlap)),
+        format!("their windows overlap by {}", units::percent(overlap)),
         words.to_owned(),
     ];
     page.row("agents", &items, tone);

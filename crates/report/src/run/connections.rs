@@ -115,7 +115,9 @@ pub(super) fn whole_run(judged: &Judged<'_>, page: &mut Page) {
         (Ok(count), None | Some(0)) => format!("server counted {}", units::count(count)),
         (Ok(count), Some(own)) => {
             let [count, own] = [count, own].map(units::count);
-            format!("server counted {count}, up to {own} of them brunt's own readings")
+            format!(
+                "the server's own counter rose by {count}, up to {own} of them brunt's reads of it"
+            )
         }
     }));
     page.row("whole run", &items, Tone::Plain);
