@@ -1,4 +1,6 @@
 //! The program `brunt`: arguments become a plan, the plan a run, the run a report.
+//!
+//! After `main`, open `args` (the options of a run), `plan` (what they make of a plan) and `run`.
 
 mod args;
 mod commands;

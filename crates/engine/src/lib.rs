@@ -1,6 +1,9 @@
 //! Rounds of load: workers over a backend, the course of a round, and what all of it counted as one
 //! run.
 //!
+//! Open `run` first: a plan is prepared (`prepare`), its rounds are made (`session`), and what the
+//! workers counted becomes a run. What one of them does is in `worker`.
+//!
 //! ```
 //! use brunt_engine::{Phase, Progress, prepare};
 //! use brunt_judge::{ResponseQuantiles, RunFigures};

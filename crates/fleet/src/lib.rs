@@ -9,6 +9,8 @@
 //!
 //! The commands of a fleet are [`Gathered`], which has agents make rounds of load, and [`serve`],
 //! an agent at work. What they need of the program around them it gives as a [`Host`].
+//!
+//! Open `messages` first, then `coordinator` and `agent`, which are driven by them.
 
 mod address;
 mod agent;

@@ -1,5 +1,8 @@
 //! What is read beside a load: the machine, the network and the server's processes while the window
 //! lasts, metrics pages, and the server's own count of requests.
+//!
+//! Open `observer` first: the thread that reads ten times a second, and what it keeps. What it reads
+//! of the machine is in `machine`, `steal` and `programs`; of the server, in `server`.
 
 pub mod cgroup;
 mod fetch;

@@ -1,6 +1,9 @@
 //! What happened in a run: the recorder, histograms, the window, and the stored run of several
 //! agents, which is merged exactly. What follows from a run is worked out by `brunt-judge`.
 //!
+//! Open `recorder` first: what a worker tells of each request. What it keeps is in `record` and
+//! `histogram`; the run that is stored, and how runs merge, in `run`.
+//!
 //! Pure: no clock, no socket, no thread. Times are `u64` nanoseconds on the one monotonic clock of
 //! the run while it is recorded (its origin is the start of the process), so a field such as
 //! `start_ns` is an instant and `duration_ns` a length. In a [`Run`] instants are `i64` nanoseconds

@@ -4,6 +4,9 @@
 //! as fast as the kernel allows, or late, slowly, wrongly or not at all, as its path says, and
 //! counts what it received and sent.
 //!
+//! Open `worker` first: the loop of one thread. `route` reads what a path asks for, `answer` is what a
+//! request gets over any protocol.
+//!
 //! # Routes
 //!
 //! A query behind the path is ignored. `N` is a number; where it counts bytes it may have a suffix

@@ -1,6 +1,9 @@
 //! A simulated network, server, machine and clock: the backend of a client in virtual time,
 //! deterministic from a seed. An hour passes in the time that it takes to compute what happens in
 //! it.
+//!
+//! Open `machine` first: all workers and their one network; then `sim`, the backend of one of them.
+//! The servers behind it are in `reference` and `malformed`.
 
 mod client;
 mod counts;

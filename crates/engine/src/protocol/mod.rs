@@ -1,5 +1,7 @@
 //! What a worker asks of a protocol: requests out and responses in, over the bytes of one
 //! connection.
+//!
+//! The trait [`ClientProtocol`] here comes first; `http1` is the simplest that answers it.
 
 mod encoded;
 mod exchange;
